@@ -1,0 +1,150 @@
+"""Many machines in lockstep: their requests gathered, answered in batches, handed back.
+
+Equal score and truth requests are merged before a model sees them (the unconditional xent of
+a map is asked by every rollout of that map); moves and stories never are.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from xgl.canonical import Game
+from xgl.errors import OversizeError
+from xgl.machine import Machine
+from xgl.requests import (
+    Judge,
+    Move,
+    MoveRequest,
+    Play,
+    Player,
+    Request,
+    ScoreRequest,
+    Seeds,
+    StoryRequest,
+    StorySource,
+    Turn,
+    TruthRequest,
+)
+
+Asked = TypeVar("Asked")
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One game to be played from one pair of seeds."""
+
+    game: Game
+    seeds: Seeds
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """Who answers: the judge, the story source, and the player behind each name."""
+
+    judge: Judge
+    stories: StorySource
+    players: dict[str, Player]
+
+
+@dataclass(slots=True)
+class _Running:
+    """A machine in flight with what it asks now; ``answers`` fill up by position."""
+
+    index: int
+    instance: Instance
+    generator: Generator[tuple[Request, ...], tuple[Any, ...], Play]
+    requests: tuple[Request, ...] = ()
+    answers: list[Any] = None  # type: ignore[assignment]  # set with each question
+
+
+def play_all(instances: Sequence[Instance], cast: Cast) -> list[Play]:
+    """Play all instances to their end; results in the order given."""
+    plays: list[Play | None] = [None] * len(instances)
+    running = []
+    for index, instance in enumerate(instances):
+        machine = _Running(index, instance, Machine(instance.game).play())
+        if _resume(machine, lambda m=machine: next(m.generator), plays):  # type: ignore[misc]
+            running.append(machine)
+    while running:
+        _answer(running, cast)
+        running = [machine for machine in running if _resume(machine, _reply(machine), plays)]
+    return [play for play in plays if play is not None]
+
+
+def _resume(
+    machine: _Running, ask: Callable[[], tuple[Request, ...]], plays: list[Play | None]
+) -> bool:
+    try:
+        machine.requests = ask()
+    except StopIteration as end:
+        plays[machine.index] = end.value
+        return False
+    machine.answers = [None] * len(machine.requests)
+    return True
+
+
+def _reply(machine: _Running) -> Callable[[], tuple[Request, ...]]:
+    refusal = next((a for a in machine.answers if isinstance(a, OversizeError)), None)
+    if refusal is not None:
+        return lambda: machine.generator.throw(refusal)
+    return lambda: machine.generator.send(tuple(machine.answers))
+
+
+def _answer(running: list[_Running], cast: Cast) -> None:
+    """Answer every open request, one batch for each model."""
+    slots: dict[type, list[tuple[_Running, int]]] = defaultdict(list)
+    for machine in running:
+        for position, request in enumerate(machine.requests):
+            slots[type(request)].append((machine, position))
+    _fill(slots[ScoreRequest], lambda asked: _merged(asked, cast.judge.score))
+    _fill(slots[TruthRequest], lambda asked: _merged(asked, cast.judge.truths))
+    _tell(slots[StoryRequest], cast.stories)
+    by_player: dict[int, list[tuple[_Running, int]]] = defaultdict(list)
+    for machine, position in slots[MoveRequest]:
+        name = machine.requests[position].view.player  # type: ignore[union-attr]
+        by_player[id(cast.players[name])].append((machine, position))
+    for player in {id(p): p for p in cast.players.values()}.values():
+        _move(by_player[id(player)], player, cast.judge)
+
+
+def _fill(slots: list[tuple[_Running, int]], answer: Callable[[list[Any]], list[Any]]) -> None:
+    if not slots:
+        return
+    answers = answer([machine.requests[position] for machine, position in slots])
+    for (machine, position), reply in zip(slots, answers, strict=True):
+        machine.answers[position] = reply
+
+
+def _merged(asked: list[Asked], answer: Callable[[list[Asked]], list[Any]]) -> list[Any]:
+    unique = list(dict.fromkeys(asked))
+    answers = dict(zip(unique, answer(unique), strict=True))
+    return [answers[request] for request in asked]
+
+
+def _tell(slots: list[tuple[_Running, int]], stories: StorySource) -> None:
+    for machine, position in slots:
+        request = machine.requests[position]
+        assert isinstance(request, StoryRequest)
+        machine.answers[position] = stories.tell(machine.instance.seeds.map_seed, request)
+
+
+def _move(slots: list[tuple[_Running, int]], player: Player, judge: Judge) -> None:
+    if not slots:
+        return
+    requests = [machine.requests[position] for machine, position in slots]
+    turns = [
+        Turn(request, machine.instance.seeds)
+        for (machine, _), request in zip(slots, requests, strict=True)
+        if isinstance(request, MoveRequest)
+    ]
+    for (machine, position), turn, move in zip(slots, turns, player.moves(turns), strict=True):
+        machine.answers[position] = _within(move, turn.request.max_len, judge)
+
+
+def _within(move: Move | OversizeError, max_len: int, judge: Judge) -> Move | OversizeError:
+    if isinstance(move, OversizeError):
+        return move
+    return replace(move, text=judge.truncate(move.text, max_len))

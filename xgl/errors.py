@@ -1,0 +1,67 @@
+"""The language's error family: everything a program or its user can get wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class XGLError(Exception):
+    """Root of every error that this package raises on purpose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with a program's text.
+
+    ``line`` counts from 1 over the whole text, ``column`` from 1 within the line;
+    ``found`` says what stands there, ``expected`` what would be right.
+    """
+
+    line: int
+    column: int
+    found: str
+    expected: str
+    source: str = ""
+    suggestion: str = ""
+
+    def __str__(self) -> str:
+        hint = f"; did you mean {self.suggestion!r}?" if self.suggestion else ""
+        head = (
+            f"line {self.line}, column {self.column}: {self.found}; expected {self.expected}{hint}"
+        )
+        if not self.source:
+            return head
+        return f"{head}\n    {self.source}\n    {' ' * (self.column - 1)}^"
+
+
+class ProgramError(XGLError):
+    """A text that is no valid program; ``problems`` holds all that is wrong with it."""
+
+    def __init__(self, problems: tuple[Problem, ...], origin: str = "program") -> None:
+        self.problems = problems
+        self.origin = origin
+        super().__init__(origin, problems)
+
+    def __str__(self) -> str:
+        count = f"{len(self.problems)} problem" + ("s" if len(self.problems) > 1 else "")
+        return f"{self.origin}: {count}\n" + "\n".join(str(problem) for problem in self.problems)
+
+
+class GameOver(XGLError):
+    """Sent into a running game that cannot go on; the machine turns it into an outcome."""
+
+
+class OversizeError(GameOver):
+    """A string beyond the metadata's cap, or a request beyond a model's window (SPEC §2, §3)."""
+
+
+class FlagOrderError(XGLError):
+    """flag_1 was placed after flag_2 (paper §2.4.1)."""
+
+
+class JudgeError(XGLError):
+    """The judge could not give a number; a failed score is never 0."""
+
+
+class PlayerError(XGLError):
+    """A player could not give a move."""

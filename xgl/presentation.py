@@ -1,0 +1,55 @@
+"""What a player is shown (SPEC §3): a function of the strings it may see, its own reward
+numbers and its own ensure outcomes, and of nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from xgl.requests import Assigned, Ensured, Event, Item, Moved, Revealed, Rewarded, View
+from xgl.syntax import OMNISCIENT, PUBLIC_TYPES
+
+STOP = "\n"
+"""A move ends where a line ends."""
+
+
+def visible(events: Iterable[Event], player: str) -> tuple[Item, ...]:
+    """The part of the event log that ``player`` may see, in order."""
+    return tuple(item for event in events for item in _items(event, player))
+
+
+def _items(event: Event, player: str) -> list[Item]:
+    sees_all = player in OMNISCIENT
+    match event:
+        case Assigned(values):
+            return [Item(name, text) for name, text in values if sees_all or _public(name)]
+        case Moved(mover, register, move) if sees_all or mover == player or _public(register):
+            return [Item(register, move.text)]
+        case Revealed(to, values) if to == player and not sees_all:
+            return [Item(label, text) for label, text in values]
+        case Ensured(by, passed, failures) if by == player and not passed:
+            return [Item("ensure", f"failed {failures}")]
+        case Rewarded(to, bits, _) if to == player:
+            return [Item("reward", _reward_text(event, bits))]
+    return []
+
+
+def _public(register: str) -> bool:
+    return register[0] in PUBLIC_TYPES
+
+
+def _reward_text(event: Rewarded, bits: float) -> str:
+    per_token = "; ".join(
+        " ".join(f"{sign * bit:.1f}" for bit in scores.bits) for sign, _, scores in event.terms
+    )
+    return f"{bits:.1f} ({per_token})" if per_token else f"{bits:.1f}"
+
+
+def render(view: View) -> str:
+    """The prompt of a local policy: code, one line for each visible item, the asked register.
+
+    >>> render(View("black", "assign(s=story())", (Item("s", "A cat."),), "t"))
+    'assign(s=story())\\ns: A cat.\\nt:'
+    """
+    lines = [view.code]
+    lines += [f"{item.label}: {' '.join(item.text.split())}" for item in view.items]
+    return "\n".join([*lines, f"{view.register}:"])

@@ -1,0 +1,224 @@
+"""What a running game asks for and what it is answered (ARCHITECTURE: a game is a generator)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from xgl.dialects import Scoring
+from xgl.errors import OversizeError
+from xgl.syntax import XentKind
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRequest:
+    """Bits of ``text`` after ``context``, whose parts are tokenised apart and joined as tokens."""
+
+    text: str
+    context: tuple[str, ...]
+    scoring: Scoring
+
+
+@dataclass(frozen=True, slots=True)
+class TokenScores:
+    """``bits``: −log₂ P of each counted token, in order; empty for an empty string."""
+
+    bits: tuple[float, ...]
+
+    @property
+    def total(self) -> float:
+        """Cross-entropy of the string in bits."""
+        return float(sum(self.bits))
+
+    def __sub__(self, other: TokenScores) -> TokenScores:
+        return TokenScores(tuple(a - b for a, b in zip(self.bits, other.bits, strict=True)))
+
+    def __neg__(self) -> TokenScores:
+        return TokenScores(tuple(-bit for bit in self.bits))
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """A statement that a plain function decides, recognised on its expression (SPEC §2)."""
+
+    kind: str
+    operands: tuple[str, ...]
+    comparator: str = ""
+    bound: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TruthRequest:
+    """Is ``statement`` true? ``predicate`` is set where no model need be asked."""
+
+    statement: str
+    predicate: Predicate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoryRequest:
+    """The text of the ``site``-th ``story()`` of a program, at most ``tokens`` judge tokens."""
+
+    site: int
+    tokens: int
+    prompt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A player's answer.
+
+    ``token_ids`` and ``logprobs`` (natural log, of the sampled tokens, stop mark included) are
+    known for local policies; ``prompt_ids`` is what the policy was shown. Costs are in tokens.
+    """
+
+    text: str
+    prompt_ids: tuple[int, ...] = ()
+    token_ids: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+    prompt_tokens: int = 0
+    new_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One line of what a player sees: a label (register, ``reward``, ``ensure``) and a text."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that a player may know when it is asked for ``register`` (SPEC §3)."""
+
+    player: str
+    code: str
+    items: tuple[Item, ...]
+    register: str
+
+
+@dataclass(frozen=True, slots=True)
+class MoveRequest:
+    """``turn`` counts the moves asked of all players in this play, from 0."""
+
+    view: View
+    max_len: int
+    turn: int
+
+
+Request = ScoreRequest | TruthRequest | StoryRequest | MoveRequest
+Answer = TokenScores | bool | str | Move
+
+# -- what happened -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    values: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    player: str
+    register: str
+    move: Move
+
+
+@dataclass(frozen=True, slots=True)
+class Ensured:
+    """``player`` made the last move before the ensure; ``failures`` counts its failed ones."""
+
+    player: str
+    passed: bool
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
+class Revealed:
+    player: str
+    values: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewarded:
+    """``bits`` to ``player``; ``terms`` holds sign, kind and the per-token bits ("axent")."""
+
+    player: str
+    bits: float
+    terms: tuple[tuple[int, XentKind, TokenScores], ...] = ()
+
+
+Event = Assigned | Moved | Ensured | Revealed | Rewarded
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """One finished game instance.
+
+    ``outcome`` is ``finished``, ``forfeit`` (by ``forfeiter``) or ``oversize``; ``scores`` are
+    the bits each player had collected by then.
+    """
+
+    outcome: str
+    scores: dict[str, float]
+    registers: dict[str, str]
+    events: tuple[Event, ...]
+    steps: int
+    forfeiter: str = ""
+
+    def outcome_for(self, role: str) -> str:
+        """A forfeit ends the game for all, but only the forfeiter's own score is lost."""
+        if self.outcome == "forfeit" and self.forfeiter != role:
+            return "finished"
+        return self.outcome
+
+    def moves_of(self, role: str) -> list[Moved]:
+        return [event for event in self.events if isinstance(event, Moved) and event.player == role]
+
+
+# -- who answers -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """Where an instance's randomness comes from: its map and its sampling of moves."""
+
+    map_seed: int
+    play_seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A move request together with the seeds of the instance that asks."""
+
+    request: MoveRequest
+    seeds: Seeds = field(default_factory=lambda: Seeds(0, 0))
+
+
+class Judge(Protocol):
+    """Scores strings; a batch in, a batch out. Failure raises ``JudgeError``, never returns 0."""
+
+    def score(self, requests: list[ScoreRequest]) -> list[TokenScores | OversizeError]: ...
+
+    def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]: ...
+
+    def count(self, text: str) -> int:
+        """Number of judge tokens."""
+        ...
+
+    def truncate(self, text: str, max_len: int) -> str:
+        """The longest prefix that re-tokenises to at most ``max_len`` tokens."""
+        ...
+
+
+class Player(Protocol):
+    """Gives moves; a batch in, a batch out. An oversize view is an error value, not a raise."""
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]: ...
+
+
+class StorySource(Protocol):
+    """Tells the texts of a map; the same ``(map_seed, site)`` always gives the same text."""
+
+    def tell(self, map_seed: int, request: StoryRequest) -> str: ...

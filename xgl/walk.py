@@ -1,0 +1,117 @@
+"""Walking and rebuilding syntax trees: the one place that knows each node's children."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from xgl import syntax as syn
+
+Node = TypeVar("Node")
+
+
+def children(node: object) -> tuple[Any, ...]:
+    """Direct sub-expressions, in the order written."""
+    match node:
+        case syn.Cat(left, right) | syn.Cut(left, right):
+            return (left, right)
+        case syn.Xent(_, target, prefix, outer):
+            return tuple(part for part in (target, prefix, outer) if part is not None)
+        case syn.Sum(terms):
+            return tuple(term for _, term in terms)
+        case syn.Comparison(left, _, right):
+            return (left, right)
+        case syn.Truth(statement, params):
+            return (statement, *params)
+        case syn.Assign(targets):
+            return tuple(value for _, value in targets)
+        case syn.Ensure(conditions):
+            return conditions
+        case syn.Reward(_, amount):
+            return (amount,)
+        case syn.Reveal(_, values):
+            return values
+        case _:
+            return ()
+
+
+def descendants(node: object) -> Iterator[Any]:
+    """``node`` and everything below it, parents first."""
+    yield node
+    for child in children(node):
+        yield from descendants(child)
+
+
+def rebuild(node: Node, change: Callable[[Any], Any]) -> Node:
+    """``node`` with ``change`` applied to each direct sub-expression."""
+
+    def maybe(part: Any) -> Any:
+        return None if part is None else change(part)
+
+    fields: dict[str, Any]
+    match node:
+        case syn.Cat(left, right):
+            fields = {"left": change(left), "right": change(right)}
+        case syn.Cut(text, mark):
+            fields = {"text": change(text), "mark": change(mark)}
+        case syn.Xent(_, target, prefix, outer):
+            fields = {"target": change(target), "prefix": maybe(prefix), "outer": maybe(outer)}
+        case syn.Sum(terms):
+            fields = {"terms": tuple((sign, change(term)) for sign, term in terms)}
+        case syn.Comparison(left, _, right):
+            fields = {"left": change(left), "right": change(right)}
+        case syn.Truth(statement, params):
+            fields = {"statement": change(statement), "params": tuple(map(change, params))}
+        case syn.Assign(targets):
+            fields = {"targets": tuple((name, change(value)) for name, value in targets)}
+        case syn.Ensure(conditions):
+            fields = {"conditions": tuple(map(change, conditions))}
+        case syn.Reward(_, amount):
+            fields = {"amount": change(amount)}
+        case syn.Reveal(_, values):
+            fields = {"values": tuple(map(change, values))}
+        case _:
+            return node
+    return replace(node, **fields)  # type: ignore[type-var]
+
+
+def rename(node: Node, names: dict[str, str]) -> Node:
+    """``node`` with every register renamed; names that are missing stay."""
+    match node:
+        case syn.Register(name):
+            return replace(node, name=names.get(name, name))
+        case syn.Assign(targets):
+            renamed = tuple((names.get(n, n), rename(value, names)) for n, value in targets)
+            return replace(node, targets=renamed)
+        case syn.Elicit(_, registers):
+            return replace(node, registers=tuple(names.get(n, n) for n in registers))
+        case _:
+            return rebuild(node, lambda child: rename(child, names))
+
+
+def reads(node: object) -> Iterator[str]:
+    """Names of the registers whose values an instruction or expression uses, in order."""
+    return (part.name for part in descendants(node) if isinstance(part, syn.Register))
+
+
+def writes(instruction: syn.Instruction) -> tuple[str, ...]:
+    """Names of the registers that an instruction sets, in order."""
+    match instruction:
+        case syn.Assign(targets):
+            return tuple(name for name, _ in targets)
+        case syn.Elicit(_, registers):
+            return registers
+        case _:
+            return ()
+
+
+def mentions(instruction: syn.Instruction) -> Iterator[str]:
+    """Register names in the order in which the machine meets them."""
+    if isinstance(instruction, syn.Assign):
+        for name, value in instruction.targets:
+            yield from reads(value)
+            yield name
+    else:
+        yield from reads(instruction)
+        yield from writes(instruction)
