@@ -1,0 +1,82 @@
+"""What was found, for good: an archive of runs, games, fine-tunings, scores and decisions.
+
+`Archive` writes and reads; `schema` declares the tables; `query` asks questions; `export` makes
+folders of files. The folder itself is plain Parquet, described in docs/archive.md.
+"""
+
+from archive.commits import Commit, DataFile
+from archive.errors import (
+    ArchiveError,
+    DamagedError,
+    LockedError,
+    LookupFailedError,
+    NotAnArchiveError,
+    RowError,
+    VersionError,
+    WriteError,
+)
+from archive.export import export_xgl
+from archive.query import (
+    Member,
+    Run,
+    VerdictCount,
+    find_run,
+    games,
+    locate,
+    newest_scope,
+    recent_decisions,
+    resolve,
+    runs,
+    scopes,
+    verdict_counts,
+)
+from archive.schema import (
+    BASE_POLICY,
+    SCHEMA_VERSION,
+    TABLES,
+    Definition,
+    GainKind,
+    PlayOutcome,
+    ProposalOutcome,
+    Purpose,
+    RunEvent,
+    Verdict,
+)
+from archive.store import Archive
+
+__all__ = [
+    "BASE_POLICY",
+    "SCHEMA_VERSION",
+    "TABLES",
+    "Archive",
+    "ArchiveError",
+    "Commit",
+    "DamagedError",
+    "DataFile",
+    "Definition",
+    "GainKind",
+    "LockedError",
+    "LookupFailedError",
+    "Member",
+    "NotAnArchiveError",
+    "PlayOutcome",
+    "ProposalOutcome",
+    "Purpose",
+    "RowError",
+    "Run",
+    "RunEvent",
+    "Verdict",
+    "VerdictCount",
+    "VersionError",
+    "WriteError",
+    "export_xgl",
+    "find_run",
+    "games",
+    "locate",
+    "newest_scope",
+    "recent_decisions",
+    "resolve",
+    "runs",
+    "scopes",
+    "verdict_counts",
+]

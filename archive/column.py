@@ -1,0 +1,66 @@
+"""How one table and one column are declared: an Arrow type with its unit, its meaning and what
+null means, all of which travel inside the Parquet files as metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+STRING, BOOL = pa.string(), pa.bool_()
+INT32, INT64, FLOAT64 = pa.int32(), pa.int64(), pa.float64()
+INSTANT = pa.timestamp("us", tz="UTC")
+# Parquet calls the items of a list "element"; so named, a type reads back as it was declared.
+STRINGS = pa.list_(pa.field("element", STRING, nullable=False))
+FLOATS = pa.list_(pa.field("element", FLOAT64, nullable=False))
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column. It accepts null exactly when `null` says what null means.
+
+    `values`, where given, are the only strings accepted. NaN is never accepted; infinities are
+    unless `finite`.
+    """
+
+    name: str
+    type: pa.DataType
+    unit: str
+    meaning: str
+    null: str | None = None
+    values: tuple[str, ...] = ()
+    finite: bool = False
+
+    @property
+    def field(self) -> pa.Field:
+        """The Arrow field, with unit, meaning and null meaning as metadata."""
+        metadata = {"unit": self.unit, "meaning": self.meaning, "null": self.null or "never null"}
+        if self.values:
+            metadata["values"] = "|".join(self.values)
+        return pa.field(self.name, self.type, nullable=self.null is not None, metadata=metadata)
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table: its name, what one row is, and its columns in order."""
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of every Parquet file of this table."""
+        return pa.schema([c.field for c in self.columns], metadata={"meaning": self.meaning})
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The column names, in order."""
+        return tuple(c.name for c in self.columns)
+
+
+def values_of(enum: Iterable[str]) -> tuple[str, ...]:
+    """The strings of a StrEnum, in order of definition."""
+    return tuple(str(member) for member in enum)

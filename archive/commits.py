@@ -1,0 +1,93 @@
+"""The commit log: one small JSON file for each commit, naming the data files that count."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from archive.errors import DamagedError
+from archive.schema import TABLES
+
+COMMITS = "commits"
+_RECORD = re.compile(r"(\d{6,})\.json")
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One committed Parquet file: its path inside the archive, rows, bytes and SHA-256."""
+
+    table: str
+    file: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One commit: its number (from 0, without gaps) and the files that it added."""
+
+    number: int
+    files: tuple[DataFile, ...]
+
+
+def record_path(folder: Path, number: int) -> Path:
+    """Where the record of commit `number` lies."""
+    return folder / COMMITS / f"{number:06d}.json"
+
+
+def encode(commit: Commit) -> bytes:
+    """The record as it is stored."""
+    files = [asdict(file) for file in commit.files]
+    return json.dumps({"number": commit.number, "files": files}, indent=1).encode()
+
+
+def read_commits(folder: Path) -> tuple[Commit, ...]:
+    """Every commit of the archive, in order.
+
+    Raises DamagedError when a record is unreadable, or missing between others.
+    """
+    found = sorted(_numbers(folder / COMMITS))
+    for expected, number in enumerate(found):
+        if number != expected:
+            path = record_path(folder, expected)
+            raise DamagedError(
+                f"{path} is missing: found later commits, expected every commit up to {found[-1]}"
+            )
+    return tuple(_read(record_path(folder, number), number) for number in found)
+
+
+def _numbers(commits: Path) -> Iterator[int]:
+    if commits.is_dir():
+        for path in commits.iterdir():
+            if match := _RECORD.fullmatch(path.name):
+                yield int(match[1])
+
+
+def _read(path: Path, number: int) -> Commit:
+    try:
+        record = json.loads(path.read_bytes())
+        commit = Commit(record["number"], tuple(DataFile(**file) for file in record["files"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise _damaged(path, number) from error
+    if commit.number != number or not _well_formed(commit.files):
+        raise _damaged(path, number)
+    return commit
+
+
+def _well_formed(files: Sequence[DataFile]) -> bool:
+    """Known tables, and files that lie in the folder of their table: an archive may be a gift."""
+    return all(
+        file.table in TABLES
+        and re.fullmatch(rf"{file.table}/\d{{6,}}\.parquet", str(file.file))
+        and isinstance(file.rows, int)
+        and isinstance(file.bytes, int)
+        for file in files
+    )
+
+
+def _damaged(path: Path, number: int) -> DamagedError:
+    return DamagedError(f"{path} is damaged: found no readable record, expected commit {number}")

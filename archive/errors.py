@@ -1,0 +1,34 @@
+"""The errors of an archive: each is one sentence that names the path or the row, what was found
+and what is expected, so that a command line can print it as it stands."""
+
+
+class ArchiveError(Exception):
+    """Root of everything that an archive raises on purpose."""
+
+
+class NotAnArchiveError(ArchiveError):
+    """The folder does not exist, or is not an archive."""
+
+
+class VersionError(ArchiveError):
+    """The archive was written under another schema version."""
+
+
+class DamagedError(ArchiveError):
+    """A file of the archive is missing, truncated, altered or unreadable."""
+
+
+class LockedError(ArchiveError):
+    """Another process, or another object of this one, writes to the archive."""
+
+
+class RowError(ArchiveError):
+    """A row does not fit the declared schema of its table."""
+
+
+class WriteError(ArchiveError):
+    """The archive or an export could not be written."""
+
+
+class LookupFailedError(ArchiveError):
+    """A table, column, identifier, run or adapter that was asked for is not there."""

@@ -1,0 +1,157 @@
+"""Questions that the command line asks of an archive; every function only reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from archive.errors import LookupFailedError
+from archive.store import MARKER, Archive
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run with its (event, time in UTC) pairs in order."""
+
+    run_id: str
+    seed: int
+    config_hash: str
+    code_version: str | None
+    events: tuple[tuple[str, datetime], ...]
+
+
+@dataclass(frozen=True)
+class Member:
+    """One member of a scope; `parent_game_id` and `gamma` are None for the initial scope."""
+
+    game_id: str
+    role: str
+    parent_game_id: str | None
+    gamma: float | None
+    accepted_in: int
+
+
+@dataclass(frozen=True)
+class VerdictCount:
+    """How many candidates met this verdict for this reason."""
+
+    verdict: str
+    reason: str
+    count: int
+
+
+def locate(path: str | Path) -> Path:
+    """The archive folder meant by `path`: the folder itself, or a run folder that contains it."""
+    path = Path(path)
+    inner = path / "archive"
+    return inner if not (path / MARKER).is_file() and inner.is_dir() else path
+
+
+def runs(archive: Archive) -> list[Run]:
+    """Every run of the archive, in the order in which they were last touched."""
+    rows = archive.rows("runs")
+    # Re-inserting moves a run that was resumed to the end.
+    by_run: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        by_run[row["run_id"]] = [*by_run.pop(row["run_id"], []), row]
+    return [
+        Run(
+            run_id,
+            events[0]["seed"],
+            events[-1]["config_hash"],
+            events[-1]["code_version"],
+            tuple((event["event"], event["at"]) for event in events),
+        )
+        for run_id, events in by_run.items()
+    ]
+
+
+def find_run(archive: Archive, run_id: str | None = None) -> Run:
+    """The run that `run_id`, possibly shortened, names; the last touched one by default.
+
+    Raises LookupFailedError when the archive holds no run, or not that one.
+    """
+    found = {run.run_id: run for run in runs(archive)}
+    if not found:
+        raise LookupFailedError(f"{archive.folder} is empty: found no run, expected at least one")
+    return found[next(reversed(found)) if run_id is None else resolve(run_id, found)]
+
+
+def resolve(shortened: str, known: Iterable[str]) -> str:
+    """The one known id that is, or begins with, `shortened`.
+
+    Raises LookupFailedError, with the ids meant or the nearest ones, when there is not exactly
+    one.
+    """
+    ids = list(dict.fromkeys(known))
+    if shortened in ids:
+        return shortened
+    matches = [known_id for known_id in ids if shortened and known_id.startswith(shortened)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise LookupFailedError(
+            f"found {len(matches)} ids that begin with {shortened!r}, expected one: "
+            f"{', '.join(sorted(matches)[:5])}"
+        )
+    length = max(len(shortened), 1)
+    near = get_close_matches(shortened, [known_id[:length] for known_id in ids], n=1, cutoff=0.0)
+    hint = next((known_id for known_id in ids if near and known_id.startswith(near[0])), None)
+    expected = f"an id such as {hint}" if hint else "an id, of which there are none"
+    raise LookupFailedError(f"found no id {shortened!r}, expected {expected}")
+
+
+def scopes(archive: Archive, run_id: str) -> dict[int, list[Member]]:
+    """The scope of the run at each generation, generations ascending, members as archived."""
+    by_generation: dict[int, list[Member]] = {}
+    for row in archive.rows("scopes", filters=[("run_id", "=", run_id)]):
+        member = Member(
+            row["game_id"], row["role"], row["parent_game_id"], row["gamma"], row["accepted_in"]
+        )
+        by_generation.setdefault(row["generation"], []).append(member)
+    return dict(sorted(by_generation.items()))
+
+
+def newest_scope(archive: Archive, run_id: str) -> tuple[int, list[Member]]:
+    """The last generation of the run and its scope. Raises LookupFailedError without any."""
+    by_generation = scopes(archive, run_id)
+    if not by_generation:
+        raise LookupFailedError(
+            f"{archive.folder}: found no scope of run {run_id}, expected at least the initial one"
+        )
+    generation = max(by_generation)
+    return generation, by_generation[generation]
+
+
+def games(archive: Archive, game_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Rows of games by game id. Raises LookupFailedError for a game that is not archived."""
+    wanted = list(dict.fromkeys(game_ids))
+    rows = archive.rows("games", filters=[("game_id", "in", wanted)]) if wanted else []
+    found = {row["game_id"]: row for row in rows}
+    for game_id in wanted:
+        if game_id not in found:
+            raise LookupFailedError(
+                f"{archive.folder}: found no game {game_id}, expected a row of games"
+            )
+    return found
+
+
+def verdict_counts(archive: Archive, run_id: str) -> list[VerdictCount]:
+    """Verdicts of the run by reason, the most frequent first within each verdict."""
+    rows = archive.rows("decisions", ["verdict", "reason"], [("run_id", "=", run_id)])
+    counted = Counter((row["verdict"], row["reason"]) for row in rows)
+    ordered = sorted(counted.items(), key=lambda item: (item[0][0], -item[1], item[0][1]))
+    return [VerdictCount(verdict, reason, count) for (verdict, reason), count in ordered]
+
+
+def recent_decisions(archive: Archive, run_id: str, limit: int = 10) -> list[dict[str, Any]]:
+    """The last `limit` decisions of the run, newest first, as rows of decisions."""
+    found = archive.table("decisions", filters=[("run_id", "=", run_id)])
+    start = max(found.num_rows - limit, 0)
+    newest: list[dict[str, Any]] = found.slice(start).to_pylist()
+    return newest[::-1]

@@ -1,0 +1,130 @@
+"""Rows that fit the schema, and one small archive whose content is known by heart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from archive import TABLES, Archive
+
+MakeRow = Callable[..., dict[str, Any]]
+AT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+
+
+def _plain_value(column: Any) -> object:
+    if column.null is not None:
+        return None
+    if column.values:
+        return column.values[0]
+    if pa.types.is_list(column.type):
+        return []
+    if pa.types.is_timestamp(column.type):
+        return AT
+    if column.type == pa.string():
+        return ""
+    return {pa.bool_(): False, pa.float64(): 0.0}.get(column.type, 0)
+
+
+def _make_row(table: str, **changes: object) -> dict[str, Any]:
+    row = {column.name: _plain_value(column) for column in TABLES[table].columns}
+    assert changes.keys() <= row.keys(), changes.keys() - row.keys()
+    return {**row, "run_id": "r1", **changes} if "run_id" in row else {**row, **changes}
+
+
+@pytest.fixture(scope="session")
+def make_row() -> MakeRow:
+    """make_row(table, **changes): a row with null, zero or empty values but for the changes."""
+    return _make_row
+
+
+def _decision(game_id: str, verdict: str, reason: str, **changes: object) -> dict[str, Any]:
+    return _make_row(
+        "decisions",
+        game_id=game_id,
+        role="black",
+        parent_game_id="aaaa11110000ffff",
+        verdict=verdict,
+        reason=reason,
+        tokens=100,
+        **changes,
+    )
+
+
+def _member(generation: int, game_id: str, **changes: object) -> dict[str, Any]:
+    return _make_row("scopes", generation=generation, game_id=game_id, role="black", **changes)
+
+
+def _play(policy_id: str, seed: int, score: float, permuted: float) -> dict[str, Any]:
+    return _make_row(
+        "scores",
+        policy_id=policy_id,
+        game_id="aaaa11110000ffff",
+        role="black",
+        purpose="acceptance",
+        map_seed=seed,
+        play_seed=seed,
+        score=score,
+        raw_score=score,
+        permuted_score=permuted,
+        moves=["a cat"],
+    )
+
+
+def _populate(archive: Archive) -> None:
+    initial, found = "aaaa11110000ffff", "bbbb22220000ffff"
+    archive.commit(
+        {
+            "runs": [_make_row("runs", event="created", at=AT, seed=7)],
+            "games": [
+                _make_row("games", game_id=initial, dialect="xent", code="elicit(s, 9)"),
+                _make_row("games", game_id=found, dialect="paper", code="reward(xed(s | t))\n"),
+            ],
+            "scopes": [_member(0, initial)],
+        }
+    )
+    archive.commit(
+        {
+            "finetunes": [_make_row("finetunes", finetune_id="f1", game_id=found, role="black")],
+            "scores": [
+                _play("base", 1, 1.0, 0.5),
+                _play("base", 2, 2.0, 0.5),
+                _play("f1", 2, 5.0, 1.5),
+                _play("f1", 1, 3.0, 1.5),
+            ],
+            "decisions": [
+                _decision("cccc33330000ffff", "refused", "covered", finetune_id="f0"),
+                _decision(
+                    found,
+                    "accepted",
+                    "new",
+                    finetune_id="f1",
+                    captured=0.5,
+                    captured_low=0.25,
+                    captured_high=float("inf"),
+                    gamma=0.125,
+                    purpose="acceptance",
+                    decided=True,
+                ),
+                _decision("dddd44440000ffff", "refused", "covered"),
+            ],
+            "scopes": [
+                _member(1, initial),
+                _member(1, found, parent_game_id=initial, gamma=0.125, accepted_in=1),
+            ],
+        }
+    )
+    archive.commit({"runs": [_make_row("runs", event="finished", at=AT, seed=7)]})
+
+
+@pytest.fixture
+def run_folder(tmp_path: Path) -> Path:
+    """A run folder whose archive holds a run of two generations, closed."""
+    folder = tmp_path / "runs" / "small"
+    with Archive.create(folder / "archive") as archive:
+        _populate(archive)
+    return folder

@@ -1,0 +1,47 @@
+"""docs/archive.md, followed to the letter by somebody who has DuckDB and none of our code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import duckdb
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "archive.md"
+QUERIES = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+FOUND = "bbbb22220000ffff"
+INITIAL = "aaaa11110000ffff"
+EXPECTED = [
+    [("accepted", "new", 1, 100), ("refused", "covered", 2, 200)],
+    [
+        (1, FOUND, "black", 0.125, "reward(xed(s | t))\n"),
+        (1, INITIAL, "black", None, "elicit(s, 9)"),
+    ],
+    [(FOUND, INITIAL, "black", "acceptance", 2.5, 0.5, 1.5, 2)],
+    [(4,)],
+]
+
+
+@pytest.mark.parametrize(("query", "expected"), [*zip(QUERIES, EXPECTED, strict=True)])
+def test_the_queries_of_the_page_run(
+    run_folder: Path, monkeypatch: pytest.MonkeyPatch, query: str, expected: list[object]
+) -> None:
+    monkeypatch.chdir(run_folder.parents[1])
+    assert duckdb.sql(query.replace("NAME", run_folder.name)).fetchall() == expected
+
+
+def test_rows_that_no_commit_names_can_be_left_out(
+    run_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = run_folder / "archive" / "scores"
+    (scores / "000009.parquet").write_bytes((scores / "000002.parquet").read_bytes())
+    monkeypatch.chdir(run_folder.parents[1])
+    assert duckdb.sql(QUERIES[-1].replace("NAME", run_folder.name)).fetchall() == [(4,)]
+
+
+def test_an_empty_table_can_be_queried(run_folder: Path) -> None:
+    covers = run_folder / "archive" / "covers" / "*.parquet"
+    assert duckdb.sql(f"SELECT count(*), max(eta) FROM read_parquet('{covers}')").fetchall() == [
+        (0, None)
+    ]

@@ -1,0 +1,175 @@
+"""Whatever moment a writer dies at, a commit is there as a whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archive import TABLES, Archive, WriteError
+
+MakeRow = Callable[..., dict[str, Any]]
+
+
+class KilledError(BaseException):
+    """Stands for the end of the process: no handler of the archive may survive it."""
+
+
+def _fail_at(
+    patch: pytest.MonkeyPatch, moment: int, after: bool, error: BaseException
+) -> list[str]:
+    """Lets the `moment`-th system call that matters raise, before or after its work is done."""
+    calls: list[str] = []
+
+    def watched(name: str, real: Callable[..., object]) -> Callable[..., object]:
+        def call(*arguments: object) -> object:
+            calls.append(name)
+            now = len(calls) - 1 == moment
+            if now and not after:
+                raise error
+            result = real(*arguments)
+            if now:
+                raise error
+            return result
+
+        return call
+
+    for name in ("fsync", "replace"):
+        patch.setattr(os, name, watched(name, getattr(os, name)))
+    return calls
+
+
+def _unnamed(archive: Archive) -> set[str]:
+    named = {file.file for commit in archive.commits for file in commit.files}
+    stored = {
+        f"{name}/{path.name}" for name in TABLES for path in (archive.folder / name).iterdir()
+    }
+    return (stored - named) | {path.name for path in archive.folder.rglob("*.tmp")}
+
+
+def _survives(folder: Path, rows: dict[str, list[dict[str, Any]]]) -> bool:
+    """Checks all or nothing, the next writer and its next commit; True if the rows survived."""
+    reader = Archive.open(folder)
+    counts = {name: reader.count(name) for name in rows}
+    survived = any(counts.values())
+    assert counts == {name: len(batch) if survived else 0 for name, batch in rows.items()}
+    with Archive.open(folder, "a") as writer:
+        assert _unnamed(writer) == set()
+        for name, batch in rows.items():
+            assert writer.rows(name) == (batch if survived else [])
+        writer.commit(rows)
+        assert writer.count("games") == len(rows["games"]) * (2 if survived else 1)
+    return survived
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KilledError()])
+def test_a_commit_that_dies_anywhere_is_whole_or_absent(
+    tmp_path: Path, make_row: MakeRow, after: bool, error: BaseException
+) -> None:
+    rows = {"games": [make_row("games")], "scores": [make_row("scores")] * 2}
+    Archive.create(tmp_path / "fresh").close()
+    outcomes = []
+    for moment in range(9):  # two data files and the record: flush, rename, flush the folder
+        folder = tmp_path / str(moment)
+        shutil.copytree(tmp_path / "fresh", folder)
+        writer = Archive.open(folder, "a")
+        with pytest.MonkeyPatch.context() as patch:
+            calls = _fail_at(patch, moment, after, error)
+            with pytest.raises((WriteError, KilledError), match=r"No space left|^$"):
+                writer.commit(rows)
+        assert len(calls) == moment + 1
+        with pytest.raises(WriteError, match=r"found an earlier write that failed"):
+            writer.commit(rows)
+        writer.close()
+        outcomes.append(_survives(folder, rows))
+    renamed = 7  # the record's own rename makes the commit count
+    assert outcomes == [m > renamed or (m == renamed and after) for m in range(9)]
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_create_that_dies_anywhere_can_be_taken_up(tmp_path: Path, after: bool) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        total = len(_watched_create(patch, tmp_path / "whole"))
+    for moment in [*range(8), total - 3, total - 2, total - 1]:
+        folder = tmp_path / str(moment)
+        with pytest.MonkeyPatch.context() as patch:
+            _fail_at(patch, moment, after, KilledError())
+            with pytest.raises(KilledError):
+                Archive.create(folder)
+        made = (folder / "archive.json").exists()
+        with Archive.open(folder, "a") if made else Archive.create(folder) as archive:
+            assert _unnamed(archive) == set()
+            assert all(archive.count(name) == 0 for name in TABLES)
+
+
+def _watched_create(patch: pytest.MonkeyPatch, folder: Path) -> list[str]:
+    calls = _fail_at(patch, -1, False, KilledError())
+    Archive.create(folder).close()
+    return calls
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("moment", range(3))
+def test_an_adapter_is_whole_or_absent(tmp_path: Path, moment: int, after: bool) -> None:
+    folder = tmp_path / "a"
+    writer = Archive.create(folder)
+    kept = writer.put_adapter(b"kept")
+    with pytest.MonkeyPatch.context() as patch:
+        _fail_at(patch, moment, after, KilledError())
+        with pytest.raises(KilledError):
+            writer.put_adapter(b"lost")
+    writer.close()
+    with Archive.open(folder, "a") as archive:
+        assert kept in archive.adapters()
+        assert {archive.get_adapter(digest) for digest in archive.adapters()} <= {b"kept", b"lost"}
+        assert _unnamed(archive) == set()
+
+
+WRITER = """
+import sys
+from archive import Archive, TABLES
+archive = Archive.open(sys.argv[1], "a")
+number = len(archive.commits)
+while True:
+    game = {"game_id": f"g{number}", "dialect": "xent", "code": "", "metadata_json": "{}"}
+    drawn = {"map_seed": number, "site": 0, "purpose": "training", "source": "", "text": ""}
+    archive.commit({
+        "games": [{**game, "steps": number}] * 3, "maps": [{**drawn, "n_tokens": 0}] * 2,
+    })
+    print(number, flush=True)
+    number += 1
+"""
+
+
+@pytest.mark.long
+def test_kill_9_loses_at_most_the_commit_in_flight(tmp_path: Path) -> None:
+    folder = tmp_path / "a"
+    Archive.create(folder).close()
+    for attempt in range(25):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(folder)], stdout=subprocess.PIPE, text=True
+        )
+        assert writer.stdout is not None
+        first = int(writer.stdout.readline())
+        time.sleep(0.003 * attempt)
+        writer.send_signal(signal.SIGKILL)
+        reported = [first, *map(int, writer.stdout.read().split())]
+        writer.wait()
+        reader = Archive.open(folder)
+        last = len(reader.commits) - 1
+        assert reported[-1] <= last <= reported[-1] + 1
+        assert reader.table("games")["steps"].to_pylist() == [
+            number for number in range(1, last + 1) for _ in range(3)
+        ]
+        assert reader.count("maps") == 2 * last
+        with Archive.open(folder, "a") as next_writer:
+            assert _unnamed(next_writer) == set()

@@ -1,0 +1,96 @@
+"""Questions to the small archive, whose answers are known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archive import (
+    Archive,
+    LookupFailedError,
+    Member,
+    VerdictCount,
+    find_run,
+    games,
+    locate,
+    newest_scope,
+    recent_decisions,
+    resolve,
+    runs,
+    scopes,
+    verdict_counts,
+)
+
+
+@pytest.fixture
+def archive(run_folder: Path) -> Archive:
+    return Archive.open(run_folder / "archive")
+
+
+def test_locate_takes_the_run_folder_and_the_archive_folder(run_folder: Path) -> None:
+    assert locate(run_folder) == locate(run_folder / "archive") == run_folder / "archive"
+    assert locate(run_folder / "absent") == run_folder / "absent"
+
+
+def test_runs_are_grouped_with_their_events(archive: Archive) -> None:
+    [run] = runs(archive)
+    assert (run.run_id, run.seed) == ("r1", 7)
+    assert [event for event, _ in run.events] == ["created", "finished"]
+
+
+def test_the_last_touched_run_is_the_default(tmp_path: Path, make_row: Any) -> None:
+    with Archive.create(tmp_path) as archive:
+        with pytest.raises(LookupFailedError, match=r"is empty: found no run, expected at least"):
+            find_run(archive)
+        archive.commit({"runs": [make_row("runs", run_id=run_id) for run_id in ("r1", "x2", "r1")]})
+        assert [run.run_id for run in runs(archive)] == ["x2", "r1"]
+        assert find_run(archive).run_id == "r1"
+        assert find_run(archive, "x").run_id == "x2"
+        with pytest.raises(LookupFailedError, match=r"found no scope of run r1"):
+            newest_scope(archive, "r1")
+
+
+def test_scopes_by_generation(archive: Archive) -> None:
+    by_generation = scopes(archive, "r1")
+    initial = Member("aaaa11110000ffff", "black", None, None, 0)
+    found = Member("bbbb22220000ffff", "black", "aaaa11110000ffff", 0.125, 1)
+    assert by_generation == {0: [initial], 1: [initial, found]}
+    assert newest_scope(archive, "r1") == (1, [initial, found])
+    assert scopes(archive, "r2") == {}
+
+
+def test_games_by_id(archive: Archive) -> None:
+    assert games(archive, ["bbbb22220000ffff"])["bbbb22220000ffff"]["dialect"] == "paper"
+    assert games(archive, []) == {}
+    with pytest.raises(LookupFailedError, match=r"found no game zz, expected a row of games"):
+        games(archive, ["zz"])
+
+
+def test_verdicts_are_counted_by_reason(archive: Archive) -> None:
+    assert verdict_counts(archive, "r1") == [
+        VerdictCount("accepted", "new", 1),
+        VerdictCount("refused", "covered", 2),
+    ]
+
+
+def test_recent_decisions_come_newest_first(archive: Archive) -> None:
+    newest = recent_decisions(archive, "r1", 2)
+    assert [row["game_id"][:4] for row in newest] == ["dddd", "bbbb"]
+    assert len(recent_decisions(archive, "r1")) == 3
+
+
+def test_ids_can_be_shortened() -> None:
+    known = ["abcd", "abce", "ab", "xyz"]
+    assert resolve("ab", known) == "ab"
+    assert resolve("abcd", known) == "abcd"
+    assert resolve("x", known) == "xyz"
+    with pytest.raises(LookupFailedError, match=r"2 ids that begin with 'abc', .*: abcd, abce"):
+        resolve("abc", known)
+    with pytest.raises(LookupFailedError, match=r"found no id 'abdd', expected an id such as abcd"):
+        resolve("abdd", known)
+    with pytest.raises(LookupFailedError, match=r"found no id 'a', expected an id, of which .* no"):
+        resolve("a", [])
+    with pytest.raises(LookupFailedError, match=r"found no id ''"):
+        resolve("", known)
