@@ -25,8 +25,8 @@ from xgl.requests import (
     Seeds,
     StoryRequest,
     StorySource,
-    Turn,
     TruthRequest,
+    Turn,
 )
 
 Asked = TypeVar("Asked")
@@ -125,10 +125,14 @@ def _merged(asked: list[Asked], answer: Callable[[list[Asked]], list[Any]]) -> l
 
 
 def _tell(slots: list[tuple[_Running, int]], stories: StorySource) -> None:
+    asked = []
     for machine, position in slots:
         request = machine.requests[position]
         assert isinstance(request, StoryRequest)
-        machine.answers[position] = stories.tell(machine.instance.seeds.map_seed, request)
+        asked.append((machine.instance.seeds.map_seed, request))
+    texts = stories.tell(asked) if asked else []
+    for (machine, position), text in zip(slots, texts, strict=True):
+        machine.answers[position] = text
 
 
 def _move(slots: list[tuple[_Running, int]], player: Player, judge: Judge) -> None:

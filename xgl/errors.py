@@ -47,12 +47,11 @@ class ProgramError(XGLError):
         return f"{self.origin}: {count}\n" + "\n".join(str(problem) for problem in self.problems)
 
 
-class GameOver(XGLError):
-    """Sent into a running game that cannot go on; the machine turns it into an outcome."""
+class OversizeError(XGLError):
+    """A string beyond the metadata's cap, or a request beyond a model's window (SPEC §2, §3).
 
-
-class OversizeError(GameOver):
-    """A string beyond the metadata's cap, or a request beyond a model's window (SPEC §2, §3)."""
+    Sent into a running game it ends the game; as a batch's answer it is a value, not a raise.
+    """
 
 
 class FlagOrderError(XGLError):

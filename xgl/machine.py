@@ -63,7 +63,7 @@ class Machine:
         self.game = game
         self.dialect = DIALECTS[game.dialect]
         self.flow = Flow(game.program)
-        self.registers = {name: "" for name in syn.REGISTERS} | game.metadata.constants
+        self.registers = dict.fromkeys(syn.REGISTERS, "") | game.metadata.constants
         self.scores: defaultdict[str, float] = defaultdict(float)
         self.events: list[Event] = []
         self.failures: Counter[str | int] = Counter()
@@ -142,7 +142,7 @@ class Machine:
             move = cast(Move, answer)
             self.turns += 1
             self.registers[name] = self._capped(move.text)
-            self.events.append(Moved(elicit.player, name, move))
+            self.events.append(Moved(elicit.player, name, move, self.flow.position))
 
     def _constants(self, player: str) -> tuple[Any, ...]:
         shown = sorted(self.game.metadata.constants.items())

@@ -120,9 +120,12 @@ class Assigned:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
+    """``line`` is the position of the elicit that asked."""
+
     player: str
     register: str
     move: Move
+    line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +176,17 @@ class Play:
             return "finished"
         return self.outcome
 
-    def moves_of(self, role: str) -> list[Moved]:
-        return [event for event in self.events if isinstance(event, Moved) and event.player == role]
+    def accepted_moves(self, role: str) -> list[str]:
+        """The moves of ``role`` that stood: those that no failed ensure sent back."""
+        kept: list[Moved] = []
+        for event in self.events:
+            if isinstance(event, Moved):
+                kept.append(event)
+            elif isinstance(event, Ensured) and not event.passed:
+                line = kept[-1].line if kept else -1
+                while kept and kept[-1].line == line:
+                    kept.pop()
+        return [event.move.text for event in kept if event.player == role]
 
 
 # -- who answers -------------------------------------------------------------------------------
@@ -219,6 +231,6 @@ class Player(Protocol):
 
 
 class StorySource(Protocol):
-    """Tells the texts of a map; the same ``(map_seed, site)`` always gives the same text."""
+    """Tells the texts of maps; the same map seed and request always give the same text."""
 
-    def tell(self, map_seed: int, request: StoryRequest) -> str: ...
+    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]: ...

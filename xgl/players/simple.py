@@ -1,0 +1,49 @@
+"""Players without a model: scripted moves and random words, the null object of a player."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xgl.errors import OversizeError, PlayerError
+from xgl.random import stream
+from xgl.requests import Move, Seeds, Turn
+
+
+class ScriptedPlayer:
+    """Makes the moves it was given for each instance, in order.
+
+    When they are used up (a scripted move failed an ensure, say) it says the last one again, so
+    a script that cannot satisfy a game ends in a forfeit as any player would.
+    """
+
+    def __init__(self, scripts: Mapping[Seeds, Sequence[str]]) -> None:
+        self.scripts = scripts
+        self._asked: dict[Seeds, int] = {}
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        return [Move(self._next(turn.seeds)) for turn in turns]
+
+    def _next(self, seeds: Seeds) -> str:
+        script = self.scripts.get(seeds, ())
+        if not script:
+            raise PlayerError(f"no scripted moves for {seeds}")
+        index = self._asked.get(seeds, 0)
+        self._asked[seeds] = index + 1
+        return script[min(index, len(script) - 1)]
+
+
+class RandomPlayer:
+    """Says random words of a vocabulary, one for each token it may use."""
+
+    def __init__(self, vocabulary: Sequence[str]) -> None:
+        if not vocabulary:
+            raise PlayerError("a random player needs words to say")
+        self.vocabulary = tuple(vocabulary)
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        return [Move(self._words(turn)) for turn in turns]
+
+    def _words(self, turn: Turn) -> str:
+        seeds, request = turn.seeds, turn.request
+        rng = stream("random player", seeds.map_seed, seeds.play_seed, request.turn)
+        return " ".join(rng.choice(self.vocabulary, size=request.max_len))
