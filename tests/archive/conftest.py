@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -121,10 +122,18 @@ def _populate(archive: Archive) -> None:
     archive.commit({"runs": [_make_row("runs", event="finished", at=AT, seed=7)]})
 
 
-@pytest.fixture
-def run_folder(tmp_path: Path) -> Path:
-    """A run folder whose archive holds a run of two generations, closed."""
-    folder = tmp_path / "runs" / "small"
-    with Archive.create(folder / "archive") as archive:
+@pytest.fixture(scope="session")
+def small_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An archive of one run of two generations; tests copy it, since every flush takes time."""
+    folder = tmp_path_factory.mktemp("small") / "archive"
+    with Archive.create(folder) as archive:
         _populate(archive)
+    return folder
+
+
+@pytest.fixture
+def run_folder(tmp_path: Path, small_archive: Path) -> Path:
+    """A run folder of its own whose archive holds a run of two generations, closed."""
+    folder = tmp_path / "runs" / "small"
+    shutil.copytree(small_archive, folder / "archive")
     return folder

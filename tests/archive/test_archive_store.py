@@ -63,7 +63,7 @@ def _batches(name: str) -> st.SearchStrategy[tuple[str, list[dict[str, Any]]]]:
 commits = st.lists(st.one_of([_batches(name) for name in TABLES]), max_size=3)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(commits)
 def test_what_was_committed_is_read_in_order(batches: list[tuple[str, list[Any]]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
