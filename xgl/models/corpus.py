@@ -1,0 +1,115 @@
+"""The story corpus and its words, without torch.
+
+The stories were sampled from SmolLM2-135M-Instruct (Apache-2.0). They are split once and for all by
+the hash of their text: the embedded model is trained on `train`; games take their maps, and the
+measurements of the model their texts, from `held_out`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Literal
+
+Split = Literal["train", "held_out"]
+
+HELD_OUT_MODULUS = 5
+WORD = re.compile(r"[A-Za-z]+")
+SENTENCE_START = re.compile(r"(?:^|(?<=[.!?] ))(?=[A-Z\"'])")
+
+# Function words, and words that say nothing about what a text is about.
+STOP_WORDS = frozenset(
+    """
+    a about above across after again against ago all almost along already also although always am
+    among an and another any anyone anything are around as ask asked at away back be became because
+    become been before began behind being below between both but by call called came can cannot come
+    could day did do does doing done down during each either else end enough even ever every
+    everyone everything few find first for found from full gave get give given go goes going got had
+    has have having he her here hers herself high him himself his how however i if in instead into
+    is it its itself just keep kept knew know known large last later least led left less let like
+    little long look looked lot made make makes making many may me might mine more most much must my
+    myself near never new next no nor not nothing now of off often old on once one only onto or
+    other others our ours out over own part perhaps place put quite rather really said same saw say
+    says see seem seemed seen several shall she should since small so some someone something
+    sometimes soon still such take taken tell than that the their theirs them themselves then there
+    these they thing things this those though through thus time to today together told too took
+    toward towards two under until up upon us use used uses using very want wanted was way ways we
+    well went were what when where whether which while who whom whose why will with within without
+    would year years yes yet you your yours dear sincerely hi ll ve re don doesn didn isn wasn
+    """.split()  # noqa: SIM905  # a list of strings would fill pages
+)
+
+
+@dataclass(frozen=True)
+class Story:
+    """One text of the corpus and the instruction it was sampled for."""
+
+    prompt: str
+    text: str
+
+
+def fold(text: str) -> str:
+    """`text` with every run of white space as one space, none at the ends."""
+    return " ".join(text.split())
+
+
+def split_of(text: str) -> Split:
+    """The split a text belongs to: a function of its SHA-256 alone."""
+    digest = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+    return "held_out" if digest % HELD_OUT_MODULUS == 0 else "train"
+
+
+@cache
+def _all_stories() -> tuple[Story, ...]:
+    packed = resources.files("xgl.models").joinpath("stories.jsonl.gz").read_bytes()
+    rows = (json.loads(line) for line in gzip.decompress(packed).splitlines())
+    return tuple(Story(row["prompt"], row["text"]) for row in rows)
+
+
+def stories(split: Split) -> list[Story]:
+    """The stories of one split, in the order of the file."""
+    return [story for story in _all_stories() if split_of(story.text) == split]
+
+
+def words(text: str) -> list[str]:
+    """The lower-case alphabetic words of `text`, in order."""
+    return [word.lower() for word in WORD.findall(text)]
+
+
+def content_words(text: str) -> list[str]:
+    """The distinct words of `text` that are about something, in order of appearance."""
+    return list(dict.fromkeys(w for w in words(text) if len(w) > 2 and w not in STOP_WORDS))
+
+
+def stem(word: str) -> str:
+    """A crude stem, only good for asking whether two words are forms of one another."""
+    for suffix in ("iness", "ies", "ing", "ed", "es", "ly", "s", "y", "e"):
+        if word.endswith(suffix) and len(word) - len(suffix) >= 3:
+            return word[: -len(suffix)]
+    return word
+
+
+def rarity(texts: Iterable[str]) -> Mapping[str, float]:
+    """Inverse document frequency of each word over `texts`, in bits."""
+    texts = list(texts)
+    counts = Counter(word for text in texts for word in set(words(text)))
+    return {word: math.log2(len(texts) / count) for word, count in counts.items()}
+
+
+def sentence_starts(text: str) -> list[int]:
+    """Character positions at which a sentence of `text` begins (the first is always 0)."""
+    return sorted({0, *(match.start() for match in SENTENCE_START.finditer(text))})
+
+
+def common(texts: Sequence[str], least: int) -> frozenset[str]:
+    """Words that occur in at least `least` of `texts`."""
+    counts = Counter(word for text in texts for word in set(words(text)))
+    return frozenset(word for word, count in counts.items() if count >= least)

@@ -1,0 +1,192 @@
+"""The training documents of the embedded model.
+
+A document is a sequence of segments, tokenised apart and their tokens joined, as the judge joins a
+prefix and a scored text. Kinds: plain text; hint words, then text (what the judge reads); a game as
+a player sees it, then a move of hint words (what the player writes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from xgl.models.corpus import Story, content_words, sentence_starts, stem, words
+from xgl.models.programs import header
+from xgl.models.wordnet import WordNet
+
+Encode = Callable[[str], list[int]]
+Decode = Callable[[list[int]], str]
+
+JOINS = ("", "", "", "", "", "\n", " ", ". ", ": ")
+STORY_TOKENS = (24, 32)
+CODE_WEIGHT = 0.3
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A piece of text tokenised on its own; `weight` scales the loss on its tokens.
+
+    `story` and `start` say where in which story its first character stands (-1: in none); there a
+    teacher's distributions are known.
+    """
+
+    text: str
+    weight: float = 1.0
+    story: int = -1
+    start: int = 0
+
+
+@dataclass(frozen=True)
+class Document:
+    """Segments, after BOS if `opened` and before EOS if `closed`.
+
+    A judge of the `xent` dialect sees no BOS, one of the paper's dialect does: both must be known.
+    """
+
+    segments: tuple[Segment, ...]
+    opened: bool
+    closed: bool = False
+
+
+@dataclass(frozen=True)
+class Window:
+    """A part of a story: `text` begins at character `start` of story number `story`."""
+
+    text: str
+    story: int
+    start: int
+
+    def segment(self, before: str = "", weight: float = 1.0) -> Segment:
+        """The window as a segment, with `before` in front of it."""
+        return Segment(before + self.text, weight, self.story, self.start - len(before))
+
+
+@dataclass(frozen=True)
+class Sources:
+    """All that documents are drawn from. `rarity` is in bits, of words over the train stories."""
+
+    stories: Sequence[Story]
+    verses: Sequence[str]
+    entries: Sequence[tuple[Sequence[str], str]]
+    wordnet: WordNet
+    rarity: Mapping[str, float]
+    common: frozenset[str]
+    encode: Encode
+    decode: Decode
+
+
+def window(rng: Random, story: int, sources: Sources) -> Window:
+    """24 to 32 tokens of a story, from its beginning or (half of the time) from any sentence."""
+    text = sources.stories[story].text
+    starts = [s for s in sentence_starts(text) if s == 0 or len(text) - s > 80]
+    start = 0 if rng.random() < 0.5 else rng.choice(starts)
+    tokens = sources.encode(text[start:])[: rng.randint(*STORY_TOKENS)]
+    return Window(sources.decode(tokens).rstrip("\ufffd "), story, start)
+
+
+def own_words(rng: Random, text: str, sources: Sources, count: int) -> list[str]:
+    """Up to `count` content words of `text`, rare ones preferred, in the order of the text."""
+    whole, _, cut = text.rpartition(" ")  # a window's last word may be cut off
+    pool = content_words(text if cut.endswith((".", "!", "?")) else whole)
+    keyed = [(rng.random() ** (1.0 / (0.3 + sources.rarity.get(w, 8.0))), w) for w in pool]
+    chosen = {word for _, word in sorted(keyed, reverse=True)[:count]}
+    return [word for word in pool if word in chosen]
+
+
+def related_words(rng: Random, text: str, sources: Sources, count: int) -> list[str]:
+    """Up to `count` common words related to words of `text`, none of them a form of one in it."""
+    stems = {stem(word) for word in words(text)}
+    found: list[str] = []
+    for word in own_words(rng, text, sources, 3 * count):
+        near = [
+            name
+            for name in sources.wordnet.related(word)
+            if name in sources.common and stem(name) not in stems and len(name) > 2
+        ]
+        if near:
+            found.append(near[min(int(rng.expovariate(0.7)), len(near) - 1)])
+    return list(dict.fromkeys(found))[:count]
+
+
+def hint(rng: Random, story: Story, text: str, sources: Sources, count: int) -> list[str]:
+    """Hint words for `text`: mostly its own; else related ones, both, or its prompt's words."""
+    draw = rng.random()
+    if draw < 0.6:
+        return own_words(rng, text, sources, count)
+    if draw < 0.75:
+        return related_words(rng, text, sources, count)
+    if draw < 0.9:
+        half = own_words(rng, text, sources, max(1, count // 2))
+        mixed = half + related_words(rng, text, sources, max(1, count - len(half)))
+        rng.shuffle(mixed)
+        return mixed
+    skipped = {"write", "short", "describe", "explain", "simple", "sentences", "paragraph"}
+    return [word for word in content_words(story.prompt) if word not in skipped][:count]
+
+
+def plain(rng: Random, sources: Sources) -> Document:
+    """A whole story. It is not closed: the stories are cut off at a limit of tokens."""
+    story = rng.randrange(len(sources.stories))
+    segment = Segment(sources.stories[story].text, 1.0, story, 0)
+    return Document((segment,), opened=rng.random() < 0.5)
+
+
+def verse(rng: Random, sources: Sources) -> Document:
+    """A run of one to three verses."""
+    start = rng.randrange(len(sources.verses) - 3)
+    text = " ".join(sources.verses[start : start + rng.randint(1, 3)])
+    return Document((Segment(text),), opened=rng.random() < 0.5)
+
+
+def gloss(rng: Random, sources: Sources) -> Document:
+    """A dictionary entry: up to four of the words, joined as a hint to what they mean."""
+    lemmas, meaning = rng.choice(sources.entries)
+    names = rng.sample(list(lemmas), min(4, len(lemmas)))
+    before = Segment(" ".join(names) + rng.choice(JOINS))
+    return Document((before, Segment(meaning)), opened=rng.random() < 0.5)
+
+
+def hint_then_story(rng: Random, sources: Sources) -> Document:
+    """One to six hint words directly before a window (or the whole) of their story."""
+    story = rng.randrange(len(sources.stories))
+    whole = Window(sources.stories[story].text, story, 0)
+    part = whole if rng.random() < 0.2 else window(rng, story, sources)
+    chosen = hint(rng, sources.stories[story], part.text, sources, rng.randint(1, 6))
+    if rng.random() < 0.15:
+        rng.shuffle(chosen)
+    before = Segment(" ".join(chosen) + rng.choice(JOINS), 0.3)
+    return Document((before, part.segment()), opened=rng.random() < 0.5)
+
+
+def presentation(rng: Random, sources: Sources) -> Document:
+    """A program, its registers, and moves made of words about one (or all) of the texts."""
+    count = rng.choice((1, 1, 2, 2, 2, 3))
+    program = header(rng, count)
+    windows = [window(rng, rng.randrange(len(sources.stories)), sources) for _ in range(count)]
+    pieces = [Segment(program.text, CODE_WEIGHT)]
+    for name, shown in zip(program.stories, windows, strict=True):
+        pieces += [Segment(f"{name}:", CODE_WEIGHT), shown.segment(" "), Segment("\n", 0.3)]
+    for name in program.moves:
+        move = " ".join(move_words(rng, windows, sources))
+        pieces += [Segment(f"{name}:", CODE_WEIGHT), Segment(f" {move}", 3.0), Segment("\n", 2.0)]
+    return Document(tuple(pieces), opened=True, closed=True)
+
+
+def move_words(rng: Random, windows: Sequence[Window], sources: Sources) -> list[str]:
+    """Two to five words about one text chosen at random, or (one time in six) about all."""
+    if len(windows) > 1 and rng.random() < 1 / 6:
+        return [word for shown in windows for word in own_words(rng, shown.text, sources, 2)]
+    shown = rng.choice(windows)
+    count = rng.randint(2, 5)
+    if rng.random() < 0.85:
+        return own_words(rng, shown.text, sources, count)
+    return hint(rng, sources.stories[shown.story], shown.text, sources, count)
+
+
+KINDS = (plain, verse, gloss, hint_then_story, presentation)
+
+
+def draw(rng: Random, sources: Sources, weights: Sequence[float]) -> Document:
+    """A document of a random kind, with `weights` in the order of `KINDS`."""
+    return rng.choices(KINDS, weights)[0](rng, sources)

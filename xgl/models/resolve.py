@@ -1,0 +1,98 @@
+"""Model references: `embedded`, `smollm2`, a local folder, or a hub id, to loaded weights."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from xgl.models import smollm2
+from xgl.models.errors import ModelNotFound
+
+NAMES = ("embedded", "smollm2")
+EMBEDDED = Path(__file__).with_name("embedded")
+HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+EXPECTED = "expected `embedded`, `smollm2`, a folder with config.json and weights, or a hub id"
+
+
+def resolve(reference: str) -> Path:
+    """The local folder of a model; downloads where the reference needs it.
+
+    A folder that exists wins over a hub id of the same spelling. Raises ModelNotFound.
+    """
+    if reference == "embedded":
+        return _checked(EMBEDDED, reference)
+    if reference == "smollm2":
+        return smollm2.obtain()
+    folder = Path(reference).expanduser()
+    if folder.is_dir():
+        return _checked(folder, reference)
+    if folder.exists():
+        raise ModelNotFound(f"model {reference!r} is a file; {EXPECTED}")
+    if HUB_ID.fullmatch(reference):
+        return _from_hub(reference)
+    near = difflib.get_close_matches(reference, NAMES, 1)
+    hint = f"; did you mean `{near[0]}`?" if near else ""
+    raise ModelNotFound(f"no model {reference!r}: there is no such folder; {EXPECTED}{hint}")
+
+
+def _checked(folder: Path, reference: str) -> Path:
+    if not (folder / "config.json").is_file():
+        raise ModelNotFound(f"model {reference!r}: {folder} has no config.json; {EXPECTED}")
+    if not any(any(folder.glob(pattern)) for pattern in WEIGHTS):
+        raise ModelNotFound(f"model {reference!r}: {folder} has no *.safetensors; {EXPECTED}")
+    return folder
+
+
+def _from_hub(reference: str) -> Path:
+    found = smollm2.hub_snapshot(reference)
+    if found is None:
+        raise ModelNotFound(
+            f"model {reference!r} is neither a folder here nor in the hub's cache, and the hub "
+            f"did not give it (no network, or no such id); {EXPECTED}"
+        )
+    return found
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """No progress bars of transformers' own: the program has one display."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def load(reference: str, *, device: str = "cpu", dtype: str = "float32") -> tuple[Any, Any]:
+    """(model in evaluation mode, tokenizer) of a reference.
+
+    `device`: a torch device, or `auto` for a GPU where there is one. `dtype`: a torch dtype's name.
+    The tokenizer has a BOS (its EOS stands in where it has none). Raises ModelNotFound.
+    """
+    import torch
+    from safetensors import SafetensorError
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    folder = resolve(reference)
+    try:
+        with _quiet():
+            tokenizer = AutoTokenizer.from_pretrained(folder)
+            model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ModelNotFound(f"model {reference!r}: {folder} does not load: {reason}") from error
+    if tokenizer.eos_token_id is None:
+        raise ModelNotFound(f"model {reference!r}: its tokenizer has no EOS token; one is needed")
+    if tokenizer.bos_token_id is None:
+        tokenizer.bos_token = tokenizer.eos_token
+    chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+    return model.to(chosen).eval(), tokenizer

