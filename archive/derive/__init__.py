@@ -1,0 +1,1 @@
+"""Pure functions from score rows to gains, transfer values, intervals and decisions."""

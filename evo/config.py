@@ -1,0 +1,351 @@
+"""Configuration: Hydra YAML into small frozen dataclasses, validated before anything runs.
+
+Each field's meaning stands beneath it; defaults live in ``conf/`` only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from hydra import compose, initialize_config_module
+from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import HydraException
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+Section = TypeVar("Section")
+
+
+class ConfigError(Exception):
+    """One sentence: the key, what was found, what would be right."""
+
+
+@dataclass(frozen=True)
+class JudgeConfig:
+    model: str
+    """Model reference: embedded, smollm2, a folder or a hub id."""
+    dtype: str
+    """float32 or bfloat16."""
+    batch_tokens: int
+    """Padded tokens of one forward pass."""
+    stories: str
+    """Where maps come from: corpus (held-out stories of the package) or judge (it writes)."""
+
+    def __post_init__(self) -> None:
+        _one_of("judge.dtype", self.dtype, ("float32", "bfloat16"))
+        _at_least("judge.batch_tokens", self.batch_tokens, 64)
+        _one_of("judge.stories", self.stories, ("corpus", "judge"))
+
+
+@dataclass(frozen=True)
+class PlayerConfig:
+    model: str
+    """Model reference of the player, before fine-tuning: the base player M."""
+    dtype: str
+    """float32 or bfloat16."""
+    lora_rank: int
+    """Rank of the adapters."""
+    lora_alpha: int
+    """Scale of the adapters, over the rank."""
+    lora_layers: int | None
+    """Adapters on the last so many blocks; null: on all."""
+
+    def __post_init__(self) -> None:
+        _one_of("player.dtype", self.dtype, ("float32", "bfloat16"))
+        _at_least("player.lora_rank", self.lora_rank, 1)
+        _at_least("player.lora_alpha", self.lora_alpha, 1)
+
+
+@dataclass(frozen=True)
+class GameConfig:
+    dialect: str
+    """Dialect of the games that the search makes: xent or paper."""
+    story_tokens: int
+    """Length of story() in judge tokens."""
+    max_len: int
+    """Limit of an elicit that names none, in judge tokens."""
+    max_failures: int
+    """Failed ensures a player may have in a play; the next one is a forfeit."""
+    max_characters: int
+    """Longest string a register may hold; beyond it a play ends as oversize."""
+
+    def __post_init__(self) -> None:
+        _one_of("game.dialect", self.dialect, ("xent", "paper"))
+        for name in ("story_tokens", "max_len", "max_characters"):
+            _at_least(f"game.{name}", getattr(self, name), 1)
+        _at_least("game.max_failures", self.max_failures, 0)
+
+
+@dataclass(frozen=True)
+class FinetuneConfig:
+    tokens: int
+    """Budget 𝒯 of one fine-tune: prompt and move tokens of the player, over all rollouts."""
+    maps: int
+    """Maps in one gradient step."""
+    rollouts: int
+    """Plays on each map: the group whose mean is the baseline."""
+    learning_rate: float
+    """AdamW's."""
+    baseline: str
+    """group_mean, leave_one_out or none."""
+    scale_advantages: bool
+    """Divide a step's advantages by their standard deviation."""
+    entropy_bonus: float
+    """Weight of the policy's entropy in the objective."""
+    gradient_clip: float
+    """Largest gradient norm."""
+
+    def __post_init__(self) -> None:
+        _at_least("finetune.tokens", self.tokens, 0)
+        _at_least("finetune.maps", self.maps, 1)
+        _at_least("finetune.rollouts", self.rollouts, 1)
+        _above("finetune.learning_rate", self.learning_rate, 0)
+        _one_of("finetune.baseline", self.baseline, ("group_mean", "leave_one_out", "none"))
+        _at_least("finetune.entropy_bonus", self.entropy_bonus, 0)
+        _above("finetune.gradient_clip", self.gradient_clip, 0)
+
+
+@dataclass(frozen=True)
+class TransferConfig:
+    definition: str
+    """Which value decides: captured (C) or def37 (V); both are archived."""
+    gain: str
+    """Which gain it is made of: total, or specific (total minus permuted)."""
+    calibration_plays: int
+    """Base plays that fix a game's floor and show whether it can be played."""
+    selection_plays: int
+    """Plays of each policy for point estimates."""
+    acceptance_plays: list[int]
+    """Fresh plays of each policy at each look of the acceptance test, cumulative."""
+    confidence: float
+    """Of every decision; shared over the looks and, for γ, over the scope."""
+    max_forfeit_rate: float
+    """Games that the base player leaves unfinished more often are refused."""
+
+    def __post_init__(self) -> None:
+        _one_of("transfer.definition", self.definition, ("captured", "def37"))
+        _one_of("transfer.gain", self.gain, ("total", "specific"))
+        _at_least("transfer.calibration_plays", self.calibration_plays, 2)
+        _at_least("transfer.selection_plays", self.selection_plays, 2)
+        looks = self.acceptance_plays
+        if not looks or sorted(set(looks)) != looks or looks[0] < 2:
+            raise ConfigError(
+                f"transfer.acceptance_plays: found {looks}, expected rising counts of at least 2"
+            )
+        _between("transfer.confidence", self.confidence, 0.5, 1)
+        _between("transfer.max_forfeit_rate", self.max_forfeit_rate, -1e-9, 1 + 1e-9)
+
+
+@dataclass(frozen=True)
+class GrowthConfig:
+    initial_scope: list[str]
+    """Game files (.xgl or .xent), or names of the library."""
+    alpha1: float
+    """A candidate must give its parent at least this transfer value."""
+    alpha2: float
+    """Nothing known may give the candidate more than 1 − α2."""
+    generations: int
+    """Most generations."""
+    list_size: int
+    """Candidates in one list of the meta-sampler."""
+    max_candidates: int | None
+    """Candidates in the whole run; null: no such budget."""
+    coverage_against: str
+    """γ over scope_and_pending, or over scope (the literal Algorithm 1)."""
+    max_accepts_per_parent: int | None
+    """Accepted games from one parent; null: no limit."""
+    unplayable_initial: str
+    """An initial game that fine-tuning does not improve: stop the run, or keep it as a target."""
+
+    def __post_init__(self) -> None:
+        if not self.initial_scope:
+            raise ConfigError("growth.initial_scope: found no game, expected at least one")
+        _above("growth.alpha1", self.alpha1, 0)
+        _above("growth.alpha2", self.alpha2, 0)
+        for name in ("generations", "list_size"):
+            _at_least(f"growth.{name}", getattr(self, name), 1)
+        known = ("scope_and_pending", "scope")
+        _one_of("growth.coverage_against", self.coverage_against, known)
+        if self.coverage_against == "scope" and self.max_accepts_per_parent is None:
+            raise ConfigError(
+                "growth.max_accepts_per_parent: found null, expected a number, because with "
+                "growth.coverage_against=scope nothing else ends a parent's list"
+            )
+        _one_of("growth.unplayable_initial", self.unplayable_initial, ("stop", "keep"))
+
+
+@dataclass(frozen=True)
+class MetaSamplerConfig:
+    name: str
+    """Which Λ: mutate."""
+    settings: dict[str, Any]
+    """Its settings, see the meta-sampler's own documentation."""
+
+
+@dataclass(frozen=True)
+class ArchiveConfig:
+    root: str
+    """Folder that holds the run folders."""
+    keep: str
+    """Which adapters stay on disk: scope (those of accepted games) or all."""
+
+    def __post_init__(self) -> None:
+        _one_of("archive.keep", self.keep, ("scope", "all"))
+
+
+@dataclass(frozen=True)
+class ClusterConfig:
+    address: str | None
+    """null: a local Ray; auto or an address: join that cluster."""
+    workers: int | None
+    """Worker actors; null: one for each core of the cluster."""
+    gpus_per_worker: float
+    """Share of a GPU that each worker takes; 0: workers run on CPU."""
+
+    def __post_init__(self) -> None:
+        if self.workers is not None:
+            _at_least("cluster.workers", self.workers, 1)
+        _at_least("cluster.gpus_per_worker", self.gpus_per_worker, 0)
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything a run depends on. ``cluster`` says where, all else says what."""
+
+    name: str
+    """Run folder below archive.root."""
+    seed: int
+    """Every other seed is derived from it."""
+    experiment: str
+    """What to do: scope_growth."""
+    judge: JudgeConfig
+    player: PlayerConfig
+    game: GameConfig
+    finetune: FinetuneConfig
+    transfer: TransferConfig
+    growth: GrowthConfig
+    meta_sampler: MetaSamplerConfig
+    archive: ArchiveConfig
+    cluster: ClusterConfig
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.archive.root) / self.name
+
+    def science(self) -> dict[str, Any]:
+        """The settings that results depend on."""
+        everything = asdict(self)
+        return {k: v for k, v in everything.items() if k not in ("cluster", "name", "archive")}
+
+    def science_hash(self) -> str:
+        text = json.dumps(self.science(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+EXPERIMENTS = ("scope_growth",)
+
+
+def load(overrides: Sequence[str]) -> RunConfig:
+    """Compose ``conf/config.yaml`` with command-line overrides and validate the result.
+
+    Raises :class:`ConfigError`.
+    """
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_module(config_module="conf", version_base="1.3"):
+            raw = OmegaConf.to_container(compose("config", list(overrides)), resolve=True)
+    except (HydraException, OmegaConfBaseException) as error:
+        raise ConfigError(_first_sentence(str(error))) from None
+    assert isinstance(raw, dict)
+    if raw.get("experiment") not in EXPERIMENTS:
+        names = ", ".join(f"+experiment={name}" for name in EXPERIMENTS)
+        raise ConfigError(f"experiment: found {raw.get('experiment')!r}, expected {names}")
+    return from_mapping(RunConfig, {str(key): value for key, value in raw.items()})
+
+
+def from_mapping(section: type[Section], found: Mapping[str, Any], path: str = "") -> Section:
+    """Build a section from plain values; raises :class:`ConfigError` naming the key."""
+    hints = get_type_hints(section)
+    names = [field.name for field in fields(section)]  # type: ignore[arg-type]
+    for key in found:
+        if key not in names:
+            close = next(iter(get_close_matches(key, names, 1)), "")
+            hint = f", did you mean {path}{close}?" if close else f", expected one of {names}"
+            raise ConfigError(f"{path}{key}: unknown key{hint}")
+    values = {}
+    for name in names:
+        if name not in found:
+            raise ConfigError(f"{path}{name}: missing")
+        values[name] = _value(hints[name], found[name], f"{path}{name}")
+    return section(**values)
+
+
+def _value(kind: Any, found: Any, path: str) -> Any:
+    if isinstance(kind, type) and hasattr(kind, "__dataclass_fields__"):
+        if not isinstance(found, dict):
+            raise ConfigError(f"{path}: found {found!r}, expected a group of settings")
+        return from_mapping(kind, found, f"{path}.")
+    if get_origin(kind) in (Union, types.UnionType):
+        if found is None:
+            return None
+        kind = next(option for option in get_args(kind) if option is not type(None))
+    if get_origin(kind) is list:
+        if not isinstance(found, list):
+            raise ConfigError(f"{path}: found {found!r}, expected a list such as [a,b]")
+        return [_value(get_args(kind)[0], each, path) for each in found]
+    plain = get_origin(kind) or kind
+    if plain is float and isinstance(found, int) and not isinstance(found, bool):
+        return float(found)
+    if not isinstance(found, plain) or (plain is not bool and isinstance(found, bool)):
+        raise ConfigError(f"{path}: found {found!r}, expected {_KINDS.get(plain, plain.__name__)}")
+    return found
+
+
+_KINDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+
+
+def _first_sentence(message: str) -> str:
+    """Hydra's own message without its multi-line advice, with a hint where a key is unknown."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    unknown = next((line for line in lines if "is not in struct" in line), "")
+    if lines and unknown:
+        key = lines[0].partition("'")[2].partition("'")[0]
+        return f"{key}: unknown key{_nearest_key(key)}"
+    return " ".join(lines[:2])
+
+
+def _nearest_key(key: str) -> str:
+    known = []
+    for name, hint in get_type_hints(RunConfig).items():
+        known.append(name)
+        if hasattr(hint, "__dataclass_fields__"):
+            known += [f"{name}.{field.name}" for field in fields(hint)]
+    close = get_close_matches(key, known, 1)
+    return f", did you mean {close[0]}?" if close else ", see docs/configuration.md for all keys"
+
+
+def _one_of(path: str, found: str, known: tuple[str, ...]) -> None:
+    if found not in known:
+        raise ConfigError(f"{path}: found {found!r}, expected {' or '.join(known)}")
+
+
+def _at_least(path: str, found: float, least: float) -> None:
+    if not found >= least:
+        raise ConfigError(f"{path}: found {found}, expected at least {least}")
+
+
+def _above(path: str, found: float, bound: float) -> None:
+    if not found > bound:
+        raise ConfigError(f"{path}: found {found}, expected more than {bound}")
+
+
+def _between(path: str, found: float, low: float, high: float) -> None:
+    if not low < found < high:
+        raise ConfigError(f"{path}: found {found}, expected a number between {low} and {high}")

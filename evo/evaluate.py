@@ -1,0 +1,135 @@
+"""Scores of a policy on a game over paired seeds, with the permuted-moves control (SPEC §5).
+
+A play that forfeits or outgrows a model has the raw score −∞; for means it counts as the
+game's floor, a finite score fixed before any fine-tuning (SPEC §3).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from xgl.analyse import analyse
+from xgl.batch import Cast, Instance, play_all
+from xgl.canonical import Game
+from xgl.players.simple import ScriptedPlayer
+from xgl.random import seed as named_seed
+from xgl.requests import Moved, Play, Player, Seeds
+
+
+@dataclass(frozen=True)
+class Task:
+    """A game seen from one role: the unit of a scope.
+
+    ``floor`` is the finite score (bits) of an unfinished play, −∞ until calibration fixes it.
+    """
+
+    game: Game
+    role: str
+    floor: float = -math.inf
+
+    @property
+    def game_id(self) -> str:
+        return self.game.game_id
+
+
+@dataclass(frozen=True)
+class Score:
+    """One play of one policy, in bits; ``permuted`` is the score of moves made for another map
+    (None: not computed). ``tokens`` counts the player's."""
+
+    seeds: Seeds
+    score: float
+    raw: float
+    outcome: str
+    permuted: float | None
+    moves: tuple[str, ...]
+    tokens: int
+    seconds: float
+
+
+def evaluation_seeds(purpose: str, seed: int, count: int, start: int = 0) -> list[Seeds]:
+    """Odd map seeds, the same for every policy and game of a run; one play on each map."""
+    return [
+        Seeds(2 * named_seed(purpose, seed, index, bits=61) + 1, index)
+        for index in range(start, start + count)
+    ]
+
+
+def finite_score(play: Play, task: Task) -> float:
+    """The role's bits, or the floor when the play did not finish."""
+    finished = play.outcome_for(task.role) == "finished"
+    return play.scores.get(task.role, 0.0) if finished else task.floor
+
+
+def evaluate(policy: Player, cast: Cast, task: Task, seeds: Sequence[Seeds]) -> list[Score]:
+    """Play ``task`` once on each pair of seeds, then once more with the moves of other maps."""
+    started = time.perf_counter()
+    plays = _play(policy, cast, task, seeds)
+    moves = [tuple(play.accepted_moves(task.role)) for play in plays]
+    permuted = _permuted_scores(cast, task, seeds, moves)
+    seconds = (time.perf_counter() - started) / max(1, len(seeds))
+    return [
+        Score(
+            seeds=each,
+            score=finite_score(play, task),
+            raw=_raw_score(play, task),
+            outcome=play.outcome_for(task.role),
+            permuted=other,
+            moves=made,
+            tokens=_tokens(play, task.role),
+            seconds=seconds,
+        )
+        for each, play, made, other in zip(seeds, plays, moves, permuted, strict=True)
+    ]
+
+
+def _play(policy: Player, cast: Cast, task: Task, seeds: Sequence[Seeds]) -> list[Play]:
+    players = cast.players | {task.role: policy}
+    instances = [Instance(task.game, each) for each in seeds]
+    return play_all(instances, Cast(cast.judge, cast.stories, players))
+
+
+def _permuted_scores(
+    cast: Cast, task: Task, seeds: Sequence[Seeds], moves: Sequence[tuple[str, ...]]
+) -> list[float]:
+    """Each map's score under the moves made for the next one (a cyclic shift)."""
+    shifted = [*moves[1:], *moves[:1]]
+    silent = {each: made or ("",) for each, made in zip(seeds, shifted, strict=True)}
+    plays = _play(ScriptedPlayer(silent), cast, task, seeds)
+    return [finite_score(play, task) for play in plays]
+
+
+def _raw_score(play: Play, task: Task) -> float:
+    finished = play.outcome_for(task.role) == "finished"
+    return play.scores.get(task.role, 0.0) if finished else -math.inf
+
+
+def _tokens(play: Play, role: str) -> int:
+    return sum(
+        event.move.prompt_tokens + event.move.new_tokens
+        for event in play.events
+        if isinstance(event, Moved) and event.player == role
+    )
+
+
+def floor_of(scores: Sequence[tuple[str, float]], game: Game) -> float | None:
+    """The lowest feasible score, minus one bit for each move token; None if none is feasible.
+
+    ``scores`` are (outcome, bits) of the base player's calibration plays, before any
+    fine-tuning (SPEC §3).
+    """
+    feasible = [bits for outcome, bits in scores if outcome == "finished"]
+    return min(feasible) - analyse(game.program).move_tokens if feasible else None
+
+
+def with_floor(score: Score, floor: float) -> Score:
+    """A calibration score with its unfinished plays, own and permuted, at the floor."""
+    permuted = score.permuted
+    return replace(
+        score,
+        score=floor if score.outcome != "finished" else score.score,
+        permuted=floor if permuted == -math.inf else permuted,
+    )

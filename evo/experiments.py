@@ -1,0 +1,183 @@
+"""Getting facts: calibrations, fine-tunes and plays, each committed before it is used.
+
+A question whose rows exist is not asked again, which is all that resuming takes. Map seeds
+depend on purpose and run seed alone, so every policy meets a game on the same maps.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from archive import Purpose
+from archive.derive.transfer import BASE, Sample, forfeit_rate
+from evo.config import RunConfig
+from evo.display import Display
+from evo.evaluate import Score, Task, evaluation_seeds, floor_of, with_floor
+from evo.finetune import Finetune
+from evo.laboratory import Evaluation, Training
+from evo.ledger import Ledger, finetune_row, score_rows
+from evo.workers import Workshop
+from xgl.random import seed as named_seed
+from xgl.requests import Seeds
+
+SeedSet = tuple[Seeds, ...]
+
+
+@dataclass(frozen=True)
+class Plays:
+    """One policy on one game on given seeds."""
+
+    policy_id: str
+    task: Task
+    purpose: Purpose
+    seeds: SeedSet
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        return (self.policy_id, self.task.game_id, self.task.role, self.purpose)
+
+
+class Experiments:
+    """Asks the workshop for what the ledger does not know yet."""
+
+    def __init__(
+        self, config: RunConfig, ledger: Ledger, workshop: Workshop, display: Display
+    ) -> None:
+        self.config, self.ledger = config, ledger
+        self.workshop, self.display = workshop, display
+        self.floors: dict[str, float] = {}
+
+    def seeds(self, purpose: Purpose, count: int) -> SeedSet:
+        return tuple(evaluation_seeds(purpose, self.config.seed, count))
+
+    def policy_id(self, task: Task) -> str:
+        """Id of the fine-tune on a game: a hash of all that its adapter depends on."""
+        facts = (task.game_id, task.role, self._training_seed, self.settings_json)
+        return f"{named_seed('finetune', *facts, bits=64):016x}"
+
+    @property
+    def settings_json(self) -> str:
+        """What a fine-tune depends on beside game and seed."""
+        parts = (self.config.finetune, self.config.player, self.config.judge, self.config.transfer)
+        finetune, player, judge, transfer = map(asdict, parts)
+        facts = {
+            "finetune": finetune,
+            "player": player,
+            "judge": judge,
+            "calibration_plays": transfer["calibration_plays"],
+        }
+        return json.dumps(facts, sort_keys=True)
+
+    @property
+    def _training_seed(self) -> int:
+        return named_seed("training", self.config.seed)
+
+    # -- stages ------------------------------------------------------------------------------
+
+    def calibrate(self, tasks: Sequence[Task]) -> None:
+        """Base plays; they fix each game's floor before any fine-tuning."""
+        self.ledger.commit(games=self.ledger.game_rows(tasks))
+        seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
+        self.play(Plays(BASE, task, Purpose.CALIBRATION, seeds) for task in tasks)
+        for task in tasks:
+            floor = floor_of(self._calibration(task), task.game)
+            self.floors[task.game_id] = 0.0 if floor is None else floor
+
+    def _calibration(self, task: Task) -> list[tuple[str, float]]:
+        rows = self.ledger.scores[BASE, task.game_id, task.role, Purpose.CALIBRATION]
+        return [(row["outcome"], row["score"]) for row in rows.values()]
+
+    def unfit(self, task: Task) -> str:
+        """Why the base player cannot play a calibrated game; empty if it can."""
+        outcomes = [outcome for outcome, _ in self._calibration(task)]
+        rate, limit = forfeit_rate(outcomes), self.config.transfer.max_forfeit_rate
+        if "finished" not in outcomes:
+            return "never feasible"
+        if rate > limit:
+            return f"forfeit rate {rate:.2f} above {limit:.2f}"
+        seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
+        sample = self.sample(BASE, task, Purpose.CALIBRATION, seeds)
+        if not (sample.own != sample.permuted).any() and not sample.own.std() > 0:
+            return "constant score"
+        return ""
+
+    def finetune(self, tasks: Sequence[Task]) -> None:
+        """Fine-tune on each game that has no adapter yet, one commit for each."""
+        missing = [task for task in tasks if self.policy_id(task) not in self.ledger.finetunes]
+        jobs = [Training(self._floored(task), self._training_seed) for task in missing]
+        self.display.stage("fine-tuning", missing)
+        for task, result in zip(missing, self.workshop.do(jobs), strict=True):
+            made = result.outcome
+            assert isinstance(made, Finetune)
+            digest = self.ledger.archive.put_adapter(made.adapter)
+            identity = (self.policy_id(task), self._training_seed, self.settings_json, digest)
+            row = finetune_row(task, made, *identity)
+            maps = self.ledger.map_rows(
+                result.told, Purpose.TRAINING, self.config.judge.stories
+            )
+            self.ledger.commit(finetunes=[row], maps=maps)
+            self.display.done("fine-tuning", made.tokens)
+
+    def play(self, wanted: Iterable[Plays]) -> None:
+        """Make sure that all these plays are in the archive, one commit for each evaluation."""
+        missing: dict[tuple[Any, ...], Plays] = {}
+        for plays in wanted:
+            known = self.ledger.scores.get(plays.key, {})
+            left = tuple(seeds for seeds in plays.seeds if seeds not in known)
+            if left:
+                missing[plays.key] = replace(plays, seeds=left)
+        lacking = list(missing.values())
+        for purpose in dict.fromkeys(plays.purpose for plays in lacking):
+            self.display.stage(purpose, [p.task for p in lacking if p.purpose is purpose])
+        for plays, result in zip(lacking, self.workshop.do(list(map(self._job, lacking))), strict=True):
+            scores = _finite(plays, result.outcome)
+            rows = score_rows(plays.policy_id, plays.task, plays.purpose, scores)
+            maps = self.ledger.map_rows(result.told, plays.purpose, self.config.judge.stories)
+            self.ledger.commit(scores=rows, maps=maps)
+            self.display.done(plays.purpose, sum(score.tokens for score in scores))
+
+    def _job(self, plays: Plays) -> Evaluation:
+        return Evaluation(self._floored(plays.task), self._adapter(plays.policy_id), plays.seeds)
+
+    def _floored(self, task: Task) -> Task:
+        return replace(task, floor=self.floors.get(task.game_id, task.floor))
+
+    def _adapter(self, policy_id: str) -> bytes | None:
+        if policy_id == BASE:
+            return None
+        row = self.ledger.finetunes[policy_id]
+        return self.ledger.archive.get_adapter(row["adapter_hash"])
+
+    def drop_adapter(self, task: Task) -> None:
+        """Forget a refused candidate's adapter, unless ``archive.keep`` is ``all``."""
+        row = self.ledger.finetunes.get(self.policy_id(task))
+        if row and self.config.archive.keep == "scope":
+            self.ledger.archive.drop_adapter(row["adapter_hash"])
+
+    # -- which plays a question needs ----------------------------------------------------------
+
+    def own_plays(self, task: Task, purpose: Purpose, seeds: SeedSet) -> list[Plays]:
+        """The base player and the game's own adapter on the game."""
+        return [Plays(p, task, purpose, seeds) for p in (BASE, self.policy_id(task))]
+
+    def crossed(
+        self, sources: Sequence[Task], target: Task, purpose: Purpose, seeds: SeedSet
+    ) -> list[Plays]:
+        """The sources' adapters on the target."""
+        return [Plays(self.policy_id(source), target, purpose, seeds) for source in sources]
+
+    def sample(self, policy_id: str, task: Task, purpose: Purpose, seeds: SeedSet) -> Sample:
+        """Scores that were asked for before."""
+        return self.ledger.sample((policy_id, task.game_id, task.role, purpose), seeds)
+
+
+def _finite(plays: Plays, outcome: Any) -> list[Score]:
+    """Scores with the floor of a game that is being calibrated put in."""
+    scores: list[Score] = list(outcome)
+    if plays.purpose is not Purpose.CALIBRATION:
+        return scores
+    floor = floor_of([(s.outcome, s.score) for s in scores], plays.task.game)
+    return [with_floor(score, 0.0 if floor is None else floor) for score in scores]

@@ -1,0 +1,204 @@
+"""F_G^𝒯[M]: REINFORCE on a game's rewards under AdamW, for a budget of tokens (SPEC §5).
+
+Each step plays ``rollouts`` times on each of ``maps`` fresh maps with the present policy and
+takes one gradient step. A move is credited with the rewards that came after it; its baseline
+is the mean of its group, the moves made at the same place of the same map. No importance
+ratio, no clipping of it, no KL to the base model.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from evo.adapters import AdapterBench
+from evo.evaluate import Task, finite_score
+from xgl.batch import Cast, Instance, play_all
+from xgl.lm import LanguageModel, continuation_logits
+from xgl.players.local import LocalPolicy
+from xgl.random import seed as named_seed
+from xgl.requests import Move, Moved, Play, Rewarded, Seeds
+
+
+@dataclass(frozen=True)
+class FinetuneSettings:
+    """Hyperparameters of one fine-tune; documented in ``conf/finetune``."""
+
+    tokens: int
+    maps: int
+    rollouts: int
+    learning_rate: float
+    baseline: str = "group_mean"
+    scale_advantages: bool = True
+    entropy_bonus: float = 0.0
+    gradient_clip: float = 1.0
+
+
+@dataclass(frozen=True)
+class Finetune:
+    """A trained adapter and how it came about; curves have one entry a step.
+
+    ``curve`` is the mean score (bits), ``entropy`` the policy's mean entropy (bits a token),
+    ``distinct_moves`` the share of distinct moves in the last step, ``told`` the texts of the
+    training maps as (map seed, site, text).
+    """
+
+    adapter: bytes
+    curve: list[float]
+    entropy: list[float]
+    grad_norm: list[float]
+    distinct_moves: float
+    forfeit_rate: float
+    prompt_tokens: int
+    generated_tokens: int
+    seconds: float
+
+    @property
+    def tokens(self) -> int:
+        """Processed tokens 𝒯: prompts and moves of the trained player, over all rollouts."""
+        return self.prompt_tokens + self.generated_tokens
+
+
+@dataclass(frozen=True)
+class Credit:
+    """A move, the score collected after it (bits), and the group it is compared within."""
+
+    move: Move
+    reward_to_go: float
+    group: tuple[int, int, int]
+
+
+def training_seeds(seed: int, step: int, maps: int, rollouts: int) -> list[Seeds]:
+    """Fresh even map seeds for every step, the same for every game of a run."""
+    map_seeds = [2 * named_seed("training", seed, step, index, bits=61) for index in range(maps)]
+    return [Seeds(map_seed, play) for map_seed in map_seeds for play in range(rollouts)]
+
+
+def finetune(
+    bench: AdapterBench, cast: Cast, task: Task, settings: FinetuneSettings, seed: int
+) -> Finetune:
+    """Train a new adapter on ``task``; equal arguments give equal adapters on one machine."""
+    started = time.perf_counter()
+    curve, entropy, norms, plays = [], [], [], []
+    with bench.fresh(named_seed("adapter", seed)) as lm:
+        policy = LocalPolicy(lm)
+        players = cast.players | {task.role: policy}
+        optimizer = torch.optim.AdamW(bench.parameters(), lr=settings.learning_rate)
+        while policy.prompt_tokens + policy.new_tokens < settings.tokens:
+            seeds = training_seeds(seed, len(curve), settings.maps, settings.rollouts)
+            instances = [Instance(task.game, each) for each in seeds]
+            plays = play_all(instances, Cast(cast.judge, cast.stories, players))
+            scores = [finite_score(play, task) for play in plays]
+            uncertainty, norm = _update(lm, bench, optimizer, _credits(plays, seeds, task), settings)
+            curve.append(float(np.mean(scores)))
+            entropy.append(uncertainty)
+            norms.append(norm)
+        adapter = bench.stored()
+    return Finetune(
+        adapter=adapter,
+        curve=curve,
+        entropy=entropy,
+        grad_norm=norms,
+        distinct_moves=_distinct(plays, task.role),
+        forfeit_rate=float(np.mean([p.outcome_for(task.role) != "finished" for p in plays])),
+        prompt_tokens=policy.prompt_tokens,
+        generated_tokens=policy.new_tokens,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _credits(plays: Sequence[Play], seeds: Sequence[Seeds], task: Task) -> list[Credit]:
+    return [
+        credit
+        for play, each in zip(plays, seeds, strict=True)
+        for credit in credits_of(play, each.map_seed, task)
+    ]
+
+
+def credits_of(play: Play, map_seed: int, task: Task) -> list[Credit]:
+    """Per-elicit credit: the role's rewards after each of its moves.
+
+    In a play that did not finish every move is credited with the game's floor.
+    """
+    finished = play.outcome_for(task.role) == "finished"
+    to_go, found = 0.0, []
+    for event in reversed(play.events):
+        if isinstance(event, Rewarded) and event.player == task.role:
+            to_go += event.bits
+        if isinstance(event, Moved) and event.player == task.role:
+            found.append((event, to_go if finished else task.floor))
+    occurrence: dict[int, int] = defaultdict(int)
+    credits = []
+    for moved, value in reversed(found):
+        credits.append(Credit(moved.move, value, (map_seed, moved.line, occurrence[moved.line])))
+        occurrence[moved.line] += 1
+    return credits
+
+
+def advantages(credits: Sequence[Credit], baseline: str, scale: bool) -> Tensor:
+    """(N,) float32: reward to go minus the baseline, over its standard deviation if ``scale``.
+
+    ``group_mean`` subtracts the group's mean, ``leave_one_out`` the mean of the others, ``none``
+    nothing. A group of one has no baseline and no advantage.
+    """
+    values = np.array([credit.reward_to_go for credit in credits])
+    groups: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+    for index, credit in enumerate(credits):
+        groups[credit.group].append(index)
+    centred = values.copy()
+    for members in groups.values():
+        if baseline != "none":
+            centred[members] -= values[members].mean()
+        if baseline == "leave_one_out" and len(members) > 1:
+            centred[members] *= len(members) / (len(members) - 1)
+    spread = float(centred.std())
+    return torch.tensor(centred / spread if scale and spread > 0 else centred).float()
+
+
+def policy_loss(
+    logprobs: Tensor, mask: Tensor, advantages: Tensor, entropy: Tensor, bonus: float
+) -> Tensor:
+    """−mean_i A_i Σ_t log π(i, t) − bonus · mean entropy.
+
+    ``logprobs``, ``mask`` and ``entropy`` are (N, T), ``advantages`` (N,); entropy in nats.
+    """
+    surrogate = -((logprobs * mask).sum(1) * advantages).mean()
+    return surrogate - bonus * (entropy * mask).sum() / mask.sum()
+
+
+def _update(
+    lm: LanguageModel,
+    bench: AdapterBench,
+    optimizer: torch.optim.Optimizer,
+    credits: Sequence[Credit],
+    settings: FinetuneSettings,
+) -> tuple[float, float]:
+    """One gradient step; returns the policy's entropy (bits a token) and the gradient norm."""
+    prompts = list(dict.fromkeys(credit.move.prompt_ids for credit in credits))
+    place = {prompt: index for index, prompt in enumerate(prompts)}
+    owner = [place[credit.move.prompt_ids] for credit in credits]
+    logits, ids, mask = continuation_logits(
+        lm, prompts, owner, [credit.move.token_ids for credit in credits]
+    )
+    logprobs = logits.log_softmax(-1)
+    entropy = -(logprobs.exp() * logprobs).sum(-1)
+    chosen = logprobs.gather(2, ids[:, :, None])[:, :, 0]
+    weight = advantages(credits, settings.baseline, settings.scale_advantages).to(lm.device)
+    loss = policy_loss(chosen, mask, weight, entropy, settings.entropy_bonus)
+    optimizer.zero_grad()
+    loss.backward()
+    norm = torch.nn.utils.clip_grad_norm_(bench.parameters(), settings.gradient_clip)
+    optimizer.step()
+    mean_entropy = (entropy.detach() * mask).sum() / mask.sum()
+    return float(mean_entropy) / float(np.log(2)), float(norm)
+
+
+def _distinct(plays: Sequence[Play], role: str) -> float:
+    moves = [tuple(play.accepted_moves(role)) for play in plays]
+    return len(set(moves)) / len(moves) if moves else 0.0

@@ -1,0 +1,180 @@
+"""Scope growth, Algorithm 1 (paper §6.3; SPEC §8), over three small protocols.
+
+Knows nothing of language models: an oracle judges candidates for a parent against a scope, a
+sampler proposes them, a recorder writes down what was decided. All order and choice come from
+the settings' seed and the oracle's answers.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Literal, Protocol, TypeVar
+
+GameT = TypeVar("GameT")
+
+
+@dataclass(frozen=True)
+class Assessment(Generic[GameT]):
+    """What an oracle says of one candidate.
+
+    ``helps`` is the transfer value to the parent, V_{G*}(G), and ``gamma`` the largest value
+    from the scope to the candidate, γ; None where undefined. An undefined value never
+    satisfies α1 and, for γ, never covers.
+    """
+
+    candidate: GameT
+    helps: float | None
+    gamma: float | None
+    accepted: bool = False
+
+
+class Oracle(Protocol[GameT]):
+    """Judges candidates; ``scope`` is everything that γ looks at."""
+
+    def assess(
+        self, parent: GameT, candidates: Sequence[GameT], scope: Sequence[GameT]
+    ) -> list[Assessment[GameT]]:
+        """Point estimates, good enough to choose the most promising candidate."""
+        ...
+
+    def confirm(
+        self, parent: GameT, candidate: GameT, scope: Sequence[GameT]
+    ) -> Assessment[GameT]:
+        """The decision about the chosen candidate, on evidence that did not choose it."""
+        ...
+
+
+class Sampler(Protocol[GameT]):
+    """Λ: new games related to a parent; already known games are not among them."""
+
+    def propose(
+        self, place: Place[GameT], scope: Sequence[GameT], n: int
+    ) -> list[GameT]: ...
+
+
+@dataclass(frozen=True)
+class Place(Generic[GameT]):
+    """Where in the run something happens."""
+
+    generation: int
+    parent: GameT
+    round: int
+
+
+@dataclass(frozen=True)
+class Member(Generic[GameT]):
+    """A game of the scope; ``gamma`` and ``parent`` are None for the initial ones."""
+
+    game: GameT
+    generation: int
+    gamma: float | None = None
+    parent: GameT | None = None
+
+
+@dataclass(frozen=True)
+class GrowthSettings:
+    """Parameters of Algorithm 1.
+
+    Read literally γ looks at Σ_k only and nothing stops a parent from accepting near-copies
+    for ever; ``scope_and_pending`` counts what this generation accepted so far too.
+    """
+
+    alpha1: float
+    alpha2: float
+    generations: int
+    list_size: int
+    seed: int = 0
+    coverage_against: Literal["scope_and_pending", "scope"] = "scope_and_pending"
+    max_accepts_per_parent: int | None = None
+    max_candidates: int | None = None
+    """Candidates judged in the whole run, whatever their fate; None: no such budget."""
+
+
+@dataclass
+class _Progress(Generic[GameT]):
+    """The run so far; ``pending`` is Ω_k."""
+
+    members: list[Member[GameT]]
+    pending: list[Member[GameT]] = field(default_factory=list)
+    judged: int = 0
+
+
+def grow(
+    initial: Sequence[GameT],
+    oracle: Oracle[GameT],
+    sampler: Sampler[GameT],
+    settings: GrowthSettings,
+) -> Iterator[list[Member[GameT]]]:
+    """Yield Σ_0, Σ_1, … as lists of members; ends when a generation accepts nothing, when the
+    generations are used up, or when the budget of candidates is."""
+    progress = _Progress([Member(game, 0) for game in initial])
+    yield list(progress.members)
+    newest = list(initial)
+    for generation in range(settings.generations):
+        random.Random(f"{settings.seed}/order/{generation}").shuffle(newest)
+        for parent in newest:
+            _grow_from(parent, generation, progress, oracle, sampler, settings)
+        newest = [member.game for member in progress.pending]
+        progress.members += progress.pending
+        progress.pending = []
+        yield list(progress.members)
+        if not newest or _spent(progress, settings):
+            return
+
+
+def _grow_from(
+    parent: GameT,
+    generation: int,
+    progress: _Progress[GameT],
+    oracle: Oracle[GameT],
+    sampler: Sampler[GameT],
+    settings: GrowthSettings,
+) -> None:
+    """The inner repeat: lists related to ``parent`` until none of a list is accepted."""
+    accepted = 0
+    while not _spent(progress, settings) and accepted != settings.max_accepts_per_parent:
+        place = Place(generation, parent, accepted)
+        everything = [m.game for m in progress.members + progress.pending]
+        candidates = sampler.propose(place, everything, _list_size(progress, settings))
+        progress.judged += len(candidates)
+        scope = everything
+        if settings.coverage_against == "scope":
+            scope = [member.game for member in progress.members]
+        assessed = oracle.assess(parent, candidates, scope) if candidates else []
+        chosen = choose(assessed, settings.alpha1, settings.alpha2)
+        if chosen is None:
+            return
+        confirmed = oracle.confirm(parent, chosen.candidate, scope)
+        if not confirmed.accepted:
+            return
+        member = Member(chosen.candidate, generation + 1, confirmed.gamma, parent)
+        progress.pending.append(member)
+        accepted += 1
+
+
+def choose(
+    assessed: Sequence[Assessment[GameT]], alpha1: float, alpha2: float
+) -> Assessment[GameT] | None:
+    """Among those that help the parent by α1 the one with the smallest γ, unless γ > 1 − α2."""
+    helping = [a for a in assessed if a.helps is not None and a.helps >= alpha1]
+    if not helping:
+        return None
+    best = min(helping, key=gamma_or_zero)
+    return best if gamma_or_zero(best) <= 1 - alpha2 else None
+
+
+def gamma_or_zero(assessment: Assessment[GameT]) -> float:
+    """γ, or 0 where no value of the scope is defined: undefined never counts as covered."""
+    return 0.0 if assessment.gamma is None else assessment.gamma
+
+
+def _list_size(progress: _Progress[GameT], settings: GrowthSettings) -> int:
+    if settings.max_candidates is None:
+        return settings.list_size
+    return min(settings.list_size, settings.max_candidates - progress.judged)
+
+
+def _spent(progress: _Progress[GameT], settings: GrowthSettings) -> bool:
+    return settings.max_candidates is not None and progress.judged >= settings.max_candidates

@@ -1,0 +1,156 @@
+"""Where models live: one judge, one base player, and the jobs done with them.
+
+A :class:`Laboratory` is a plain object; ``evo.workers`` puts one into each Ray actor. A job's
+result depends on the job and the settings alone, never on what the laboratory did before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from evo.adapters import AdapterBench, LoraSettings, sharing_weights
+from evo.config import FinetuneConfig, JudgeConfig, PlayerConfig
+from evo.evaluate import Score, Task, evaluate
+from evo.finetune import Finetune, FinetuneSettings, finetune
+from xgl.analyse import analyse
+from xgl.batch import Cast
+from xgl.errors import OversizeError
+from xgl.judge.stories import CorpusStories, JudgeStories
+from xgl.judge.transformer import TransformerJudge
+from xgl.lm import LanguageModel
+from xgl.models import corpus, resolve
+from xgl.players.local import LocalPolicy
+from xgl.requests import Move, Player, Seeds, StoryRequest, StorySource, Turn
+
+
+@dataclass(frozen=True)
+class LaboratorySettings:
+    """What a laboratory loads, and on which device ("cpu", "cuda")."""
+
+    judge: JudgeConfig
+    player: PlayerConfig
+    finetune: FinetuneConfig
+    device: str = "cpu"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Play ``task`` with an adapter (None: the base player) on each pair of seeds."""
+
+    task: Task
+    adapter: bytes | None
+    seeds: tuple[Seeds, ...]
+
+
+@dataclass(frozen=True)
+class Training:
+    """Fine-tune a new adapter on ``task``."""
+
+    task: Task
+    seed: int
+
+
+Job = Evaluation | Training
+Told = tuple[int, int, str, int]
+"""Map seed, story site, text, judge tokens."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A job's outcome and the texts of the maps it was played on."""
+
+    outcome: list[Score] | Finetune
+    told: tuple[Told, ...]
+
+
+class Laboratory:
+    """Loads the models once and does one job after another."""
+
+    def __init__(self, settings: LaboratorySettings) -> None:
+        self.settings = settings
+        player = _load(settings.player.model, settings.player.dtype, settings.device)
+        judge = sharing_weights(player)
+        if _reference(settings.judge) != _reference(settings.player):
+            judge = _load(settings.judge.model, settings.judge.dtype, settings.device)
+        self.judge = TransformerJudge(judge, settings.judge.batch_tokens)
+        self.stories = Recorder(self._stories(judge), self.judge)
+        lora = settings.player
+        self.bench = AdapterBench(
+            player, LoraSettings(lora.lora_rank, lora.lora_alpha, lora.lora_layers)
+        )
+        self.base = BarePlayer(self.bench)
+
+    def do(self, job: Job) -> Result:
+        """Do one job."""
+        self.stories.clear()
+        outcome = self._train(job) if isinstance(job, Training) else self._evaluate(job)
+        return Result(outcome, tuple(self.stories.told.values()))
+
+    def _evaluate(self, job: Evaluation) -> list[Score]:
+        with self.bench.wearing(job.adapter) as lm:
+            return evaluate(LocalPolicy(lm), self._cast(job.task), job.task, job.seeds)
+
+    def _train(self, job: Training) -> Finetune:
+        settings = FinetuneSettings(**vars(self.settings.finetune))
+        return finetune(self.bench, self._cast(job.task), job.task, settings, job.seed)
+
+    def _cast(self, task: Task) -> Cast:
+        """Everyone but the role is played by the base player (SPEC §4: NPCs fixed)."""
+        players = analyse(task.game.program).players
+        others: dict[str, Player] = {name: self.base for name in players if name != task.role}
+        return Cast(self.judge, self.stories, others)
+
+    def _stories(self, judge: LanguageModel) -> StorySource:
+        if self.settings.judge.stories == "judge":
+            return JudgeStories(judge, self.judge.truncate)
+        texts = [story.text for story in corpus.stories("held_out")]
+        return CorpusStories(texts, self.judge.truncate)
+
+
+class BarePlayer:
+    """The base player, also while an adapter is worn."""
+
+    def __init__(self, bench: AdapterBench) -> None:
+        self.bench = bench
+        self.policy = LocalPolicy(bench.base)
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        with self.bench.bare():
+            return self.policy.moves(turns)
+
+
+class Recorder:
+    """A story source that remembers what it told during one job."""
+
+    def __init__(self, source: StorySource, judge: TransformerJudge) -> None:
+        self.source, self.judge = source, judge
+        self.told: dict[tuple[int, StoryRequest], Told] = {}
+
+    def clear(self) -> None:
+        self.told = {}
+
+    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
+        texts = self.source.tell(asked)
+        for (map_seed, request), text in zip(asked, texts, strict=True):
+            if (map_seed, request) not in self.told:
+                told = (map_seed, request.site, text, self.judge.count(text))
+                self.told[map_seed, request] = told
+        return texts
+
+
+def single_threaded() -> None:
+    """One thread a worker: floating-point sums must not depend on the machine's cores."""
+    torch.set_num_threads(1)
+
+
+def _reference(section: JudgeConfig | PlayerConfig) -> tuple[str, str]:
+    return section.model, section.dtype
+
+
+def _load(reference: str, dtype: str, device: str) -> LanguageModel:
+    model, tokenizer = resolve.load(reference, dtype=dtype, device=device)
+    model.requires_grad_(False)
+    return LanguageModel(model, tokenizer, torch.device(device))
+

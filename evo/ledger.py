@@ -1,0 +1,214 @@
+"""A run's rows: what is known already, and the one way to add to it (ARCHITECTURE).
+
+Everything that a decision needs is a row. A resumed run is an ordinary run whose ledger
+already knows its first part: the same questions find their answers here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from archive import Archive
+from archive.derive.transfer import Sample
+from evo.evaluate import Score, Task
+from evo.finetune import Finetune
+from evo.laboratory import Told
+from xgl.analyse import analyse
+from xgl.requests import Seeds
+
+Row = dict[str, Any]
+Key = tuple[str, str, str, str]
+"""Policy id, game id, role, purpose."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Player tokens and worker seconds."""
+
+    tokens: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.tokens + other.tokens, self.seconds + other.seconds)
+
+
+class Ledger:
+    """Reads a run's rows once, then keeps up with what it commits itself."""
+
+    def __init__(self, archive: Archive, run_id: str) -> None:
+        self.archive, self.run_id = archive, run_id
+        self.scores: dict[Key, dict[Seeds, Row]] = defaultdict(dict)
+        self.finetunes: dict[str, Row] = {}
+        self.decisions: dict[tuple[Any, ...], Row] = {}
+        self.proposals: dict[str, Row] = {}
+        self.scopes: set[int] = set()
+        self._games = {row["game_id"] for row in archive.rows("games", ["game_id"])}
+        self._maps = {_map_key(row) for row in archive.rows("maps")}
+        mine = [("run_id", "==", run_id)]
+        for table in ("scores", "finetunes", "decisions", "proposals", "scopes"):
+            for row in archive.rows(table, filters=mine):
+                self._remember(table, row)
+
+    # -- writing ---------------------------------------------------------------------------
+
+    def commit(self, **tables: Sequence[Row]) -> None:
+        """Write rows of any tables as one commit; rows that name a run get this one."""
+        written = {name: [self._signed(name, row) for row in rows] for name, rows in tables.items()}
+        self.archive.commit({name: rows for name, rows in written.items() if rows})
+        for name, rows in written.items():
+            for row in rows:
+                self._remember(name, row)
+
+    def _signed(self, table: str, row: Row) -> Row:
+        return row if table in ("games", "maps") else {"run_id": self.run_id} | row
+
+    def _remember(self, table: str, row: Row) -> None:
+        match table:
+            case "scores":
+                key = (row["policy_id"], row["game_id"], row["role"], row["purpose"])
+                self.scores[key][Seeds(row["map_seed"], row["play_seed"])] = row
+            case "finetunes":
+                self.finetunes[row["finetune_id"]] = row
+            case "decisions":
+                self.decisions[decision_key(row)] = row
+            case "proposals":
+                self.proposals[row["proposal_id"]] = row
+            case "scopes":
+                self.scopes.add(row["generation"])
+            case "games":
+                self._games.add(row["game_id"])
+            case "maps":
+                self._maps.add(_map_key(row))
+
+    # -- rows of things --------------------------------------------------------------------
+
+    def game_rows(self, tasks: Iterable[Task]) -> list[Row]:
+        """Rows for the games that are not in the archive yet."""
+        new = {t.game.game_id: t.game for t in tasks if t.game.game_id not in self._games}
+        return [
+            {
+                "game_id": game.game_id,
+                "dialect": game.dialect,
+                "code": game.code,
+                "metadata_json": json.dumps(asdict(game.metadata), sort_keys=True),
+                "steps": analyse(game.program).steps,
+            }
+            for game in new.values()
+        ]
+
+    def map_rows(self, told: Iterable[Told], purpose: str, source: str) -> list[Row]:
+        """Rows for the map texts that are not in the archive yet."""
+        rows = [
+            {
+                "map_seed": map_seed,
+                "site": site,
+                "purpose": purpose,
+                "source": source,
+                "text": text,
+                "n_tokens": tokens,
+            }
+            for map_seed, site, text, tokens in told
+        ]
+        return [row for row in rows if _map_key(row) not in self._maps]
+
+    def sample(self, key: Key, seeds: Sequence[Seeds]) -> Sample:
+        """A policy's scores on these seeds; raises ``KeyError`` when one was not played."""
+        rows = [self.scores[key][each] for each in seeds]
+        return Sample(
+            seeds=tuple((each.map_seed, each.play_seed) for each in seeds),
+            own=np.array([row["score"] for row in rows]),
+            permuted=np.array([row["permuted_score"] for row in rows]),
+        )
+
+    def has_scores(self, key: Key, seeds: Sequence[Seeds]) -> bool:
+        known = self.scores.get(key, {})
+        return all(each in known for each in seeds)
+
+    def spent_on(self, task: Task, policy_id: str) -> Row:
+        """Plays, tokens and seconds that a candidate has cost so far: its own game's plays, its
+        adapter's plays elsewhere, its fine-tune."""
+        cost, plays = Cost(), 0
+        for (policy, game_id, role, _), rows in self.scores.items():
+            if policy == policy_id or (game_id, role) == (task.game_id, task.role):
+                plays += len(rows)
+                for row in rows.values():
+                    cost += Cost(row["tokens"], row["seconds"])
+        if row := self.finetunes.get(policy_id):
+            cost += Cost(row["tokens"], row["seconds"])
+        return {"plays": plays, "tokens": cost.tokens, "seconds": cost.seconds}
+
+    def costs(self) -> dict[str, Cost]:
+        """Tokens and seconds by stage."""
+        costs: dict[str, Cost] = defaultdict(Cost)
+        for (_, _, _, purpose), rows in self.scores.items():
+            for row in rows.values():
+                costs[purpose] += Cost(row["tokens"], row["seconds"])
+        for row in self.finetunes.values():
+            costs["fine-tuning"] += Cost(row["tokens"], row["seconds"])
+        return dict(costs)
+
+
+def decision_key(row: Row) -> tuple[Any, ...]:
+    """Where a decision stands in the run."""
+    return (row["generation"], row["parent_game_id"], row["round"], row["index"], row["game_id"])
+
+
+def score_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[Score]) -> list[Row]:
+    """Rows of one evaluation."""
+    return [
+        {
+            "policy_id": policy_id,
+            "game_id": task.game.game_id,
+            "role": task.role,
+            "purpose": purpose,
+            "map_seed": each.seeds.map_seed,
+            "play_seed": each.seeds.play_seed,
+            "score": each.score,
+            "raw_score": each.raw,
+            "outcome": each.outcome,
+            "permuted_score": each.permuted,
+            "clipped_score": None,
+            "moves": list(each.moves),
+            "tokens": each.tokens,
+            "seconds": each.seconds,
+        }
+        for each in scores
+    ]
+
+
+def finetune_row(
+    task: Task, made: Finetune, finetune_id: str, seed: int, settings: str, adapter_hash: str
+) -> Row:
+    """Row of one fine-tune. Raises ``ValueError`` when training diverged."""
+    if not all(map(math.isfinite, [*made.grad_norm, *made.curve])):
+        raise ValueError(f"fine-tuning on {task.game.game_id} diverged; lower its learning rate")
+    return {
+        "finetune_id": finetune_id,
+        "game_id": task.game.game_id,
+        "role": task.role,
+        "replicate": 0,
+        "seed": seed,
+        "steps": len(made.curve),
+        "prompt_tokens": made.prompt_tokens,
+        "generated_tokens": made.generated_tokens,
+        "curve": made.curve,
+        "entropy": made.entropy,
+        "grad_norm": made.grad_norm,
+        "distinct_moves": made.distinct_moves,
+        "forfeit_rate": made.forfeit_rate,
+        "adapter_hash": adapter_hash,
+        "settings_json": settings,
+        "tokens": made.tokens,
+        "seconds": made.seconds,
+    }
+
+
+def _map_key(row: Row) -> tuple[int, int, str]:
+    return (row["map_seed"], row["site"], row["text"])

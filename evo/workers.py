@@ -1,0 +1,110 @@
+"""Ray actors around laboratories: placement, order and retries; nothing of the science."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import ray
+from ray.exceptions import OutOfMemoryError, RayActorError
+
+from evo.config import ClusterConfig
+from evo.laboratory import Job, Laboratory, LaboratorySettings, Result, single_threaded
+
+RETRIES = 3
+OBJECT_STORE_BYTES = 200 * 1024**2
+log = logging.getLogger("evo")
+
+
+class Workshop(Protocol):
+    """Does jobs; results come in the order of the jobs, each as soon as it can."""
+
+    def do(self, jobs: Sequence[Job]) -> Iterator[Result]: ...
+
+
+class WorkersLostError(Exception):
+    """A job's worker died more often than is worth retrying."""
+
+
+class _Worker:
+    """One laboratory in an actor of its own."""
+
+    def __init__(self, settings: LaboratorySettings) -> None:
+        single_threaded()
+        self.laboratory = Laboratory(settings)
+
+    def do(self, job: Job) -> Result:
+        return self.laboratory.do(job)
+
+
+class RayWorkshop:
+    """A pool of worker actors on a local Ray or a cluster.
+
+    A worker takes the next job when it is free. A job whose worker died is done again by a new
+    one; results depend on the job alone, so nothing else changes.
+    """
+
+    def __init__(self, cluster: ClusterConfig, settings: LaboratorySettings) -> None:
+        _connect(cluster)
+        self.settings = settings
+        self.gpus = cluster.gpus_per_worker
+        self.count = cluster.workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self.workers = [self._new_worker() for _ in range(self.count)]
+
+    def do(self, jobs: Sequence[Job]) -> Iterator[Result]:
+        """Yield results in the order of ``jobs``.
+
+        Raises :class:`WorkersLostError` when a job has lost its worker ``RETRIES`` times.
+        """
+        waiting = deque(enumerate(jobs))
+        running: dict[Any, tuple[int, int]] = {}
+        free = deque(range(self.count))
+        done: dict[int, Result] = {}
+        losses: dict[int, int] = {}
+        following = 0
+        while following < len(jobs):
+            while free and waiting:
+                worker, (index, job) = free.popleft(), waiting.popleft()
+                running[self.workers[worker].do.remote(job)] = (index, worker)
+            (reference,), _ = ray.wait(list(running), num_returns=1)
+            index, worker = running.pop(reference)
+            free.append(worker)
+            try:
+                done[index] = ray.get(reference)
+            except (RayActorError, OutOfMemoryError) as error:
+                losses[index] = losses.get(index, 0) + 1
+                self._replace(worker, index, losses[index], error)
+                waiting.appendleft((index, jobs[index]))
+            while following in done:
+                yield done.pop(following)
+                following += 1
+
+    def close(self) -> None:
+        ray.shutdown()
+
+    def _new_worker(self) -> Any:
+        remote = ray.remote(num_cpus=1, num_gpus=self.gpus)(_Worker)
+        return remote.remote(self.settings)
+
+    def _replace(self, worker: int, job: int, losses: int, error: Exception) -> None:
+        if losses > RETRIES:
+            raise WorkersLostError(
+                f"job {job} lost its worker {losses} times, last: {str(error).splitlines()[0]}"
+            ) from error
+        log.warning("a worker died; its job is done again (%d of %d)", losses, RETRIES)
+        self.workers[worker] = self._new_worker()
+
+
+def _connect(cluster: ClusterConfig) -> None:
+    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    if cluster.address:
+        ray.init(address=cluster.address, **quiet)
+    else:
+        ray.init(
+            num_cpus=cluster.workers,
+            include_dashboard=False,
+            object_store_memory=OBJECT_STORE_BYTES,
+            **quiet,
+        )
