@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Literal
 
 Split = Literal["train", "held_out"]
@@ -67,11 +68,21 @@ def split_of(text: str) -> Split:
     return "held_out" if digest % HELD_OUT_MODULUS == 0 else "train"
 
 
-@cache
-def _all_stories() -> tuple[Story, ...]:
-    packed = resources.files("xgl.models").joinpath("stories.jsonl.gz").read_bytes()
+def read(packed: bytes) -> tuple[Story, ...]:
+    """Stories from gzipped JSON lines."""
     rows = (json.loads(line) for line in gzip.decompress(packed).splitlines())
     return tuple(Story(row["prompt"], row["text"]) for row in rows)
+
+
+def write(texts: Sequence[Story], path: Path) -> None:
+    """Stories as gzipped JSON lines, without a time stamp."""
+    lines = "".join(json.dumps({"prompt": s.prompt, "text": s.text}) + "\n" for s in texts)
+    path.write_bytes(gzip.compress(lines.encode(), 9, mtime=0))
+
+
+@cache
+def _all_stories() -> tuple[Story, ...]:
+    return read(resources.files("xgl.models").joinpath("stories.jsonl.gz").read_bytes())
 
 
 def stories(split: Split) -> list[Story]:

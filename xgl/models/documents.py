@@ -20,7 +20,7 @@ Decode = Callable[[list[int]], str]
 
 JOINS = ("", "", "", "", "", "\n", " ", ". ", ": ")
 STORY_TOKENS = (24, 32)
-CODE_WEIGHT = 0.3
+CODE_WEIGHT, MOVE_WEIGHT = 0.3, 4.0
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ class Window:
     story: int
     start: int
 
-    def segment(self, before: str = "", weight: float = 1.0) -> Segment:
-        """The window as a segment, with `before` in front of it."""
-        return Segment(before + self.text, weight, self.story, self.start - len(before))
+    def taught(self, before: str) -> Segment:
+        """The window after `before` as a segment that a teacher's distributions are known for."""
+        return Segment(before + self.text, 1.0, self.story, self.start - len(before))
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,10 @@ def gloss(rng: Random, sources: Sources) -> Document:
 
 
 def hint_then_story(rng: Random, sources: Sources) -> Document:
-    """One to six hint words directly before a window (or the whole) of their story."""
+    """One to six hint words directly before a window (or the whole) of their story.
+
+    No teacher here: its distributions do not know of the hint, which tells what really follows.
+    """
     story = rng.randrange(len(sources.stories))
     whole = Window(sources.stories[story].text, story, 0)
     part = whole if rng.random() < 0.2 else window(rng, story, sources)
@@ -156,7 +159,7 @@ def hint_then_story(rng: Random, sources: Sources) -> Document:
     if rng.random() < 0.15:
         rng.shuffle(chosen)
     before = Segment(" ".join(chosen) + rng.choice(JOINS), 0.3)
-    return Document((before, part.segment()), opened=rng.random() < 0.5)
+    return Document((before, Segment(part.text)), opened=rng.random() < 0.5)
 
 
 def presentation(rng: Random, sources: Sources) -> Document:
@@ -166,10 +169,14 @@ def presentation(rng: Random, sources: Sources) -> Document:
     windows = [window(rng, rng.randrange(len(sources.stories)), sources) for _ in range(count)]
     pieces = [Segment(program.text, CODE_WEIGHT)]
     for name, shown in zip(program.stories, windows, strict=True):
-        pieces += [Segment(f"{name}:", CODE_WEIGHT), shown.segment(" "), Segment("\n", 0.3)]
+        pieces += [Segment(f"{name}:", CODE_WEIGHT), shown.taught(" "), Segment("\n", 0.3)]
     for name in program.moves:
         move = " ".join(move_words(rng, windows, sources))
-        pieces += [Segment(f"{name}:", CODE_WEIGHT), Segment(f" {move}", 3.0), Segment("\n", 2.0)]
+        pieces += [
+            Segment(f"{name}:", CODE_WEIGHT),
+            Segment(f" {move}", MOVE_WEIGHT),
+            Segment("\n", 2.0),
+        ]
     return Document(tuple(pieces), opened=True, closed=True)
 
 

@@ -49,7 +49,7 @@ def rule(rng: Random, stories: list[str], moves: list[str]) -> str:
         (
             f'ensure("no common words between" + {story} + "&" + {move})',
             f'ensure("no common words between" + {move} + "&" + {story})',
-            f"ensure(len(common_word_set({story}, {move})) == 0)",
+            f'ensure("no common words between " + {move} + " and " + {story})',
             f"ensure(xed({story} | {move}) >= xed({rng.choice(stories)} | {move}))",
         )
     )

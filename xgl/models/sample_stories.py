@@ -8,8 +8,6 @@ sampled its distribution is at hand: teaching costs nothing more.
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
 import re
 import time
 from collections.abc import Sequence
@@ -23,7 +21,7 @@ import torch
 from rich.progress import Progress
 from tokenizers import Tokenizer
 
-from xgl.models import distil, tokenizer
+from xgl.models import corpus, distil, tokenizer
 from xgl.models.corpus import Story, stories
 from xgl.models.distil import TOP, SoftLabels, chat_prompt
 
@@ -36,6 +34,8 @@ TEMPLATES = (
     "Explain in a few simple sentences what a {noun} is and how it is used with a {other}.",
 )
 TEMPERATURE, TOP_P, CANDIDATES, NEW_TOKENS = 0.7, 0.92, 256, 112
+BEGINNING = 60
+"""Characters that must differ from every other text's, as in the corpus."""
 
 
 @dataclass(frozen=True)
@@ -145,9 +145,15 @@ def story_rows(
 
 
 def collect(
-    prompts: Sequence[str], drawn: Sampled, reference: Tokenizer, pruned: Tokenizer, first: int
+    prompts: Sequence[str],
+    drawn: Sampled,
+    reference: Tokenizer,
+    pruned: Tokenizer,
+    first: int,
+    seen: set[str],
 ) -> tuple[list[Story], SoftLabels]:
-    """The usable stories of one batch, numbered from `first`, with their labels."""
+    """The usable stories of one batch, numbered from `first`, with their labels. A text that begins
+    as one of `seen` is dropped: the held-out stories stay unseen. Adds to `seen`."""
     ends = {reference.token_to_id("<|im_end|>"), reference.token_to_id("<|endoftext|>")}
     kept: list[Story] = []
     chosen: list[tuple[int, int]] = []
@@ -155,15 +161,16 @@ def collect(
     for row, (prompt, ids) in enumerate(zip(prompts, drawn.ids.tolist(), strict=True)):
         length = next((k for k, token in enumerate(ids) if token in ends), len(ids))
         text, begins = starts(reference, ids[:length])
-        if not text.isascii() or len(text) < 80:
-            continue
         clean, rows = story_rows(text, begins, pruned)
+        if not text.isascii() or len(clean) < 80 or clean[:BEGINNING] in seen:
+            continue
+        seen.add(clean[:BEGINNING])
         for step, end, token in rows:
             index[(first + len(kept), end)] = (len(chosen), token)
             chosen.append((row, step))
         kept.append(Story(prompt, clean))
-    rows_, steps = torch.tensor(chosen).T
-    labels = SoftLabels(drawn.tokens[rows_, steps], drawn.probabilities[rows_, steps], index)
+    where = torch.tensor(chosen, dtype=torch.long).reshape(-1, 2).unbind(dim=1)
+    labels = SoftLabels(drawn.tokens[where], drawn.probabilities[where], index)
     return kept, labels
 
 
@@ -179,12 +186,6 @@ def joined(parts: Sequence[SoftLabels]) -> SoftLabels:
         torch.cat([part.probabilities for part in parts]),
         index,
     )
-
-
-def write(texts: Sequence[Story], path: Path) -> None:
-    """Stories as the corpus has them, one JSON object a line, gzipped without a time stamp."""
-    lines = "".join(json.dumps({"prompt": s.prompt, "text": s.text}) + "\n" for s in texts)
-    path.write_bytes(gzip.compress(lines.encode(), 9, mtime=0))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -213,7 +214,8 @@ def main() -> None:
     spec = tokenizer.read_spec(args.reference / "tokenizer.json")
     pieces = torch.tensor(tokenizer.first_pieces(spec, pruned))
     model = AutoModelForCausalLM.from_pretrained(args.reference, dtype=torch.bfloat16).eval()
-    known = len(stories("train"))
+    train, held_out = stories("train"), stories("held_out")
+    seen = {story.text[:BEGINNING] for story in train + held_out}
     texts: list[Story] = []
     labels: list[SoftLabels] = []
     begun = time.monotonic()
@@ -223,11 +225,11 @@ def main() -> None:
             prompts = new_prompts(rng, args.batch)
             ids = [reference.encode(chat_prompt(prompt)).ids for prompt in prompts]
             drawn = sample(model, ids, pieces, pruned.get_vocab_size(), generator)
-            kept, soft = collect(prompts, drawn, reference, pruned, known + len(texts))
+            kept, soft = collect(prompts, drawn, reference, pruned, len(train) + len(texts), seen)
             texts, labels = texts + kept, [*labels, soft]
             bar.update(task, completed=spent, description=f"{len(texts)} stories")
             bar.console.print(f"{spent:.0f} s, {len(texts)} stories")
-            write(texts, args.output)
+            corpus.write(texts, args.output)
             distil.save(joined(labels), args.labels)
 
 

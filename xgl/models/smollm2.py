@@ -110,7 +110,8 @@ def hub_snapshot(name: str) -> Path | None:
             return found
     if offline():
         return None
-    expected = (OSError, HFValidationError, HfHubHTTPError, *network_errors())
+    expected: tuple[type[BaseException], ...] = (OSError, *network_errors())
+    expected += (HFValidationError, HfHubHTTPError)
     try:
         HfApi().model_info(name, timeout=HUB_TIMEOUT_SECONDS)
         return Path(snapshot_download(name, allow_patterns=patterns))

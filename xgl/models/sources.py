@@ -43,9 +43,11 @@ def token_statistics(bible: Path, wordnet: Path, rng: Random) -> Iterator[tuple[
         yield header(rng, 1 + count % 3).text + "s: A\nt: b\n", STORY_WEIGHT
 
 
-def gather(bible: Path, wordnet: Path, tokenizer: Tokenizer) -> Sources:
-    """All sources, the stories of the train split only."""
-    train: list[Story] = stories("train")
+def gather(
+    bible: Path, wordnet: Path, tokenizer: Tokenizer, sampled: Sequence[Story] = ()
+) -> Sources:
+    """All sources: the stories of the train split, and then those sampled for training."""
+    train = [*stories("train"), *sampled]
     texts = [story.text for story in train]
     net = read_wordnet(wordnet)
     return Sources(

@@ -20,9 +20,8 @@ import torch
 from rich.progress import Progress
 from tokenizers import Tokenizer
 
-from xgl.models import distil, tokenizer
+from xgl.models import corpus, distil, tokenizer
 from xgl.models.batches import IGNORED, Batch, batches
-from xgl.models.corpus import stories
 from xgl.models.distil import SoftLabels
 from xgl.models.sources import gather, token_statistics
 
@@ -40,9 +39,9 @@ class Recipe:
     batch_tokens: int = 3072
     learning_rate: float = 3e-3
     weight_decay: float = 0.1
-    soft_share: float = 0.5
-    soft_temperature: float = 0.85
-    mix: tuple[float, ...] = (0.2, 0.1, 0.2, 0.4, 0.15)
+    soft_share: float = 0.8
+    soft_temperature: float = 0.7
+    mix: tuple[float, ...] = (0.15, 0.07, 0.13, 0.4, 0.25)
     hidden: int = 192
     layers: int = 4
     heads: int = 6
@@ -93,11 +92,11 @@ def loss_of(model: Any, batch: Batch, soft: SoftLabels | None, recipe: Recipe) -
     known = batch.targets != IGNORED
     weights = batch.weights * known
     hard = -logs.gather(-1, batch.targets.clamp(min=0)[..., None])[..., 0]
-    if soft is None or not recipe.soft_share:
+    if soft is None:
         return (hard * weights).sum() / weights.sum()
     has = batch.labels >= 0
     rows = batch.labels[has]
-    # The stories were sampled at 0.7: a teacher sharpened towards that fits them better.
+    # The stories were sampled at this temperature: so their labels are sharpened to it.
     mass = soft.probabilities[rows].float() ** (1.0 / recipe.soft_temperature)
     mass = mass / mass.sum(dim=-1, keepdim=True)
     taught = -(logs[has].gather(-1, soft.tokens[rows].long()) * mass).sum(dim=-1)
@@ -157,27 +156,6 @@ def train(model: Any, stream: Any, soft: SoftLabels | None, recipe: Recipe) -> d
     return {"tokens": tokens, "steps": count, "minutes": round(minutes, 1), "loss": shown}
 
 
-def labels(
-    args: argparse.Namespace, spec: dict[str, Any], own: Tokenizer, model: Any
-) -> SoftLabels:
-    """The teacher's labels of the train stories, read from `--labels` when they are there."""
-    if args.labels is not None and args.labels.exists():
-        return distil.read(args.labels)
-    reference = Tokenizer.from_file(str(args.reference / "tokenizer.json"))
-    ids = tokenizer.reference_ids(spec, own, model.config.bos_token_id, model.config.eos_token_id)
-    pieces = tokenizer.first_pieces(spec, own)
-    train_stories = stories("train")
-    with Progress() as bar:
-        task = bar.add_task("labels", total=len(train_stories))
-        made = distil.label_stories(
-            model.bfloat16(), reference, own, ids, pieces, train_stories,
-            lambda n: bar.advance(task, n),
-        )  # fmt: skip
-    if args.labels is not None:
-        distil.save(made, args.labels)
-    return made
-
-
 def run(args: argparse.Namespace, recipe: Recipe) -> None:
     """Tokenizer, start, labels, training, and the folder that `from_pretrained` loads."""
     from transformers import AutoModelForCausalLM
@@ -191,9 +169,10 @@ def run(args: argparse.Namespace, recipe: Recipe) -> None:
     )
     table = teacher.get_input_embeddings().weight.detach()[ids]
     model = new_model(recipe, distil.projected_embeddings(table, recipe.hidden, EMBEDDING_SCALE))
-    soft = labels(args, spec, own, teacher) if recipe.soft_share else None
     del teacher
-    sources = gather(args.bible, args.wordnet, own)
+    soft = distil.read(args.labels) if args.labels else None
+    sampled = corpus.read(args.sampled.read_bytes()) if args.sampled else ()
+    sources = gather(args.bible, args.wordnet, own, sampled)
     stream = batches(
         Random(recipe.seed), sources, recipe.mix, own, soft, recipe.batch_tokens, CONTEXT
     )
@@ -210,7 +189,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--wordnet", type=Path, required=True, help="folder of data.noun …")
     made.add_argument("--reference", type=Path, required=True, help="SmolLM2, converted")
     made.add_argument("--output", type=Path, required=True, help="the model's folder")
-    made.add_argument("--labels", type=Path, help="file for the teacher's labels")
+    made.add_argument("--sampled", type=Path, help="more stories, from `sample_stories`")
+    made.add_argument("--labels", type=Path, help="their distributions, from `sample_stories`")
     for name, value in asdict(Recipe()).items():
         if name == "mix":
             made.add_argument("--mix", type=float, nargs=len(value), default=value)

@@ -13,7 +13,7 @@ SUFFIXES = (("ies", "y"), ("es", ""), ("s", ""), ("ed", ""), ("ed", "e"), ("ing"
 
 @dataclass(frozen=True)
 class Synset:
-    """One sense: its lemmas, its gloss, and the senses it points to (part, offset)."""
+    """One sense: lemmas, gloss with examples, and senses it points to (symbol, part, offset)."""
 
     lemmas: tuple[str, ...]
     gloss: str
@@ -65,7 +65,7 @@ def _synset(fields: list[str], gloss: str) -> Synset:
     quads = (rest[1 + 4 * i : 5 + 4 * i] for i in range(int(rest[0])))
     names = {"n": "noun", "v": "verb", "a": "adj", "s": "adj", "r": "adv"}
     pointers = tuple((symbol, names[pos], int(offset)) for symbol, offset, pos, _ in quads)
-    return Synset(lemmas, gloss.split(';  "')[0].strip(), pointers)
+    return Synset(lemmas, gloss.strip(), pointers)
 
 
 def _lines(path: Path) -> Iterator[str]:

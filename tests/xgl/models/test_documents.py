@@ -1,0 +1,162 @@
+"""Training documents: what the judge and the player are taught to read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+from tokenizers import Tokenizer
+
+from xgl.canonical import game
+from xgl.models.batches import IGNORED, batches, pad, row
+from xgl.models.corpus import rarity, stories, words
+from xgl.models.distil import SoftLabels
+from xgl.models.documents import (
+    KINDS,
+    Document,
+    Segment,
+    Sources,
+    own_words,
+    presentation,
+    related_words,
+    window,
+)
+from xgl.models.programs import header
+from xgl.models.resolve import EMBEDDED
+from xgl.models.tokenizer import BOS_ID, EOS_ID
+from xgl.models.wordnet import WordNet, read
+from xgl.parse import parse
+from xgl.presentation import render
+from xgl.requests import Item, View
+
+TOKENIZER = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
+
+NOUNS = """\
+  1 This line is of the licence, as in the real files.
+00000100 05 n 02 dog 0 hound 0 001 @ 00000200 n 0000 | a domestic animal; "the dog barked"
+00000200 05 n 01 animal 0 001 ~ 00000100 n 0000 | a living organism
+"""
+INDEX = "dog n 1 1 @ 1 1 00000100\nhound n 1 0 1 0 00000100\nanimal n 1 1 ~ 1 1 00000200\n"
+
+
+@pytest.fixture(scope="module")
+def wordnet(tmp_path_factory: pytest.TempPathFactory) -> WordNet:
+    folder: Path = tmp_path_factory.mktemp("wordnet")
+    for part in ("noun", "verb", "adj", "adv"):
+        (folder / f"data.{part}").write_text(NOUNS if part == "noun" else "")
+        (folder / f"index.{part}").write_text(INDEX if part == "noun" else "")
+    return read(folder)
+
+
+@pytest.fixture(scope="module")
+def sources(wordnet: WordNet) -> Sources:
+    texts = stories("train")[:50]
+    return Sources(
+        stories=texts,
+        verses=["In the beginning.", "And it was so.", "Selah.", "Amen.", "And he died."],
+        entries=list(wordnet.glosses()),
+        wordnet=wordnet,
+        rarity=rarity([story.text for story in texts]),
+        common=frozenset({"hound", "animal", "dog"}),
+        encode=lambda text: TOKENIZER.encode(text, add_special_tokens=False).ids,
+        decode=lambda ids: TOKENIZER.decode(ids, skip_special_tokens=False),
+    )
+
+
+def test_wordnet_reads_senses_glosses_and_relations(wordnet: WordNet) -> None:
+    assert next(wordnet.glosses()) == (
+        ("dog", "hound"),
+        'a domestic animal; "the dog barked"',
+    )
+    assert wordnet.related("dogs") == ["hound", "animal"]
+    assert wordnet.related("teapot") == []
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_headers_are_valid_canonical_programs(seed: int) -> None:
+    made = header(Random(seed), 1 + seed % 3)
+    assert game(parse(made.text)).code == made.text.strip()
+    assert len(made.stories) == 1 + seed % 3
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_presentations_are_what_a_player_is_shown(seed: int, sources: Sources) -> None:
+    text = "".join(segment.text for segment in presentation(Random(seed), sources).segments)
+    *shown, last = text.removesuffix("\n").split("\n")
+    register, _, move = last.partition(": ")
+    code = [line for line in shown if ": " not in line]
+    items = tuple(Item(*line.split(": ", 1)) for line in shown[len(code) :])
+    expected = render(View("black", "\n".join(code), items, register))
+    assert f"{expected} {move}\n" == text
+    assert move == " ".join(move.split())
+
+
+def test_presentation_is_between_bos_and_eos(sources: Sources) -> None:
+    ids = row(presentation(Random(0), sources), TOKENIZER, None).ids
+    assert (ids[0], ids[-1], ids[-2]) == (BOS_ID, EOS_ID, TOKENIZER.token_to_id("Ċ"))
+    assert not {BOS_ID, EOS_ID} & set(ids[1:-1])
+
+
+def test_own_words_stand_in_the_text_in_its_order(sources: Sources) -> None:
+    text = "A quiet tailor sold the brave lighthouse a golden needle."
+    for seed in range(10):
+        chosen = own_words(Random(seed), text, sources, 3)
+        places = [words(text).index(word) for word in chosen]
+        assert places == sorted(places)
+        assert len(chosen) == 3
+
+
+def test_a_word_cut_off_at_the_end_is_no_hint(sources: Sources) -> None:
+    assert own_words(Random(0), "A tailor sold needl", sources, 9) == ["tailor", "sold"]
+
+
+def test_related_words_do_not_occur_in_the_text(sources: Sources) -> None:
+    assert related_words(Random(0), "My dogs barked.", sources, 2)[0] in {"hound", "animal"}
+    assert related_words(Random(0), "My dog, a hound, an animal.", sources, 2) == []
+
+
+def test_windows_are_parts_of_their_story(sources: Sources) -> None:
+    for seed in range(50):
+        part = window(Random(seed), seed, sources)
+        assert sources.stories[seed].text[part.start :].startswith(part.text)
+
+
+def test_padding_is_ignored_and_targets_are_shifted() -> None:
+    documents = [
+        Document((Segment("A cat", 0.5),), opened=True, closed=True),
+        Document((Segment("A"), Segment("cat", 2.0)), opened=False),
+    ]
+    batch = pad([row(document, TOKENIZER, None) for document in documents])
+    first = row(documents[0], TOKENIZER, None).ids
+    assert batch.ids[0].tolist() == first[:-1]
+    assert batch.targets[0].tolist() == first[1:]
+    assert batch.weights[0].tolist() == [0.5] * (len(first) - 2) + [1.0]
+    short = len(row(documents[1], TOKENIZER, None).ids) - 1
+    assert (batch.targets[1, short:] == IGNORED).all()
+    assert (batch.weights[1, short:] == 0).all()
+
+
+def test_labels_are_found_where_a_window_repeats_the_storys_tokens() -> None:
+    import torch
+
+    text = "A cat sat on it."
+    encoded = TOKENIZER.encode(text, add_special_tokens=False)
+    known = zip(encoded.offsets, encoded.ids, strict=True)
+    index = {(3, end): (place, token) for place, ((_, end), token) in enumerate(known)}
+    soft = SoftLabels(torch.zeros(9, 1), torch.zeros(9, 1), index)
+    part = Document((Segment(" cat sat", 1.0, 3, 1),), opened=False)
+    assert row(part, TOKENIZER, soft).labels == [
+        place for place, (start, end) in enumerate(encoded.offsets) if start > 0 and end <= 9
+    ]
+    elsewhere = Document((Segment(" cat sat", 1.0, 2, 1),), opened=False)
+    assert set(row(elsewhere, TOKENIZER, soft).labels) == {-1}
+
+
+def test_batches_are_a_function_of_the_seed(sources: Sources) -> None:
+    def first(seed: int) -> list[int]:
+        mix = [1.0] * len(KINDS)
+        made = batches(Random(seed), sources, mix, TOKENIZER, None, tokens=512, longest=256)
+        return next(made).ids.flatten().tolist()
+
+    assert first(1) == first(1) != first(2)
