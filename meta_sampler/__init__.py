@@ -1,0 +1,17 @@
+"""Meta-samplers: games related to a game. Needs xgl and the standard library only."""
+
+from meta_sampler.base import MetaSampler, Outcome, Proposal, Provenance, SamplerError
+from meta_sampler.mutate import Mutate
+from meta_sampler.registry import make
+from meta_sampler.settings import MutateSettings
+
+__all__ = [
+    "MetaSampler",
+    "Mutate",
+    "MutateSettings",
+    "Outcome",
+    "Proposal",
+    "Provenance",
+    "SamplerError",
+    "make",
+]

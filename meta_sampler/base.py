@@ -1,0 +1,66 @@
+"""What every meta-sampler offers (paper §6.3): games related to a game, and how they arose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from xgl import Game
+
+
+class SamplerError(ValueError):
+    """A meta-sampler that cannot be built or restored as asked; the message is one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """How a proposal came about, so that a game's lineage can be told."""
+
+    sampler: str
+    operators: tuple[str, ...]
+    """Names of what was applied, in order."""
+    parents: tuple[str, ...]
+    """Game ids: the parent first, then every other game that contributed lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A program proposed by a meta-sampler; ``game`` is None when ``text`` is not valid."""
+
+    text: str
+    game: Game | None
+    errors: tuple[str, ...]
+    provenance: Provenance
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a proposal, told to the sampler that made it."""
+
+    game_id: str
+    operators: tuple[str, ...]
+    accepted: bool
+
+
+class MetaSampler(Protocol):
+    """Λ of Algorithm 1. Its state changes only in ``observe`` and ``restore``.
+
+    ``propose`` is a pure function of the state and its arguments: same seed, same proposals.
+    """
+
+    def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
+        """At most ``n`` games related to ``parent``, none of them in ``scope``."""
+        ...
+
+    def observe(self, outcomes: Sequence[Outcome]) -> None:
+        """Learn from committed decisions, given in index order."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """Everything learned so far, as JSON can hold it."""
+        ...
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state that ``state`` gave."""
+        ...

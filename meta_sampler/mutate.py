@@ -1,0 +1,143 @@
+"""The mutation sampler: one to three operators applied to a parent, redrawn while silly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from meta_sampler.base import Outcome, Proposal, Provenance
+from meta_sampler.bench import Bench, Lines, as_donor, bench_for
+from meta_sampler.budget import FIT, excess, fit
+from meta_sampler.meaning import meaning
+from meta_sampler.operators import FROM_DONOR, OPERATORS, Entry
+from meta_sampler.sense import objections
+from meta_sampler.settings import MutateSettings
+from meta_sampler.weights import AdaptiveWeights
+from xgl import Game, ProgramError, analyse, game, parse
+from xgl.syntax import Program
+
+NAME = "mutate"
+
+_COUNTS, _COUNT_WEIGHTS = (1, 2, 3), (0.5, 0.35, 0.15)
+
+
+@dataclass(frozen=True, slots=True)
+class _Donor:
+    game_id: str
+    lines: Lines
+
+
+class Mutate:
+    """A :class:`~meta_sampler.base.MetaSampler` of random edits; every proposal is valid.
+
+    Children keep the parent's dialect and metadata, obey the settings' caps, and are new: not
+    of the parent's meaning, nor equal to a game of the scope or of the list.
+    """
+
+    def __init__(
+        self, settings: MutateSettings | None = None, operators: Mapping[str, Entry] = OPERATORS
+    ) -> None:
+        self.settings = settings or MutateSettings()
+        self._operators = dict(operators)
+        table = {name: entry.weight for name, entry in self._operators.items()}
+        self._weights = AdaptiveWeights(table, self.settings.memory)
+
+    def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
+        """At most ``n`` children; fewer where a parent has too little to vary."""
+        bench = bench_for(parent, self.settings)
+        donors = _donors(parent, scope, bench)
+        taken = {meaning(known.program) for known in (parent, *scope)}
+        taken_ids = {known.game_id for known in (parent, *scope)}
+        proposals: list[Proposal] = []
+        for index in range(n):
+            rng = Random(f"{NAME}/{parent.game_id}/{seed}/{index}")
+            proposal = self._draw(parent, bench, donors, taken, taken_ids, rng)
+            if proposal is not None and proposal.game is not None:
+                proposals.append(proposal)
+                taken.add(meaning(proposal.game.program))
+                taken_ids.add(proposal.game.game_id)
+        return proposals
+
+    def _draw(
+        self,
+        parent: Game,
+        bench: Bench,
+        donors: list[_Donor],
+        taken: set[str],
+        taken_ids: set[str],
+        rng: Random,
+    ) -> Proposal | None:
+        """The first acceptable child of a bounded number of draws."""
+        for _ in range(self.settings.attempts):
+            donor = rng.choice(donors) if donors else None
+            here = replace(bench, donor=donor.lines) if donor else bench
+            lines, applied = self._edit(parent.program.instructions, here, rng)
+            child = Program(lines, parent.dialect)
+            fitted = fit(child, self.settings, parent.metadata)
+            if not self._sound(fitted, parent):
+                continue
+            new = game(fitted, parent.metadata)
+            if new.game_id in taken_ids or meaning(new.program) in taken:
+                continue
+            applied += (FIT,) if fitted != child else ()
+            gave = donor is not None and not FROM_DONOR.isdisjoint(applied)
+            parents = (parent.game_id, donor.game_id) if donor and gave else (parent.game_id,)
+            return Proposal(new.code, new, (), Provenance(NAME, applied, parents))
+        return None
+
+    def _edit(self, lines: Lines, bench: Bench, rng: Random) -> tuple[Lines, tuple[str, ...]]:
+        """One to three operators in a row, with the names of those that changed something."""
+        names = [name for name, entry in self._operators.items() if entry.available(bench)]
+        weights = [self._weights[name] for name in names]
+        applied: tuple[str, ...] = ()
+        count = rng.choices(_COUNTS, _COUNT_WEIGHTS)[0]
+        for name in rng.choices(names, weights, k=count):
+            edited = self._operators[name].apply(lines, bench, rng)
+            if edited and edited != lines:
+                lines, applied = edited, (*applied, name)
+        return lines, applied
+
+    def _sound(self, program: Program, parent: Game) -> bool:
+        """Valid, within the caps, not degenerate, and no sillier than the parent."""
+        if not program.instructions or excess(program, self.settings, parent.metadata):
+            return False
+        report = analyse(program)
+        if report.degenerate or report.read_before_set:
+            return False
+        return objections(program) <= objections(parent.program) and _reads_back(program)
+
+    def observe(self, outcomes: Sequence[Outcome]) -> None:
+        """Lean towards operators whose children were accepted."""
+        self._weights.observe(outcomes)
+
+    def state(self) -> dict[str, Any]:
+        """Faded counts of each operator's children, tried and accepted."""
+        return self._weights.state()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from counts that ``state`` gave.
+
+        Raises :class:`~meta_sampler.base.SamplerError` when they name other operators.
+        """
+        self._weights.restore(state)
+
+
+def _donors(parent: Game, scope: Sequence[Game], bench: Bench) -> list[_Donor]:
+    """Other games of the parent's dialect, as far as their lines may enter a child."""
+    donors = []
+    for other in scope:
+        lines = as_donor(other.program, bench)
+        if other.game_id != parent.game_id and other.dialect == parent.dialect and lines:
+            donors.append(_Donor(other.game_id, lines))
+    return donors
+
+
+def _reads_back(program: Program) -> bool:
+    """Whether the canonical text is valid and means the same tree."""
+    new = game(program)
+    try:
+        return parse(new.code, program.dialect) == new.program
+    except ProgramError:
+        return False
