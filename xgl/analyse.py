@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from xgl import syntax as syn
+from xgl.dialects import DIALECTS
 from xgl.errors import FlagOrderError
 from xgl.flow import path, unrolled_steps
 from xgl.walk import descendants, reads, writes
@@ -55,15 +57,16 @@ def analyse(program: syn.Program) -> Report:
     lines = program.instructions
     elicits = [line for line in lines if isinstance(line, syn.Elicit)]
     order, faults = _order(program)
+    flow = _data_flow(program, order)
     return Report(
         steps=unrolled_steps(program),
         players=tuple(dict.fromkeys(line.player for line in elicits)),
         stories=sum(isinstance(n, syn.Story) for line in lines for n in descendants(line)),
         move_tokens=sum(_move_tokens(lines[position]) for position in order),
-        main_reward_depends_on_moves=_reward_depends(program, order),
+        main_reward_depends_on_moves=_reward_depends(flow),
         rewards_cancel=_rewards_cancel(program, order),
-        unused_moves=_unused(program, order),
-        read_before_set=_read_before_set(program, order),
+        unused_moves=_unused(flow),
+        read_before_set=_read_before_set(flow),
         faults=faults,
     )
 
@@ -79,9 +82,35 @@ def _order(program: syn.Program) -> tuple[tuple[int, ...], tuple[str, ...]]:
     except FlagOrderError as error:
         faults.append(str(error))
     kinds = [type(program.instructions[position]) for position in order]
+    if not DIALECTS[program.dialect].flags_at_start:
+        faults += _unplaced(program, order)
     if syn.Ensure in kinds and syn.Elicit not in kinds[: kinds.index(syn.Ensure)]:
         faults.append("an ensure stands before any elicit")
     return tuple(order), tuple(faults)
+
+
+def _unplaced(program: syn.Program, order: list[int]) -> list[str]:
+    placed: set[str] = set()
+    faults: dict[str, None] = {}
+    for position in order:
+        match program.instructions[position]:
+            case syn.Beacon(flag):
+                placed.add(flag)
+            case syn.Replay(flag) if flag not in placed:
+                faults[f"line {position + 1}: {flag} was never placed"] = None
+    return list(faults)
+
+
+def _data_flow(program: syn.Program, order: tuple[int, ...]) -> list[syn.Instruction]:
+    """The instructions as they run, an assign that stores left to right as one for each target."""
+    flow: list[syn.Instruction] = []
+    for position in order:
+        line = program.instructions[position]
+        if isinstance(line, syn.Assign) and not DIALECTS[program.dialect].parallel_assign:
+            flow += [replace(line, targets=(target,)) for target in line.targets]
+        else:
+            flow.append(line)
+    return flow
 
 
 def _move_tokens(instruction: syn.Instruction) -> int:
@@ -90,60 +119,60 @@ def _move_tokens(instruction: syn.Instruction) -> int:
     return (instruction.max_len or 0) * len(instruction.registers)
 
 
-def main_rewards(program: syn.Program) -> dict[int, int]:
-    """Positions of the rewards that reach the main player, with their sign (zero-sum pair)."""
-    players = {i.player for i in program.instructions if isinstance(i, syn.Elicit)}
-    signs = {syn.MAIN_PLAYER: 1} | ({"white": -1} if "white" in players else {})
-    return {
-        position: signs[line.player]
-        for position, line in enumerate(program.instructions)
-        if isinstance(line, syn.Reward) and line.player in signs
-    }
+_MAIN_SIGNS = {syn.MAIN_PLAYER: 1, "white": -1}
+"""Whose rewards reach the main player, with their sign (the zero-sum pair)."""
 
 
-def _reward_depends(program: syn.Program, order: tuple[int, ...]) -> bool:
+def _reward_depends(flow: list[syn.Instruction]) -> bool:
     tainted: set[str] = set()
-    rewards = main_rewards(program)
-    for position in order:
-        line = program.instructions[position]
-        if position in rewards and tainted.intersection(reads(line)):
-            return True
-        if isinstance(line, syn.Elicit) and line.player == syn.MAIN_PLAYER:
-            tainted.update(line.registers)
-        if isinstance(line, syn.Assign):
-            for name, value in line.targets:
-                (tainted.add if tainted.intersection(reads(value)) else tainted.discard)(name)
+    for line in flow:
+        if isinstance(line, syn.Reward) and line.player in _MAIN_SIGNS:
+            if tainted.intersection(reads(line)):
+                return True
+        elif isinstance(line, syn.Elicit):
+            change = tainted.update if line.player == syn.MAIN_PLAYER else tainted.difference_update
+            change(line.registers)
+        elif isinstance(line, syn.Assign):
+            made = {name: bool(tainted.intersection(reads(value))) for name, value in line.targets}
+            tainted -= made.keys()
+            tainted |= {name for name, depends in made.items() if depends}
     return False
 
 
-_SIGNS = {"xent": 1, "nex": -1, "xed": 1, "dex": -1}
-_NAMES = {"xent": "xent", "nex": "xent", "xed": "xed", "dex": "xed"}
+_SIGNS = {"xent": 1, "nex": -1, "xed": -1, "dex": 1}
+"""Of the conditional xent in each kind; xed and dex hold the unconditional one as well."""
 
 
 def _rewards_cancel(program: syn.Program, order: tuple[int, ...]) -> bool:
     """Whether equal terms of opposite sign leave nothing, while no register changes between."""
     balance: Counter[object] = Counter()
     versions: Counter[str] = Counter()
-    rewards = main_rewards(program)
     for position in order:
         line = program.instructions[position]
         versions.update(writes(line))
-        if position in rewards and isinstance(line, syn.Reward):
+        if isinstance(line, syn.Reward) and line.player in _MAIN_SIGNS:
             for sign, term in line.amount.terms:
-                if isinstance(term, syn.Xent):
-                    state = tuple((name, versions[name]) for name in reads(term))
-                    key = (_NAMES[term.kind], term.target, term.prefix, term.outer, state)
-                    balance[key] += rewards[position] * sign * _SIGNS[term.kind]
+                for part_sign, part in _xents(term):
+                    state = tuple((name, versions[name]) for name in reads(part))
+                    balance[part, state] += _MAIN_SIGNS[line.player] * sign * part_sign
     return bool(balance) and not any(balance.values())
 
 
-def _unused(program: syn.Program, order: tuple[int, ...]) -> tuple[str, ...]:
+def _xents(term: syn.Xent | syn.Number) -> Iterator[tuple[int, syn.Xent]]:
+    """A term as a signed sum of plain xents."""
+    if isinstance(term, syn.Xent):
+        sign = _SIGNS[term.kind]
+        yield sign, replace(term, kind="xent")
+        if term.kind in ("xed", "dex"):
+            yield -sign, replace(term, kind="xent", prefix=None)
+
+
+def _unused(flow: list[syn.Instruction]) -> tuple[str, ...]:
     """Elicited registers of the main player that nothing reads before they are overwritten."""
     pending: dict[str, int] = {}
     used: set[int] = set()
     asked: dict[int, str] = {}
-    for step, position in enumerate(order):
-        line = program.instructions[position]
+    for step, line in enumerate(flow):
         used.update(pending[name] for name in reads(line) if name in pending)
         for offset, name in enumerate(writes(line)):
             pending.pop(name, None)
@@ -153,11 +182,10 @@ def _unused(program: syn.Program, order: tuple[int, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for key, name in asked.items() if key not in used))
 
 
-def _read_before_set(program: syn.Program, order: tuple[int, ...]) -> tuple[str, ...]:
+def _read_before_set(flow: list[syn.Instruction]) -> tuple[str, ...]:
     known: set[str] = set()
     early: dict[str, None] = {}
-    for position in order:
-        line = program.instructions[position]
+    for line in flow:
         early |= {n: None for n in reads(line) if n not in known and n[0] not in "abc"}
         known.update(writes(line))
     return tuple(early)

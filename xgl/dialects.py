@@ -30,6 +30,8 @@ class Dialect:
     """``story`` heeds its argument."""
     env_rewarded: bool
     """``env`` keeps the rewards that a program gives it."""
+    flags_at_start: bool
+    """A flag that was never placed is at line 1; else a replay of it is an error."""
     failures_per_line: bool
     """Failed ensures are counted for each line and forgotten when it passes."""
 
@@ -42,6 +44,7 @@ PAPER = Dialect(
     parallel_assign=False,
     story_arguments=True,
     env_rewarded=False,
+    flags_at_start=True,
     failures_per_line=False,
 )
 
@@ -53,6 +56,7 @@ XENT = Dialect(
     parallel_assign=True,
     story_arguments=False,
     env_rewarded=True,
+    flags_at_start=False,
     failures_per_line=True,
 )
 

@@ -32,8 +32,9 @@ def register(node: ast.AST, name: str) -> str:
 def whole(node: ast.expr, least: int, expected: str) -> int:
     value = node.value if isinstance(node, ast.Constant) else None
     if type(value) is not int or value < least:
-        found = repr(value)[:40] if isinstance(node, ast.Constant) else _shape(node)
-        raise Refusal(node, found, expected)
+        raise Refusal(node, _shape(node), expected)
+    if value > syn.MAX_NUMBER:
+        raise Refusal(node, "a number too large", f"at most {syn.MAX_NUMBER}")
     return value
 
 
@@ -81,17 +82,22 @@ def _story(node: ast.Call, line: int, allowed: bool) -> syn.Story:
     return syn.Story(tokens=whole(argument, 1, "a number of tokens or a prompt"), span=span)
 
 
-def xent_sum(node: ast.expr, line: int, *, numbers: bool = False, depth: int = 0) -> syn.Sum:
+def xent_sum(node: ast.expr, line: int, *, numbers: bool = False) -> syn.Sum:
     """A signed sum of xents; ``numbers`` admits whole-bit bounds (comparisons only)."""
+    amount = _signed_sum(node, line, numbers, 0)
+    if len(amount.terms) > syn.MAX_TERMS:
+        raise Refusal(node, f"a sum of {len(amount.terms)} terms", f"at most {syn.MAX_TERMS}")
+    return amount
+
+
+def _signed_sum(node: ast.expr, line: int, numbers: bool, depth: int) -> syn.Sum:
     _bound(node, depth)
     span = span_of(node, line)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return syn.Sum(
-            _negated(xent_sum(node.operand, line, numbers=numbers, depth=depth + 1)), span
-        )
+        return syn.Sum(_negated(_signed_sum(node.operand, line, numbers, depth + 1)), span)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
-        left = xent_sum(node.left, line, numbers=numbers, depth=depth + 1)
-        right = xent_sum(node.right, line, numbers=numbers, depth=depth + 1)
+        left = _signed_sum(node.left, line, numbers, depth + 1)
+        right = _signed_sum(node.right, line, numbers, depth + 1)
         terms = right.terms if isinstance(node.op, ast.Add) else _negated(right)
         return syn.Sum(left.terms + terms, span)
     if numbers and isinstance(node, ast.Constant) and type(node.value) is int:
@@ -166,5 +172,21 @@ def _clean(node: ast.Constant) -> str:
 def _shape(node: ast.AST) -> str:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         return f"a call of {node.func.id!r}"
-    names = {ast.Constant: "a number", ast.BinOp: "an operation", ast.Attribute: "an attribute"}
-    return names.get(type(node), f"a {type(node).__name__}".lower())
+    if isinstance(node, ast.Constant):
+        return f"the value {node.value!r}"[:60]
+    return _SHAPES.get(type(node), f"a {type(node).__name__}".lower())
+
+
+_SHAPES: dict[type[ast.AST], str] = {
+    ast.Attribute: "an attribute",
+    ast.BinOp: "an operation",
+    ast.Compare: "a comparison",
+    ast.DictComp: "a comprehension",
+    ast.GeneratorExp: "a comprehension",
+    ast.JoinedStr: "an f-string",
+    ast.ListComp: "a comprehension",
+    ast.NamedExpr: "an assignment with :=",
+    ast.SetComp: "a comprehension",
+    ast.Starred: "a starred argument",
+    ast.UnaryOp: "an operation",
+}

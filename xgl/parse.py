@@ -15,8 +15,11 @@ from xgl import syntax as syn
 from xgl.errors import Problem, ProgramError
 from xgl.expressions import Refusal, condition, register, string, whole, xent_sum
 from xgl.syntax import Program, Span
+from xgl.text import instruction_text
+from xgl.walk import rename
 
 _ALLOWED_CONTROL = "\t"
+_ONE_LETTER = dict.fromkeys(syn.REGISTERS, "s")
 
 
 def parse(text: str, dialect: str = "paper", origin: str = "program") -> Program:
@@ -27,14 +30,20 @@ def parse(text: str, dialect: str = "paper", origin: str = "program") -> Program
     """
     problems: list[Problem] = []
     instructions: list[syn.Instruction] = []
-    for number, source in enumerate(text.splitlines(), start=1):
+    written: list[int] = []
+    for number, source in enumerate(text.split("\n"), start=1):
         try:
-            instruction = parse_line(source, number)
+            instruction = parse_line(source.removesuffix("\r"), number)
         except ProgramError as error:
             problems.extend(error.problems)
+            written.append(number)
             continue
         if instruction is not None:
             instructions.append(instruction)
+            written.append(number)
+    if len(written) > syn.MAX_LINES:
+        found, limit = f"{len(written)} instructions", f"at most {syn.MAX_LINES}"
+        problems.append(Problem(written[syn.MAX_LINES], 1, found, limit))
     program = Program(tuple(instructions), dialect)
     if not problems:
         problems.extend(_whole_program_problems(program))
@@ -49,7 +58,7 @@ def parse_line(source: str, number: int = 1) -> syn.Instruction | None:
     if call is None:
         return None
     try:
-        return _instruction(call, number)
+        return _sized(_instruction(call, number), call)
     except Refusal as refusal:
         column = getattr(refusal.node, "col_offset", 0) + 1
         problem = Problem(
@@ -65,8 +74,8 @@ def _call(source: str, number: int) -> ast.Call | None:
     if unprintable is not None:
         column = source.index(unprintable) + 1
         raise _refused(number, column, f"the character {unprintable!r}", "printable text", "")
-    if len(source) > syn.MAX_LINE_CHARACTERS:
-        limit = f"at most {syn.MAX_LINE_CHARACTERS} characters in a line"
+    if len(source) > 2 * syn.MAX_LINE_CHARACTERS:
+        limit = f"at most {2 * syn.MAX_LINE_CHARACTERS} characters in a line"
         raise _refused(number, 1, f"{len(source)} characters", limit, "")
     stripped = source.strip()
     if not stripped or stripped.startswith("#"):
@@ -88,15 +97,36 @@ def _python_call(source: str, number: int) -> ast.Call:
         raise _refused(number, 1, "a line too deep to read", "one instruction", "") from None
     if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
         raise _refused(number, indent + 1, "no call", "a call such as elicit(s, 10)", source)
+    encoded = source.strip().encode()
     for node in ast.walk(tree):
-        if hasattr(node, "col_offset"):
-            node.col_offset += indent
-            node.end_col_offset = (node.end_col_offset or 0) + indent  # type: ignore[attr-defined]
+        if isinstance(node, ast.expr | ast.keyword):
+            start, end = node.col_offset, node.end_col_offset or 0
+            node.col_offset = indent + len(encoded[:start].decode())
+            node.end_col_offset = indent + len(encoded[:end].decode())
+            _refuse_look_alike(node, encoded[start:end].decode(), number, source)
     return tree
+
+
+def _refuse_look_alike(node: ast.expr | ast.keyword, written: str, line: int, source: str) -> None:
+    """Python reads look-alike letters of a name as the plain ones; here they are an error."""
+    name = node.id if isinstance(node, ast.Name) else getattr(node, "arg", None)
+    if isinstance(name, str) and not written.startswith(name):
+        found = f"the letters of {written.split('=')[0].strip()!r}"
+        raise _refused(line, node.col_offset + 1, found, f"plain letters: {name}", source)
 
 
 def _refused(line: int, column: int, found: str, expected: str, source: str) -> ProgramError:
     return ProgramError((Problem(line, column, found, expected, source),))
+
+
+def _sized(instruction: syn.Instruction, call: ast.Call) -> syn.Instruction:
+    if instruction.span.end_column < syn.MAX_LINE_CHARACTERS // 4:
+        return instruction  # respelling never makes a line that much longer
+    size = len(instruction_text(rename(instruction, _ONE_LETTER)))
+    if size > syn.MAX_LINE_CHARACTERS:
+        limit = f"at most {syn.MAX_LINE_CHARACTERS} characters"
+        raise Refusal(call, f"an instruction of {size} characters", limit)
+    return instruction
 
 
 def _instruction(call: ast.Call, line: int) -> syn.Instruction:
@@ -168,7 +198,7 @@ def _reward(call: ast.Call, span: Span) -> syn.Reward:
 
 def _reveal(call: ast.Call, span: Span) -> syn.Reveal:
     player, rest = _split_player(call)
-    second = rest[1] if player == syn.MAIN_PLAYER and len(rest) == 2 else None
+    second = rest[1] if len(rest) == len(call.args) == 2 else None
     if isinstance(second, ast.Name) and second.id in syn.PLAYERS:
         player, rest = second.id, rest[:1]
     if not rest:
@@ -210,10 +240,6 @@ def _whole_program_problems(program: Program) -> list[Problem]:
 
     if not program.instructions:
         return [Problem(1, 1, "no instruction", "at least one instruction")]
-    count = len(program.instructions)
-    if count > syn.MAX_LINES:
-        line = program.instructions[syn.MAX_LINES].span.line
-        return [Problem(line, 1, f"{count} instructions", f"at most {syn.MAX_LINES}")]
     if unrolled_steps(program) > syn.MAX_STEPS:
         line = program.instructions[-1].span.line
         limit = f"at most {syn.MAX_STEPS} when its loops are unrolled"

@@ -184,8 +184,9 @@ class Play:
                 kept.append(event)
             elif isinstance(event, Ensured) and not event.passed:
                 line = kept[-1].line if kept else -1
-                while kept and kept[-1].line == line:
-                    kept.pop()
+                again: set[str] = set()  # a register seen twice: an earlier turn of a loop
+                while kept and kept[-1].line == line and kept[-1].register not in again:
+                    again.add(kept.pop().register)
         return [event.move.text for event in kept if event.player == role]
 
 

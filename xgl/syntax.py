@@ -12,7 +12,11 @@ from typing import Literal as OneOf
 MAX_LINES = 64
 MAX_STEPS = 1024
 MAX_DEPTH = 32
+MAX_NUMBER = 100_000
+MAX_TERMS = 32
 MAX_LINE_CHARACTERS = 2000
+"""Of an instruction as ``to_text`` spells it with one-letter registers; its source may have
+twice as many. So the canonical text of a valid line, whatever its registers, is valid."""
 
 REGISTER_TYPES = ("s", "t", "x", "y", "p", "a", "b", "c")
 REGISTER_SUFFIXES = ("", "0", "1", "2", "3")

@@ -49,7 +49,8 @@ def expression_text(node: Any) -> str:
             operator = "//" if side == "before" else "%"
             return f"{_operand(text, syn.Cat)} {operator} {_operand(mark, syn.Cat | syn.Cut)}"
         case syn.Story(tokens, prompt):
-            return f"story({tokens if tokens else json.dumps(prompt) if prompt else ''})"
+            said = json.dumps(prompt, ensure_ascii=False) if prompt else ""
+            return f"story({tokens if tokens else said})"
         case syn.Xent(kind, target, prefix, outer):
             given = "" if prefix is None else f" | {expression_text(prefix)}"
             before = "" if outer is None else f", {expression_text(outer)}"

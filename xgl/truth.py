@@ -36,7 +36,11 @@ def words(text: str) -> set[str]:
     >>> sorted(words("The cat, the CAT!"))
     ['cat', 'the']
     """
-    return set(text.lower().translate(_DROP).split())
+    return set(_word_list(text))
+
+
+def _word_list(text: str) -> list[str]:
+    return text.lower().translate(_DROP).split()
 
 
 def predicate(truth: syn.Truth, value: Callable[[syn.StringExpr], str]) -> Predicate | None:
@@ -96,7 +100,7 @@ def decide(predicate: Predicate, count_tokens: Callable[[str], int]) -> bool:
         case Predicate("only_uses_words", (allowed, text)):
             return words(text) <= words(allowed)
         case Predicate("num_words", (text,), comparator, bound):
-            return _COMPARE[comparator](len(text.split()), bound)
+            return _COMPARE[comparator](len(_word_list(text)), bound)
         case Predicate("num_tokens", (text,), comparator, bound):
             return _COMPARE[comparator](count_tokens(text), bound)
     raise ValueError(f"no predicate of kind {predicate.kind!r}")

@@ -1,0 +1,131 @@
+"""Static facts of hand-written programs."""
+
+from __future__ import annotations
+
+import pytest
+
+from xgl import analyse, parse
+from xgl.analyse import Report
+
+GOOD = "assign(s=story())\nelicit(x, 10)\nreward(xed(s | x))"
+
+
+def report(code: str, dialect: str = "paper") -> Report:
+    return analyse(parse(code, dialect))
+
+
+def test_a_good_game() -> None:
+    assert report(GOOD) == Report(
+        steps=3,
+        players=("black",),
+        stories=1,
+        move_tokens=10,
+        main_reward_depends_on_moves=True,
+        rewards_cancel=False,
+        unused_moves=(),
+        read_before_set=(),
+        faults=(),
+    )
+    assert report(GOOD).degenerate == ""
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("beacon(flag_2)\nbeacon(flag_1)\n" + GOOD, "line 2: flag_1 stands after flag_2"),
+        ('ensure("x" + s)\n' + GOOD, "an ensure stands before any elicit"),
+        ("elicit(bob, x)\nreward(xent(x))", "the main player makes no move"),
+        ("elicit(x)\nreward(xent(s))", "no reward of the main player depends on a move"),
+        ("elicit(x)", "no reward of the main player depends on a move"),
+        ("elicit(x)\nreward(bob, xent(x))", "no reward of the main player depends on a move"),
+        ("elicit(x)\nreward(env, xent(x))", "no reward of the main player depends on a move"),
+        (
+            "elicit(x)\nelicit(bob, t)\nreward(xent(t))",
+            "no reward of the main player depends on a move",
+        ),
+        ("reward(xent(x))\nelicit(x)", "no reward of the main player depends on a move"),
+        (
+            'elicit(x)\nassign(x="a")\nreward(xent(x))',
+            "no reward of the main player depends on a move",
+        ),
+        (
+            "elicit(x)\nelicit(bob, x)\nreward(xent(x))",
+            "no reward of the main player depends on a move",
+        ),
+        ("elicit(x)\nreward(xent(x) - xent(x))", "the main player's rewards cancel"),
+        ("elicit(x)\nreward(xent(x) + nex(x))", "the main player's rewards cancel"),
+        ("elicit(x)\nreward(xed(s | x))\nreward(dex(s | x))", "the main player's rewards cancel"),
+        (
+            "elicit(x)\nreward(xed(s | x) - xent(s) + xent(s | x))",
+            "the main player's rewards cancel",
+        ),
+        ("elicit(x)\nreward(xed(x))", "the main player's rewards cancel"),
+        ("elicit(x)\nreward(xent(x))\nreward(white, xent(x))", "the main player's rewards cancel"),
+        ("elicit(x)\nelicit(t)\nreward(xent(x))", "the move t is never used"),
+        ("elicit(t)\nelicit(t)\nreward(xent(t))", "the move t is never used"),
+    ],
+)
+def test_degenerate_games(code: str, reason: str) -> None:
+    assert report(code).degenerate == reason
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "elicit(x)\nassign(s=x // t)\nreward(xent(s))",
+        "elicit(x)\nreward(xent(s | t, x))",
+        "elicit(x)\nreward(white, xent(x))",
+        "elicit(x)\nelicit(white, t)\nreward(white, xent(x))",
+        "elicit(x)\nreward(xent(x))\nelicit(x)\nreward(nex(x))",
+        "elicit(x)\nreward(xent(x) + xent(x) - xent(x))",
+        "elicit(x)\nreward(xed(s | x) - xent(s | x))",
+        'elicit(x)\nensure("x" + x)\nelicit(t)\nreward(xent(t))',
+        "elicit(x)\nreveal(bob, x)\nelicit(t)\nreward(xent(t))",
+    ],
+)
+def test_games_that_may_teach_something(code: str) -> None:
+    assert report(code).degenerate == ""
+
+
+def test_a_loop_carries_a_move_to_a_reward_above_its_elicit() -> None:
+    once = "beacon(flag_1)\nreward(xent(x))\nelicit(x)"
+    assert not report(once).main_reward_depends_on_moves
+    assert report(once + "\nreplay(flag_1, 1)").main_reward_depends_on_moves
+
+
+def test_left_to_right_and_parallel_assigns_flow_differently() -> None:
+    moved = 'elicit(x)\nassign(x="a", t=x)\nreward(xent(t))'
+    assert not report(moved).main_reward_depends_on_moves
+    assert report(moved).unused_moves == ("x",)
+    assert report(moved, "xent").main_reward_depends_on_moves
+    assert report(moved, "xent").unused_moves == ()
+    chained = "elicit(x)\nassign(t=x, y=t)\nreward(xent(y))"
+    assert report(chained).main_reward_depends_on_moves
+    assert not report(chained, "xent").main_reward_depends_on_moves
+    assert report(chained).read_before_set == ()
+    assert report(chained, "xent").read_before_set == ("t",)
+
+
+def test_registers_read_before_they_are_set() -> None:
+    code = "reveal(p + a)\nassign(s=s + t)\nelicit(t, x)\nreveal(t + x + y3)"
+    assert report(code).read_before_set == ("p", "s", "t", "y3")
+
+
+def test_steps_moves_players_and_stories_count_loops() -> None:
+    code = (
+        "beacon(flag_1)\nassign(s=story(), t=story() + story(4))\nelicit(x, y, 5)\n"
+        "elicit(bob, x1, 7)\nelicit(x2)\nreplay(flag_1, 2)\nelicit(alice, p)"
+    )
+    facts = report(code)
+    assert facts.steps == 19
+    assert facts.move_tokens == 3 * 2 * 5
+    assert facts.players == ("black", "bob", "alice")
+    assert facts.stories == 3
+
+
+def test_a_replay_of_a_flag_never_placed_is_a_fault_in_the_xent_dialect_only() -> None:
+    code = GOOD + "\nreplay(flag_2, 1)"
+    assert report(code).faults == ()
+    assert report(code, "xent").faults == ("line 4: flag_2 was never placed",)
+    assert report("beacon(flag_2)\n" + code, "xent").faults == ()
+    assert report(code + "\nbeacon(flag_2)", "xent").degenerate == "line 4: flag_2 was never placed"

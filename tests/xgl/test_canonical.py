@@ -1,0 +1,166 @@
+"""Identity: what carries no meaning never changes ``game_id``, what does always changes it."""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from xgl import Metadata, Program, game, parse, to_text
+from xgl import syntax as syn
+from xgl.canonical import canonicalise
+from xgl.walk import rename
+
+QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+PRIVATE = [name for name in syn.REGISTERS if name[0] in "stxy"]
+PUBLIC = [name for name in syn.REGISTERS if name[0] == "p"]
+
+
+@QUICK
+@given(data=st.data())
+def test_renaming_within_a_pool_never_changes_the_game(
+    programs: st.SearchStrategy[Program], data: st.DataObject
+) -> None:
+    program = data.draw(programs)
+    names = dict(zip(PRIVATE, data.draw(st.permutations(PRIVATE)), strict=True))
+    names |= dict(zip(PUBLIC, data.draw(st.permutations(PUBLIC)), strict=True))
+    renamed = replace(
+        program, instructions=tuple(rename(line, names) for line in program.instructions)
+    )
+    assert game(renamed) == game(program)
+
+
+@QUICK
+@given(data=st.data())
+def test_comments_spacing_and_quoting_never_change_the_game(
+    programs: st.SearchStrategy[Program], data: st.DataObject
+) -> None:
+    program = data.draw(programs)
+    lines = [
+        spelling
+        for line in to_text(program).split("\n")
+        for spelling in (*data.draw(NOTES), _respelled(line, data.draw(SPACES)))
+    ]
+    assert game(parse("\n".join(lines), program.dialect)) == game(program)
+
+
+NOTES = st.lists(st.sampled_from(["", "   ", "# elicit(s)", "\t#"]), max_size=2)
+SPACES = st.lists(st.sampled_from(["", " ", "  ", "\t"]), min_size=3, max_size=7)
+
+
+def _respelled(line: str, spaces: list[str]) -> str:
+    """The same tokens with other spaces, other quotes and a comment."""
+    tokens = [
+        repr(ast.literal_eval(token.string)) if token.type == tokenize.STRING else token.string
+        for token in tokenize.generate_tokens(io.StringIO(line).readline)
+    ]
+    spaced = (spaces[i % len(spaces)] + token for i, token in enumerate(tokens))
+    return "".join(spaced) + "  # reward(xent(s))"
+
+
+@QUICK
+@given(data=st.data())
+def test_dialect_and_metadata_change_the_game(
+    programs: st.SearchStrategy[Program], data: st.DataObject
+) -> None:
+    program = data.draw(programs)
+    other = "xent" if program.dialect == "paper" else "paper"
+    ids = {game(program).game_id, game(replace(program, dialect=other)).game_id}
+    ids |= {game(program, metadata).game_id for metadata in METADATA}
+    assert len(ids) == 2 + len(METADATA)
+
+
+METADATA = [
+    Metadata(story_tokens=25),
+    Metadata(max_len=11),
+    Metadata(max_failures=9),
+    Metadata(max_characters=4095),
+    Metadata(constants={"a": "x"}),
+    Metadata(constants={"b": "x"}),
+    Metadata(constants={"a": "y"}),
+]
+
+
+@QUICK
+@given(data=st.data())
+def test_the_canonical_form_is_a_fixed_point_that_can_be_read_back(
+    programs: st.SearchStrategy[Program], data: st.DataObject
+) -> None:
+    program = data.draw(programs)
+    made = game(program)
+    assert canonicalise(made.program) == made.program
+    assert parse(made.code, made.dialect) == made.program
+    assert game(made.program).game_id == made.game_id
+
+
+def test_canonical_text_by_hand() -> None:
+    made = game(
+        parse(
+            """
+            assign(y3='one', p2=story())   # names by first use
+            elicit(black, x2, 5)
+            ensure(a1 + t)
+            reward(xed(y3|x2)-xent(p0))
+            """
+        )
+    )
+    assert made.code == (
+        'assign(s="one", p=story())\nelicit(t, 5)\nensure(a1 + x)\nreward(xed(s | t) - xent(p1))'
+    )
+
+
+def test_reads_come_before_the_target_of_an_assign() -> None:
+    assert game(parse("assign(x=y + t)")).code == "assign(x=s + t)"
+
+
+def test_all_forty_registers_have_a_name() -> None:
+    code = "\n".join(f"reveal({name})" for name in reversed(syn.REGISTERS))
+    made = game(parse(code))
+    shown = [line.values[0].name for line in made.program.instructions]  # type: ignore[union-attr]
+    assert sorted(shown) == sorted(syn.REGISTERS)
+    assert [name for name in shown if name[0] in "abc"] == [
+        name for name in reversed(syn.REGISTERS) if name[0] in "abc"
+    ]
+
+
+BASE = 'assign(s="a", t=s)\nelicit(x, 5)\nbeacon(flag_1)\nreward(xed(s | x))\nreplay(flag_1, 2)'
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"a"', '"a "'),
+        ("t=s", "t=x"),
+        ("(x, 5)", "(p, 5)"),
+        ("(x, 5)", "(x, 6)"),
+        ("(x, 5)", "(x)"),
+        ("(x, 5)", "(white, x, 5)"),
+        ("xed", "dex"),
+        ("s | x", "s"),
+        ("s | x", "t | x"),
+        ("s | x", "s, x"),
+        ("reward(", "reward(alice, "),
+        (", 2)", ", 3)"),
+        ("flag_1", "flag_2"),
+        ("\nbeacon(flag_1)", ""),
+        ('assign(s="a", t=s)', 'assign(s="a")\nassign(t=s)'),
+    ],
+)
+def test_what_the_machine_can_see_changes_the_game(old: str, new: str) -> None:
+    assert old in BASE
+    assert game(parse(BASE.replace(old, new))).game_id != game(parse(BASE)).game_id
+
+
+def test_constants_keep_their_names() -> None:
+    assert game(parse("reveal(a)")).game_id != game(parse("reveal(a1)")).game_id
+
+
+def test_the_id_is_the_same_on_every_machine() -> None:
+    made = game(parse(BASE))
+    assert made.game_id == "38a9f07fd45b4e35"
+    assert len(made.game_id) == 16

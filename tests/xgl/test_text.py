@@ -1,0 +1,81 @@
+"""Printing: what is parsed is printed in one spelling, what is printed is parsed again."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from xgl import Program, ProgramError, parse, to_text
+
+QUICK = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@QUICK
+@given(data=st.data())
+def test_what_is_printed_parses_to_the_same_program(
+    programs: st.SearchStrategy[Program], data: st.DataObject
+) -> None:
+    program = data.draw(programs)
+    assert parse(to_text(program), program.dialect) == program
+
+
+@pytest.mark.parametrize(
+    ("written", "printed"),
+    [
+        ("assign( s = 'a' )", 'assign(s="a")'),
+        ("assign(s=(t+x)+y)", "assign(s=t + x + y)"),
+        ("assign(s=t+(x+y))", "assign(s=t + (x + y))"),
+        ("assign(s=t//(x%y))", "assign(s=t // (x % y))"),
+        ("assign(s=(t//x)%y)", "assign(s=t // x % y)"),
+        ("assign(s=(t+x)//y)", "assign(s=(t + x) // y)"),
+        ("assign(s=t+x//y)", "assign(s=t + x // y)"),
+        ('assign(s="a" "b")', 'assign(s="ab")'),
+        ("assign(s='\"\\n\\\\')", 'assign(s="\\"\\n\\\\")'),
+        ("assign(s=story('ça 😀'))", 'assign(s=story("ça 😀"))'),
+        ('assign(s=story(""))', "assign(s=story())"),
+        ("elicit(black, s, 10)", "elicit(s, 10)"),
+        ("elicit(alice,s,t)", "elicit(alice, s, t)"),
+        ("reveal(s, alice)", "reveal(alice, s)"),
+        ("reveal(s, black)", "reveal(s)"),
+        ("ensure(is_true('x'))", 'ensure("x")'),
+        ("ensure(is_true('x',s))", 'ensure(is_true("x", s))'),
+        ("ensure(is_false('x'))", 'ensure(is_false("x"))'),
+        ("ensure(xent(s)<-(3-xent(t)))", "ensure(xent(s) < -3 + xent(t))"),
+        ("reward(-(xent(s)-(nex(t)-xed(s|t))))", "reward(-xent(s) + nex(t) - xed(s | t))"),
+        ("reward(dex((s|t),x))", "reward(dex(s | t, x))"),
+    ],
+)
+def test_one_spelling(written: str, printed: str) -> None:
+    assert to_text(parse(written)) == printed
+
+
+def test_lines_are_joined_without_a_trailing_newline() -> None:
+    assert to_text(parse("\n# x\nelicit(s)\n\nelicit(t)\n")) == "elicit(s)\nelicit(t)"
+
+
+def test_a_line_that_grows_in_print_is_measured_as_printed() -> None:
+    longest = parse(f"""assign(s='{'"' * 990}')""")
+    assert len(to_text(longest)) == 1992
+    assert parse(to_text(longest)) == longest
+    with pytest.raises(ProgramError, match="an instruction of 2012 characters; expected at most"):
+        parse(f"""assign(s='{'"' * 1000}')""")
+
+
+def test_longer_register_names_never_make_a_line_invalid() -> None:
+    sums = _balanced(8, "s", "+")
+    longer = _balanced(8, "s1", "+")
+    assert len(longer) > 1.2 * len(sums)
+    for source in (
+        f"reveal(bob, {sums}, {'s, ' * 100}s)",
+        f"reveal(bob, {longer}, {'s1, ' * 100}s1)",
+    ):
+        program = parse(source)
+        assert parse(to_text(program)) == program
+
+
+def _balanced(depth: int, leaf: str, operator: str) -> str:
+    if depth == 0:
+        return leaf
+    half = _balanced(depth - 1, leaf, operator)
+    return f"({half}{operator}{half})"

@@ -1,0 +1,165 @@
+"""Statements that a plain function decides, recognised on expressions alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from xgl import parse
+from xgl import syntax as syn
+from xgl.requests import Predicate, TruthRequest
+from xgl.truth import decide, predicate, words
+
+
+def rule(condition: str, **registers: str) -> Predicate | None:
+    """The rule behind ``ensure(condition)`` when the registers hold these texts."""
+    [ensure] = parse(f"ensure({condition})").instructions
+    assert isinstance(ensure, syn.Ensure)
+    [truth] = ensure.conditions
+    assert isinstance(truth, syn.Truth)
+    return predicate(truth, _value(registers))
+
+
+def _value(registers: dict[str, str]) -> Callable[[syn.StringExpr], str]:
+    def value(part: syn.StringExpr) -> str:
+        match part:
+            case syn.Literal(text):
+                return text
+            case syn.Register(name):
+                return registers.get(name, "")
+            case syn.Cat(left, right):
+                return value(left) + " " + value(right)
+        raise TypeError(part)
+
+    return value
+
+
+@pytest.mark.parametrize(
+    ("text", "distinct"),
+    [
+        ("The cat, the CAT!", {"the", "cat"}),
+        ("don't-stop", {"dontstop"}),
+        ("a\tb\nc  d", {"a", "b", "c", "d"}),
+        ("- & ...", set()),
+        ("Élan «vital»", {"élan", "«vital»"}),
+        ("", set()),
+    ],
+)
+def test_a_word_is_lower_case_without_ascii_punctuation(text: str, distinct: set[str]) -> None:
+    assert words(text) == distinct
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        '"no common words between" + s + "&" + t',
+        '"No common words between" + s + " & " + t',
+        '"no shared words between: " + s + "and" + t',
+        '("no common words" + s) + ("&" + t)',
+        'is_true("no common words between" + s + "&" + t)',
+        'is_false("no common words between" + s + "&" + t)',
+        'is_true("no common words", s, t)',
+    ],
+)
+def test_no_common_words(condition: str) -> None:
+    assert rule(condition, s="A dog.", t="dogs") == Predicate("no_common_words", ("A dog.", "dogs"))
+
+
+def test_each_side_of_no_common_words_may_have_several_parts() -> None:
+    found = rule('"no common words between"+s1+s2+s3+"&"+t', s1="a", s2="b", s3="c", t="d")
+    assert found == Predicate("no_common_words", ("a b c", "d"))
+    found = rule('"no common words between"+t+"&"+s1+s2', s1="a", s2="b", t="d")
+    assert found == Predicate("no_common_words", ("d", "a b"))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "s",
+        '"no common words between"',
+        '"no common words between" + s',
+        '"no common words between" + s + "&"',
+        '"no common words between" + "&" + t',
+        '"no common words between" + s + "&" + t + "&" + x',
+        '"no common words between s & t"',
+        '"surely no common words between" + s + "&" + t',
+        's + "no common words between" + s + "&" + t',
+        's + "&" + t',
+        '("no common words between" + s) // t + "&" + t',
+        'is_true("no common words", s)',
+        'is_true("no common words", s, t, x)',
+        "is_true(s, t, x)",
+        'is_true("num_words", s)',
+        'is_true("num_words<3", s, t)',
+        'is_true("num_words<-3", s)',
+        'is_true("num_letters<3", s)',
+        'is_true("num_words<9999999", s)',
+    ],
+)
+def test_all_other_statements_are_the_models(condition: str) -> None:
+    assert rule(condition, s="no common words between", t="&", x="y") is None
+
+
+ATTACKS = [
+    "x & y",
+    "dog & nothing",
+    "no common words between cat & mouse",
+    '" + "&" + "',
+    '"no common words between"',
+    "num_words<99",
+]
+
+
+@pytest.mark.parametrize("move", ATTACKS)
+def test_a_move_cannot_rewrite_a_rule(move: str) -> None:
+    assert rule('"no common words between" + s + "&" + t', s="dog x", t=move) == Predicate(
+        "no_common_words", ("dog x", move)
+    )
+    assert rule('is_true("num_words<2", s)', s=move) == Predicate("num_words", (move,), "<", 2)
+    assert rule("is_true(s, t)", s=move, t="x") is None
+    assert rule('s + "&" + t', s=move, t=move) is None
+
+
+@pytest.mark.parametrize(
+    ("condition", "truths"),
+    [
+        ('is_true("num_words<3", s)', {"a b": True, "a b c": False}),
+        ('is_true("num_words <= 3", s)', {"a b c": True, "a b c d": False}),
+        ('is_true("num_words>2", s)', {"a b c": True, "a b": False}),
+        ('is_true("num_words>=2", s)', {"a b": True, "a": False}),
+        ('is_true("num_words==2", s)', {"a a": True, "a": False}),
+        ('is_true("num_words==2", s)', {"a - b": True, "a -": False}),
+        ('is_true("num_tokens<3", s)', {"aa": True, "aaa": False}),
+        (
+            'is_true("only uses the words of", t, s)',
+            {"": True, "Red, blue": True, "red green": False},
+        ),
+        ('is_true("only uses words from", t, s)', {"BLUE!": True, "blues": False}),
+        ('is_true("no common words", s, t)', {"REDS": True, "a 'red'": False, "": True}),
+    ],
+)
+def test_what_rules_decide(condition: str, truths: dict[str, bool]) -> None:
+    for text, expected in truths.items():
+        found = rule(condition, s=text, t="red blue")
+        assert found is not None
+        assert decide(found, count_tokens=len) is expected
+
+
+def test_an_unknown_rule_is_an_error() -> None:
+    with pytest.raises(ValueError, match="no predicate of kind 'rhymes'"):
+        decide(Predicate("rhymes", ("a", "b")), len)
+
+
+@pytest.mark.parametrize("dialect", ["paper", "xent"])
+@pytest.mark.parametrize("move", ["a dog & cat", "no common words between x & y: dog"])
+def test_a_move_cannot_rewrite_a_rule_in_play(table: Any, dialect: str, move: str) -> None:
+    code = 'assign(s="dog")\nelicit(t)\nensure("no common words between" + s + "&" + t)'
+    table.judge.believes = lambda statement: True
+    play = table.play(code, move, "a bird", dialect=dialect)
+    assert play.accepted_moves("black") == ["a bird"]
+    asked = [request for batch in table.judge.judged for request in batch]
+    rules = [Predicate("no_common_words", ("dog", said)) for said in (move, "a bird")]
+    assert [request.predicate for request in asked] == rules
+    assert all(isinstance(request, TruthRequest) for request in asked)
