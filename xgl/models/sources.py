@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from random import Random
 
 from tokenizers import Tokenizer
 
 from xgl.models.corpus import Story, common, rarity, stories
 from xgl.models.documents import Sources
-from xgl.models.programs import header
 from xgl.models.wordnet import WordNet
 from xgl.models.wordnet import read as read_wordnet
 
 VERSE_NUMBER = re.compile(r"^\w+\s?\d*:\d+\s+")
-STORY_WEIGHT, OTHER_WEIGHT, CODE_SAMPLES = 1.0, 0.1, 3000
 
 
 def verses(path: Path) -> list[str]:
@@ -28,19 +25,6 @@ def verses(path: Path) -> list[str]:
 def entries(wordnet: WordNet) -> list[tuple[Sequence[str], str]]:
     """(lemmas, gloss) of the senses whose words are plain."""
     return [(names, gloss) for names, gloss in wordnet.glosses() if names[0].islower()]
-
-
-def token_statistics(bible: Path, wordnet: Path, rng: Random) -> Iterator[tuple[str, float]]:
-    """(text, weight) of all that the tokenizer should be good at, code included."""
-    for story in stories("train"):
-        yield story.text, STORY_WEIGHT
-        yield " ".join(sorted(set(story.text.split()))), STORY_WEIGHT / 4
-    for verse in verses(bible):
-        yield verse, OTHER_WEIGHT
-    for _, gloss in entries(read_wordnet(wordnet)):
-        yield gloss, OTHER_WEIGHT
-    for count in range(CODE_SAMPLES):
-        yield header(rng, 1 + count % 3).text + "s: A\nt: b\n", STORY_WEIGHT
 
 
 def gather(

@@ -77,7 +77,7 @@ def keep(counts: Counter[str], made: dict[str, tuple[str, str]], size: int) -> s
 def pruned_spec(spec: dict[str, Any], kept: set[str]) -> dict[str, Any]:
     """The tokenizer with only the kept tokens: specials first, then by reference id."""
     old = spec["model"]["vocab"]
-    order = [*SPECIALS, *sorted(kept, key=lambda token: old.get(token, -1))]
+    order = [*SPECIALS, *sorted(kept, key=lambda token: (old.get(token, -1), token))]
     merges = [[a, b] for a, b in merges_of(spec) if {a, b, a + b} <= kept]
     model = spec["model"] | {"vocab": {t: i for i, t in enumerate(order)}, "merges": merges}
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}

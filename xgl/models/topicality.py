@@ -78,8 +78,12 @@ def xeds(
     hints = [bos + tokens(tokenizer, hint) for _, hint in pairs]
     alone = [(bos + ids[:skipped], ids[skipped:]) for ids in texts]
     given = [(h + ids[:skipped], ids[skipped:]) for h, ids in zip(hints, texts, strict=True)]
-    bits = [float(row.sum()) for row in token_bits(model, alone + given)]
-    return [a - g for a, g in zip(bits[: len(pairs)], bits[len(pairs) :], strict=True)]
+    # A story asked of several hints is scored alone but once.
+    places = {tuple(before + ids): i for i, (before, ids) in enumerate(alone)}
+    rows = token_bits(model, [alone[i] for i in places.values()] + given)
+    bits = dict(zip(places, (float(row.sum()) for row in rows), strict=False))
+    saved = zip(alone, rows[len(places) :], strict=True)
+    return [bits[tuple(before + ids)] - float(row.sum()) for (before, ids), row in saved]
 
 
 def topicality(
@@ -87,13 +91,13 @@ def topicality(
 ) -> Topicality:
     """The share of `chosen` triples that the model orders rightly."""
 
-    def of(field: str) -> list[float]:
-        return xeds(model, tokenizer, [(t.story, getattr(t, field)) for t in chosen], rule)
-
     def share(mine: list[float], others: list[float]) -> float:
         return sum(a > b for a, b in zip(mine, others, strict=True)) / len(chosen)
 
-    hints = [of(field) for field in ("own", "other", "related", "related_other")]
+    fields = ("own", "other", "related", "related_other")
+    pairs = [(t.story, getattr(t, field)) for field in fields for t in chosen]
+    saved, count = xeds(model, tokenizer, pairs, rule), len(chosen)
+    hints = [saved[k * count : (k + 1) * count] for k in range(len(fields))]
     own, other, related, foreign = hints
     means = (sum(values) / len(chosen) for values in hints)
     return Topicality(rule.name, len(chosen), share(own, other), share(related, foreign), *means)

@@ -23,9 +23,9 @@ from tokenizers import Tokenizer
 from xgl.models import corpus, distil, tokenizer
 from xgl.models.batches import IGNORED, Batch, batches
 from xgl.models.distil import SoftLabels
-from xgl.models.sources import gather, token_statistics
+from xgl.models.resolve import EMBEDDED
+from xgl.models.sources import gather
 
-VOCABULARY = 4096
 CONTEXT = 512
 EMBEDDING_SCALE = 0.05
 
@@ -47,17 +47,6 @@ class Recipe:
     heads: int = 6
     seed: int = 0
     threads: int = 2
-
-
-def make_tokenizer(args: argparse.Namespace, recipe: Recipe) -> dict[str, Any]:
-    """The pruned tokenizer's specification, written to the output folder."""
-    spec = tokenizer.read_spec(args.reference / "tokenizer.json")
-    reference = Tokenizer.from_file(str(args.reference / "tokenizer.json"))
-    texts = token_statistics(args.bible, args.wordnet, Random(recipe.seed))
-    counts = tokenizer.usage(reference, texts)
-    kept = tokenizer.keep(counts, tokenizer.parents(tokenizer.merges_of(spec)), VOCABULARY)
-    tokenizer.save(tokenizer.pruned_spec(spec, kept), args.output)
-    return spec
 
 
 def new_model(recipe: Recipe, embeddings: torch.Tensor) -> Any:
@@ -157,18 +146,23 @@ def train(model: Any, stream: Any, soft: SoftLabels | None, recipe: Recipe) -> d
 
 
 def run(args: argparse.Namespace, recipe: Recipe) -> None:
-    """Tokenizer, start, labels, training, and the folder that `from_pretrained` loads."""
+    """Start, labels, training, and the folder that `from_pretrained` loads."""
     from transformers import AutoModelForCausalLM
 
     torch.set_num_threads(recipe.threads)
-    spec = make_tokenizer(args, recipe)
+    args.output.mkdir(parents=True, exist_ok=True)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (args.output / name).write_bytes((args.tokenizer / name).read_bytes())
     own = Tokenizer.from_file(str(args.output / "tokenizer.json"))
+    spec = tokenizer.read_spec(args.reference / "tokenizer.json")
     teacher = AutoModelForCausalLM.from_pretrained(args.reference, dtype=torch.float32)
     ids = tokenizer.reference_ids(
         spec, own, teacher.config.bos_token_id, teacher.config.eos_token_id
     )
     table = teacher.get_input_embeddings().weight.detach()[ids]
     model = new_model(recipe, distil.projected_embeddings(table, recipe.hidden, EMBEDDING_SCALE))
+    if args.start:
+        model.load_state_dict(AutoModelForCausalLM.from_pretrained(args.start).state_dict())
     del teacher
     soft = distil.read(args.labels) if args.labels else None
     sampled = corpus.read(args.sampled.read_bytes()) if args.sampled else ()
@@ -188,7 +182,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--bible", type=Path, required=True, help="KJV, one verse a line")
     made.add_argument("--wordnet", type=Path, required=True, help="folder of data.noun …")
     made.add_argument("--reference", type=Path, required=True, help="SmolLM2, converted")
+    made.add_argument("--tokenizer", type=Path, default=EMBEDDED, help="folder of the tokenizer")
     made.add_argument("--output", type=Path, required=True, help="the model's folder")
+    made.add_argument("--start", type=Path, help="folder of a trained model to go on from")
     made.add_argument("--sampled", type=Path, help="more stories, from `sample_stories`")
     made.add_argument("--labels", type=Path, help="their distributions, from `sample_stories`")
     for name, value in asdict(Recipe()).items():

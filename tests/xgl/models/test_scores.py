@@ -1,0 +1,95 @@
+"""Scoring and sampling with a model of two layers and random weights."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from xgl.models.draw_topicality import Triple
+from xgl.models.scores import sample, token_bits
+from xgl.models.topicality import RULES, topicality, triples, xeds
+
+
+class Letters:
+    """A tokenizer whose tokens are characters."""
+
+    bos_token_id = 0
+
+    def __call__(self, text: str, add_special_tokens: bool) -> dict[str, list[int]]:
+        assert not add_special_tokens
+        return {"input_ids": [ord(character) % 97 + 1 for character in text]}
+
+
+@pytest.fixture(scope="module")
+def tiny() -> Any:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        config = LlamaConfig(
+            vocab_size=100,
+            hidden_size=16,
+            intermediate_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            initializer_range=0.5,
+        )
+        return LlamaForCausalLM(config).eval()
+
+
+def by_hand(model: Any, before: list[int], scored: list[int]) -> float:
+    total = 0.0
+    for place, token in enumerate(scored):
+        with torch.no_grad():
+            logits = model(torch.tensor([before + scored[:place]])).logits[0, -1]
+        total -= float(logits.log_softmax(-1)[token]) / math.log(2)
+    return total
+
+
+def test_bits_are_those_of_one_token_after_another(tiny: Any) -> None:
+    pairs = [([0], [5, 6, 7]), ([0, 9, 9, 9], [5]), ([3, 2], [1] * 9)]
+    for (before, scored), row in zip(pairs, token_bits(tiny, pairs), strict=True):
+        assert row.shape == (len(scored),)
+        assert float(row.sum()) == pytest.approx(by_hand(tiny, before, scored), abs=1e-4)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_xed_follows_its_rule(tiny: Any, rule: Any) -> None:
+    story, hint = "abc", "xy"
+    s, t = (Letters()(text, False)["input_ids"] for text in (story, hint))
+    bos = [0] if rule.bos else []
+    skip = 0 if rule.first_token else 1
+    expected = by_hand(tiny, bos + s[:skip], s[skip:]) - by_hand(tiny, bos + t + s[:skip], s[skip:])
+    pairs = [(story, hint), ("zz", hint), (story, hint)]
+    found = xeds(tiny, Letters(), pairs, rule)
+    assert found[0] == found[2] == pytest.approx(expected, abs=1e-4)
+
+
+def test_topicality_counts_triples(tiny: Any) -> None:
+    same = [Triple("abcd", "efg", "efg", "hi", "hi")] * 3
+    found = topicality(tiny, Letters(), same)
+    assert (found.own_words, found.related_words, found.triples) == (0.0, 0.0, 3)
+    assert found.own_bits == found.other_bits
+
+
+def test_committed_triples_mean_what_they_say() -> None:
+    chosen = triples()
+    assert len({triple.story for triple in chosen}) == 200
+    for triple in chosen:
+        story = triple.story.lower()
+        assert all(word in story for word in triple.own.split())
+        foreign = f"{triple.related} {triple.other} {triple.related_other}".split()
+        assert not set(foreign) & set(story.split())
+
+
+def test_samples_are_seeded_and_end_at_a_stop(tiny: Any) -> None:
+    def moves(seed: int) -> list[list[int]]:
+        generator = torch.Generator().manual_seed(seed)
+        return sample(tiny, [[0, 5], [0, 6, 7]], 6, frozenset(range(50)), generator)
+
+    assert moves(1) == moves(1)
+    assert any(moves(seed) != moves(1) for seed in range(5))
+    assert all(token >= 50 for move in moves(1) for token in move)
+    assert all(len(move) <= 6 for move in moves(1))
