@@ -116,6 +116,7 @@ def test_canonical_text_by_hand() -> None:
 
 def test_reads_come_before_the_target_of_an_assign() -> None:
     assert game(parse("assign(x=y + t)")).code == "assign(x=s + t)"
+    assert game(parse("assign(x=y, s=t)")).code == "assign(t=s, y=x)"
 
 
 def test_all_forty_registers_have_a_name() -> None:
