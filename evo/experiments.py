@@ -61,13 +61,12 @@ class Experiments:
     @property
     def settings_json(self) -> str:
         """What a fine-tune depends on beside game and seed."""
-        parts = (self.config.finetune, self.config.player, self.config.judge, self.config.transfer)
-        finetune, player, judge, transfer = map(asdict, parts)
+        config = self.config
         facts = {
-            "finetune": finetune,
-            "player": player,
-            "judge": judge,
-            "calibration_plays": transfer["calibration_plays"],
+            "finetune": asdict(config.finetune),
+            "player": asdict(config.player),
+            "judge": asdict(config.judge),
+            "calibration_plays": config.transfer.calibration_plays,
         }
         return json.dumps(facts, sort_keys=True)
 
@@ -115,9 +114,7 @@ class Experiments:
             digest = self.ledger.archive.put_adapter(made.adapter)
             identity = (self.policy_id(task), self._training_seed, self.settings_json, digest)
             row = finetune_row(task, made, *identity)
-            maps = self.ledger.map_rows(
-                result.told, Purpose.TRAINING, self.config.judge.stories
-            )
+            maps = self.ledger.map_rows(result.told, Purpose.TRAINING, self.config.judge.stories)
             self.ledger.commit(finetunes=[row], maps=maps)
             self.display.done("fine-tuning", made.tokens)
 
@@ -132,7 +129,9 @@ class Experiments:
         lacking = list(missing.values())
         for purpose in dict.fromkeys(plays.purpose for plays in lacking):
             self.display.stage(purpose, [p.task for p in lacking if p.purpose is purpose])
-        for plays, result in zip(lacking, self.workshop.do(list(map(self._job, lacking))), strict=True):
+        for plays, result in zip(
+            lacking, self.workshop.do(list(map(self._job, lacking))), strict=True
+        ):
             scores = _finite(plays, result.outcome)
             rows = score_rows(plays.policy_id, plays.task, plays.purpose, scores)
             maps = self.ledger.map_rows(result.told, plays.purpose, self.config.judge.stories)

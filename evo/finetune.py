@@ -85,7 +85,10 @@ def finetune(
 ) -> Finetune:
     """Train a new adapter on ``task``; equal arguments give equal adapters on one machine."""
     started = time.perf_counter()
-    curve, entropy, norms, plays = [], [], [], []
+    curve: list[float] = []
+    entropy: list[float] = []
+    norms: list[float] = []
+    plays: list[Play] = []
     with bench.fresh(named_seed("adapter", seed)) as lm:
         policy = LocalPolicy(lm)
         players = cast.players | {task.role: policy}
@@ -95,7 +98,9 @@ def finetune(
             instances = [Instance(task.game, each) for each in seeds]
             plays = play_all(instances, Cast(cast.judge, cast.stories, players))
             scores = [finite_score(play, task) for play in plays]
-            uncertainty, norm = _update(lm, bench, optimizer, _credits(plays, seeds, task), settings)
+            uncertainty, norm = _update(
+                lm, bench, optimizer, _credits(plays, seeds, task), settings
+            )
             curve.append(float(np.mean(scores)))
             entropy.append(uncertainty)
             norms.append(norm)

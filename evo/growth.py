@@ -39,9 +39,7 @@ class Oracle(Protocol[GameT]):
         """Point estimates, good enough to choose the most promising candidate."""
         ...
 
-    def confirm(
-        self, parent: GameT, candidate: GameT, scope: Sequence[GameT]
-    ) -> Assessment[GameT]:
+    def confirm(self, parent: GameT, candidate: GameT, scope: Sequence[GameT]) -> Assessment[GameT]:
         """The decision about the chosen candidate, on evidence that did not choose it."""
         ...
 
@@ -49,9 +47,7 @@ class Oracle(Protocol[GameT]):
 class Sampler(Protocol[GameT]):
     """Λ: new games related to a parent; already known games are not among them."""
 
-    def propose(
-        self, place: Place[GameT], scope: Sequence[GameT], n: int
-    ) -> list[GameT]: ...
+    def propose(self, place: Place[GameT], scope: Sequence[GameT], n: int) -> list[GameT]: ...
 
 
 @dataclass(frozen=True)

@@ -153,4 +153,3 @@ def _load(reference: str, dtype: str, device: str) -> LanguageModel:
     model, tokenizer = resolve.load(reference, dtype=dtype, device=device)
     model.requires_grad_(False)
     return LanguageModel(model, tokenizer, torch.device(device))
-

@@ -49,6 +49,7 @@ class Ledger:
         self.decisions: dict[tuple[Any, ...], Row] = {}
         self.proposals: dict[str, Row] = {}
         self.scopes: set[int] = set()
+        self.newest_scope: list[Row] = []
         self._games = {row["game_id"] for row in archive.rows("games", ["game_id"])}
         self._maps = {_map_key(row) for row in archive.rows("maps")}
         mine = [("run_id", "==", run_id)]
@@ -81,7 +82,10 @@ class Ledger:
             case "proposals":
                 self.proposals[row["proposal_id"]] = row
             case "scopes":
+                if row["generation"] not in self.scopes:
+                    self.newest_scope = []
                 self.scopes.add(row["generation"])
+                self.newest_scope.append(row)
             case "games":
                 self._games.add(row["game_id"])
             case "maps":
@@ -140,9 +144,15 @@ class Ledger:
                 plays += len(rows)
                 for row in rows.values():
                     cost += Cost(row["tokens"], row["seconds"])
-        if row := self.finetunes.get(policy_id):
-            cost += Cost(row["tokens"], row["seconds"])
+        if policy_id in self.finetunes:
+            made = self.finetunes[policy_id]
+            cost += Cost(made["tokens"], made["seconds"])
         return {"plays": plays, "tokens": cost.tokens, "seconds": cost.seconds}
+
+    def game_codes(self) -> dict[str, str]:
+        """Canonical text by game id."""
+        rows = self.archive.rows("games", ["game_id", "code"])
+        return {row["game_id"]: row["code"] for row in rows}
 
     def costs(self) -> dict[str, Cost]:
         """Tokens and seconds by stage."""

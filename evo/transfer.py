@@ -117,9 +117,7 @@ class TransferOracle:
                 self._record(parent, task, self._unchosen(evidence), evidence)
         return assessed
 
-    def confirm(
-        self, parent: Task, candidate: Task, scope: Sequence[Task]
-    ) -> Assessment[Task]:
+    def confirm(self, parent: Task, candidate: Task, scope: Sequence[Task]) -> Assessment[Task]:
         """Acceptance on fresh seeds, look by look; undecided at the last is refused."""
         lab, open_looks = self.experiments, self.looks
         while True:
@@ -223,9 +221,7 @@ class TransferOracle:
                 passed.append(task)
         return passed
 
-    def _record(
-        self, parent: Task, task: Task, decision: Decision, evidence: Evidence
-    ) -> None:
+    def _record(self, parent: Task, task: Task, decision: Decision, evidence: Evidence) -> None:
         assert self.place is not None
         policy_id = self.experiments.policy_id(task)
         row: Row = {

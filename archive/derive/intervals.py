@@ -59,9 +59,7 @@ def ratio_interval(numerator: Scores, denominator: Scores, confidence: float) ->
     return _fieller(means, covariance, _t(confidence, len(numerator)))
 
 
-def unpaired_ratio_interval(
-    numerator: Scores, denominator: Scores, confidence: float
-) -> Interval:
+def unpaired_ratio_interval(numerator: Scores, denominator: Scores, confidence: float) -> Interval:
     """Fieller's interval for a ratio of means of independent samples (n,), (m,)."""
     variances = (_mean_error(numerator)[1] ** 2, _mean_error(denominator)[1] ** 2)
     means = float(numerator.mean()), float(denominator.mean())

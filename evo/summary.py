@@ -1,0 +1,93 @@
+"""The end of a run on one screen, from the archive alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from evo.ledger import Ledger
+
+
+def show(console: Console, ledger: Ledger, folder: Path, finished: bool) -> None:
+    """Scope by generation, verdicts by reason, costs by stage, and what to type next."""
+    console.print(_scope_table(ledger))
+    if ledger.decisions:
+        console.print(_verdict_table(ledger))
+    console.print(_cost_table(ledger))
+    console.print(f"archive  {folder / 'archive'}", highlight=False, soft_wrap=True)
+    commands = [
+        ("inspect", f"python -m archive inspect {folder}"),
+        ("export", f"python -m archive export {folder} {folder}-games"),
+    ]
+    if not finished:
+        commands.insert(0, ("resume", f"python -m evo.run resume={folder}"))
+    for name, command in commands:
+        console.print(f"{name:8} {command}", highlight=False, soft_wrap=True)
+
+
+def _scope_table(ledger: Ledger) -> Table:
+    table = Table(title="Scope by generation", title_justify="left")
+    for column in (
+        "gen",
+        "game",
+        "γ",
+        "helps parent",
+        "own gain (bits)",
+        "about the map",
+        "program",
+    ):
+        table.add_column(column, overflow="fold")
+    decisions = {
+        row["game_id"]: row for row in ledger.decisions.values() if row["verdict"] == "accepted"
+    }
+    codes = ledger.game_codes()
+    for row in ledger.newest_scope:
+        decision = decisions.get(row["game_id"], {})
+        table.add_row(
+            str(row["accepted_in"]),
+            row["game_id"][:8],
+            _number(row["gamma"]),
+            _number(decision.get("captured")),
+            _number(decision.get("own_gain")),
+            _share(decision.get("specific_share")),
+            Text(codes[row["game_id"]]),
+        )
+    return table
+
+
+def _verdict_table(ledger: Ledger) -> Table:
+    table = Table(title="Verdicts", title_justify="left")
+    table.add_column("verdict")
+    table.add_column("reason")
+    table.add_column("decided")
+    table.add_column("games", justify="right")
+    counts = Counter(
+        (row["verdict"], row["reason"], "yes" if row["decided"] else "no")
+        for row in ledger.decisions.values()
+    )
+    for (verdict, reason, decided), count in sorted(counts.items()):
+        table.add_row(verdict, reason, decided, str(count))
+    return table
+
+
+def _cost_table(ledger: Ledger) -> Table:
+    table = Table(title="Cost by stage", title_justify="left")
+    table.add_column("stage")
+    table.add_column("player tokens", justify="right")
+    table.add_column("worker seconds", justify="right")
+    for stage, cost in sorted(ledger.costs().items()):
+        table.add_row(stage, f"{cost.tokens:,}", f"{cost.seconds:.1f}")
+    return table
+
+
+def _number(value: Any) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _share(value: Any) -> str:
+    return "" if value is None else f"{value:.0%}"

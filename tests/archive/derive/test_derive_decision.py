@@ -1,0 +1,91 @@
+"""The decision rule, and the error it keeps under noise (SPEC §6)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from archive.derive.decision import Answer, Gamma, gamma, helps, is_new, simultaneous
+from archive.derive.intervals import UNDEFINED, Interval, ratio_interval
+from archive.derive.transfer import Sample, gains, specific_share, transfer_values
+
+
+@pytest.mark.parametrize(
+    ("interval", "answer"),
+    [
+        (Interval(0.5, 0.35, 0.7), Answer.YES),
+        (Interval(0.2, 0.1, 0.29), Answer.NO),
+        (Interval(0.35, 0.2, 0.5), Answer.OPEN),
+        (UNDEFINED, Answer.NO),
+    ],
+)
+def test_helps(interval: Interval, answer: Answer) -> None:
+    assert helps(interval, 0.3) is answer
+
+
+@pytest.mark.parametrize(
+    ("interval", "answer"),
+    [
+        (Interval(0.5, 0.4, 0.7), Answer.YES),
+        (Interval(0.95, 0.85, 1.1), Answer.NO),
+        (Interval(0.8, 0.7, 0.9), Answer.OPEN),
+        (UNDEFINED, Answer.YES),
+    ],
+)
+def test_is_new(interval: Interval, answer: Answer) -> None:
+    assert is_new(Gamma(interval, "g"), 0.2) is answer
+
+
+def test_gamma_is_the_largest_and_its_bounds_are_too() -> None:
+    found = gamma({"a": Interval(0.5, 0.45, 0.55), "b": Interval(0.6, 0.2, 0.7), "c": UNDEFINED})
+    assert found == Gamma(Interval(0.6, 0.45, 0.7), "b")
+
+
+def test_gamma_of_nothing_is_undefined() -> None:
+    assert gamma({"a": UNDEFINED}) == Gamma(UNDEFINED, None)
+
+
+def test_simultaneous_confidence_is_bonferronis() -> None:
+    assert simultaneous(0.95, 5) == pytest.approx(0.99)
+    assert simultaneous(0.95, 0) == pytest.approx(0.95)
+
+
+@pytest.mark.parametrize("scope", [1, 10])
+def test_a_covered_copy_is_rarely_called_new(scope: int) -> None:
+    """True γ = 0.98 against 1 − α2 = 0.9: the upper bound must seldom fall below."""
+    rng = np.random.default_rng(scope)
+    level = 2 * simultaneous(0.95, scope) - 1
+    wrong = 0
+    for _ in range(600):
+        own = rng.normal(2, 2, 128)
+        others = [0.98 * own + rng.normal(0, 1, 128) for _ in range(scope)]
+        values = {str(i): ratio_interval(o, own, level) for i, o in enumerate(others)}
+        wrong += is_new(gamma(values), 0.1) is Answer.YES
+    assert wrong / 600 <= 0.05
+
+
+def sample(own: list[float], permuted: list[float]) -> Sample:
+    seeds = tuple((index, index) for index in range(len(own)))
+    return Sample(seeds, np.array(own), np.array(permuted))
+
+
+def test_gains_pair_seeds() -> None:
+    base, policy = sample([1, 2], [0, 0]), sample([3, 5], [1, 1])
+    assert gains(policy, base).tolist() == [2, 3]
+    assert gains(policy, base, "specific").tolist() == [1, 2]
+    with pytest.raises(ValueError, match="of different ones"):
+        gains(policy, Sample(((7, 7), (8, 8)), base.own, base.permuted))
+
+
+def test_specific_share() -> None:
+    base, policy = sample([0, 0], [0, 0]), sample([4, 4], [3, 3])
+    assert specific_share(policy, base) == pytest.approx(0.25)
+    assert specific_share(base, policy) is None
+
+
+def test_values_of_both_definitions() -> None:
+    cross = np.array([1.0, 1.1, 0.9, 1.0])
+    values = transfer_values(cross, 2 * cross, 4 * cross, 0.9)
+    assert values.captured.value == pytest.approx(0.5)
+    assert values.def37.value == pytest.approx(0.25)
+    assert not transfer_values(cross, cross, None, 0.9).def37.defined

@@ -1,0 +1,88 @@
+"""Coverage and limits of the intervals, by simulation and by exact cases."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from archive.derive.intervals import (
+    exceeds,
+    mean_interval,
+    ratio_interval,
+    unpaired_ratio_interval,
+)
+
+
+def paired(rng: np.random.Generator, n: int, ratio: float, mean: float) -> tuple[np.ndarray, ...]:
+    noise = rng.normal(size=(2, n))
+    denominator = mean + noise[0]
+    return ratio * mean + 0.6 * noise[0] + 0.8 * noise[1], denominator
+
+
+def test_mean_interval_is_students() -> None:
+    sample = np.array([1.0, 2.0, 4.0, 7.0])
+    low, high = stats.t.interval(0.9, 3, sample.mean(), stats.sem(sample))
+    found = mean_interval(sample, 0.9)
+    assert (found.value, found.low, found.high) == pytest.approx((3.5, low, high))
+
+
+def test_fieller_covers_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(0)
+    hits = []
+    for _ in range(2000):
+        found = ratio_interval(*paired(rng, 60, 0.7, 1.5), 0.95)
+        hits.append(found.low <= 0.7 <= found.high)
+    assert 0.93 <= np.mean(hits) <= 0.97
+
+
+def test_unpaired_fieller_covers_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(1)
+    hits = []
+    for _ in range(2000):
+        found = unpaired_ratio_interval(rng.normal(1, 1, 80), rng.normal(2, 1, 50), 0.95)
+        hits.append(found.low <= 0.5 <= found.high)
+    assert 0.93 <= np.mean(hits) <= 0.97
+
+
+def test_an_insignificant_denominator_gives_no_value() -> None:
+    rng = np.random.default_rng(2)
+    found = ratio_interval(rng.normal(1, 1, 40), rng.normal(0, 1, 40), 0.95)
+    assert not found.defined
+    assert (found.low, found.high) == (-math.inf, math.inf)
+
+
+def test_a_ratio_to_itself_is_one() -> None:
+    sample = np.random.default_rng(3).normal(2, 1, 50)
+    found = ratio_interval(sample, sample, 0.95)
+    assert (found.value, found.low, found.high) == pytest.approx((1, 1, 1))
+
+
+@given(scale=st.floats(0.01, 100), seed=st.integers(0, 99))
+def test_ratios_have_no_unit(scale: float, seed: int) -> None:
+    top, bottom = paired(np.random.default_rng(seed), 40, 0.5, 2.0)
+    plain, scaled = (
+        ratio_interval(top, bottom, 0.9),
+        ratio_interval(scale * top, scale * bottom, 0.9),
+    )
+    assert (scaled.low, scaled.high) == pytest.approx((plain.low, plain.high))
+
+
+def test_exceeds_errs_at_its_level() -> None:
+    rng = np.random.default_rng(4)
+    errors = [exceeds(rng.normal(0, 1, 30), 0.05) for _ in range(4000)]
+    assert 0.04 <= np.mean(errors) <= 0.06
+
+
+def test_unequal_samples_are_refused() -> None:
+    with pytest.raises(ValueError, match="3 numerators, 2 denominators"):
+        ratio_interval(np.ones(3), np.ones(2), 0.9)
+
+
+def test_one_play_is_no_sample() -> None:
+    with pytest.raises(ValueError, match="at least 2 plays, found 1"):
+        mean_interval(np.ones(1), 0.9)
