@@ -7,6 +7,7 @@ and of far less variance.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +45,20 @@ def projected_embeddings(embeddings: torch.Tensor, width: int, scale: float) -> 
     _, _, directions = torch.linalg.svd(centred, full_matrices=False)
     projected = centred @ directions[:width].T
     return projected * (scale / projected.std())
+
+
+def joined(parts: Sequence[SoftLabels]) -> SoftLabels:
+    """Labels of several batches as one."""
+    index: dict[tuple[int, int], tuple[int, int]] = {}
+    base = 0
+    for part in parts:
+        index.update({key: (base + row, token) for key, (row, token) in part.index.items()})
+        base += len(part.tokens)
+    return SoftLabels(
+        torch.cat([part.tokens for part in parts]),
+        torch.cat([part.probabilities for part in parts]),
+        index,
+    )
 
 
 def save(labels: SoftLabels, path: Path) -> None:

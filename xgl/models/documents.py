@@ -21,6 +21,9 @@ Decode = Callable[[list[int]], str]
 JOINS = ("", "", "", "", "", "\n", " ", ". ", ": ")
 STORY_TOKENS = (24, 32)
 CODE_WEIGHT, MOVE_WEIGHT = 0.3, 4.0
+STORY_SHARE = 0.6
+"""Share of stories among the texts that hints are about. The others, verses and glosses, are so
+many that their words cannot be known by heart: they must be read."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +54,13 @@ class Document:
 
 @dataclass(frozen=True)
 class Window:
-    """A part of a story: `text` begins at character `start` of story number `story`."""
+    """A part of a story: `text` begins at character `start` of story number `story` (-1: of none).
+    `prompt` is what the story was asked for with."""
 
     text: str
-    story: int
-    start: int
+    story: int = -1
+    start: int = 0
+    prompt: str = ""
 
     def taught(self, before: str) -> Segment:
         """The window after `before` as a segment that a teacher's distributions are known for."""
@@ -82,7 +87,23 @@ def window(rng: Random, story: int, sources: Sources) -> Window:
     starts = [s for s in sentence_starts(text) if s == 0 or len(text) - s > 80]
     start = 0 if rng.random() < 0.5 else rng.choice(starts)
     tokens = sources.encode(text[start:])[: rng.randint(*STORY_TOKENS)]
-    return Window(sources.decode(tokens).rstrip("\ufffd "), story, start)
+    cut = sources.decode(tokens).rstrip("\ufffd ")
+    return Window(cut, story, start, sources.stories[story].prompt)
+
+
+def passage(rng: Random, sources: Sources, whole: float = 0.0) -> Window:
+    """A window of a story (all of it with probability `whole`), or of verses or glosses."""
+    if rng.random() < STORY_SHARE:
+        story = rng.randrange(len(sources.stories))
+        if rng.random() < whole:
+            return Window(sources.stories[story].text, story, 0, sources.stories[story].prompt)
+        return window(rng, story, sources)
+    if rng.random() < 0.5:
+        text = rng.choice(sources.verses)
+    else:
+        text = "; ".join(rng.choice(sources.entries)[1] for _ in range(2))
+    tokens = sources.encode(text)[: rng.randint(*STORY_TOKENS)]
+    return Window(sources.decode(tokens).rstrip("\ufffd "))
 
 
 def own_words(rng: Random, text: str, sources: Sources, count: int) -> list[str]:
@@ -109,20 +130,20 @@ def related_words(rng: Random, text: str, sources: Sources, count: int) -> list[
     return list(dict.fromkeys(found))[:count]
 
 
-def hint(rng: Random, story: Story, text: str, sources: Sources, count: int) -> list[str]:
-    """Hint words for `text`: mostly its own; else related ones, both, or its prompt's words."""
-    draw = rng.random()
+def hint(rng: Random, shown: Window, sources: Sources, count: int) -> list[str]:
+    """Hint words for a text: mostly its own; else related ones, both, or its prompt's words."""
+    draw, text = rng.random(), shown.text
     if draw < 0.6:
         return own_words(rng, text, sources, count)
     if draw < 0.75:
         return related_words(rng, text, sources, count)
-    if draw < 0.9:
+    if draw < 0.9 or not shown.prompt:
         half = own_words(rng, text, sources, max(1, count // 2))
         mixed = half + related_words(rng, text, sources, max(1, count - len(half)))
         rng.shuffle(mixed)
         return mixed
     skipped = {"write", "short", "describe", "explain", "simple", "sentences", "paragraph"}
-    return [word for word in content_words(story.prompt) if word not in skipped][:count]
+    return [word for word in content_words(shown.prompt) if word not in skipped][:count]
 
 
 def plain(rng: Random, sources: Sources) -> Document:
@@ -148,14 +169,12 @@ def gloss(rng: Random, sources: Sources) -> Document:
 
 
 def hint_then_story(rng: Random, sources: Sources) -> Document:
-    """One to six hint words directly before a window (or the whole) of their story.
+    """One to six hint words directly before a text of theirs.
 
     No teacher here: its distributions do not know of the hint, which tells what really follows.
     """
-    story = rng.randrange(len(sources.stories))
-    whole = Window(sources.stories[story].text, story, 0)
-    part = whole if rng.random() < 0.2 else window(rng, story, sources)
-    chosen = hint(rng, sources.stories[story], part.text, sources, rng.randint(1, 6))
+    part = passage(rng, sources, whole=0.2)
+    chosen = hint(rng, part, sources, rng.randint(1, 6))
     if rng.random() < 0.15:
         rng.shuffle(chosen)
     before = Segment(" ".join(chosen) + rng.choice(JOINS), 0.3)
@@ -166,7 +185,7 @@ def presentation(rng: Random, sources: Sources) -> Document:
     """A program, its registers, and moves made of words about one (or all) of the texts."""
     count = rng.choice((1, 1, 2, 2, 2, 3))
     program = header(rng, count)
-    windows = [window(rng, rng.randrange(len(sources.stories)), sources) for _ in range(count)]
+    windows = [passage(rng, sources) for _ in range(count)]
     pieces = [Segment(program.text, CODE_WEIGHT)]
     for name, shown in zip(program.stories, windows, strict=True):
         pieces += [Segment(f"{name}:", CODE_WEIGHT), shown.taught(" "), Segment("\n", 0.3)]
@@ -188,7 +207,7 @@ def move_words(rng: Random, windows: Sequence[Window], sources: Sources) -> list
     count = rng.randint(2, 5)
     if rng.random() < 0.85:
         return own_words(rng, shown.text, sources, count)
-    return hint(rng, sources.stories[shown.story], shown.text, sources, count)
+    return hint(rng, shown, sources, count)
 
 
 KINDS = (plain, verse, gloss, hint_then_story, presentation)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -58,20 +56,6 @@ def _from_hub(reference: str) -> Path:
     return found
 
 
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """No progress bars of transformers' own: the program has one display."""
-    from transformers.utils import logging
-
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()
-
-
 def load(reference: str, *, device: str = "cpu", dtype: str = "float32") -> tuple[Any, Any]:
     """(model in evaluation mode, tokenizer) of a reference.
 
@@ -84,7 +68,7 @@ def load(reference: str, *, device: str = "cpu", dtype: str = "float32") -> tupl
 
     folder = resolve(reference)
     try:
-        with _quiet():
+        with smollm2.quiet():
             tokenizer = AutoTokenizer.from_pretrained(folder)
             model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
     except (OSError, ValueError, KeyError, SafetensorError) as error:

