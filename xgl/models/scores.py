@@ -51,8 +51,9 @@ def sample(
     most: int,
     stop: frozenset[int],
     generator: torch.Generator,
+    temperature: float = 1.0,
 ) -> list[list[int]]:
-    """At most `most` tokens after each prompt at temperature 1, up to a token of `stop`.
+    """At most `most` tokens after each prompt, up to a token of `stop`.
 
     One prompt at a time with its cache: slow, simple, and independent of any batch.
     """
@@ -62,7 +63,7 @@ def sample(
         step, past = torch.tensor([prompt], device=model.device), None
         while len(move) < most:
             out = model(input_ids=step, past_key_values=past, use_cache=True)
-            chances = out.logits[0, -1].float().softmax(dim=-1).cpu()
+            chances = (out.logits[0, -1].float() / temperature).softmax(dim=-1).cpu()
             token = int(torch.multinomial(chances, 1, generator=generator))
             if token in stop:
                 break

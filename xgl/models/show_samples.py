@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import argparse
 
-TOKENS, SEED = 60, 1
+TOKENS, TEMPERATURE, SEED = 80, 0.7, 1
 
 
 def main() -> None:
-    """Print seeded samples at temperature 1, one a line."""
+    """Print seeded samples one a line."""
     import torch
 
     from xgl.models.resolve import load
     from xgl.models.scores import sample
 
-    parser = argparse.ArgumentParser(description="Texts that a model writes, at temperature 1.")
+    parser = argparse.ArgumentParser(description="Texts that a model writes after BOS.")
     parser.add_argument("--model", default="embedded", help="embedded, smollm2, a folder, a hub id")
     parser.add_argument("--count", type=int, default=3)
     args = parser.parse_args()
     model, tokenizer = load(args.model)
     prompts = [[tokenizer.bos_token_id]] * args.count
     stop = frozenset((tokenizer.eos_token_id,))
-    drawn = sample(model, prompts, TOKENS, stop, torch.Generator().manual_seed(SEED))
+    generator = torch.Generator().manual_seed(SEED)
+    drawn = sample(model, prompts, TOKENS, stop, generator, TEMPERATURE)
     for ids in drawn:
         print(" ".join(tokenizer.decode(ids, skip_special_tokens=True).split()))
 
