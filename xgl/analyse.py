@@ -124,19 +124,32 @@ _MAIN_SIGNS = {syn.MAIN_PLAYER: 1, "white": -1}
 
 
 def _reward_depends(flow: list[syn.Instruction]) -> bool:
+    """Whether a move can reach a reward: through assigns, or through another player that was
+    shown something of it before its own move."""
     tainted: set[str] = set()
+    informed: set[str] = set()
     for line in flow:
-        if isinstance(line, syn.Reward) and line.player in _MAIN_SIGNS:
-            if tainted.intersection(reads(line)):
-                return True
+        touched = bool(tainted.intersection(reads(line)))
+        if isinstance(line, syn.Reward) and line.player in _MAIN_SIGNS and touched:
+            return True
+        if isinstance(line, syn.Reveal) and touched:
+            informed.add(line.player)
         elif isinstance(line, syn.Elicit):
-            change = tainted.update if line.player == syn.MAIN_PLAYER else tainted.difference_update
-            change(line.registers)
+            if line.player == syn.MAIN_PLAYER:
+                informed.update(_onlookers(line))
+            reached = line.player == syn.MAIN_PLAYER or line.player in informed
+            (tainted.update if reached else tainted.difference_update)(line.registers)
         elif isinstance(line, syn.Assign):
             made = {name: bool(tainted.intersection(reads(value))) for name, value in line.targets}
             tainted -= made.keys()
             tainted |= {name for name, depends in made.items() if depends}
     return False
+
+
+def _onlookers(elicit: syn.Elicit) -> tuple[str, ...]:
+    """Who sees a move as it is made: the omniscient, and everyone where its register is public."""
+    public = any(name[0] in syn.PUBLIC_TYPES for name in elicit.registers)
+    return syn.PLAYERS if public else syn.OMNISCIENT
 
 
 _SIGNS = {"xent": 1, "nex": -1, "xed": -1, "dex": 1}

@@ -1,5 +1,6 @@
 """What a player is shown (SPEC §3): a function of the strings it may see, its own reward
-numbers and its own ensure outcomes, and of nothing else."""
+numbers and its own ensure outcomes, and of nothing else. The omniscient see every string, so
+they see every reward too."""
 
 from __future__ import annotations
 
@@ -24,12 +25,14 @@ def _items(event: Event, player: str) -> list[Item]:
             return [Item(name, text) for name, text in values if sees_all or _public(name)]
         case Moved(mover, register, move) if sees_all or mover == player or _public(register):
             return [Item(register, move.text)]
-        case Revealed(to, values) if to == player and not sees_all:
+        case Revealed(to, values) if to == player:
             return [Item(label, text) for label, text in values]
         case Ensured(by, passed, failures) if by == player and not passed:
             return [Item("ensure", f"failed {failures}")]
         case Rewarded(to, bits, _) if to == player:
             return [Item("reward", _reward_text(event, bits))]
+        case Rewarded(to, bits, _) if sees_all:
+            return [Item(f"reward {to}", _reward_text(event, bits))]
     return []
 
 

@@ -129,3 +129,20 @@ def test_a_replay_of_a_flag_never_placed_is_a_fault_in_the_xent_dialect_only() -
     assert report(code, "xent").faults == ("line 4: flag_2 was never placed",)
     assert report("beacon(flag_2)\n" + code, "xent").faults == ()
     assert report(code + "\nbeacon(flag_2)", "xent").degenerate == "line 4: flag_2 was never placed"
+
+
+@pytest.mark.parametrize(
+    ("told", "degenerate"),
+    [("reveal(bob, t)\n", False), ("reveal(bob, s)\n", True), ("", True)],
+)
+def test_a_move_reaches_a_reward_through_a_player_that_was_told(
+    told: str, degenerate: bool
+) -> None:
+    text = "assign(s=story())\nelicit(t, 8)\n" + told + "elicit(bob, x, 8)\nreward(xed(s | x))"
+    report = analyse(parse(text, "xent"))
+    assert report.main_reward_depends_on_moves is not degenerate
+
+
+def test_omniscient_players_are_always_told() -> None:
+    text = "assign(s=story())\nelicit(t, 8)\nelicit(white, x, 8)\nreward(xed(s | x))"
+    assert analyse(parse(text, "xent")).main_reward_depends_on_moves

@@ -241,3 +241,16 @@ def test_after_a_reward_on_a_hidden_string_only_its_numbers_differ(table: Any) -
     assert texts[0] != texts[1]
     assert all(set(text) <= set("0123456789.-();  ") for text in texts)
     assert all(view.items[-1].label == "reward" for view in (first_after, second_after))
+
+
+def test_a_reveal_shows_an_omniscient_player_what_no_register_holds() -> None:
+    events = [Revealed("black", (("s // t", "before"),))]
+    assert visible(events, "black") == (Item("s // t", "before"),)
+    assert visible(events, "white") == ()
+
+
+def test_rewards_reach_their_player_and_the_omniscient() -> None:
+    events = [Rewarded("alice", 2.0, ())]
+    assert visible(events, "alice") == (Item("reward", "2.0"),)
+    assert visible(events, "black") == (Item("reward alice", "2.0"),)
+    assert visible(events, "bob") == ()
