@@ -41,6 +41,7 @@ class AdapterBench:
     def __init__(self, base: LanguageModel, settings: LoraSettings) -> None:
         self.base = base
         self.settings = settings
+        self._targets = sorted(_linear_names(base.model))
         self._peft: Any = None
 
     @contextmanager
@@ -89,16 +90,26 @@ class AdapterBench:
             self._peft.set_adapter(_NAME)
 
     def _config(self) -> LoraConfig:
-        blocks = int(self.base.model.config.num_hidden_layers)
         last = self.settings.layers
+        blocks = int(self.base.model.config.num_hidden_layers)
         return LoraConfig(
             r=self.settings.rank,
             lora_alpha=self.settings.alpha,
-            target_modules="all-linear",
+            target_modules=self._targets,
             layers_to_transform=None if last is None else list(range(blocks - last, blocks)),
             bias="none",
             task_type="CAUSAL_LM",
         )
+
+
+def _linear_names(model: torch.nn.Module) -> set[str]:
+    """Last parts of the names of the blocks' linear layers, such as ``q_proj``; to be read off
+    before adapters put linear layers of their own among them."""
+    return {
+        name.rsplit(".", 1)[-1]
+        for name, module in model.named_modules()
+        if isinstance(module, torch.nn.Linear) and ".layers." in f".{name}."
+    }
 
 
 def content_hash(adapter: bytes) -> str:

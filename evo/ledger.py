@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from archive import Archive
-from archive.derive.transfer import Sample
+from archive import Archive, Purpose
+from archive.derive.transfer import BASE, Sample, gains, specific_share
 from evo.evaluate import Score, Task
 from evo.finetune import Finetune
 from evo.laboratory import Told
@@ -153,6 +153,19 @@ class Ledger:
         """Canonical text by game id."""
         rows = self.archive.rows("games", ["game_id", "code"])
         return {row["game_id"]: row["code"] for row in rows}
+
+    def own_gains(self) -> dict[str, tuple[float, float | None]]:
+        """By game: the gain of its own fine-tune on selection plays (bits), and the share of it
+        that is about the map (SPEC §5)."""
+        found = {}
+        for policy_id, made in self.finetunes.items():
+            game = (made["game_id"], made["role"], str(Purpose.SELECTION))
+            seeds = list(self.scores.get((policy_id, *game), {}))
+            if seeds and self.has_scores((BASE, *game), seeds):
+                policy, base = (self.sample((p, *game), seeds) for p in (policy_id, BASE))
+                gain = float(gains(policy, base).mean())
+                found[made["game_id"]] = (gain, specific_share(policy, base))
+        return found
 
     def costs(self) -> dict[str, Cost]:
         """Tokens and seconds by stage."""

@@ -31,30 +31,25 @@ def show(console: Console, ledger: Ledger, folder: Path, finished: bool) -> None
 
 
 def _scope_table(ledger: Ledger) -> Table:
-    table = Table(title="Scope by generation", title_justify="left")
-    for column in (
-        "gen",
-        "game",
-        "γ",
-        "helps parent",
-        "own gain (bits)",
-        "about the map",
-        "program",
-    ):
-        table.add_column(column, overflow="fold")
-    decisions = {
+    """One row a game. ``helps``: value to its parent; ``map``: share of its gain about the map."""
+    table = Table(title="Scope by generation", title_justify="left", show_lines=True)
+    for column in ("gen", "game", "γ", "helps", "gain", "map"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("program", overflow="fold", ratio=1)
+    accepted = {
         row["game_id"]: row for row in ledger.decisions.values() if row["verdict"] == "accepted"
     }
-    codes = ledger.game_codes()
+    codes, own = ledger.game_codes(), ledger.own_gains()
     for row in ledger.newest_scope:
-        decision = decisions.get(row["game_id"], {})
+        decision = accepted.get(row["game_id"], {})
+        gain, share = own.get(row["game_id"], (None, None))
         table.add_row(
             str(row["accepted_in"]),
             row["game_id"][:8],
             _number(row["gamma"]),
             _number(decision.get("captured")),
-            _number(decision.get("own_gain")),
-            _share(decision.get("specific_share")),
+            _number(gain),
+            _share(share),
             Text(codes[row["game_id"]]),
         )
     return table
