@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -40,13 +41,18 @@ class TransformerJudge:
     """Scores strings with ``lm``.
 
     ``batch_tokens`` bounds a forward's padded tokens. Requests are sorted by length, so batches
-    depend on the requests alone, never on the machine's load.
+    depend on the requests alone, never on the machine's load. The last ``remembered`` scores
+    are kept: the unconditional score of a map is asked again by every policy that plays it.
     """
 
-    def __init__(self, lm: LanguageModel, batch_tokens: int = 8192) -> None:
+    def __init__(
+        self, lm: LanguageModel, batch_tokens: int = 8192, remembered: int = 20_000
+    ) -> None:
         self.lm = lm
         self.batch_tokens = batch_tokens
-        self.tokens = 0
+        self.remembered = remembered
+        self.tokens = self.hits = 0
+        self._memory: OrderedDict[_Row, list[float]] = OrderedDict()
         self._encode = lru_cache(maxsize=65536)(lm.encode)
 
     # -- the Judge protocol ----------------------------------------------------------------
@@ -65,10 +71,22 @@ class TransformerJudge:
             elif row.counted:
                 open_rows.append(index)
         open_rows.sort(key=lambda index: (len(rows[index].ids), rows[index].ids))
-        for batch in self._batches(open_rows, rows):
-            for index, bits in zip(batch, self._bits([rows[i] for i in batch]), strict=True):
-                results[index] = self._checked(requests[index], bits)
+        new = list(dict.fromkeys(rows[i] for i in open_rows if rows[i] not in self._memory))
+        known = {rows[i]: self._memory[rows[i]] for i in open_rows if rows[i] in self._memory}
+        self.hits += len(known)
+        for batch in self._batches(new):
+            known.update(zip(batch, self._bits(batch), strict=True))
+        for index in open_rows:
+            results[index] = self._checked(requests[index], known[rows[index]])
+        self._remember(known)
         return results
+
+    def _remember(self, scores: dict[_Row, list[float]]) -> None:
+        for row, bits in scores.items():
+            self._memory[row] = bits
+            self._memory.move_to_end(row)
+        while len(self._memory) > self.remembered:
+            self._memory.popitem(last=False)
 
     def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
         """Plain predicates by their function, all other statements by the model."""
@@ -102,13 +120,12 @@ class TransformerJudge:
         skipped = 0 if request.scoring.first_token and before else 1
         return _Row(before + text, max(0, len(text) - skipped))
 
-    def _batches(self, order: list[int], rows: list[_Row]) -> list[list[int]]:
-        batches: list[list[int]] = []
-        for index in order:
-            width = len(rows[index].ids)
-            if not batches or (len(batches[-1]) + 1) * width > self.batch_tokens:
+    def _batches(self, rows: list[_Row]) -> list[list[_Row]]:
+        batches: list[list[_Row]] = []
+        for row in rows:
+            if not batches or (len(batches[-1]) + 1) * len(row.ids) > self.batch_tokens:
                 batches.append([])
-            batches[-1].append(index)
+            batches[-1].append(row)
         return batches
 
     @torch.inference_mode()
