@@ -105,7 +105,10 @@ class TransformerJudge:
         if self.count(text) <= max_len:
             return text
         encoding = self.lm.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
-        end = encoding["offset_mapping"][max_len][1]
+        # Past the word of the first token too many no prefix fits; inside it a longer one may.
+        words = encoding.word_ids()
+        beyond = len(words) - words[::-1].index(words[max_len])
+        end = encoding["offset_mapping"][beyond - 1][1]
         while self.count(text[:end]) > max_len:
             end -= 1
         return text[:end]

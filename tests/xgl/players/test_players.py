@@ -1,0 +1,126 @@
+"""Every player: a batch in, a batch out; and what each promises beyond that."""
+
+from __future__ import annotations
+
+import pytest
+
+from xgl.errors import OversizeError, PlayerError
+from xgl.lm import LanguageModel
+from xgl.players import RandomPlayer, ScriptedPlayer
+from xgl.players.local import LocalPolicy
+from xgl.presentation import render
+from xgl.requests import Item, Move, MoveRequest, Player, Seeds, Turn, View
+
+WORDS = ("sun", "moon", "sea")
+
+
+def turn(map_seed: int, play_seed: int = 0, text: str = "A cat.", max_len: int = 6) -> Turn:
+    view = View("black", "assign(s=story())\nelicit(t, 6)", (Item("s", text),), "t")
+    return Turn(MoveRequest(view, max_len, 0), Seeds(map_seed, play_seed))
+
+
+TURNS = [turn(1), turn(1, 1), turn(3, text="The king was old.", max_len=2), turn(5)]
+
+
+@pytest.fixture(params=["local", "scripted", "random"])
+def player(request: pytest.FixtureRequest, lm: LanguageModel) -> Player:
+    made: dict[str, Player] = {
+        "local": LocalPolicy(lm, batch_rows=3),
+        "scripted": ScriptedPlayer({each.seeds: ("a move",) for each in TURNS}),
+        "random": RandomPlayer(WORDS),
+    }
+    return made[request.param]
+
+
+def texts(moves: list[Move | OversizeError]) -> list[str]:
+    assert all(isinstance(move, Move) for move in moves)
+    return [move.text for move in moves if isinstance(move, Move)]
+
+
+def test_a_batch_in_a_batch_out(player: Player) -> None:
+    assert len(texts(player.moves(TURNS))) == len(TURNS)
+    assert player.moves([]) == []
+
+
+def test_the_same_seeds_make_the_same_move_whatever_the_company(player: Player) -> None:
+    together = texts(player.moves(TURNS))
+    for each, text in zip(TURNS, together, strict=True):
+        assert texts(player.moves([each])) == [text]
+    assert texts(player.moves(TURNS[::-1])) == together[::-1]
+
+
+# -- local policy ----------------------------------------------------------------------------------
+
+
+def test_a_move_is_one_line_of_at_most_its_limit(lm: LanguageModel) -> None:
+    for each in (turn(seed, max_len=limit) for seed in range(8) for limit in (1, 9)):
+        [move] = LocalPolicy(lm).moves([each])
+        assert isinstance(move, Move)
+        assert "\n" not in move.text
+        assert move.text == move.text.strip()
+        assert 1 <= len(move.token_ids) <= each.request.max_len
+        assert lm.decode(move.token_ids).split("\n")[0].strip() == move.text
+
+
+def test_a_move_tells_what_it_cost(lm: LanguageModel) -> None:
+    policy = LocalPolicy(lm)
+    moves = [move for move in policy.moves(TURNS) if isinstance(move, Move)]
+    for each, move in zip(TURNS, moves, strict=True):
+        assert move.prompt_ids == (lm.bos, *lm.encode(render(each.request.view)))
+        assert move.prompt_tokens == len(move.prompt_ids)
+        assert move.new_tokens == len(move.token_ids) == len(move.logprobs)
+        assert all(value <= 0 for value in move.logprobs)
+    assert policy.prompt_tokens == sum(move.prompt_tokens for move in moves)
+    assert policy.new_tokens == sum(move.new_tokens for move in moves)
+
+
+def test_moves_differ_by_play_and_by_turn(lm: LanguageModel) -> None:
+    one, other = (texts(LocalPolicy(lm).moves([turn(1, play) for play in range(8)])) for _ in "ab")
+    assert one == other
+    assert len(set(one)) > 1
+    later = [Turn(MoveRequest(turn(1).request.view, 6, place), Seeds(1, 0)) for place in range(8)]
+    assert len(set(texts(LocalPolicy(lm).moves(later)))) > 1
+
+
+def test_a_view_too_long_for_the_window_is_a_value_beside_the_others(lm: LanguageModel) -> None:
+    long = turn(1, text="so " * lm.window)
+    policy = LocalPolicy(lm)
+    first, big, last = policy.moves([turn(1), long, turn(3)])
+    assert isinstance(big, OversizeError)
+    assert texts([first, last]) == texts(policy.moves([turn(1), turn(3)]))
+
+
+def test_the_room_for_the_move_counts(lm: LanguageModel) -> None:
+    prompt = 1 + len(lm.encode(render(turn(1).request.view)))
+    room = lm.window - prompt
+    fits, not_quite = (
+        LocalPolicy(lm)._fits((0,) * prompt, turn(1, max_len=n)) for n in (room, room + 1)
+    )
+    assert fits
+    assert not not_quite
+
+
+# -- players without a model ------------------------------------------------------------------
+
+
+def test_a_script_is_said_in_order_and_its_end_again() -> None:
+    player = ScriptedPlayer({Seeds(1, 0): ("one", "two"), Seeds(3, 0): ("only",)})
+    said = [texts(player.moves([turn(1), turn(3)])) for _ in range(3)]
+    assert said == [["one", "only"], ["two", "only"], ["two", "only"]]
+
+
+@pytest.mark.parametrize("scripts", [{}, {Seeds(1, 0): ()}])
+def test_a_script_must_be_there(scripts: dict[Seeds, tuple[str, ...]]) -> None:
+    with pytest.raises(PlayerError, match=r"no scripted moves for Seeds\(map_seed=1"):
+        ScriptedPlayer(scripts).moves([turn(1)])
+
+
+def test_random_words_are_of_the_vocabulary_one_for_each_token() -> None:
+    moves = texts(RandomPlayer(WORDS).moves([turn(seed, max_len=5) for seed in range(20)]))
+    assert all(len(move.split()) == 5 for move in moves)
+    assert {word for move in moves for word in move.split()} == set(WORDS)
+
+
+def test_a_random_player_needs_words() -> None:
+    with pytest.raises(PlayerError, match="needs words"):
+        RandomPlayer(())

@@ -1,0 +1,138 @@
+"""Sampling against the model's own distribution, recomputed without a cache or a batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from xgl.lm import LanguageModel, continuation_logits
+from xgl.random import stream
+from xgl.sampling import sample, stop_tokens
+
+PROMPTS = ("The king", "Once upon a time there was a small", "A", "The king")
+
+
+def encoded(lm: LanguageModel, *texts: str) -> list[tuple[int, ...]]:
+    return [(lm.bos, *lm.encode(text)) for text in texts]
+
+
+def never(lm: LanguageModel) -> Tensor:
+    return torch.zeros(int(lm.model.config.vocab_size), dtype=torch.bool)
+
+
+def uniforms(rows: int, width: int) -> np.ndarray:
+    return np.stack([stream("test", row).random(width) for row in range(rows)])
+
+
+def distribution(lm: LanguageModel, prompt: tuple[int, ...]) -> np.ndarray:
+    with torch.no_grad():
+        logits = lm.model(input_ids=torch.tensor([prompt])).logits[0, -1].double()
+    return torch.softmax(logits, 0).numpy()
+
+
+def test_log_probabilities_are_the_models(lm: LanguageModel) -> None:
+    prompts = encoded(lm, *PROMPTS)
+    limits = [6, 3, 5, 4]
+    drawn = sample(lm, prompts, limits, uniforms(4, 6), never(lm))
+    assert [len(each.ids) for each in drawn] == limits
+    for prompt, each in zip(prompts, drawn, strict=True):
+        for place, (token, found) in enumerate(zip(each.ids, each.logprobs, strict=True)):
+            expected = np.log(distribution(lm, prompt + each.ids[:place])[token])
+            assert found == pytest.approx(expected, abs=1e-4)
+
+
+def test_training_sees_the_log_probabilities_that_sampling_saw(lm: LanguageModel) -> None:
+    prompts = encoded(lm, *PROMPTS)
+    drawn = sample(lm, prompts, [6, 3, 5, 4], uniforms(4, 6), never(lm))
+    unique = list(dict.fromkeys(prompts))
+    with torch.no_grad():
+        logits, ids, mask = continuation_logits(
+            lm, unique, [unique.index(p) for p in prompts], [each.ids for each in drawn]
+        )
+    chosen = logits.log_softmax(-1).gather(2, ids[:, :, None])[:, :, 0]
+    for row, each in enumerate(drawn):
+        assert int(mask[row].sum()) == len(each.ids)
+        assert chosen[row, : len(each.ids)].tolist() == pytest.approx(each.logprobs, abs=1e-4)
+
+
+def test_continuation_logits_carry_a_gradient(lm: LanguageModel) -> None:
+    @dataclass(frozen=True)
+    class Scaled(LanguageModel):
+        scale: Tensor = field(default_factory=lambda: torch.ones(1, requires_grad=True))
+
+        def logits(self, hidden: Tensor) -> Tensor:
+            return super().logits(hidden) * self.scale
+
+    scaled = Scaled(lm.model, lm.tokenizer, lm.device)
+    logits, _, _ = continuation_logits(scaled, encoded(lm, "A cat"), [0], [(5, 6)])
+    logits.log_softmax(-1)[0, :, 7].sum().backward()
+    assert scaled.scale.grad is not None
+    assert float(scaled.scale.grad.abs()) > 0
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.5])
+def test_the_sampled_distribution_is_the_models(lm: LanguageModel, temperature: float) -> None:
+    """Evenly spaced uniforms: each token's count is its probability to within one draw."""
+    count = 1000
+    [prompt] = encoded(lm, PROMPTS[1])
+    draws = ((np.arange(count) + 0.5) / count)[:, None]
+    drawn = sample(lm, [prompt] * count, [1] * count, draws, never(lm), temperature)
+    tempered = distribution(lm, prompt) ** (1 / temperature)
+    expected = count * tempered / tempered.sum()
+    found = np.bincount([each.ids[0] for each in drawn], minlength=len(expected))
+    assert np.abs(found - expected).max() <= 1.01
+    assert found.max() > 20
+
+
+@dataclass(frozen=True)
+class Counting(LanguageModel):
+    """Keeps the shape of every input."""
+
+    shapes: list[tuple[int, ...]] = field(default_factory=list)
+
+    def backbone(self, **inputs: Any) -> Any:
+        self.shapes.append(tuple(inputs["input_ids"].shape))
+        return super().backbone(**inputs)
+
+
+def test_equal_prompts_are_encoded_once(lm: LanguageModel) -> None:
+    counting = Counting(lm.model, lm.tokenizer, lm.device)
+    long, short = encoded(lm, PROMPTS[1], "A")
+    sample(counting, [long, short] * 3, [2] * 6, uniforms(6, 2), never(lm))
+    assert counting.shapes == [(2, len(long)), (6, 1)]
+
+
+def test_a_group_samples_as_its_members_would_alone(lm: LanguageModel) -> None:
+    prompts, draws = encoded(lm, *PROMPTS), uniforms(4, 5)
+    together = sample(lm, prompts, [5] * 4, draws, never(lm))
+    for row, prompt in enumerate(prompts):
+        [alone] = sample(lm, [prompt], [5], draws[row : row + 1], never(lm))
+        assert alone.ids == together[row].ids
+        assert alone.logprobs == pytest.approx(together[row].logprobs, abs=1e-4)
+
+
+def test_a_stop_token_ends_its_own_row_only(lm: LanguageModel) -> None:
+    prompts, draws = encoded(lm, "The king", "A"), uniforms(2, 8)
+    free = sample(lm, prompts, [8, 8], draws, never(lm))
+    mark = free[0].ids[2]
+    assert mark not in free[1].ids, "another seed is needed for this test"
+    stops = never(lm)
+    stops[mark] = True
+    stopped = sample(lm, prompts, [8, 8], draws, stops)
+    assert stopped[0].ids == free[0].ids[: free[0].ids.index(mark) + 1]
+    assert stopped[1].ids == free[1].ids
+
+
+def test_stop_tokens_are_eos_and_whatever_holds_a_newline(lm: LanguageModel) -> None:
+    stops = stop_tokens(lm, "\n")
+    assert stops.shape == (int(lm.model.config.vocab_size),)
+    assert stops[lm.tokenizer.eos_token_id]
+    assert all(stops[token] for token in lm.encode("\n"))
+    assert not any(stops[token] for token in lm.encode("The king was old."))
+    for token in torch.nonzero(stops)[:, 0].tolist():
+        assert token == lm.tokenizer.eos_token_id or "\n" in lm.tokenizer.decode([token])
