@@ -312,12 +312,15 @@ _KINDS = {int: "a whole number", float: "a number", str: "a text", bool: "true o
 
 
 def _first_sentence(message: str) -> str:
-    """Hydra's own message without its multi-line advice, with a hint where a key is unknown."""
+    """Hydra's message as one sentence that names the key and what would be right."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
-    unknown = next((line for line in lines if "is not in struct" in line), "")
-    if lines and unknown:
-        key = lines[0].partition("'")[2].partition("'")[0]
-        return f"{key}: unknown key{_nearest_key(key)}"
+    quoted = message.partition("'")[2].partition("'")[0]
+    if message.startswith("Could not override"):
+        return f"{quoted}: unknown key{_nearest_key(quoted)}"
+    if "Could not find '" in message:
+        group, _, found = message.partition("Could not find '")[2].partition("'")[0].rpartition("/")
+        known = ", ".join(line for line in lines if " " not in line and line != found)
+        return f"{group}: found {found!r}, expected one of: {known}"
     return " ".join(lines[:2])
 
 

@@ -34,6 +34,14 @@ from meta_sampler import MetaSampler, SamplerError, make
 from xgl.models.errors import ModelNotFound
 from xgl.models.resolve import resolve
 
+USAGE = """usage: python -m evo.run +experiment=scope_growth [key=value …]
+       python -m evo.run resume=RUN_FOLDER [cluster.key=value …]
+
+experiments: scope_growth
+useful keys: model=smollm2  seed=N  name=NAME  growth.initial_scope=[FILE,…]
+             growth.max_candidates=N  finetune.tokens=N  cluster.workers=N
+All keys: docs/configuration.md and conf/."""
+
 USER_ERRORS = (ConfigError, ArchiveError, ModelNotFound, SamplerError)
 
 
@@ -49,10 +57,14 @@ class Plan:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run; returns the exit code: 0, 2 for a user's error, 130 when interrupted."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if not arguments or {"-h", "--help"} & set(arguments):
+        print(USAGE)
+        return 0 if arguments else 2
     console = Console()
     _quiet()
     try:
-        plan = _plan(list(sys.argv[1:] if arguments is None else arguments))
+        plan = _plan(arguments)
         with _archive(plan) as archive:
             return _run(plan, archive, console)
     except USER_ERRORS as error:
