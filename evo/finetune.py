@@ -25,6 +25,9 @@ from xgl.players.local import LocalPolicy
 from xgl.random import seed as named_seed
 from xgl.requests import Move, Moved, Play, Rewarded, Seeds
 
+ROUNDING = 1e-6
+"""Bits below which a spread of rewards is rounding error, not to be scaled up."""
+
 
 @dataclass(frozen=True)
 class FinetuneSettings:
@@ -45,16 +48,15 @@ class Finetune:
     """A trained adapter and how it came about; curves have one entry a step.
 
     ``curve`` is the mean score (bits), ``entropy`` the policy's mean entropy (bits a token),
-    ``distinct_moves`` the share of distinct moves in the last step, ``told`` the texts of the
-    training maps as (map seed, site, text).
+    ``distinct_moves`` and ``forfeit_rate`` shares of the last step's plays, None without a step.
     """
 
     adapter: bytes
     curve: list[float]
     entropy: list[float]
     grad_norm: list[float]
-    distinct_moves: float
-    forfeit_rate: float
+    distinct_moves: float | None
+    forfeit_rate: float | None
     prompt_tokens: int
     generated_tokens: int
     seconds: float
@@ -111,7 +113,7 @@ def finetune(
         entropy=entropy,
         grad_norm=norms,
         distinct_moves=_distinct(plays, task.role),
-        forfeit_rate=float(np.mean([p.outcome_for(task.role) != "finished" for p in plays])),
+        forfeit_rate=_unfinished(plays, task.role),
         prompt_tokens=policy.prompt_tokens,
         generated_tokens=policy.new_tokens,
         seconds=time.perf_counter() - started,
@@ -163,7 +165,7 @@ def advantages(credits: Sequence[Credit], baseline: str, scale: bool) -> Tensor:
         if baseline == "leave_one_out" and len(members) > 1:
             centred[members] *= len(members) / (len(members) - 1)
     spread = float(centred.std())
-    return torch.tensor(centred / spread if scale and spread > 0 else centred).float()
+    return torch.tensor(centred / spread if scale and spread > ROUNDING else centred).float()
 
 
 def policy_loss(
@@ -204,6 +206,11 @@ def _update(
     return float(mean_entropy) / float(np.log(2)), float(norm)
 
 
-def _distinct(plays: Sequence[Play], role: str) -> float:
+def _distinct(plays: Sequence[Play], role: str) -> float | None:
     moves = [tuple(play.accepted_moves(role)) for play in plays]
-    return len(set(moves)) / len(moves) if moves else 0.0
+    return len(set(moves)) / len(moves) if moves else None
+
+
+def _unfinished(plays: Sequence[Play], role: str) -> float | None:
+    rate = [play.outcome_for(role) != "finished" for play in plays]
+    return float(np.mean(rate)) if rate else None

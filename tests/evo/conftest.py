@@ -1,0 +1,131 @@
+"""Small settings, one real laboratory, and a judge that counts words."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+
+from evo.config import FinetuneConfig, JudgeConfig, PlayerConfig
+from evo.evaluate import Task
+from evo.laboratory import Laboratory, LaboratorySettings
+from xgl import Cast, Metadata, game, parse
+from xgl.errors import OversizeError
+from xgl.lm import LanguageModel
+from xgl.models import resolve
+from xgl.requests import ScoreRequest, StoryRequest, TokenScores, TruthRequest
+from xgl.truth import decide
+
+torch.set_num_threads(1)
+
+LEARNABLE = "assign(s=story())\nelicit(t, 8)\nreward(xed(t | s))\n"
+
+
+@pytest.fixture
+def lm() -> LanguageModel:
+    """Of its own for each test: adapters are put into the model."""
+    model, tokenizer = resolve.load("embedded")
+    model.requires_grad_(False)
+    return LanguageModel(model, tokenizer, torch.device("cpu"))
+
+
+MakeLaboratory = Callable[..., Laboratory]
+
+
+@pytest.fixture(scope="session")
+def make_laboratory() -> MakeLaboratory:
+    """make_laboratory(tokens=…, …): a laboratory on the embedded model."""
+
+    def make(**finetune: object) -> Laboratory:
+        settings = {
+            "tokens": 400,
+            "maps": 2,
+            "rollouts": 2,
+            "learning_rate": 3e-3,
+            "baseline": "group_mean",
+            "scale_advantages": True,
+            "entropy_bonus": 0.0,
+            "gradient_clip": 1.0,
+        }
+        return Laboratory(
+            LaboratorySettings(
+                JudgeConfig("embedded", "float32", 8192, "corpus"),
+                PlayerConfig("embedded", "float32", 4, 8, None),
+                FinetuneConfig(**{**settings, **finetune}),  # type: ignore[arg-type]
+            )
+        )
+
+    return make
+
+
+MakeTask = Callable[..., Task]
+
+
+@pytest.fixture(scope="session")
+def make_task() -> MakeTask:
+    """make_task(code, floor=…): the task of an xent program."""
+
+    def make(code: str = LEARNABLE, floor: float = -50.0, dialect: str = "xent") -> Task:
+        metadata = Metadata(story_tokens=16, max_len=8, max_failures=1)
+        return Task(game(parse(code, dialect), metadata), "black", floor)
+
+    return make
+
+
+@pytest.fixture
+def learnable(tmp_path: Path) -> Path:
+    """A game file: say what the story makes likely."""
+    path = tmp_path / "learnable.xent"
+    path.write_text(LEARNABLE)
+    return path
+
+
+# -- a world without a model ---------------------------------------------------------------------
+
+
+@dataclass
+class WordJudge:
+    """A token is a word; its bits, in eighths, hang on the word and on all that stands before."""
+
+    def score(self, requests: list[ScoreRequest]) -> list[TokenScores | OversizeError]:
+        return [TokenScores(self._bits(request)) for request in requests]
+
+    def _bits(self, request: ScoreRequest) -> tuple[float, ...]:
+        words = request.text.split()
+        start = 0 if request.scoring.first_token else 1
+        seen = " ".join(request.context)
+        return tuple(
+            _number(seen, *words[: place + 1]) % 80 / 8 for place in range(start, len(words))
+        )
+
+    def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
+        return [
+            decide(request.predicate, self.count) if request.predicate else False
+            for request in requests
+        ]
+
+    def count(self, text: str) -> int:
+        return len(text.split())
+
+    def truncate(self, text: str, max_len: int) -> str:
+        return " ".join(text.split()[:max_len])
+
+
+class Tales:
+    """A tale of its own for each map and site."""
+
+    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
+        return [f"tale {seed} of site {request.site} is told" for seed, request in asked]
+
+
+def _number(*key: str) -> int:
+    return int.from_bytes(hashlib.sha256("/".join(key).encode()).digest()[:4], "big")
+
+
+@pytest.fixture
+def cast() -> Cast:
+    return Cast(WordJudge(), Tales(), {})

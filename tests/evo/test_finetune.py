@@ -1,0 +1,228 @@
+"""REINFORCE: credit, baseline and gradient by hand; and that it teaches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+from archive.derive.intervals import mean_interval
+from evo.evaluate import Task, evaluation_seeds
+from evo.finetune import (
+    Credit,
+    Finetune,
+    advantages,
+    credits_of,
+    policy_loss,
+    training_seeds,
+)
+from evo.laboratory import Evaluation, Laboratory, Training
+from evo.ledger import finetune_row
+from xgl.requests import Ensured, Event, Move, Moved, Play, Rewarded
+
+# -- the gradient ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bonus", [0.0, 0.3])
+def test_the_gradient_is_reinforce_by_hand(bonus: float) -> None:
+    """d/dz of −mean_i A_i Σ_t log π − β·H: (p − 1[chosen])·A/N, and β·p·(log p + H)/T."""
+    rng = np.random.default_rng(0)
+    z, mask = rng.normal(size=(3, 2, 4)), np.array([[1, 1], [1, 0], [1, 1]])
+    chosen, weight = np.array([[0, 3], [2, 1], [1, 1]]), np.array([1.5, -0.5, 2.0])
+    p = np.exp(z) / np.exp(z).sum(-1, keepdims=True)
+    spread = -(p * np.log(p)).sum(-1, keepdims=True)
+    by_hand = (p - np.eye(4)[chosen]) * weight[:, None, None] / len(weight)
+    by_hand += bonus * p * (np.log(p) + spread) / mask.sum()
+    by_hand *= mask[:, :, None]
+
+    logits = torch.tensor(z, requires_grad=True)
+    logprobs = logits.log_softmax(-1)
+    picked = logprobs.gather(2, torch.tensor(chosen)[:, :, None])[:, :, 0]
+    entropy = -(logprobs.exp() * logprobs).sum(-1)
+    loss = policy_loss(picked, torch.tensor(mask), torch.tensor(weight), entropy, bonus)
+    loss.backward()
+    assert logits.grad is not None
+    np.testing.assert_allclose(logits.grad.numpy(), by_hand, atol=1e-12)
+
+
+# -- advantages ------------------------------------------------------------------------------------
+
+
+def credit(value: float, map_seed: int) -> Credit:
+    return Credit(Move("m"), value, (map_seed, 1, 0))
+
+
+CREDITS = [credit(v, m) for v, m in ((1.0, 2), (2.0, 2), (6.0, 2), (10.0, 4), (20.0, 4), (7.0, 6))]
+
+
+@pytest.mark.parametrize(
+    ("baseline", "expected"),
+    [
+        ("group_mean", [-2, -1, 3, -5, 5, 0]),
+        ("leave_one_out", [-3, -1.5, 4.5, -10, 10, 0]),
+        ("none", [1, 2, 6, 10, 20, 7]),
+    ],
+)
+def test_baselines(baseline: str, expected: list[float]) -> None:
+    assert advantages(CREDITS, baseline, False).tolist() == expected
+    scaled = advantages(CREDITS, baseline, True).numpy()
+    np.testing.assert_allclose(scaled, np.array(expected) / np.std(expected), rtol=1e-6)
+
+
+@pytest.mark.parametrize("baseline", ["group_mean", "leave_one_out"])
+@pytest.mark.parametrize("scale", [False, True])
+def test_equal_rewards_teach_nothing(baseline: str, scale: bool) -> None:
+    """Rounding errors of a mean are no advantages, however small the spread they are divided by."""
+    credits = [credit(v, m) for m, v in ((2, 0.1), (4, -7.3), (6, 1 / 3)) for _ in range(3)]
+    assert np.abs(advantages(credits, baseline, scale).numpy()).max() < 1e-9
+
+
+# -- credit ----------------------------------------------------------------------------------------
+
+
+def moved(line: int, text: str, player: str = "black") -> Moved:
+    return Moved(player, "s", Move(text), line)
+
+
+def play(*events: Event, outcome: str = "finished", forfeiter: str = "") -> Play:
+    return Play(outcome, {}, {}, events, len(events), forfeiter)
+
+
+def test_a_move_is_credited_with_what_comes_after_it(make_task: Callable[..., Task]) -> None:
+    task = make_task()
+    found = credits_of(
+        play(
+            Rewarded("black", 100.0),
+            moved(1, "first"),
+            Rewarded("black", 3.0),
+            Rewarded("white", 50.0),
+            moved(2, "other", "white"),
+            moved(3, "second"),
+            Rewarded("black", -1.0),
+            Rewarded("black", 0.5),
+        ),
+        8,
+        task,
+    )
+    assert [(c.move.text, c.reward_to_go, c.group) for c in found] == [
+        ("first", 2.5, (8, 1, 0)),
+        ("second", -0.5, (8, 3, 0)),
+    ]
+
+
+def test_each_turn_of_a_loop_has_its_own_group(make_task: Callable[..., Task]) -> None:
+    task = make_task()
+    found = credits_of(play(moved(1, "a"), moved(1, "b"), Rewarded("black", 1.0)), 8, task)
+    assert [c.group for c in found] == [(8, 1, 0), (8, 1, 1)]
+
+
+@pytest.mark.parametrize("outcome", ["forfeit", "oversize"])
+def test_an_unfinished_play_is_worth_the_floor(
+    make_task: Callable[..., Task], outcome: str
+) -> None:
+    task = make_task(floor=-9.5)
+    events = (moved(1, "a"), Rewarded("black", 4.0), moved(2, "b"), Ensured("black", False, 1))
+    found = credits_of(play(*events, outcome=outcome, forfeiter="black"), 8, task)
+    assert [c.reward_to_go for c in found] == [-9.5, -9.5]
+
+
+def test_anothers_forfeit_leaves_what_was_won(make_task: Callable[..., Task]) -> None:
+    task = make_task(floor=-9.5)
+    events = (moved(1, "a"), Rewarded("black", 4.0), moved(2, "b", "alice"))
+    found = credits_of(play(*events, outcome="forfeit", forfeiter="alice"), 8, task)
+    assert [c.reward_to_go for c in found] == [4.0]
+
+
+def test_training_maps_are_even_fresh_and_grouped() -> None:
+    steps = [training_seeds(5, step, maps=3, rollouts=2) for step in range(4)]
+    maps = [{each.map_seed for each in step} for step in steps]
+    assert all(len(step) == 6 for step in steps)
+    assert all(seed % 2 == 0 for step in maps for seed in step)
+    assert len(set().union(*maps)) == 12
+    assert training_seeds(5, 1, 3, 2) == steps[1]
+    assert training_seeds(6, 1, 3, 2) != steps[1]
+
+
+# -- the real thing --------------------------------------------------------------------------------
+
+
+def train(laboratory: Laboratory, task: Task, seed: int = 0) -> Finetune:
+    made = laboratory.do(Training(task, seed)).outcome
+    assert isinstance(made, Finetune)
+    return made
+
+
+def test_the_seed_is_all_that_makes_two_adapters_differ(
+    make_laboratory: Callable[..., Laboratory], make_task: Callable[..., Task]
+) -> None:
+    task, laboratory = make_task(), make_laboratory()
+    first = train(laboratory, task)
+    train(laboratory, task, seed=1)
+    again = train(laboratory, task)
+    assert again.adapter == first.adapter
+    assert again.curve == first.curve
+    assert train(make_laboratory(), task).adapter == first.adapter
+    assert train(laboratory, task, seed=1).adapter != first.adapter
+
+
+def test_the_budget_is_met_by_the_fewest_steps(
+    make_laboratory: Callable[..., Laboratory], make_task: Callable[..., Task]
+) -> None:
+    task = make_task()
+    one = train(make_laboratory(tokens=1), task)
+    assert len(one.curve) == len(one.entropy) == len(one.grad_norm) == 1
+    assert len(train(make_laboratory(tokens=one.tokens), task).curve) == 1
+    two = train(make_laboratory(tokens=one.tokens + 1), task)
+    assert len(two.curve) == 2
+    assert two.curve[0] == one.curve[0]
+    assert two.adapter != one.adapter
+
+
+def test_a_budget_of_nothing_is_the_base_player_as_a_row(
+    make_laboratory: Callable[..., Laboratory], make_task: Callable[..., Task]
+) -> None:
+    """The null control 𝒯 = 0 (SPEC §6)."""
+    task, laboratory = make_task(), make_laboratory(tokens=0)
+    made = train(laboratory, task)
+    assert (made.tokens, made.curve) == (0, [])
+    row = finetune_row(task, made, "f", 0, "{}", "hash")
+    assert row["forfeit_rate"] is None
+    assert row["distinct_moves"] is None
+    seeds = tuple(evaluation_seeds("selection", 0, 4))
+    scores = [
+        [score.score for score in laboratory.do(Evaluation(task, adapter, seeds)).outcome]
+        for adapter in (None, made.adapter)
+    ]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-3)
+
+
+def test_a_job_is_done_alike_whatever_was_done_before(
+    make_laboratory: Callable[..., Laboratory], make_task: Callable[..., Task]
+) -> None:
+    task, laboratory = make_task(), make_laboratory()
+    seeds = tuple(evaluation_seeds("selection", 0, 4))
+    job = Evaluation(task, None, seeds)
+    first = laboratory.do(job)
+    train(laboratory, task)
+    again = laboratory.do(job)
+    assert [s.score for s in first.outcome] == [s.score for s in again.outcome]
+    assert [s.moves for s in first.outcome] == [s.moves for s in again.outcome]
+    assert first.told == again.told
+    assert {told[0] for told in first.told} == {each.map_seed for each in seeds}
+
+
+def test_a_learnable_game_is_learned(
+    make_laboratory: Callable[..., Laboratory], make_task: Callable[..., Task]
+) -> None:
+    """Saying what the story makes likely: the easiest reward there is."""
+    task = make_task()
+    laboratory = make_laboratory(tokens=20_000, maps=8, rollouts=8)
+    made = train(laboratory, task)
+    seeds = tuple(evaluation_seeds("acceptance", 0, 48))
+    base, after = (
+        np.array([s.score for s in laboratory.do(Evaluation(task, adapter, seeds)).outcome])
+        for adapter in (None, made.adapter)
+    )
+    assert mean_interval(after - base, 0.98).low > 0
