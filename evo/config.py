@@ -205,7 +205,7 @@ class ClusterConfig:
     address: str | None
     """null: a local Ray; auto or an address: join that cluster."""
     workers: int | None
-    """Worker actors; null: one for each core of the cluster."""
+    """Worker actors; null: one for each core of the cluster, at most 8."""
     gpus_per_worker: float
     """Share of a GPU that each worker takes; 0: workers run on CPU."""
 

