@@ -61,6 +61,8 @@ class PlayerConfig:
         _one_of("player.dtype", self.dtype, ("float32", "bfloat16"))
         _at_least("player.lora_rank", self.lora_rank, 1)
         _at_least("player.lora_alpha", self.lora_alpha, 1)
+        if self.lora_layers is not None:
+            _at_least("player.lora_layers", self.lora_layers, 1)
 
 
 @dataclass(frozen=True)
@@ -234,6 +236,10 @@ class RunConfig:
     meta_sampler: MetaSamplerConfig
     archive: ArchiveConfig
     cluster: ClusterConfig
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed < 2**63:
+            raise ConfigError(f"seed: found {self.seed}, expected at least 0 and less than 2^63")
 
     @property
     def folder(self) -> Path:

@@ -1,0 +1,89 @@
+"""The commands as a user types them, in a process of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archive import TABLES, Archive
+
+ROOT = Path(__file__).parents[2]
+GAME = "assign(s=story())\nelicit(t, 8)\nreward(xed(t | s))\n"
+TINY = (
+    "+experiment=scope_growth",
+    "finetune.tokens=10000",
+    "transfer.calibration_plays=8",
+    "transfer.selection_plays=16",
+    "transfer.acceptance_plays=[16]",
+    "growth.alpha1=0.1",
+    "growth.alpha2=0.1",
+    "growth.generations=1",
+    "growth.list_size=2",
+    "growth.max_candidates=2",
+)
+TIMINGS = ("run_id", "seconds")
+
+
+@dataclass(frozen=True)
+class Commands:
+    """Runs commands in ``folder``, which holds one game file; runs go below ``runs``."""
+
+    folder: Path
+
+    def arguments(self, module: str, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", module, *arguments]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
+
+    def __call__(self, module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.arguments(module, *arguments),
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=280,
+            check=False,
+        )
+
+    def tiny(self, name: str, *overrides: str) -> list[str]:
+        """Arguments of the smallest run that goes all the way."""
+        place = ["archive.root=runs", f"name={name}", "growth.initial_scope=[game.xent]"]
+        return [*TINY, *place, *overrides]
+
+    def science(self, name: str) -> dict[str, list[dict[str, Any]]]:
+        """All rows but those of the table ``runs``, without timings."""
+        with Archive.open(self.folder / "runs" / name / "archive") as archive:
+            return {table: _untimed(archive.rows(table)) for table in TABLES if table != "runs"}
+
+
+def _untimed(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{k: v for k, v in row.items() if k not in TIMINGS} for row in rows]
+
+
+@pytest.fixture
+def commands(tmp_path: Path) -> Commands:
+    (tmp_path / "game.xent").write_text(GAME)
+    return Commands(tmp_path)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Callable[[], dict[str, bytes | None]]:
+    """Every path below the working folder with its content (None: a folder)."""
+
+    def look() -> dict[str, bytes | None]:
+        return {
+            str(path.relative_to(tmp_path)): path.read_bytes() if path.is_file() else None
+            for path in sorted(tmp_path.rglob("*"))
+        }
+
+    return look

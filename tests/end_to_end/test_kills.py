@@ -1,0 +1,108 @@
+"""The same seed, the same science: killed and resumed, and on one worker or two."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archive import Archive
+
+pytestmark = pytest.mark.long
+
+MOMENTS = {"the first fine-tune": 1, "the scores of candidates": 4, "the first decision": 7}
+"""Files of scores that the archive holds when the run is killed."""
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Filled by the first test that needs it."""
+    return {}
+
+
+def tables(commands: Any, known: dict[str, Any]) -> Any:
+    if "whole" not in known:
+        ended = commands("evo.run", *commands.tiny("whole", "cluster.workers=1"))
+        assert ended.returncode == 0, ended.stderr
+        known["whole"] = commands.science("whole")
+        assert len(known["whole"]["decisions"]) == 2
+    return known["whole"]
+
+
+@pytest.mark.parametrize("files", MOMENTS.values(), ids=MOMENTS.keys())
+def test_a_killed_run_is_resumed_to_the_same_end(
+    commands: Any, undisturbed: dict[str, Any], files: int
+) -> None:
+    expected = tables(commands, undisturbed)
+    _kill_when(commands, "killed", files)
+    with Archive.open(commands.folder / "runs" / "killed" / "archive") as archive:
+        events = [row["event"] for row in archive.rows("runs")]
+        known = archive.count("scores")
+    assert events == ["created"]
+    assert known < len(expected["scores"])
+    ended = commands("evo.run", "resume=runs/killed")
+    assert ended.returncode == 0, ended.stderr
+    assert commands.science("killed") == expected
+    inspected = commands("archive", "inspect", "runs/killed")
+    assert "resumed" in inspected.stdout
+
+
+def _kill_when(commands: Any, name: str, files: int) -> None:
+    """Start a run and kill all its processes once it has so many files of scores."""
+    scores: Path = commands.folder / "runs" / name / "archive" / "scores"
+    process = subprocess.Popen(
+        commands.arguments("evo.run", *commands.tiny(name, "cluster.workers=1")),
+        cwd=commands.folder,
+        env=commands.environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        deadline = time.monotonic() + 200
+        while len(list(scores.glob("*.parquet"))) <= files:  # one of them is the empty first
+            assert process.poll() is None, "the run ended before it was killed"
+            assert time.monotonic() < deadline, "the run is too slow for this test"
+            time.sleep(0.05)
+    finally:
+        # Children first: Ray's daemons live in sessions of their own.
+        for pid in [*_descendants(process.pid), process.pid]:
+            _kill(pid)
+        process.wait()
+
+
+def _descendants(pid: int) -> list[int]:
+    """Process ids below ``pid``, from /proc."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                status = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            parents.setdefault(int(status[1]), []).append(int(entry.name))
+    found, open_ids = [], [pid]
+    while open_ids:
+        children = parents.get(open_ids.pop(), [])
+        found += children
+        open_ids += children
+    return found
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def test_two_workers_find_what_one_finds(commands: Any, undisturbed: dict[str, Any]) -> None:
+    expected = tables(commands, undisturbed)
+    ended = commands("evo.run", *commands.tiny("two", "cluster.workers=2"))
+    assert ended.returncode == 0, ended.stderr
+    assert commands.science("two") == expected
