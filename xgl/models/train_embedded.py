@@ -27,6 +27,7 @@ from xgl.models.resolve import EMBEDDED
 from xgl.models.sources import gather
 
 CONTEXT = 512
+SAMPLED = EMBEDDED.with_name("sampled.jsonl.gz")
 EMBEDDING_SCALE = 0.05
 
 
@@ -165,7 +166,7 @@ def run(args: argparse.Namespace, recipe: Recipe) -> None:
         model.load_state_dict(AutoModelForCausalLM.from_pretrained(args.start).state_dict())
     del teacher
     soft = distil.read(args.labels) if args.labels else None
-    sampled = corpus.read(args.sampled.read_bytes()) if args.sampled else ()
+    sampled = corpus.read(args.sampled.read_bytes())
     sources = gather(args.bible, args.wordnet, own, sampled)
     stream = batches(
         Random(recipe.seed), sources, recipe.mix, own, soft, recipe.batch_tokens, CONTEXT
@@ -187,7 +188,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--tokenizer", type=Path, default=EMBEDDED, help="folder of the tokenizer")
     made.add_argument("--output", type=Path, required=True, help="the model's folder")
     made.add_argument("--start", type=Path, help="folder of a trained model to go on from")
-    made.add_argument("--sampled", type=Path, help="more stories, from `sample_stories`")
+    made.add_argument("--sampled", type=Path, default=SAMPLED, help="more stories (.jsonl.gz)")
     made.add_argument("--labels", type=Path, help="their distributions, from `sample_stories`")
     for name, value in asdict(Recipe()).items():
         if name == "mix":

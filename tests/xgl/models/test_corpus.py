@@ -12,12 +12,14 @@ from xgl.models.corpus import (
     content_words,
     fold,
     rarity,
+    read,
     sentence_starts,
     split_of,
     stem,
     stories,
     words,
 )
+from xgl.models.train_embedded import SAMPLED
 
 
 def test_splits_are_disjoint_and_about_four_to_one() -> None:
@@ -26,6 +28,13 @@ def test_splits_are_disjoint_and_about_four_to_one() -> None:
     assert not train & held_out
     assert 0.17 < len(held_out) / (len(train) + len(held_out)) < 0.23
     assert all(split_of(text) == "held_out" for text in held_out)
+
+
+def test_sampled_stories_are_not_the_held_out_ones() -> None:
+    sampled = read(SAMPLED.read_bytes())
+    assert len(sampled) > 6000
+    held_out = {story.text[:80] for story in stories("held_out")}
+    assert not held_out & {story.text[:80] for story in sampled}
 
 
 def test_split_is_a_fixed_function_of_the_text() -> None:

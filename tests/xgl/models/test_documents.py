@@ -13,10 +13,12 @@ from xgl.models.batches import IGNORED, batches, pad, row
 from xgl.models.corpus import rarity, stories, words
 from xgl.models.distil import SoftLabels
 from xgl.models.documents import (
+    ECHO_JOINS,
     KINDS,
     Document,
     Segment,
     Sources,
+    echo,
     own_words,
     presentation,
     related_words,
@@ -114,6 +116,14 @@ def test_a_word_cut_off_at_the_end_is_no_hint(sources: Sources) -> None:
 def test_related_words_do_not_occur_in_the_text(sources: Sources) -> None:
     assert related_words(Random(0), "My dogs barked.", sources, 2)[0] in {"hound", "animal"}
     assert related_words(Random(0), "My dog, a hound, an animal.", sources, 2) == []
+
+
+def test_an_echo_repeats_the_end_of_what_was_said(sources: Sources) -> None:
+    for seed in range(20):
+        said, join, again = (segment.text for segment in echo(Random(seed), sources).segments)
+        assert join in ECHO_JOINS
+        assert said.endswith(again)
+        assert 2 * len(again.split()) >= len(said.split())
 
 
 def test_windows_are_parts_of_their_story(sources: Sources) -> None:
