@@ -27,7 +27,6 @@ from xgl.models.resolve import EMBEDDED
 from xgl.models.sources import gather
 
 CONTEXT = 512
-SAMPLED = EMBEDDED.with_name("sampled.jsonl.gz")
 EMBEDDING_SCALE = 0.05
 
 
@@ -89,7 +88,10 @@ def loss_of(model: Any, batch: Batch, soft: SoftLabels | None, recipe: Recipe) -
     # The stories were sampled at this temperature: so their labels are sharpened to it.
     mass = soft.probabilities[rows].float() ** (1.0 / recipe.soft_temperature)
     mass = mass / mass.sum(dim=-1, keepdim=True)
-    taught = -(logs[has].gather(-1, soft.tokens[rows].long()) * mass).sum(dim=-1)
+    # Indexed entry by entry: the gradient of whole rows would be as large as the logits.
+    row, column = torch.nonzero(has, as_tuple=True)
+    picked = logs[row[:, None], column[:, None], soft.tokens[rows].long()]
+    taught = -(picked * mass).sum(dim=-1)
     mixed = hard.clone()
     mixed[has] = (1 - recipe.soft_share) * hard[has] + recipe.soft_share * taught
     return (mixed * weights).sum() / weights.sum()
@@ -188,7 +190,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--tokenizer", type=Path, default=EMBEDDED, help="folder of the tokenizer")
     made.add_argument("--output", type=Path, required=True, help="the model's folder")
     made.add_argument("--start", type=Path, help="folder of a trained model to go on from")
-    made.add_argument("--sampled", type=Path, default=SAMPLED, help="more stories (.jsonl.gz)")
+    made.add_argument(
+        "--sampled", type=Path, default=corpus.SAMPLED, help="more stories (.jsonl.gz)"
+    )
     made.add_argument("--labels", type=Path, help="their distributions, from `sample_stories`")
     for name, value in asdict(Recipe()).items():
         if name == "mix":

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xgl.models.corpus import (
+    SAMPLED,
     content_words,
     fold,
     rarity,
@@ -19,7 +20,6 @@ from xgl.models.corpus import (
     stories,
     words,
 )
-from xgl.models.train_embedded import SAMPLED
 
 
 def test_splits_are_disjoint_and_about_four_to_one() -> None:
