@@ -269,6 +269,8 @@ def load(overrides: Sequence[str]) -> RunConfig:
             raw = OmegaConf.to_container(compose("config", list(overrides)), resolve=True)
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(_first_sentence(str(error))) from None
+    except ValueError as error:  # Hydra's own, for a group that is given no name
+        raise ConfigError(f"{' '.join(overrides)}: {error}") from None
     assert isinstance(raw, dict)
     if raw.get("experiment") not in EXPERIMENTS:
         names = ", ".join(f"+experiment={name}" for name in EXPERIMENTS)

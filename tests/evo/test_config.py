@@ -1,0 +1,161 @@
+"""Configuration: what composes, and what a mistake is told."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from evo.config import ConfigError, RunConfig, from_mapping, load
+
+ROOT = Path(__file__).parents[2] / "conf"
+RUN = "+experiment=scope_growth"
+GROUPS = sorted(path.relative_to(ROOT) for path in ROOT.glob("*/*.yaml"))
+
+
+@pytest.mark.parametrize("file", GROUPS, ids=str)
+def test_every_file_of_conf_composes(file: Path) -> None:
+    group, name = file.parts[0], file.stem
+    override = f"+{group}={name}" if group == "experiment" else f"{group}={name}"
+    config = load([override] if group == "experiment" else [RUN, override])
+    assert config.experiment == "scope_growth"
+    assert str(config.seed) in config.name
+
+
+def test_overrides_reach_their_fields() -> None:
+    config = load(
+        [
+            RUN,
+            "seed=7",
+            "name=mine",
+            "archive.root=/somewhere",
+            "growth.initial_scope=[a.xent,b.xent]",
+            "growth.max_candidates=null",
+            "growth.alpha1=1",
+            "transfer.acceptance_plays=[4,8]",
+            "meta_sampler.settings.max_lines=5",
+        ]
+    )
+    assert config.folder == Path("/somewhere/mine")
+    assert (config.seed, config.growth.max_candidates) == (7, None)
+    assert config.growth.initial_scope == ["a.xent", "b.xent"]
+    assert config.growth.alpha1 == 1.0
+    assert isinstance(config.growth.alpha1, float)
+    assert config.transfer.acceptance_plays == [4, 8]
+    assert config.meta_sampler.settings["max_lines"] == 5
+
+
+def test_a_model_group_sets_judge_and_player() -> None:
+    config = load([RUN, "model=smollm2"])
+    assert (config.judge.model, config.player.model) == ("smollm2", "smollm2")
+
+
+def test_an_archived_configuration_reads_back() -> None:
+    config = load([RUN, "seed=3"])
+    assert from_mapping(RunConfig, asdict(config)) == config
+
+
+def test_where_a_run_is_done_is_no_science() -> None:
+    config = load([RUN])
+    elsewhere = load([RUN, "cluster.workers=7", "archive.root=/x", "name=other"])
+    assert config.science_hash() == elsewhere.science_hash()
+    for override in ("seed=1", "finetune.tokens=5", "growth.alpha1=0.4", "judge.model=smollm2"):
+        assert load([RUN, override]).science_hash() != config.science_hash()
+
+
+MISTAKES = [
+    (["growth.alfa1=0.3"], r"growth\.alfa1: unknown key, did you mean growth\.alpha1\?"),
+    (["finetune.token=5"], r"finetune\.token: unknown key, did you mean finetune\.tokens\?"),
+    (["sed=3"], r"sed: unknown key, did you mean seed\?"),
+    (["seed=abc"], r"seed: found 'abc', expected a whole number"),
+    (["seed=1.5"], r"seed: found 1\.5, expected a whole number"),
+    (["seed=true"], r"seed: found True, expected a whole number"),
+    (["seed=null"], r"seed: found None, expected a whole number"),
+    (["seed=-1"], r"seed: found -1, expected at least 0"),
+    (["judge=5"], r"judge=5: .*must be a string"),
+    (["model=null"], r"model=null: .*must be a string"),
+    (["cluster=none"], r"cluster: found 'none', expected one of"),
+    (["seed=1,2"], r"seed=1,2"),
+    (["~growth.alpha1"], r"growth\.alpha1: missing"),
+    (["name=${nope}"], r"nope"),
+    (["finetune.learning_rate=fast"], r"finetune\.learning_rate: found 'fast', expected a number"),
+    (["finetune.learning_rate=0"], r"finetune\.learning_rate: found 0\.0, expected more than 0"),
+    (["finetune.learning_rate=nan"], r"finetune\.learning_rate: found nan"),
+    (["finetune.scale_advantages=1"], r"scale_advantages: found 1, expected true or false"),
+    (["finetune.baseline=mean"], r"finetune\.baseline: found 'mean', expected group_mean or"),
+    (["finetune.tokens=-1"], r"finetune\.tokens: found -1, expected at least 0"),
+    (["judge.dtype=int8"], r"judge\.dtype: found 'int8', expected float32 or bfloat16"),
+    (["judge.stories=web"], r"judge\.stories: found 'web', expected corpus or judge"),
+    (["player.lora_rank=0"], r"player\.lora_rank: found 0, expected at least 1"),
+    (["player.lora_layers=0"], r"player\.lora_layers: found 0, expected at least 1"),
+    (["game.story_tokens=0"], r"game\.story_tokens: found 0"),
+    (["game.dialect=perl"], r"game\.dialect: found 'perl', expected xent or paper"),
+    (["transfer.definition=def38"], r"transfer\.definition: found 'def38'"),
+    (["transfer.gain=net"], r"transfer\.gain: found 'net', expected total or specific"),
+    (["transfer.confidence=1"], r"transfer\.confidence: found 1\.0"),
+    (["transfer.selection_plays=1"], r"transfer\.selection_plays: found 1, expected at least 2"),
+    (["transfer.acceptance_plays=[]"], r"acceptance_plays: found \[\], expected rising"),
+    (["transfer.acceptance_plays=[8,8]"], r"acceptance_plays: found \[8, 8\], expected rising"),
+    (["transfer.acceptance_plays=[1]"], r"acceptance_plays: found \[1\]"),
+    (["transfer.acceptance_plays=[a]"], r"acceptance_plays: found 'a', expected a whole number"),
+    (["transfer.acceptance_plays=8"], r"acceptance_plays: found 8, expected a list"),
+    (["transfer.max_forfeit_rate=2"], r"max_forfeit_rate: found 2\.0"),
+    (["growth.initial_scope=[]"], r"growth\.initial_scope: found no game"),
+    (["growth.initial_scope=contrast"], r"initial_scope: found 'contrast', expected a list"),
+    (["growth.alpha2=0"], r"growth\.alpha2: found 0\.0, expected more than 0"),
+    (["growth.list_size=0"], r"growth\.list_size: found 0"),
+    (["growth.coverage_against=all"], r"growth\.coverage_against: found 'all'"),
+    (["growth.coverage_against=scope"], r"growth\.max_accepts_per_parent: found null"),
+    (["growth.unplayable_initial=go"], r"growth\.unplayable_initial: found 'go'"),
+    (["archive.keep=none"], r"archive\.keep: found 'none', expected scope or all"),
+    (["cluster.workers=0"], r"cluster\.workers: found 0, expected at least 1"),
+    (["cluster.gpus_per_worker=-1"], r"cluster\.gpus_per_worker: found -1"),
+    (["model=gpt9"], r"gpt9"),
+    (["growth.alpha1"], r"growth\.alpha1"),
+    (["growth.initial_scope=[a"], r"\S"),
+]
+
+
+@pytest.mark.parametrize(("overrides", "message"), MISTAKES, ids=[m[0][0] for m in MISTAKES])
+def test_a_mistake_is_told_by_its_key(overrides: list[str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        load([RUN, *overrides])
+    told = str(caught.value)
+    assert "\n" not in told
+    assert len(told) < 300
+
+
+@pytest.mark.parametrize("arguments", [["seed=3"], ["+experiment=grow"], ["experiment=toy"]])
+def test_an_experiment_must_be_known(arguments: list[str]) -> None:
+    with pytest.raises(ConfigError, match="experiment"):
+        load(arguments)
+
+
+def test_a_missing_or_foreign_key_of_an_archived_configuration_is_named() -> None:
+    stored = asdict(load([RUN]))
+    del stored["growth"]["alpha1"]
+    with pytest.raises(ConfigError, match=r"^growth\.alpha1: missing"):
+        from_mapping(RunConfig, stored)
+    stored = {**asdict(load([RUN])), "zebra": "red"}
+    with pytest.raises(ConfigError, match=r"^zebra: unknown key, expected one of"):
+        from_mapping(RunConfig, stored)
+    stored = {**asdict(load([RUN])), "judge": "embedded"}
+    with pytest.raises(ConfigError, match=r"^judge: found 'embedded', expected a group"):
+        from_mapping(RunConfig, stored)
+
+
+def test_every_knob_is_documented_where_it_is_set() -> None:
+    """Each value of a group's defaults has a comment beside it."""
+    for path in [*ROOT.glob("*/default.yaml"), ROOT / "cluster" / "local.yaml"]:
+        for line in path.read_text().splitlines():
+            assert re.match(r"(#|\S.*#)", line), f"{path.name}: {line}"
+
+
+def test_values_are_checked_however_they_are_made() -> None:
+    config = load([RUN])
+    with pytest.raises(ConfigError, match=r"growth\.alpha1"):
+        replace(config.growth, alpha1=0.0)
+    with pytest.raises(ConfigError, match=r"seed: found"):
+        replace(config, seed=2**63)

@@ -1,0 +1,105 @@
+"""What a person sees: log lines without a terminal, a panel with one, and the end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from archive import Archive, Verdict
+from evo import summary
+from evo.display import Display, State
+from evo.evaluate import Task
+from evo.growth import Place
+from evo.ledger import Ledger
+from evo.verdict import Decision
+
+MakeTask = Callable[..., Task]
+
+
+def follow(display: Display, task: Task) -> None:
+    with display:
+        display.at(Place(2, task, 1))
+        display.stage("fine-tuning", [task, task])
+        display.stage("selection", [])
+        display.done("fine-tuning", 1500)
+        display.done("selection", 34)
+        display.decided(task, Decision(Verdict.REFUSED, "covered [by] the scope", True))
+        display.decided(task, Decision(Verdict.ACCEPTED, "helps and is new", True))
+
+
+def test_without_a_terminal_there_are_plain_lines(make_task: MakeTask) -> None:
+    task, out = make_task(), StringIO()
+    follow(Display(Console(file=out, width=60), "title", 4), task)
+    lines = out.getvalue().splitlines()
+    short = task.game_id[:8]
+    shown = [re.fullmatch(r"\[ *\d+\.\d s, ([\d,]+) tokens\] (.*)", line) for line in lines]
+    assert [(m[1], m[2]) for m in shown if m] == [
+        ("0", f"generation 2, parent {short}, list 1"),
+        ("0", f"fine-tuning: {short}"),
+        ("1,534", f"refused {short}: covered [by] the scope"),
+        ("1,534", f"accepted {short}: helps and is new"),
+    ]
+    assert all(shown)
+    assert "\x1b" not in out.getvalue()
+
+
+def test_with_a_terminal_there_is_one_live_panel(make_task: MakeTask) -> None:
+    task, out = make_task(), StringIO()
+    display = Display(Console(file=out, width=100, force_terminal=True), "growing [here]", 4)
+    follow(display, task)
+    assert "\x1b[" in out.getvalue()
+    plain = StringIO()
+    Console(file=plain, width=100).print(display._panel())
+    for part in (
+        "growing [here]",
+        f"generation 2, parent {task.game_id[:8]}, list 1",
+        "fine-tuning",
+        "1 accepted, 1 refused",
+        "1,534",
+        "elapsed",
+        "to go",
+    ):
+        assert part in plain.getvalue()
+
+
+def test_expected_time_counts_this_sessions_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = State(expected_finetunes=10, known_finetunes=4, started=100.0)
+    monkeypatch.setattr("time.monotonic", lambda: 130.0)
+    assert (state.elapsed, state.remaining, state.share) == (30.0, None, 0.4)
+    state.finetunes = 2
+    assert state.remaining == pytest.approx(30 / 2 * 4)
+    assert state.share == pytest.approx(0.6)
+    state.finetunes = 9
+    assert (state.remaining, state.share) == (0.0, 1.0)
+    assert State(None, started=100.0).remaining is None
+    assert State(None).share is None
+
+
+def test_an_error_leaves_the_terminal_as_it_was(make_task: MakeTask) -> None:
+    out = StringIO()
+    display = Display(Console(file=out, force_terminal=True, width=80), "title", None)
+
+    def fail() -> None:
+        with display:
+            raise KeyError("lost")
+
+    with pytest.raises(KeyError, match="lost"):
+        fail()
+    assert out.getvalue().count("\x1b[?25l") == out.getvalue().count("\x1b[?25h"), "cursor hidden"
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_the_summary_of_a_run_that_hardly_began(tmp_path: Path, finished: bool) -> None:
+    out, folder = StringIO(), tmp_path / "a run"
+    with Archive.create(folder / "archive") as archive:
+        summary.show(Console(file=out, width=100), Ledger(archive, "r"), folder, finished)
+    shown = out.getvalue()
+    assert str(folder / "archive") in shown
+    assert "python -m archive inspect" in shown
+    assert "python -m archive export" in shown
+    assert ("python -m evo.run resume=" in shown) == (not finished)
