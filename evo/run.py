@@ -88,6 +88,8 @@ def _plan(arguments: list[str]) -> Plan:
                 f"resume={config.folder} to go on with it"
             )
     initial = initial_tasks(config)
+    if resumed:
+        _check_unchanged(config, initial)
     sampler = make(config.meta_sampler.name, config.meta_sampler.settings)
     for reference in dict.fromkeys((config.judge.model, config.player.model)):
         resolve(reference)
@@ -112,6 +114,18 @@ def _resumed(folder: str, overrides: list[str]) -> RunConfig:
         stored["cluster"] = asdict(fresh.cluster)
     stored["archive"]["root"], stored["name"] = str(path.parent), path.name
     return from_mapping(RunConfig, stored)
+
+
+def _check_unchanged(config: RunConfig, initial: list[Task]) -> None:
+    """The files of the initial scope must still hold the games that the run began with."""
+    with Archive.open(config.folder / "archive") as archive:
+        known = {row["game_id"] for row in archive.rows("games", ["game_id"])}
+    for entry, task in zip(config.growth.initial_scope, initial, strict=True):
+        if known and task.game_id not in known:
+            raise ConfigError(
+                f"growth.initial_scope: {entry} has changed since the run began, expected the "
+                "game it began with"
+            )
 
 
 def _archive(plan: Plan) -> Archive:

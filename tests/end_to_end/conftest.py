@@ -51,7 +51,7 @@ class Commands:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=280,
+            timeout=900,
             check=False,
         )
 

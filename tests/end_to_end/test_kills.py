@@ -15,6 +15,7 @@ from archive import Archive
 
 pytestmark = pytest.mark.long
 
+QUICK = ("finetune.tokens=5000", "finetune.maps=4")
 MOMENTS = {"the first fine-tune": 1, "the scores of candidates": 4, "the first decision": 7}
 """Files of scores that the archive holds when the run is killed."""
 
@@ -27,7 +28,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def tables(commands: Any, known: dict[str, Any]) -> Any:
     if "whole" not in known:
-        ended = commands("evo.run", *commands.tiny("whole", "cluster.workers=1"))
+        ended = commands("evo.run", *commands.tiny("whole", "cluster.workers=1", *QUICK))
         assert ended.returncode == 0, ended.stderr
         known["whole"] = commands.science("whole")
         assert len(known["whole"]["decisions"]) == 2
@@ -56,7 +57,7 @@ def _kill_when(commands: Any, name: str, files: int) -> None:
     """Start a run and kill all its processes once it has so many files of scores."""
     scores: Path = commands.folder / "runs" / name / "archive" / "scores"
     process = subprocess.Popen(
-        commands.arguments("evo.run", *commands.tiny(name, "cluster.workers=1")),
+        commands.arguments("evo.run", *commands.tiny(name, "cluster.workers=1", *QUICK)),
         cwd=commands.folder,
         env=commands.environment,
         stdout=subprocess.DEVNULL,
@@ -64,7 +65,7 @@ def _kill_when(commands: Any, name: str, files: int) -> None:
         start_new_session=True,
     )
     try:
-        deadline = time.monotonic() + 200
+        deadline = time.monotonic() + 600
         while len(list(scores.glob("*.parquet"))) <= files:  # one of them is the empty first
             assert process.poll() is None, "the run ended before it was killed"
             assert time.monotonic() < deadline, "the run is too slow for this test"
@@ -103,6 +104,6 @@ def _kill(pid: int) -> None:
 
 def test_two_workers_find_what_one_finds(commands: Any, undisturbed: dict[str, Any]) -> None:
     expected = tables(commands, undisturbed)
-    ended = commands("evo.run", *commands.tiny("two", "cluster.workers=2"))
+    ended = commands("evo.run", *commands.tiny("two", "cluster.workers=2", *QUICK))
     assert ended.returncode == 0, ended.stderr
     assert commands.science("two") == expected

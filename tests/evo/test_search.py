@@ -499,6 +499,21 @@ def test_an_interrupt_leaves_what_is_committed_and_says_how_to_go_on(
     assert search.tables("run") == search.tables("whole")
 
 
+def test_a_run_does_not_go_on_from_another_game(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(Killed):
+        search.run(by_hash, *GROWING, patience=2)
+    before = search.tables("run")
+    (search.folder / "parent.xent").write_text(code(PARENT + 1))
+    assert search.run(by_hash, resume=True) == 2
+    assert re.match(
+        r"error: growth\.initial_scope: \S+parent\.xent has changed since", capsys.readouterr().err
+    )
+    assert search.tables("run") == before
+    assert [row["event"] for row in search.rows("runs")] == ["created"]
+
+
 def test_another_seed_is_another_search(search: Search) -> None:
     search.run(by_hash, *GROWING, name="one")
     PURPOSES.update(
