@@ -104,7 +104,7 @@ def _scope(state: Inspection) -> list[Table | Text]:
     parts: list[Table | Text] = [_heading(f"Scope of run {state.run_id}")]
     seen: set[tuple[str, str]] = set()
     for generation, members in state.scopes.items():
-        parts.append(_text(f"Generation {generation}: {len(members)} games"))
+        parts.append(_text(f"Generation {generation}: {_counted(len(members), 'game')}"))
         for member in members:
             if (member.game_id, member.role) not in seen:
                 parts.append(_text(_member(member, state.codes[member.game_id])))
@@ -173,6 +173,10 @@ def _table(title: str, *columns: str) -> Table:
 
 def _add(table: Table, *cells: object) -> None:
     table.add_row(*(_text(str(cell)) for cell in cells))
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _text(text: str) -> Text:

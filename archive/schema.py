@@ -197,7 +197,13 @@ _FINETUNES = Table(
         Column(
             "forfeit_rate", FLOAT64, "share", "training plays that were forfeit", "no play was made"
         ),
-        Column("adapter_hash", STRING, "SHA-256", "names adapters/HASH.safetensors", "not kept"),
+        Column(
+            "adapter_hash",
+            STRING,
+            "SHA-256",
+            "names adapters/HASH.safetensors; a refused game's file is removed (archive.keep)",
+            "never written",
+        ),
         Column("settings_json", STRING, "JSON", "settings of the fine-tuning"),
         Column("tokens", INT64, "player tokens", "read and sampled: the budget spent"),
         _SECONDS,
