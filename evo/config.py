@@ -240,6 +240,8 @@ class RunConfig:
     def __post_init__(self) -> None:
         if not 0 <= self.seed < 2**63:
             raise ConfigError(f"seed: found {self.seed}, expected at least 0 and less than 2^63")
+        if Path(self.name).name != self.name or self.name in ("", ".", ".."):
+            raise ConfigError(f"name: found {self.name!r}, expected the name of a new folder")
 
     @property
     def folder(self) -> Path:

@@ -68,7 +68,7 @@ def evaluate(policy: Player, cast: Cast, task: Task, seeds: Sequence[Seeds]) -> 
     """Play ``task`` once on each pair of seeds, then once more with the moves of other maps."""
     started = time.perf_counter()
     plays = _play(policy, cast, task, seeds)
-    moves = [tuple(play.accepted_moves(task.role)) for play in plays]
+    moves = [moves_made(play, task.role) for play in plays]
     permuted = _permuted_scores(cast, task, seeds, moves)
     seconds = (time.perf_counter() - started) / max(1, len(seeds))
     return [
@@ -84,6 +84,13 @@ def evaluate(policy: Player, cast: Cast, task: Task, seeds: Sequence[Seeds]) -> 
         )
         for each, play, made, other in zip(seeds, plays, moves, permuted, strict=True)
     ]
+
+
+def moves_made(play: Play, role: str) -> tuple[str, ...]:
+    """The role's moves that stood and, where the game ended in a forfeit, its last attempt."""
+    stood = play.accepted_moves(role)
+    said = [e.move.text for e in play.events if isinstance(e, Moved) and e.player == role]
+    return tuple(stood + said[-1:] if play.outcome_for(role) == "forfeit" else stood)
 
 
 def _play(policy: Player, cast: Cast, task: Task, seeds: Sequence[Seeds]) -> list[Play]:

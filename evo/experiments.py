@@ -151,10 +151,14 @@ class Experiments:
         return self.ledger.archive.get_adapter(row["adapter_hash"])
 
     def drop_adapter(self, task: Task) -> None:
-        """Forget a refused candidate's adapter, unless ``archive.keep`` is ``all``."""
+        """Forget a refused candidate's adapter, unless ``archive.keep`` is ``all`` or another
+        fine-tune came out equal to the byte (𝒯 = 0, say)."""
         row = self.ledger.finetunes.get(self.policy_id(task))
-        if row and self.config.archive.keep == "scope":
-            self.ledger.archive.drop_adapter(row["adapter_hash"])
+        if row is None or self.config.archive.keep == "all":
+            return
+        digest = row["adapter_hash"]
+        if sum(made["adapter_hash"] == digest for made in self.ledger.finetunes.values()) == 1:
+            self.ledger.archive.drop_adapter(digest)
 
     # -- which plays a question needs ----------------------------------------------------------
 

@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run; returns the exit code: 0, 2 for a user's error, 130 when interrupted."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if not arguments or {"-h", "--help"} & set(arguments):
-        print(USAGE)
+        print(USAGE, file=sys.stdout if arguments else sys.stderr)
         return 0 if arguments else 2
     console = Console()
     _quiet()

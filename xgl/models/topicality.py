@@ -120,13 +120,15 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description="Topicality and bits per byte of a judge.")
     parser.add_argument("--model", default="embedded", help="embedded, smollm2, a folder, a hub id")
+    parser.add_argument("--triples", type=int, default=200, help="how many of the 200 triples")
     parser.add_argument("--texts", type=int, default=0, help="held-out texts to compress (0: all)")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
     args = parser.parse_args()
     model, tokenizer = load(args.model, device="cpu", dtype="float32")
     held_out = [story.text for story in stories("held_out")]
     texts = held_out[: args.texts] if args.texts else held_out
-    rows = [asdict(topicality(model, tokenizer, triples(), rule)) for rule in RULES]
+    chosen = triples()[: args.triples]
+    rows = [asdict(topicality(model, tokenizer, chosen, rule)) for rule in RULES]
     packed = asdict(compression(model, tokenizer, texts))
     if args.json:
         print(json.dumps({"topicality": rows, "bits_per_byte": packed}))
