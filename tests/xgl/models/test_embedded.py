@@ -74,7 +74,7 @@ def test_topicality_passes_the_gate(embedded: tuple[Any, Any]) -> None:
     chosen = triples()[::2]
     for rule in RULES[:2]:
         found = topicality(*embedded, chosen, rule)
-        assert found.own_words >= 0.8
+        assert found.own_words >= 0.9
         assert found.own_bits > found.other_bits
         assert found.related_bits > found.related_other_bits
 
@@ -86,6 +86,6 @@ def test_model_compresses_unseen_stories_better_than_xz(embedded: tuple[Any, Any
 
 def test_untrained_player_answers_with_words_about_its_texts(embedded: tuple[Any, Any]) -> None:
     found = check(*embedded, "two stories", 32)
-    assert found.on_topic >= 0.15
+    assert found.on_topic >= 0.6
     assert found.own_bits > found.permuted_bits
     assert found.distinct > 0.8
