@@ -41,7 +41,7 @@ class Recipe:
     weight_decay: float = 0.1
     soft_share: float = 0.8
     soft_temperature: float = 0.7
-    mix: tuple[float, ...] = (0.2, 0.05, 0.1, 0.3, 0.25, 0.1)
+    mix: tuple[float, ...] = (0.2, 0.03, 0.07, 0.25, 0.3, 0.15)
     hidden: int = 192
     layers: int = 4
     heads: int = 6
