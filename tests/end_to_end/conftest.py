@@ -19,6 +19,8 @@ GAME = "assign(s=story())\nelicit(t, 8)\nreward(xed(t | s))\n"
 TINY = (
     "+experiment=scope_growth",
     "finetune.tokens=10000",
+    "finetune.learning_rate=0.003",
+    "transfer.gain=total",
     "transfer.calibration_plays=8",
     "transfer.selection_plays=16",
     "transfer.acceptance_plays=[16]",

@@ -90,7 +90,7 @@ def test_without_arguments_the_usage_is_shown(
     monkeypatch.chdir(tmp_path)
     before = tree()
     assert evo.run.main([]) == 2
-    assert "+experiment=scope_growth" in capsys.readouterr().out
+    assert "+experiment=scope_growth" in capsys.readouterr().err
     assert tree() == before
 
 

@@ -218,7 +218,7 @@ def test_a_learnable_game_is_learned(
 ) -> None:
     """Saying what the story makes likely: the easiest reward there is."""
     task = make_task()
-    laboratory = make_laboratory(tokens=20_000, maps=8, rollouts=8)
+    laboratory = make_laboratory(tokens=50_000, maps=8, rollouts=8, learning_rate=2e-3)
     made = train(laboratory, task)
     seeds = tuple(evaluation_seeds("acceptance", 0, 48))
     base, after = (
