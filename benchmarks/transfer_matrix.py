@@ -1,0 +1,76 @@
+"""Gains of fine-tunes on a few games over all of them: total, and the part about the map.
+
+    python benchmarks/transfer_matrix.py [key=value …]
+
+Prints two Markdown tables. One process, one thread; settings are those of the main job.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from archive.derive.intervals import mean_interval
+from archive.derive.transfer import Sample, gains
+from evo.config import load
+from evo.evaluate import Score, Task, evaluation_seeds
+from evo.finetune import Finetune
+from evo.laboratory import Evaluation, Laboratory, LaboratorySettings, Training, single_threaded
+from evo.scope import metadata
+from xgl import game, parse
+
+TWO = "assign(s=story(), t=story())\nelicit(x, 8)\n"
+GAMES = {
+    "contrast": TWO + "reward(xed(s | x) - xed(t | x))",
+    "echo": TWO + "reward(xed(x | s) - xed(x | t))",
+    "single": "assign(s=story())\nelicit(t, 8)\nreward(xed(s | t))",
+    "multi": TWO + "reward(xed(s | x) + xed(t | x))",
+}
+TRAINING_SEED = 1
+
+
+def sample(scores: list[Score]) -> Sample:
+    return Sample(
+        tuple((s.seeds.map_seed, s.seeds.play_seed) for s in scores),
+        np.array([s.score for s in scores]),
+        np.array([s.permuted for s in scores]),
+    )
+
+
+def main() -> None:
+    single_threaded()
+    config = load(["+experiment=scope_growth", *sys.argv[1:]])
+    laboratory = Laboratory(LaboratorySettings(config.judge, config.player, config.finetune))
+    facts = metadata(config.game)
+    tasks = {
+        name: Task(game(parse(code, "xent"), facts), "black", -50.0) for name, code in GAMES.items()
+    }
+    seeds = tuple(evaluation_seeds("selection", config.seed, config.transfer.selection_plays))
+
+    def play(task: Task, adapter: bytes | None) -> Sample:
+        outcome = laboratory.do(Evaluation(task, adapter, seeds)).outcome
+        assert isinstance(outcome, list)
+        return sample(outcome)
+
+    base = {name: play(task, None) for name, task in tasks.items()}
+    played = {}
+    for source, task in tasks.items():
+        made = laboratory.do(Training(task, TRAINING_SEED)).outcome
+        assert isinstance(made, Finetune)
+        for target, other in tasks.items():
+            played[source, target] = play(other, made.adapter)
+    for kind in ("total", "specific"):
+        print(f"\n{kind} gain in bits ± half of the 95 % interval\n")
+        print("| trained on | " + " | ".join(GAMES) + " |")
+        print("| --- " * (len(GAMES) + 1) + "|")
+        for source in GAMES:
+            cells = []
+            for target in GAMES:
+                found = mean_interval(gains(played[source, target], base[target], kind), 0.95)
+                cells.append(f"{found.value:.1f} ± {(found.high - found.low) / 2:.1f}")
+            print(f"| {source} | " + " | ".join(cells) + " |")
+
+
+if __name__ == "__main__":
+    main()
