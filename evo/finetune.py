@@ -190,11 +190,9 @@ def _update(
     settings: FinetuneSettings,
 ) -> tuple[float, float]:
     """One gradient step; returns the policy's entropy (bits a token) and the gradient norm."""
-    prompts = list(dict.fromkeys(credit.move.prompt_ids for credit in credits))
-    place = {prompt: index for index, prompt in enumerate(prompts)}
-    owner = [place[credit.move.prompt_ids] for credit in credits]
+    moves = [credit.move for credit in credits]
     logits, ids, mask = continuation_logits(
-        lm, prompts, owner, [credit.move.token_ids for credit in credits]
+        lm, [move.prompt_ids for move in moves], [move.token_ids for move in moves]
     )
     logprobs = logits.log_softmax(-1)
     entropy = -(logprobs.exp() * logprobs).sum(-1)

@@ -1,7 +1,7 @@
 """A causal language model as the judge and the local policy both use it.
 
 Right padding, positions counted from each row's own start, logits only where they are needed.
-A group's shared prompt is encoded once: its key-value cache is then selected row by row.
+What prompts have in common is encoded once: its key-value cache is then selected row by row.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
+
+from xgl.stems import plan
 
 LOGIT_CHUNK = 4096
 """Positions whose logits are held at once, times the vocabulary."""
@@ -74,57 +76,77 @@ def target_logprobs(lm: LanguageModel, hidden: Tensor, targets: Tensor) -> Tenso
 
 
 @dataclass(frozen=True)
-class Prompts:
-    """Encoded prompts: cache and last hidden state (N, H), one row for each continuation."""
+class Context:
+    """What N rows have read: cache, its mask (N, W), lengths (N,), last hidden state (N, H)."""
 
     cache: Any
+    mask: Tensor
     lengths: Tensor
-    width: int
     last: Tensor
 
 
-def encode_prompts(
-    lm: LanguageModel, prompts: Sequence[tuple[int, ...]], owner: Sequence[int]
-) -> Prompts:
-    """Encode each distinct prompt once; row ``i`` of the result continues ``prompts[owner[i]]``."""
+def encode_prompts(lm: LanguageModel, prompts: Sequence[tuple[int, ...]]) -> Context:
+    """Read one prompt a row: equal ones once, and once what others have in common."""
+    unique = list(dict.fromkeys(prompts))
+    place = {prompt: index for index, prompt in enumerate(unique)}
+    stems, owner = plan(unique)
+    state = _select(_encode(lm, stems), owner)
+    rests = [prompt[len(stems[stem]) :] for prompt, stem in zip(unique, owner, strict=True)]
+    if any(rests):
+        state = read_on(lm, state, *padded(rests, lm.device))[1]
+    return _select(state, [place[prompt] for prompt in prompts])
+
+
+def _encode(lm: LanguageModel, prompts: Sequence[tuple[int, ...]]) -> Context:
     ids, lengths = padded(prompts, lm.device)
-    width = ids.shape[1]
-    mask = length_mask(lengths, width)
+    mask = length_mask(lengths, ids.shape[1])
     out = lm.backbone(input_ids=ids, attention_mask=mask, use_cache=True)
-    rows = torch.tensor(list(owner), device=lm.device)
     last = out.last_hidden_state[torch.arange(len(prompts), device=lm.device), lengths - 1]
-    out.past_key_values.batch_select_indices(rows)
-    return Prompts(out.past_key_values, lengths[rows], width, last[rows])
+    return Context(out.past_key_values, mask, lengths, last)
 
 
-def continue_prompts(lm: LanguageModel, prompts: Prompts, ids: Tensor, start: int) -> Tensor:
-    """Hidden states (N, T, H) of ``ids`` (N, T), the tokens from ``start`` on of each row's
-    continuation; grows the cache."""
+def _select(state: Context, rows: Sequence[int]) -> Context:
+    """The context of ``rows``, which may repeat; takes the cache over."""
+    if list(rows) == list(range(len(state.lengths))):
+        return state
+    index = torch.tensor(list(rows), device=state.lengths.device)
+    state.cache.batch_select_indices(index)
+    return Context(state.cache, state.mask[index], state.lengths[index], state.last[index])
+
+
+def read_on(
+    lm: LanguageModel, state: Context, ids: Tensor, lengths: Tensor | None = None
+) -> tuple[Tensor, Context]:
+    """Hidden states (N, T, H) of the next tokens ``ids`` (N, T), and the context after them.
+
+    ``lengths`` (N,) ≥ 1 says how many of a row's tokens count; None: all. Grows the cache.
+    """
     count, steps = ids.shape
-    new = torch.ones(count, start + steps, dtype=torch.long, device=lm.device)
-    mask = torch.cat([length_mask(prompts.lengths, prompts.width), new], dim=1)
-    positions = prompts.lengths[:, None] + torch.arange(start, start + steps, device=lm.device)
+    if lengths is None:
+        lengths = torch.full((count,), steps, device=lm.device)
+    mask = torch.cat([state.mask, length_mask(lengths, steps)], dim=1)
+    positions = state.lengths[:, None] + torch.arange(steps, device=lm.device)
     out = lm.backbone(
         input_ids=ids,
         attention_mask=mask,
-        position_ids=positions,
-        past_key_values=prompts.cache,
+        position_ids=positions.clamp(max=lm.window - 1),
+        past_key_values=state.cache,
         use_cache=True,
     )
     hidden: Tensor = out.last_hidden_state
-    return hidden
+    last = hidden[torch.arange(count, device=lm.device), lengths - 1]
+    return hidden, Context(out.past_key_values, mask, state.lengths + lengths, last)
 
 
 def continuation_logits(
     lm: LanguageModel,
     prompts: Sequence[tuple[int, ...]],
-    owner: Sequence[int],
     completions: Sequence[tuple[int, ...]],
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Logits (N, T, V), ids (N, T) and mask (N, T) of completions; differentiable."""
     ids, lengths = padded(completions, lm.device)
-    state = encode_prompts(lm, prompts, owner)
+    state = encode_prompts(lm, prompts)
     hidden = state.last[:, None]
     if ids.shape[1] > 1:
-        hidden = torch.cat([hidden, continue_prompts(lm, state, ids[:, :-1], 0)], dim=1)
+        hidden = torch.cat([hidden, read_on(lm, state, ids[:, :-1])[0]], dim=1)
     return lm.logits(hidden), ids, length_mask(lengths, ids.shape[1])

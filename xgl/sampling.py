@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from xgl.lm import LanguageModel, Prompts, continue_prompts, encode_prompts
+from xgl.lm import Context, LanguageModel, encode_prompts, read_on
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,9 @@ def sample(
     """One continuation for each prompt, by inversion of the cumulative distribution.
 
     ``uniforms`` (N, T ≥ max limit) float64 in [0, 1): row ``i`` decides all of continuation
-    ``i``, so policies that agree sample alike. Equal prompts are encoded once.
+    ``i``, so policies that agree sample alike. Common beginnings are encoded once.
     """
-    unique = list(dict.fromkeys(prompts))
-    place = {prompt: index for index, prompt in enumerate(unique)}
-    state = encode_prompts(lm, unique, [place[prompt] for prompt in prompts])
+    state = encode_prompts(lm, prompts)
     bounds = torch.tensor(list(limits), device=lm.device)
     draws = torch.from_numpy(np.asarray(uniforms)).to(lm.device)
     tokens, logprobs, lengths = _decode(lm, state, bounds, draws, stops, temperature)
@@ -61,19 +59,19 @@ def sample(
 
 def _decode(
     lm: LanguageModel,
-    state: Prompts,
+    state: Context,
     limits: Tensor,
     draws: Tensor,
     stops: Tensor,
     temperature: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Tokens (N, T), log-probabilities (N, T) and lengths (N,)."""
-    hidden, steps = state.last, int(limits.max())
+    steps = int(limits.max())
     alive = torch.ones_like(limits, dtype=torch.bool)
     lengths = torch.zeros_like(limits)
     tokens, logprobs = [], []
     for step in range(steps):
-        scores = (lm.logits(hidden) / temperature).log_softmax(-1)
+        scores = (lm.logits(state.last) / temperature).log_softmax(-1)
         chosen = _invert(scores, draws[:, step])
         tokens.append(chosen)
         logprobs.append(scores.gather(1, chosen[:, None])[:, 0])
@@ -81,7 +79,7 @@ def _decode(
         alive = alive & ~stops[chosen] & (step + 1 < limits)
         if step + 1 == steps or not bool(alive.any()):
             break
-        hidden = continue_prompts(lm, state, chosen[:, None], step)[:, 0]
+        state = read_on(lm, state, chosen[:, None])[1]
     return torch.stack(tokens, 1), torch.stack(logprobs, 1), lengths
 
 

@@ -184,7 +184,7 @@ def hint_then_story(rng: Random, sources: Sources) -> Document:
 
 def presentation(rng: Random, sources: Sources) -> Document:
     """A program, its registers, and moves made of words about one (or all) of the texts."""
-    count = rng.choice((1, 1, 2, 2, 2, 3))
+    count = rng.choice((1, 2, 2, 2, 3, 3))
     program = header(rng, count)
     windows = [passage(rng, sources) for _ in range(count)]
     pieces = [Segment(program.text, CODE_WEIGHT)]

@@ -49,11 +49,8 @@ def test_log_probabilities_are_the_models(lm: LanguageModel) -> None:
 def test_training_sees_the_log_probabilities_that_sampling_saw(lm: LanguageModel) -> None:
     prompts = encoded(lm, *PROMPTS)
     drawn = sample(lm, prompts, [6, 3, 5, 4], uniforms(4, 6), never(lm))
-    unique = list(dict.fromkeys(prompts))
     with torch.no_grad():
-        logits, ids, mask = continuation_logits(
-            lm, unique, [unique.index(p) for p in prompts], [each.ids for each in drawn]
-        )
+        logits, ids, mask = continuation_logits(lm, prompts, [each.ids for each in drawn])
     chosen = logits.log_softmax(-1).gather(2, ids[:, :, None])[:, :, 0]
     for row, each in enumerate(drawn):
         assert int(mask[row].sum()) == len(each.ids)
@@ -69,7 +66,7 @@ def test_continuation_logits_carry_a_gradient(lm: LanguageModel) -> None:
             return super().logits(hidden) * self.scale
 
     scaled = Scaled(lm.model, lm.tokenizer, lm.device)
-    logits, _, _ = continuation_logits(scaled, encoded(lm, "A cat"), [0], [(5, 6)])
+    logits, _, _ = continuation_logits(scaled, encoded(lm, "A cat"), [(5, 6)])
     logits.log_softmax(-1)[0, :, 7].sum().backward()
     assert scaled.scale.grad is not None
     assert float(scaled.scale.grad.abs()) > 0
@@ -107,8 +104,24 @@ def test_equal_prompts_are_encoded_once(lm: LanguageModel) -> None:
     assert counting.shapes == [(2, len(long)), (6, 1)]
 
 
-def test_a_group_samples_as_its_members_would_alone(lm: LanguageModel) -> None:
-    prompts, draws = encoded(lm, *PROMPTS), uniforms(4, 5)
+STORY = "Once upon a time there was a small cat who lived by the sea and sang"
+SECOND_TURNS = (STORY + " of fish.", STORY + " all day long, and well.", STORY, STORY + " of me.")
+
+
+def test_a_common_beginning_is_encoded_once(lm: LanguageModel) -> None:
+    counting = Counting(lm.model, lm.tokenizer, lm.device)
+    prompts = encoded(lm, *SECOND_TURNS)
+    sample(counting, [*prompts, prompts[0]], [2] * 5, uniforms(5, 2), never(lm))
+    stem, rest = counting.shapes[0], counting.shapes[1]
+    assert (stem[0], rest[0]) == (1, 4)
+    assert stem[1] + rest[1] == max(map(len, prompts))
+
+
+@pytest.mark.parametrize("texts", [PROMPTS, SECOND_TURNS])
+def test_a_group_samples_as_its_members_would_alone(
+    lm: LanguageModel, texts: tuple[str, ...]
+) -> None:
+    prompts, draws = encoded(lm, *texts), uniforms(4, 5)
     together = sample(lm, prompts, [5] * 4, draws, never(lm))
     for row, prompt in enumerate(prompts):
         [alone] = sample(lm, [prompt], [5], draws[row : row + 1], never(lm))
