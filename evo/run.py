@@ -57,7 +57,8 @@ class Plan:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run; returns the exit code: 0, 2 for a user's error, 130 when interrupted."""
+    """Run; returns the exit code: 0, 2 for a user's error, 130 when interrupted, 1 when workers
+    kept dying."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if not arguments or {"-h", "--help"} & set(arguments):
         print(USAGE, file=sys.stdout if arguments else sys.stderr)
@@ -71,9 +72,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except USER_ERRORS as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    except WorkersLostError as error:
-        print(f"error: {error}; resume with the run's resume command", file=sys.stderr)
-        return 1
 
 
 def _plan(arguments: list[str]) -> Plan:
@@ -137,7 +135,7 @@ def _run(plan: Plan, archive: Archive, console: Console) -> int:
     config = plan.config
     ledger = Ledger(archive, run_id=_run_id(archive, config))
     _event(ledger, config, RunEvent.RESUMED if plan.resumed else RunEvent.CREATED)
-    finished = False
+    finished, code = False, 130
     try:
         with _display(console, plan, ledger) as display:
             _grow(plan, ledger, display)
@@ -147,8 +145,11 @@ def _run(plan: Plan, archive: Archive, console: Console) -> int:
         with suppress(ArchiveError):  # a commit that was cut short has spent the writer
             _event(ledger, config, RunEvent.INTERRUPTED)
         console.print("interrupted; what was committed stays")
+    except WorkersLostError as error:
+        print(f"error: {error}; what was committed stays", file=sys.stderr)
+        code = 1
     summary.show(console, ledger, config.folder, finished)
-    return 0 if finished else 130
+    return 0 if finished else code
 
 
 def _display(console: Console, plan: Plan, ledger: Ledger) -> Display:

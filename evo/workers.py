@@ -11,7 +11,7 @@ import ray
 from ray.exceptions import OutOfMemoryError, RayActorError
 
 from evo.config import ClusterConfig
-from evo.laboratory import Job, Laboratory, LaboratorySettings, Result, single_threaded
+from evo.laboratory import Evaluation, Job, Laboratory, LaboratorySettings, Result, single_threaded
 
 RETRIES = 3
 MOST_WORKERS = 8
@@ -78,7 +78,7 @@ class RayWorkshop:
                 done[index] = ray.get(reference)
             except (RayActorError, OutOfMemoryError) as error:
                 losses[index] = losses.get(index, 0) + 1
-                self._replace(worker, index, losses[index], error)
+                self._replace(worker, jobs[index], losses[index], error)
                 waiting.appendleft((index, jobs[index]))
             while following in done:
                 yield done.pop(following)
@@ -91,13 +91,23 @@ class RayWorkshop:
         remote = ray.remote(num_cpus=1, num_gpus=self.gpus)(_Worker)
         return remote.remote(self.settings)
 
-    def _replace(self, worker: int, job: int, losses: int, error: Exception) -> None:
+    def _replace(self, worker: int, job: Job, losses: int, error: Exception) -> None:
         if losses > RETRIES:
             raise WorkersLostError(
-                f"job {job} lost its worker {losses} times, last: {str(error).splitlines()[0]}"
+                f"{losses} workers died on {_name(job)}, the last {_cause(error)}"
             ) from error
         log.warning("a worker died; its job is done again (%d of %d)", losses, RETRIES)
         self.workers[worker] = self._new_worker()
+
+
+def _name(job: Job) -> str:
+    """What a job is, for a message."""
+    kind = "an evaluation" if isinstance(job, Evaluation) else "the fine-tune"
+    return f"{kind} of game {job.task.game_id[:8]}"
+
+
+def _cause(error: Exception) -> str:
+    return "out of memory" if isinstance(error, OutOfMemoryError) else "for a cause unknown to Ray"
 
 
 def _connect(cluster: ClusterConfig) -> None:
