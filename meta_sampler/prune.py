@@ -20,10 +20,10 @@ def unread(lines: Lines) -> frozenset[str]:
 
 
 def prune(lines: Lines, kept: frozenset[str]) -> Lines:
-    """``lines`` without assignments to unread registers, those of ``kept`` apart.
+    """``lines`` without values computed for nobody, those of the registers ``kept`` apart.
 
-    Stories are pruned too: a text on the map that no rule speaks of only makes views longer.
-    Moves stay, whoever asks for one that is not read.
+    Moves stay, whoever asks for one that is not read. So do stories: among the texts that a move
+    is paid for, one that it is not paid for makes another game.
     """
     while dead := unread(lines) - kept:
         shorter = tuple(
@@ -40,4 +40,5 @@ def prune(lines: Lines, kept: frozenset[str]) -> Lines:
 def _without(line: syn.Instruction, dead: frozenset[str]) -> syn.Instruction:
     if not isinstance(line, syn.Assign):
         return line
-    return replace(line, targets=tuple(t for t in line.targets if t[0] not in dead))
+    alive = tuple((n, v) for n, v in line.targets if n not in dead or isinstance(v, syn.Story))
+    return replace(line, targets=alive)

@@ -20,9 +20,9 @@ def pruned(text: str, kept: frozenset[str] = frozenset()) -> str:
     return xgl.to_text(xgl.Program(prune(program.instructions, kept), "xent"))
 
 
-def test_a_deleted_reward_takes_its_story_with_it() -> None:
+def test_a_story_that_no_reward_speaks_of_stays_in_view() -> None:
     without_last = "\n".join(ENDS.strip().splitlines()[:-1])
-    assert pruned(without_last).splitlines()[0] == "assign(s=story(), t=story())"
+    assert pruned(without_last).splitlines()[0] == "assign(s=story(), t=story(), x=story())"
 
 
 def test_what_is_read_stays() -> None:
@@ -47,7 +47,7 @@ def test_moves_stay_though_nothing_reads_them() -> None:
 
 @pytest.mark.parametrize("kept", [frozenset({"t"}), frozenset({"t", "z"})])
 def test_what_the_parent_left_unread_is_its_business(kept: frozenset[str]) -> None:
-    text = "assign(s=story(), t=story())\nelicit(y, 8)\nreward(xed(s | y))"
+    text = 'assign(s=story(), t="once")\nelicit(y, 8)\nreward(xed(s | y))'
     lines = xgl.parse(text, "xent").instructions
     assert unread(lines) == {"t"}
     assert prune(lines, kept) == lines

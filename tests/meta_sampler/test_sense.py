@@ -65,7 +65,23 @@ def test_objection(rest: str, objection: str) -> None:
     ],
 )
 def test_sensible_games_meet_no_objection(rest: str) -> None:
-    assert objections(program(HEAD + rest)) <= {"a stored value is never used"}
+    assert not objections(program(HEAD + rest))
+
+
+@pytest.mark.parametrize(
+    ("code", "sensible"),
+    [
+        ("assign(s=story(), t=story())\nelicit(x, 8)\nreward(xed(s | x))", True),
+        ("assign(s=story())\nelicit(x, 8)\nassign(t=story())\nreward(xed(s | x))", False),
+        ("assign(p=story(), t=story())\nelicit(bob, x, 8)\nreward(bob, xed(p | x))", False),
+        ("assign(p=story(), p1=story())\nelicit(bob, x, 8)\nreward(bob, xed(p | x))", True),
+        ("assign(s=story(), t=s + s)\nelicit(x, 8)\nreward(xed(s | x))", False),
+    ],
+)
+def test_an_unread_story_is_a_distractor_only_where_a_mover_sees_it(
+    code: str, sensible: bool
+) -> None:
+    assert ("a stored value is never used" not in objections(program(code))) == sensible
 
 
 @pytest.mark.parametrize(
