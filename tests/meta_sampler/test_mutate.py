@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import parents
 
 import xgl
 from meta_sampler import Mutate, MutateSettings, Outcome, Proposal
@@ -20,12 +19,6 @@ from meta_sampler.meaning import meaning
 from meta_sampler.operators import OPERATORS, Entry
 from meta_sampler.prune import PRUNE
 from xgl import syntax as syn
-
-_spec = importlib.util.spec_from_file_location("parents", Path(__file__).with_name("parents.py"))
-assert _spec is not None
-assert _spec.loader is not None
-parents = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(parents)
 
 REPAIRS = {FIT, PRUNE}
 """What provenance names beside operators."""
