@@ -15,6 +15,7 @@ VERDICTS = [
     (Nature(forfeits=1.0), "refused", "never feasible", True, None),
     (Nature(forfeits=0.6), "refused", r"forfeit rate 0\.\d+ above 0.25", True, None),
     (Nature(constant=True), "refused", "constant score", True, None),
+    (Nature(tokens=500), "refused", "too long to learn", True, None),
     (Nature(own=0.0), "refused", "not playable", True, "selection"),
     (Nature(own=-3.0), "refused", "not playable", True, "selection"),
     (Nature(teaches=0.0), "refused", "does not help its parent", True, "selection"),
@@ -72,7 +73,7 @@ def test_verdicts(
     assert (row["finetune_id"] is None) == (purpose is None)
     assert (row["generation"], row["round"], row["index"]) == (0, 0, 0)
     assert row["plays"] > 0
-    assert row["tokens"] == 10 * row["plays"] + (1000 if row["finetune_id"] else 0)
+    assert row["tokens"] == nature.tokens * row["plays"] + (1000 if row["finetune_id"] else 0)
     sizes = [sum(r["generation"] == k for r in search.rows("scopes")) for k in (0, 1)]
     assert sizes == [1, 2 if verdict == "accepted" else 1]
     assert [each.accepted for each in sampler.told] in ([], [verdict == "accepted"])
@@ -101,6 +102,26 @@ def test_the_newest_of_a_list_is_taken(search: Search) -> None:
     found = {row["index"]: (row["verdict"], row["reason"]) for row in search.rows("decisions")}
     newer = ("refused", "another of its list was newer")
     assert found == {0: newer, 1: ("accepted", "helps and is new"), 2: newer}
+
+
+@pytest.mark.parametrize("confirmations", [1, 2])
+def test_the_next_is_asked_about_when_the_first_was_lucky(
+    search: Search, confirmations: int
+) -> None:
+    world = of_limits(
+        l7=Nature(covered=0.4), l6=Nature(covered=1.0, lucky={"covered": 0.1}), l5=Nature(own=0)
+    )
+    limit = f"transfer.confirmations={confirmations}"
+    search.run(world, "growth.list_size=3", limit, sampler=Listed([code(7), code(6), code(5)]))
+    rows = {row["index"]: row for row in search.rows("decisions")}
+    lucky = rows[1]
+    assert (lucky["reason"], lucky["purpose"]) == ("covered by the scope", "acceptance")
+    honest = (rows[0]["verdict"], rows[0]["reason"], rows[0]["purpose"])
+    assert honest == (
+        ("accepted", "helps and is new", "acceptance")
+        if confirmations == 2
+        else ("refused", "others of its list looked newer", "selection")
+    )
 
 
 def test_an_accepted_row_tells_the_whole_story(search: Search) -> None:

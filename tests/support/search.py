@@ -52,6 +52,8 @@ class Nature:
     covered: float = 0.2
     forfeits: float = 0.0
     constant: bool = False
+    tokens: int = 10
+    """Of one play."""
     lucky: dict[str, float] = field(default_factory=dict)
     """Truths of another kind on selection plays."""
 
@@ -95,15 +97,17 @@ class FakeWorkshop:
     def _score(self, job: Evaluation, seeds: Seeds) -> Score:
         target = self.world(job.task.game).at(PURPOSES[seeds.map_seed])
         if target.constant:
-            return Score(seeds, 1.0, 1.0, "finished", 1.0, ("m",), 10, 0.5)
+            return Score(seeds, 1.0, 1.0, "finished", 1.0, ("m",), target.tokens, 0.5)
         if stream("forfeit", job.task.game_id, seeds.map_seed).random() < target.forfeits:
             floor = job.task.floor
-            return Score(seeds, floor, float("-inf"), "forfeit", floor, ("m",), 10, 0.5)
+            return Score(seeds, floor, float("-inf"), "forfeit", floor, ("m",), target.tokens, 0.5)
         who = job.adapter.decode() if job.adapter else "base"
         luck = stream("map", job.task.game_id, seeds.map_seed).normal(0, 3)
         noise = stream("noise", who, job.task.game_id, seeds.map_seed).normal(0, 0.7)
         score = luck + noise + self._gain(job, target, PURPOSES[seeds.map_seed])
-        return Score(seeds, score, score, "finished", luck - 1.0, (f"move of {who}",), 10, 0.5)
+        return Score(
+            seeds, score, score, "finished", luck - 1.0, (f"move of {who}",), target.tokens, 0.5
+        )
 
     def _gain(self, job: Evaluation, target: Nature, purpose: str) -> float:
         if job.adapter is None:
