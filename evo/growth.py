@@ -41,7 +41,7 @@ class Oracle(Protocol[GameT]):
     def confirm(
         self, parent: GameT, ranked: Sequence[GameT], scope: Sequence[GameT]
     ) -> Assessment[GameT] | None:
-        """The first of ``ranked`` that holds on evidence which did not rank it; None without one."""
+        """The first of ``ranked`` that holds on evidence which did not rank it; else None."""
         ...
 
 
