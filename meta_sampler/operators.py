@@ -42,7 +42,7 @@ OPERATORS: MappingProxyType[str, Entry] = MappingProxyType(
         "insert_assign": Entry(line_edits.insert_assign, 1.0),
         "insert_elicit": Entry(line_edits.insert_elicit, 0.7),
         "insert_story": Entry(line_edits.insert_story, 1.5),
-        "insert_distractor": Entry(line_edits.insert_distractor, 6.0),
+        "insert_distractor": Entry(line_edits.insert_distractor, 2.0),
         "delete_line": Entry(line_edits.delete_line, 5.0),
         "replace_line": Entry(line_edits.replace_line, 1.0),
         "swap_lines": Entry(line_edits.swap_lines, 0.7),
