@@ -45,7 +45,7 @@ def test_wrong_settings_are_named_in_one_sentence(
 
 def test_weights_lead_the_draws() -> None:
     parent = game(parse("assign(s=story())\nelicit(x, 8)\nreward(xed(s | x))", "xent"))
-    only = {name: 0 for name in OPERATORS} | {"insert_distractor": 1}
+    only = dict.fromkeys(OPERATORS, 0) | {"insert_distractor": 1}
     drawn = make("mutate", {"weights": only}).propose(parent, [parent], 2, 1)
     assert {o for proposal in drawn for o in proposal.provenance.operators} == {"insert_distractor"}
     nothing = make("mutate", {"weights": dict.fromkeys(OPERATORS, 0)})
