@@ -328,7 +328,12 @@ _SCOPES = Table(
         _ROLE,
         _PARENT,
         Column("gamma", FLOAT64, "1", "its gamma when accepted", "of the initial scope"),
-        Column("accepted_in", INT32, "count", "first generation of the scope that holds it, its decision's plus 1; 0 when initial"),
+        Column(
+            "accepted_in",
+            INT32,
+            "count",
+            "first generation of the scope that holds it, its decision's plus 1; 0 when initial",
+        ),
     ),
 )
 
