@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from xgl import syntax as syn
+from xgl.bounds import Asked, Bound, asked, bounds
+from xgl.canonical import Metadata
 from xgl.dialects import DIALECTS
 from xgl.errors import FlagOrderError
 from xgl.flow import path, unrolled_steps
@@ -35,6 +37,10 @@ class Report:
     """Registers of s t x y p read before anything sets them."""
     faults: tuple[str, ...]
     """Reasons for which it cannot be played at all."""
+    asked: tuple[Asked, ...] = ()
+    """Every request for a move: its limit, and what its player has and has not been shown."""
+    bounds: tuple[Bound, ...] = ()
+    """The largest request of each line to the judge or the story source, in tokens."""
 
     @property
     def degenerate(self) -> str:
@@ -52,8 +58,12 @@ class Report:
         return ""
 
 
-def analyse(program: syn.Program) -> Report:
-    """All static facts of a valid program, for the main player ``black``."""
+def analyse(program: syn.Program, metadata: Metadata | None = None) -> Report:
+    """All static facts of a valid program, for the main player ``black``.
+
+    ``metadata`` says how long a story and an elicit without a limit are (None: its defaults).
+    """
+    metadata = metadata or Metadata()
     lines = program.instructions
     elicits = [line for line in lines if isinstance(line, syn.Elicit)]
     order, faults = _order(program)
@@ -68,6 +78,8 @@ def analyse(program: syn.Program) -> Report:
         unused_moves=_unused(flow),
         read_before_set=_read_before_set(flow),
         faults=faults,
+        asked=asked(program, order, metadata),
+        bounds=bounds(program, order, metadata),
     )
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from xgl import analyse, parse
 from xgl.analyse import Report
+from xgl.bounds import Asked, Bound
 
 GOOD = "assign(s=story())\nelicit(x, 10)\nreward(xed(s | x))"
 
@@ -25,6 +26,8 @@ def test_a_good_game() -> None:
         unused_moves=(),
         read_before_set=(),
         faults=(),
+        asked=(Asked(2, "black", "x", 10, 1, ("s",), ()),),
+        bounds=(Bound(1, "story", 24), Bound(3, "score", 34)),
     )
     assert report(GOOD).degenerate == ""
 

@@ -24,7 +24,7 @@ class Counting:
         return [Move(self._words(turn.request)) for turn in turns]
 
     def _words(self, request: MoveRequest) -> str:
-        return "3" if "//" in request.view.code else f"word{request.turn} again"
+        return "3" if "//" in request.view.code else f"word{request.turn} more{request.turn}"
 
 
 def play(entry: Entry, seat: object) -> Play:
