@@ -1,0 +1,130 @@
+"""Below a drawing: its constant strings, its players, and what the marks mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xgl import syntax as syn
+from xgl.diagram.palette import FAINT, INK, PAPER, PLAYERS
+from xgl.diagram.shapes import Box, Circle, Label, Shape, plain, wrapped
+from xgl.diagram.sheet import Sheet
+
+SIZE = 11.0
+LINE = 16.0
+ITEM = 24.0
+COLUMN = 318.0
+
+
+def key_and_legend(
+    program: syn.Program, literals: Mapping[str, str], y: float, width: float
+) -> tuple[list[Shape], float]:
+    """Their shapes from ``y`` on, and where they end."""
+    shapes: list[Shape] = []
+    y = _key(shapes, literals, y, width)
+    shapes.append(Box(24, y, width - 48, 0.5, FAINT, FAINT, 0))
+    y = _players(shapes, program, y + 18, width)
+    return shapes, _marks(shapes, y, width)
+
+
+def _key(shapes: list[Shape], literals: Mapping[str, str], y: float, width: float) -> float:
+    columns = int((width - 110) / (SIZE * 0.61))
+    for literal, letter in literals.items():
+        shapes.append(Box(24, y - 1, 22, 18, INK, PAPER, 1))
+        shapes.append(Label(35, y + 8, letter, 10, centred=True))
+        for line in wrapped(f"“{plain(literal)}”", columns):
+            shapes.append(Label(56, y + 8, line, SIZE))
+            y += LINE
+        y += 8
+    return y + 6
+
+
+def _players(shapes: list[Shape], program: syn.Program, y: float, width: float) -> float:
+    """Each player's colour for gains, and beside it the one for losses."""
+    x = 24.0
+    for player in syn.PLAYERS:
+        if player not in _named(program):
+            continue
+        label = Label(x + 46, y, player, SIZE)
+        if label.extent[2] > width - 24:
+            x, y = 24.0, y + ITEM
+            label = Label(x + 46, y, player, SIZE)
+        colours = PLAYERS[player]
+        shapes.append(Circle(x + 10, y, 9, colours.positive, INK, "player"))
+        shapes.append(Circle(x + 32, y, 6, colours.negative, INK, "negative"))
+        shapes.append(label)
+        x = label.extent[2] + 26
+    return y + ITEM + 2
+
+
+def _named(program: syn.Program) -> set[str]:
+    return {getattr(line, "player", syn.MAIN_PLAYER) for line in program.instructions}
+
+
+def _marks(shapes: list[Shape], y: float, width: float) -> float:
+    columns = max(1, int((width - 48) / COLUMN))
+    entries = _entries()
+    for index, (name, text) in enumerate(entries):
+        x = 24 + (index % columns) * COLUMN
+        row = y + (index // columns) * ITEM
+        shapes += _sample(name, x, row)
+        shapes.append(Label(x + 52, row, text, SIZE))
+    return y + -(-len(entries) // columns) * ITEM
+
+
+def _entries() -> tuple[tuple[str, str], ...]:
+    return (
+        ("elicit", "a move, with its limit in tokens"),
+        ("story", "a text given by the map; A: see above"),
+        ("star", "a string made by assign"),
+        ("known", "shown to the player of its colour"),
+        ("xent", "gains xent of what it points to"),
+        ("nex", "loses it (the negative colour)"),
+        ("xed", "gains xed: how far the prefix helps"),
+        ("dex", "loses xed"),
+        ("cat", "s + t: first s, then t"),
+        ("cut", "cut: ⇒ before the mark, → after it"),
+        ("wire", "carries a string to its use"),
+        ("box", "must hold, else back to the ringed move"),
+        ("loop", "REPEAT(k): k times back to the flag"),
+        ("order", "small number: the line of the program"),
+    )
+
+
+def _sample(name: str, x: float, y: float) -> list[Shape]:
+    """One mark beside its explanation, drawn as on the sheet."""
+    sheet = Sheet((), 0)
+    middle = x + 22
+    match name:
+        case "elicit":
+            sheet.marks.append(Circle(middle, y, 10, "black", INK))
+            sheet.text(middle, y, "8", 10, "white", centred=True, bold=True)
+        case "story":
+            sheet.marks.append(Box(middle - 9, y - 9, 18, 18, INK, PAPER, 1))
+        case "star":
+            sheet.star(middle, y, radius=10, mark="sample")
+        case "known":
+            sheet.star(middle, y, "red", radius=8, mark="sample")
+        case "xent" | "nex" | "xed" | "dex":
+            positive = name in ("xent", "dex")
+            fill, dot = ("black", "white") if positive else ("white", "black")
+            sheet.line((x + 4, y), (x + 40, y))
+            points_dot = dot if name in ("xed", "dex") else ""
+            sheet.triangle(middle, y, 1, fill, points_dot, "sample", 0)
+        case "cat":
+            sheet.line((x + 4, y), (x + 40, y))
+            sheet.head(x + 40, y, 1, 0)
+        case "cut":
+            sheet.line((x + 4, y), (x + 18, y))
+            sheet.head(x + 18, y, 1, 0)
+            sheet.line((x + 20, y), (x + 40, y))
+            sheet.head(x + 20, y, -1, 0, double=True)
+        case "wire":
+            sheet.line((x + 4, y), (x + 40, y), dash="1.5 4", stroke=FAINT, width=1.6)
+        case "box":
+            sheet.marks.append(Box(x + 4, y - 8, 36, 16, INK, "#f6f7f9", 5))
+        case "loop":
+            sheet.line((x + 34, y + 7), (x + 12, y + 7), (x + 12, y - 6), (x + 32, y - 6))
+            sheet.head(x + 34, y - 6, 1, 0)
+        case "order":
+            sheet.text(middle, y, "3", 9, FAINT, centred=True)
+    return [*sheet.edges, *sheet.marks]
