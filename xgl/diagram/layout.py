@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xgl import syntax as syn
 from xgl.diagram.legend import key_and_legend
-from xgl.diagram.palette import CARRY, FAINT, INK, PAPER, PLAYERS, outline
-from xgl.diagram.shapes import Box, Circle, Drawing, Label, Line, plain, shortened, wrapped
-from xgl.diagram.sheet import LANE, NODE, REMARK_LINE, ROW, STEP, TOP, Sheet
-from xgl.diagram.strings import Strokes, place, settle
+from xgl.diagram.palette import CARRY, FAINT, INK, PAPER, PLAYERS, SAID, outline
+from xgl.diagram.shapes import Box, Circle, Drawing, Line, plain, shortened, wrapped
+from xgl.diagram.sheet import LANE, NODE, ROW, STEP, Sheet
+from xgl.diagram.strings import Anchor, Strokes, place, settle
 from xgl.diagram.xents import draw_term
 from xgl.dialects import DIALECTS
 from xgl.text import expression_text, instruction_text
@@ -96,63 +96,90 @@ class _Layout:
             case syn.Replay():
                 self._replay(line, order)
             case _:  # a later instruction of the language: at least its text
-                self._remark_row([instruction_text(line)], order)
+                self._remark_row(instruction_text(line), order)
         self.sheet.y += 6
 
     def _assign(self, assign: syn.Assign, order: int) -> None:
-        settled = []
-        for index, (name, value) in enumerate(assign.targets):
+        settled: list[Anchor | None] = []
+        for index, (_, value) in enumerate(assign.targets):
+            ready = None
             if self.parallel and len(assign.targets) > 1 and _moves(value):
                 anchor = place(self.sheet, value, Strokes(index), -1)
-                settled.append(settle(self.sheet, anchor, anchor.x - 6 * (index % 3)))
+                ready = settle(self.sheet, anchor, anchor.x - 6 * (index % 3))
+            settled.append(ready)
+        row: list[tuple[str, syn.StringExpr]] = []
+        for target, ready in zip(assign.targets, settled, strict=True):
+            name, value = target
+            if not _is_square(value) or name in dict(row):
+                self._squares(row, order)
+                row = []
+            if _is_square(value):
+                row.append(target)
             else:
-                settled.append(None)
-        for (name, value), ready in zip(assign.targets, settled, strict=True):
-            self._store(name, value, ready, order)
+                self._star(name, value, ready, order)
+        self._squares(row, order)
 
-    def _store(self, name: str, value: syn.StringExpr, ready: object, order: int) -> None:
+    def _squares(self, targets: Sequence[tuple[str, syn.StringExpr]], order: int) -> None:
+        """Constant strings side by side."""
         sheet = self.sheet
-        square = isinstance(value, syn.Literal | syn.Story)
-        anchor = ready or (None if square else place(sheet, value, Strokes(), -1))
         y = sheet.y + ROW / 2
-        if anchor is not None:
-            anchor.touch(y)  # type: ignore[attr-defined]
-            dash = anchor.dash or CARRY  # type: ignore[attr-defined]
-            x = sheet.lanes[name].x
-            if anchor.x != x:  # type: ignore[attr-defined]
-                sheet.line((anchor.x, y), (x, y), dash=dash)  # type: ignore[attr-defined]
-        x = sheet.node(name, y, "■" if square else "★", order)
-        if isinstance(value, syn.Literal):
-            sheet.square(x, y, sheet.key(value.value), order)
-        elif square:
-            sheet.square(x, y, order=order)
-        else:
-            sheet.star(x, y, order=order)
-        sheet.remark(y, [_short(f"{name} = {expression_text(value)}")], FAINT)
+        for name, value in targets:
+            x = self._begin(name, y, "■", order)
+            key = sheet.key(value.value) if isinstance(value, syn.Literal) else ""
+            sheet.square(x, y, key, order)
+        if targets:
+            said = ", ".join(f"{name} = {expression_text(value)}" for name, value in targets)
+            lines = wrapped(plain(said), COLUMNS)
+            sheet.y += ROW + sheet.remark(y, lines, SAID)
+
+    def _star(self, name: str, value: syn.StringExpr, ready: Anchor | None, order: int) -> None:
+        sheet = self.sheet
+        anchor = ready or place(sheet, value, Strokes(), -1)
+        y = sheet.y + ROW / 2
+        anchor.touch(y)
+        lane = sheet.lanes[name].x
+        dash = CARRY if isinstance(value, syn.Register) and ready is None else anchor.dash
+        sheet.line((anchor.x, y), (lane, y), dash=dash)
+        sheet.star(self._begin(name, y, "★", order), y, order=order)
+        sheet.remark(y, [_short(f"{name} = {expression_text(value)}")], SAID)
         sheet.y += ROW
 
     def _elicit(self, elicit: syn.Elicit, order: int) -> None:
         sheet, player = self.sheet, elicit.player
-        top = sheet.y
+        top, said = sheet.y, self._asked(elicit)
         for index, name in enumerate(elicit.registers):
             if index and name in elicit.registers[:index]:
                 sheet.y += ROW
             y = sheet.y + ROW / 2
             self._knowledge(player, name, y)
-            x = sheet.node(name, y, "●", order)
-            self._circle(x, y, elicit, order)
-            for knows in self.shown.values():
-                knows.pop(name, None)
-        limit = "the default limit" if elicit.max_len is None else f"at most {elicit.max_len} tokens"
-        sheet.remark(top + ROW / 2, [f"{player} writes {', '.join(elicit.registers)}: {limit}"])
+            self._circle(self._begin(name, y, "●", order), y, elicit, order)
         sheet.y += ROW
+        height = sheet.remark(top + ROW / 2, wrapped(said, COLUMNS))
+        sheet.y = max(sheet.y, top + ROW + height)
         self.frame = _Frame(player, top)
+
+    def _asked(self, elicit: syn.Elicit) -> str:
+        player, limit = elicit.player, f"at most {elicit.max_len} tokens"
+        if elicit.max_len is None:
+            limit = "the default limit"
+        public = any(
+            n[0] in syn.PUBLIC_TYPES and lane.nodes for n, lane in self.sheet.lanes.items()
+        )
+        blind = not (self.shown[player] or player in syn.OMNISCIENT or public)
+        hidden = ", shown nothing" if blind else ""
+        return f"{player} writes {', '.join(elicit.registers)}{hidden}: {limit}"
+
+    def _begin(self, name: str, y: float, symbol: str, order: int) -> float:
+        """A new string on a register's lane, which nobody was shown yet; returns its x."""
+        for known in self.shown.values():
+            known.pop(name, None)
+        return self.sheet.node(name, y, symbol, order)
 
     def _circle(self, x: float, y: float, elicit: syn.Elicit, order: int) -> None:
         colours = PLAYERS[elicit.player]
         stroke = INK if elicit.player in ("black", "white") else colours.positive
         self.sheet.marks.append(Circle(x, y, NODE, colours.positive, stroke, "elicit", order))
-        limit = "·" if elicit.max_len is None else str(elicit.max_len)
+        limit = "–" if elicit.max_len is None else str(elicit.max_len)
         size = 11 if len(limit) < 4 else 34 / len(limit)
         self.sheet.text(x, y, limit, size, colours.written, centred=True, bold=True)
 
@@ -177,15 +204,15 @@ class _Layout:
             xs = [sheet.lanes[name].x for name in names]
             sheet.line((min(xs), y), (max(xs), y), stroke=outline(player))
         said = ", ".join(map(expression_text, reveal.values))
-        self._remark_row([f"shown to {player}: {said}"], order)
+        self._remark_row(f"shown to {player}: {said}", order)
 
     def _reward(self, reward: syn.Reward, order: int) -> None:
         for index, (sign, term) in enumerate(reward.amount.terms):
             if not isinstance(term, syn.Xent):
                 continue
             row = draw_term(self.sheet, term, sign, reward.player, order, "reward")
-            who = f"{reward.player}:" if index == 0 else " " * (len(reward.player) + 1)
-            self.sheet.remark(row, [_short(f"{who} {_signed(sign, term)}")], FAINT)
+            who = f"{reward.player}:" if index == 0 else "".ljust(len(reward.player) + 1)
+            self.sheet.remark(row, [_short(_signed(sign, term), f"{who} ")], SAID)
 
     # -- ensures ---------------------------------------------------------------------------
 
@@ -204,22 +231,21 @@ class _Layout:
     def _comparison(self, comparison: syn.Comparison, player: str, order: int) -> None:
         """Symbols in favour of the asked player, whose sum must be positive (§2.5.2)."""
         greater = comparison.comparator in (">", ">=")
-        said = wrapped(plain("must hold: " + expression_text(comparison)), COLUMNS)
-        self._remark_row(said, order)
+        self._remark_row("must hold: " + expression_text(comparison), order)
         for amount, side in ((comparison.left, 1), (comparison.right, -1)):
             for sign, term in amount.terms:
                 favour = sign * side * (1 if greater else -1)
                 if isinstance(term, syn.Xent):
                     row = draw_term(self.sheet, term, favour, player, order, "bound")
-                    self.sheet.remark(row, [_short(_signed(favour, term))], FAINT)
+                    self.sheet.remark(row, [_short(_signed(favour, term), "   ")], SAID)
                 else:
-                    self._remark_row([f"{'+' if favour > 0 else '−'} {term.value} bits"], order)
+                    self._remark_row(f"{'+' if favour > 0 else '−'} {term.value} bits", order)
 
     def _statement(self, condition: syn.Condition, order: int) -> None:
         y = self.sheet.y + STEP / 2
         for name in dict.fromkeys(reads(condition)):
             self.sheet.dot(self.sheet.use(name, y), y)
-        self._remark_row(wrapped(self._said(condition), COLUMNS), order)
+        self._remark_row(self._said(condition), order)
 
     def _said(self, condition: syn.Condition) -> str:
         """A statement in words, with the marks of the strings that it speaks of."""
@@ -240,11 +266,10 @@ class _Layout:
             case _:
                 return expression_text(node)
 
-    def _remark_row(self, lines: list[str], order: int) -> None:
-        """A row of remarks only, with its order before the first."""
-        columns = COLUMNS - 3
-        lines = [piece for line in lines for piece in wrapped(plain(line), columns)] or [""]
-        said = [f"{order:<2} {lines[0]}", *(f"   {line}" for line in lines[1:])]
+    def _remark_row(self, text: str, order: int) -> None:
+        """A row of a remark only, with its order before it."""
+        first, *rest = wrapped(plain(text), COLUMNS - 3)
+        said = [f"{order:<2} {first}", *(f"   {line}" for line in rest)]
         y = self.sheet.y + STEP / 2
         self.sheet.y += STEP + self.sheet.remark(y, said)
 
@@ -278,8 +303,8 @@ class _Layout:
     def finish(self, title: str) -> Drawing:
         sheet = self.sheet
         right = sheet.temporary + sheet.most_in_use * LANE
-        remark_x = max(right, sheet.left + LANE * 2, sheet.left + 230 if self.loops else 0)
-        width = max(remark_x + REMARK_WIDTH + 30, 660)
+        remark_x = max(right, sheet.left + LANE * 2, sheet.reach() + 20)
+        width = max(remark_x + REMARK_WIDTH + 30, 700)
         for frame in self.frames:
             sheet.back.append(self._box(frame, remark_x + REMARK_WIDTH + 14))
             if frame.top != frame.bottom:
@@ -303,12 +328,16 @@ class _Layout:
                 yield Circle(mark.x, mark.y, NODE + 4, PAPER, outline(frame.player), "back")  # type: ignore[union-attr]
 
 
+def _is_square(value: syn.StringExpr) -> bool:
+    return isinstance(value, syn.Literal | syn.Story)
+
+
 def _moves(value: syn.StringExpr) -> bool:
     return any(isinstance(node, syn.Register) for node in descendants(value))
 
 
-def _short(text: str) -> str:
-    return shortened(plain(text), COLUMNS)
+def _short(text: str, before: str = "") -> str:
+    return shortened(before + plain(text), COLUMNS)
 
 
 def _signed(sign: int, term: syn.Xent) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from xgl import syntax as syn
-from xgl.diagram.palette import FAINT, INK, PAPER, PLAYERS
+from xgl.diagram.palette import FAINT, INK, PAPER, PLAYERS, triangle
 from xgl.diagram.shapes import Box, Circle, Label, Shape, plain, wrapped
 from xgl.diagram.sheet import Sheet
+from xgl.walk import descendants
 
 SIZE = 11.0
 LINE = 16.0
@@ -23,7 +25,7 @@ def key_and_legend(
     y = _key(shapes, literals, y, width)
     shapes.append(Box(24, y, width - 48, 0.5, FAINT, FAINT, 0))
     y = _players(shapes, program, y + 18, width)
-    return shapes, _marks(shapes, y, width)
+    return shapes, _marks(shapes, program, y, width)
 
 
 def _key(shapes: list[Shape], literals: Mapping[str, str], y: float, width: float) -> float:
@@ -57,40 +59,83 @@ def _players(shapes: list[Shape], program: syn.Program, y: float, width: float) 
 
 
 def _named(program: syn.Program) -> set[str]:
-    return {getattr(line, "player", syn.MAIN_PLAYER) for line in program.instructions}
+    lines = program.instructions
+    return {line.player for line in lines if isinstance(line, syn.Elicit | syn.Reward | syn.Reveal)}
 
 
-def _marks(shapes: list[Shape], y: float, width: float) -> float:
+def _marks(shapes: list[Shape], program: syn.Program, y: float, width: float) -> float:
+    """The marks that occur, in columns, in the colours of the first player that is paid."""
     columns = max(1, int((width - 48) / COLUMN))
-    entries = _entries()
+    occurring = _occurring(program)
+    entries = [entry for entry in ENTRIES.items() if entry[0] in occurring]
     for index, (name, text) in enumerate(entries):
         x = 24 + (index % columns) * COLUMN
         row = y + (index // columns) * ITEM
-        shapes += _sample(name, x, row)
+        shapes += _sample(name, x, row, _paid(program))
         shapes.append(Label(x + 52, row, text, SIZE))
     return y + -(-len(entries) // columns) * ITEM
 
 
-def _entries() -> tuple[tuple[str, str], ...]:
-    return (
-        ("elicit", "a move, with its limit in tokens"),
-        ("story", "a text given by the map; A: see above"),
-        ("star", "a string made by assign"),
-        ("known", "shown to the player of its colour"),
-        ("xent", "gains xent of what it points to"),
-        ("nex", "loses it (the negative colour)"),
-        ("xed", "gains xed: how far the prefix helps"),
-        ("dex", "loses xed"),
-        ("cat", "s + t: first s, then t"),
-        ("cut", "cut: ⇒ before the mark, → after it"),
-        ("wire", "carries a string to its use"),
-        ("box", "must hold, else back to the ringed move"),
-        ("loop", "REPEAT(k): k times back to the flag"),
-        ("order", "small number: the line of the program"),
-    )
+def _paid(program: syn.Program) -> str:
+    rewards = (line.player for line in program.instructions if isinstance(line, syn.Reward))
+    return next(rewards, syn.MAIN_PLAYER)
 
 
-def _sample(name: str, x: float, y: float) -> list[Shape]:
+ENTRIES = {
+    "elicit": "a move, with its limit in tokens",
+    "story": "a text given by the map; A: see above",
+    "star": "a string made by assign",
+    "known": "shown to the player of its colour",
+    "xent": "gains xent of what it points to",
+    "nex": "loses it (the negative colour)",
+    "xed": "gains xed: how far the prefix helps",
+    "dex": "loses xed",
+    "cat": "s + t: first s, then t",
+    "cut": "cut: double arrow before, single after",
+    "wire": "carries a string to its use",
+    "box": "must hold, else back to the ringed move",
+    "loop": "REPEAT(k): k times back to the flag",
+    "order": "small number: the line of the program",
+}
+
+
+def _occurring(program: syn.Program) -> set[str]:
+    found = {"wire", "order"}
+    for line in program.instructions:
+        found |= {name for kind, name in _OF_LINE.items() if isinstance(line, kind)}
+        if isinstance(line, syn.Reward):
+            found |= {_sense(sign, term) for sign, term in line.amount.terms}
+        if isinstance(line, syn.Assign):
+            squares = syn.Literal | syn.Story
+            found |= {"star" for _, value in line.targets if not isinstance(value, squares)}
+        for node in descendants(line):
+            found |= {name for kind, name in _OF_NODE.items() if isinstance(node, kind)}
+            if isinstance(node, syn.Truth):
+                break
+    return found
+
+
+_OF_LINE: dict[type, str] = {
+    syn.Elicit: "elicit",
+    syn.Reveal: "known",
+    syn.Ensure: "box",
+    syn.Replay: "loop",
+}
+_OF_NODE: dict[type, str] = {
+    syn.Story: "story",
+    syn.Literal: "story",
+    syn.Cat: "cat",
+    syn.Cut: "cut",
+}
+
+
+def _sense(sign: int, term: syn.Xent | syn.Number) -> str:
+    """The kind under which a signed term is drawn: what it gives, or takes."""
+    kind = getattr(term, "kind", "xent")
+    return kind if sign > 0 else {"xent": "nex", "nex": "xent", "xed": "dex", "dex": "xed"}[kind]
+
+
+def _sample(name: str, x: float, y: float, player: str) -> list[Shape]:
     """One mark beside its explanation, drawn as on the sheet."""
     sheet = Sheet((), 0)
     middle = x + 22
@@ -105,19 +150,18 @@ def _sample(name: str, x: float, y: float) -> list[Shape]:
         case "known":
             sheet.star(middle, y, "red", radius=8, mark="sample")
         case "xent" | "nex" | "xed" | "dex":
-            positive = name in ("xent", "dex")
-            fill, dot = ("black", "white") if positive else ("white", "black")
             sheet.line((x + 4, y), (x + 40, y))
-            points_dot = dot if name in ("xed", "dex") else ""
-            sheet.triangle(middle, y, 1, fill, points_dot, "sample", 0)
+            sheet.triangle(middle, y, 1, *triangle(player, name, 1), "sample", 0)
         case "cat":
             sheet.line((x + 4, y), (x + 40, y))
             sheet.head(x + 40, y, 1, 0)
         case "cut":
-            sheet.line((x + 4, y), (x + 18, y))
-            sheet.head(x + 18, y, 1, 0)
-            sheet.line((x + 20, y), (x + 40, y))
-            sheet.head(x + 20, y, -1, 0, double=True)
+            sheet.line((x + 4, y - 5), (x + 18, y - 5))
+            sheet.head(x + 20, y - 5, 1, 0)
+            sheet.line((x + 24, y - 5), (x + 40, y - 5))
+            sheet.head(x + 24, y - 5, -1, 0, double=True)
+            sheet.line((x + 22, y - 5), (x + 22, y + 9))
+            sheet.head(x + 22, y + 10, 0, 1, double=True)
         case "wire":
             sheet.line((x + 4, y), (x + 40, y), dash="1.5 4", stroke=FAINT, width=1.6)
         case "box":
@@ -127,4 +171,5 @@ def _sample(name: str, x: float, y: float) -> list[Shape]:
             sheet.head(x + 34, y - 6, 1, 0)
         case "order":
             sheet.text(middle, y, "3", 9, FAINT, centred=True)
-    return [*sheet.edges, *sheet.marks]
+    drawn = [*sheet.edges, *sheet.marks]
+    return [s if isinstance(s, Label) else replace(s, mark="sample") for s in drawn]

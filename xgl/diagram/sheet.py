@@ -60,12 +60,14 @@ class Sheet:
         lane = self.lanes[name]
         lane.nodes.append(y)
         lane.symbol = symbol
-        self.text(lane.x + NODE + 3, y - 10, name, bold=True)
+        self.text(lane.x + NODE + 6, y - 11, name, bold=True)
         if order:
-            self.text(lane.x + NODE + 3, y + 11, str(order), size=9, fill=FAINT)
+            self.text(lane.x + NODE + 6, y + 11, str(order), size=9, fill=FAINT)
         return lane.x
 
-    def square(self, x: float, y: float, text: str = "", order: int = 0, dash: bool = False) -> None:
+    def square(
+        self, x: float, y: float, text: str = "", order: int = 0, dash: bool = False
+    ) -> None:
         side = NODE - 1
         stroke = FAINT if dash else INK
         box = Box(x - side, y - side, 2 * side, 2 * side, stroke, PAPER, 1, "constant", order)
@@ -159,11 +161,27 @@ class Sheet:
                     found.append(Line(((lane.x, start), (lane.x, last)), FAINT, CARRY, 1.6))
         return found
 
+    def reach(self) -> float:
+        """The rightmost x of what was drawn so far."""
+        return max((right_edge(shape) for shape in (*self.edges, *self.marks)), default=0.0)
+
     def drawing(self, title: str, remark_x: float, below: Sequence[Shape], size: Point) -> Drawing:
         moved = [replace(label, x=label.x + remark_x) for label in self.remarks]
         heading = Label(24, 28, title, 15, bold=True)
         shapes = [*self.back, *self.wires(), *self.edges, *self.marks, *moved, heading, *below]
         return Drawing(size[0], size[1], title, tuple(shapes))
+
+
+def right_edge(shape: Shape) -> float:
+    match shape:
+        case Circle(x, _, radius):
+            return x + radius
+        case Polygon(points) | Line(points):
+            return max(x for x, _ in points)
+        case Box(x, _, width):
+            return x + width
+        case Label():
+            return shape.extent[2]
 
 
 def _ray(x: float, y: float, radius: float, k: int) -> Point:
@@ -175,5 +193,3 @@ def _letters(index: int) -> str:
     """A … Z, then A2 … Z2 and so on."""
     again, letter = divmod(index, 26)
     return chr(ord("A") + letter) + (str(again + 1) if again else "")
-
-

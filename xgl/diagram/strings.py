@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from xgl import syntax as syn
 from xgl.diagram.palette import INK, STROKES
@@ -40,8 +41,8 @@ class Strokes:
 
 
 def place(sheet: Sheet, node: syn.StringExpr, strokes: Strokes, side: int) -> Anchor:
-    """Draw what an expression needs, moving ``sheet.y`` on; ``side`` (±1) is where its result
-    hangs beside the last string of a concatenation."""
+    """Draw what an expression needs, moving ``sheet.y`` on; ``side`` (±1) tells a prefix
+    from a target, whose concatenations may end on one lane."""
     match node:
         case syn.Register(name):
             return _register(sheet, name)
@@ -83,7 +84,7 @@ def _chain(sheet: Sheet, parts: list[Anchor], dash: str, side: int) -> Anchor:
     y = sheet.y + STEP / 2
     parts[0].touch(y)
     heading = 0
-    for one, other in zip(parts, parts[1:], strict=False):
+    for one, other in pairwise(parts):
         turn = (other.x > one.x) - (other.x < one.x)
         if turn == 0:
             out = one.x + LANE / 4
@@ -101,7 +102,8 @@ def _chain(sheet: Sheet, parts: list[Anchor], dash: str, side: int) -> Anchor:
         other.touch(y)
     sheet.y = y + STEP / 2
     last = parts[-1]
-    return _hanging(sheet, last.x, y, last.x + side * 16, dash)
+    away = 16 if side > 0 else 22  # prefix and target may end on one lane
+    return _hanging(sheet, last.x, y, last.x + (heading or side) * away, dash)
 
 
 def _hanging(sheet: Sheet, from_x: float, from_y: float, x: float, dash: str) -> Anchor:

@@ -78,7 +78,7 @@ def _gap(sheet: Sheet, least: float) -> float:
 
 
 def _gap_between(sheet: Sheet, low: float, high: float) -> float | None:
-    """The middle between two lanes nearest to the middle of low … high, with room for a triangle."""
+    """The middle between two lanes that is nearest to that of low … high, if there is room."""
     first, margin = sheet.left + LANE / 2, HALF + 4
     least = ceil((low + margin - first) / LANE)
     most = floor((high - margin - first) / LANE)
