@@ -41,13 +41,15 @@ class Report:
     """Every request for a move: its limit, and what its player has and has not been shown."""
     bounds: tuple[Bound, ...] = ()
     """The largest request of each line to the judge or the story source, in tokens."""
+    role: str = syn.MAIN_PLAYER
+    """The player taken as the main one."""
 
     @property
     def degenerate(self) -> str:
         """Why the program can teach its main player nothing; empty if it might."""
         if self.faults:
             return self.faults[0]
-        if syn.MAIN_PLAYER not in self.players:
+        if self.role not in self.players:
             return "the main player makes no move"
         if not self.main_reward_depends_on_moves:
             return "no reward of the main player depends on a move"
@@ -58,8 +60,10 @@ class Report:
         return ""
 
 
-def analyse(program: syn.Program, metadata: Metadata | None = None) -> Report:
-    """All static facts of a valid program, for the main player ``black``.
+def analyse(
+    program: syn.Program, metadata: Metadata | None = None, role: str = syn.MAIN_PLAYER
+) -> Report:
+    """All static facts of a valid program, with ``role`` as the main player.
 
     ``metadata`` says how long a story and an elicit without a limit are (None: its defaults).
     """
@@ -72,14 +76,15 @@ def analyse(program: syn.Program, metadata: Metadata | None = None) -> Report:
         steps=unrolled_steps(program),
         players=tuple(dict.fromkeys(line.player for line in elicits)),
         stories=sum(isinstance(n, syn.Story) for line in lines for n in descendants(line)),
-        move_tokens=sum(_move_tokens(lines[position]) for position in order),
-        main_reward_depends_on_moves=_reward_depends(flow),
-        rewards_cancel=_rewards_cancel(program, order),
-        unused_moves=_unused(flow),
+        move_tokens=sum(_move_tokens(lines[position], role) for position in order),
+        main_reward_depends_on_moves=_reward_depends(flow, role),
+        rewards_cancel=_rewards_cancel(program, order, role),
+        unused_moves=_unused(flow, role),
         read_before_set=_read_before_set(flow),
         faults=faults,
         asked=asked(program, order, metadata),
         bounds=bounds(program, order, metadata),
+        role=role,
     )
 
 
@@ -125,31 +130,36 @@ def _data_flow(program: syn.Program, order: tuple[int, ...]) -> list[syn.Instruc
     return flow
 
 
-def _move_tokens(instruction: syn.Instruction) -> int:
-    if not isinstance(instruction, syn.Elicit) or instruction.player != syn.MAIN_PLAYER:
+def _move_tokens(instruction: syn.Instruction, role: str) -> int:
+    if not isinstance(instruction, syn.Elicit) or instruction.player != role:
         return 0
     return (instruction.max_len or 0) * len(instruction.registers)
 
 
-_MAIN_SIGNS = {syn.MAIN_PLAYER: 1, "white": -1}
-"""Whose rewards reach the main player, with their sign (the zero-sum pair)."""
+_PARTNERS = {"black": "white", "white": "black"}
 
 
-def _reward_depends(flow: list[syn.Instruction]) -> bool:
+def _signs(role: str) -> dict[str, int]:
+    """Whose rewards reach ``role``, with their sign (the zero-sum pair)."""
+    return {role: 1} | ({_PARTNERS[role]: -1} if role in _PARTNERS else {})
+
+
+def _reward_depends(flow: list[syn.Instruction], role: str) -> bool:
     """Whether a move can reach a reward: through assigns, or through another player that was
     shown something of it before its own move."""
+    paid = _signs(role)
     tainted: set[str] = set()
     informed: set[str] = set()
     for line in flow:
         touched = bool(tainted.intersection(reads(line)))
-        if isinstance(line, syn.Reward) and line.player in _MAIN_SIGNS and touched:
+        if isinstance(line, syn.Reward) and line.player in paid and touched:
             return True
         if isinstance(line, syn.Reveal) and touched:
             informed.add(line.player)
         elif isinstance(line, syn.Elicit):
-            if line.player == syn.MAIN_PLAYER:
+            if line.player == role:
                 informed.update(_onlookers(line))
-            reached = line.player == syn.MAIN_PLAYER or line.player in informed
+            reached = line.player == role or line.player in informed
             (tainted.update if reached else tainted.difference_update)(line.registers)
         elif isinstance(line, syn.Assign):
             made = {name: bool(tainted.intersection(reads(value))) for name, value in line.targets}
@@ -168,18 +178,19 @@ _SIGNS = {"xent": 1, "nex": -1, "xed": -1, "dex": 1}
 """Of the conditional xent in each kind; xed and dex hold the unconditional one as well."""
 
 
-def _rewards_cancel(program: syn.Program, order: tuple[int, ...]) -> bool:
+def _rewards_cancel(program: syn.Program, order: tuple[int, ...], role: str) -> bool:
     """Whether equal terms of opposite sign leave nothing, while no register changes between."""
+    paid = _signs(role)
     balance: Counter[object] = Counter()
     versions: Counter[str] = Counter()
     for position in order:
         line = program.instructions[position]
         versions.update(writes(line))
-        if isinstance(line, syn.Reward) and line.player in _MAIN_SIGNS:
+        if isinstance(line, syn.Reward) and line.player in paid:
             for sign, term in line.amount.terms:
                 for part_sign, part in _xents(term):
                     state = tuple((name, versions[name]) for name in reads(part))
-                    balance[part, state] += _MAIN_SIGNS[line.player] * sign * part_sign
+                    balance[part, state] += paid[line.player] * sign * part_sign
     return bool(balance) and not any(balance.values())
 
 
@@ -192,8 +203,8 @@ def _xents(term: syn.Xent | syn.Number) -> Iterator[tuple[int, syn.Xent]]:
             yield -sign, replace(term, kind="xent", prefix=None)
 
 
-def _unused(flow: list[syn.Instruction]) -> tuple[str, ...]:
-    """Elicited registers of the main player that nothing reads before they are overwritten."""
+def _unused(flow: list[syn.Instruction], role: str) -> tuple[str, ...]:
+    """Elicited registers of ``role`` that nothing reads before they are overwritten."""
     pending: dict[str, int] = {}
     used: set[int] = set()
     asked: dict[int, str] = {}
@@ -201,7 +212,7 @@ def _unused(flow: list[syn.Instruction]) -> tuple[str, ...]:
         used.update(pending[name] for name in reads(line) if name in pending)
         for offset, name in enumerate(writes(line)):
             pending.pop(name, None)
-            if isinstance(line, syn.Elicit) and line.player == syn.MAIN_PLAYER:
+            if isinstance(line, syn.Elicit) and line.player == role:
                 pending[name] = key = step * len(syn.REGISTERS) + offset
                 asked[key] = name
     return tuple(dict.fromkeys(name for key, name in asked.items() if key not in used))

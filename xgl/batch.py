@@ -60,12 +60,18 @@ class _Running:
     answers: list[Any] = None  # type: ignore[assignment]  # set with each question
 
 
-def play_all(instances: Sequence[Instance], cast: Cast) -> list[Play]:
-    """Play all instances to their end; results in the order given."""
+def play_all(
+    instances: Sequence[Instance], cast: Cast, machines: Sequence[Machine] | None = None
+) -> list[Play]:
+    """Play all instances to their end; results in the order given.
+
+    ``machines``: their machines, where somebody wants to watch them run.
+    """
+    machines = machines or [Machine(instance.game) for instance in instances]
     plays: list[Play | None] = [None] * len(instances)
     running = []
-    for index, instance in enumerate(instances):
-        machine = _Running(index, instance, Machine(instance.game).play())
+    for index, (instance, fresh) in enumerate(zip(instances, machines, strict=True)):
+        machine = _Running(index, instance, fresh.play())
         if _resume(machine, lambda m=machine: next(m.generator), plays):  # type: ignore[misc]
             running.append(machine)
     while running:

@@ -149,3 +149,15 @@ def test_a_move_reaches_a_reward_through_a_player_that_was_told(
 def test_omniscient_players_are_always_told() -> None:
     text = "assign(s=story())\nelicit(t, 8)\nelicit(white, x, 8)\nreward(xed(s | x))"
     assert analyse(parse(text, "xent")).main_reward_depends_on_moves
+
+
+def test_another_player_as_the_main_one() -> None:
+    text = "assign(s=story())\nelicit(bob, x, 4)\nelicit(white, t, 6)\nreward(bob, xed(s | x))"
+    program = parse(text)
+    assert analyse(program).degenerate == "the main player makes no move"
+    assert analyse(program, role="bob").degenerate == ""
+    assert analyse(program, role="bob").move_tokens == 4
+    assert analyse(program, role="white").unused_moves == ("t",)
+    zero_sum = parse("elicit(white, x, 4)\nelicit(t, 4)\nreward(xent(x | t))")
+    assert analyse(zero_sum, role="white").degenerate == ""
+    assert analyse(zero_sum, role="alice").degenerate == "the main player makes no move"

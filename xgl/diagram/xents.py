@@ -34,13 +34,11 @@ def draw_term(sheet: Sheet, term: syn.Xent, sign: int, player: str, order: int, 
 
 def _between(sheet: Sheet, prefix: Anchor | None, target: Anchor, y: float) -> tuple[float, int]:
     """Edges of a symbol; returns the x of its triangle and where it points (±1)."""
-    target_first = prefix is None
-    if target_first:
-        x = _gap(sheet, target.x + LANE / 4)
+    if prefix is None:
+        beside = _gap(sheet, target.x + LANE / 4)
         target.touch(y)
-        sheet.line((x, y), (target.x, y), dash=target.dash)
-        return x, -1
-    assert prefix is not None
+        sheet.line((beside, y), (target.x, y), dash=target.dash)
+        return beside, -1
     pointing = 1 if target.x > prefix.x else -1
     low, high = sorted((prefix.x, target.x))
     x = _gap_between(sheet, low, high)

@@ -1,0 +1,73 @@
+"""What ``check`` says of a valid program: faults, notes and facts (SPEC §1, static facts)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from xgl.analyse import Report, analyse
+from xgl.bounds import Asked
+from xgl.canonical import game
+from xgl.syntax import MAIN_PLAYER, Program
+
+
+def roles(program: Program) -> list[Report]:
+    """One report for each player that is asked for a move; the main player's where none is."""
+    first = analyse(program)
+    return [analyse(program, role=name) for name in first.players or (MAIN_PLAYER,)]
+
+
+def faults(reports: list[Report]) -> list[str]:
+    """Reasons for which the program is no game: it cannot run, or can teach nobody anything."""
+    found = list(reports[0].faults)
+    reasons = [f"{report.role}: {report.degenerate}" for report in reports if report.degenerate]
+    if not found and len(reasons) == len(reports):
+        found = reasons
+    return found
+
+
+def notes(reports: list[Report]) -> list[str]:
+    """What is allowed and yet likely a slip."""
+    found = [f"{name} is read before it is set" for name in reports[0].read_before_set]
+    if not faults(reports):
+        found += [f"{r.role} can learn nothing: {r.degenerate}" for r in reports if r.degenerate]
+    return found
+
+
+def facts(report: Report) -> Iterator[str]:
+    """Lines for a person; line numbers count instructions."""
+    yield f"{report.steps} steps, {report.stories} stories; players: {', '.join(report.players)}"
+    for asked in report.asked:
+        yield _asking(asked)
+    for kind, said in (("score", "scores"), ("truth", "judges statements of")):
+        largest = max((b for b in report.bounds if b.kind == kind), key=_size, default=None)
+        if largest is not None:
+            yield f"the judge {said} at most {largest.tokens} tokens (instruction {largest.line})"
+
+
+def _size(bound: Any) -> int:
+    return int(bound.tokens)
+
+
+def _asking(asked: Asked) -> str:
+    times = "" if asked.times == 1 else f", {asked.times} times"
+    seen = f"sees {' '.join(asked.sees)}" if asked.sees else "sees no text"
+    hidden = f", not {' '.join(asked.hidden)}" if asked.hidden else ""
+    return (
+        f"instruction {asked.line}: {asked.player} writes {asked.register} "
+        f"(at most {asked.max_len} tokens{times}); {seen}{hidden}"
+    )
+
+
+def record(program: Program, reports: list[Report]) -> dict[str, Any]:
+    """All facts, for JSON."""
+    return {
+        "game_id": game(program).game_id,
+        "dialect": program.dialect,
+        "faults": faults(reports),
+        "notes": notes(reports),
+        "roles": {
+            report.role: {**asdict(report), "degenerate": report.degenerate} for report in reports
+        },
+    }
