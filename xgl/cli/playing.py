@@ -1,0 +1,271 @@
+"""``python -m xgl play``: rounds of one game on one map, by a person or from a script."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from xgl import syntax as syn
+from xgl.analyse import analyse
+from xgl.batch import Cast, Instance, play_all
+from xgl.canonical import Game, game
+from xgl.cli.screen import Screen
+from xgl.cli.sources import Source
+from xgl.cli.telling import Teller
+from xgl.errors import OversizeError, XGLError
+from xgl.machine import Machine
+from xgl.players import ScriptedPlayer
+from xgl.requests import Event, Judge, Move, Moved, Play, Player, Seeds, StorySource, Turn
+
+Script = Sequence[Mapping[str, Sequence[str]]]
+"""For each round the moves of each player."""
+
+
+class PlayingError(XGLError):
+    """A role or a file of moves that does not fit the game."""
+
+
+class Quit(XGLError):  # noqa: N818 - no error: the person has left
+    """The input has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Who answers: the judge, the stories, and the model that plays the other characters."""
+
+    judge: Judge
+    stories: StorySource
+    others: Player
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    number: int
+    play: Play
+    role: str
+
+    @property
+    def score(self) -> float:
+        return self.play.scores.get(self.role, 0.0)
+
+    @property
+    def moves(self) -> list[str]:
+        return self.play.accepted_moves(self.role)
+
+
+def run(arguments: Namespace, source: Source) -> int:
+    """The command. Raises :class:`~xgl.errors.XGLError` for what the user got wrong."""
+    whole = game(source.program())
+    role = _role(whole, arguments.role)
+    script = _script(arguments.moves, role) if arguments.moves else None
+    console = Console(highlight=False, markup=False, emoji=False, quiet=arguments.json)
+    rounds = arguments.rounds or (len(script) if script else 1)
+    session = Session(whole, role, bench(arguments.judge), console, arguments.seed, script)
+    session.open(source.title)
+    played = session.rounds(rounds)
+    if arguments.json:
+        record = {"judge": arguments.judge, **session.record(played)}
+        print(json.dumps(record, indent=1, ensure_ascii=False))
+    return 0
+
+
+def _role(whole: Game, wanted: str | None) -> str:
+    """Black, or who is asked first where black is not; raises for a role that nobody is asked."""
+    players = analyse(whole.program).players
+    if wanted is None:
+        return syn.MAIN_PLAYER if syn.MAIN_PLAYER in players else next(iter(players), "black")
+    if wanted not in players:
+        asked = ", ".join(players) or "nobody"
+        raise PlayingError(f"--role {wanted}: the game asks {asked}")
+    return wanted
+
+
+def _script(path: str, role: str) -> list[dict[str, list[str]]]:
+    """A list of moves (one round), or a list of rounds; a round may name each player's moves."""
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise PlayingError(f"--moves {path}: no JSON text ({error})") from None
+    rounds = [found] if _strings(found) else found
+    if not isinstance(rounds, list) or not rounds:
+        raise PlayingError(f"--moves {path}: expected a list of moves, or a list of rounds")
+    return [_round(path, one, role) for one in rounds]
+
+
+def _round(path: str, found: Any, role: str) -> dict[str, list[str]]:
+    named = found if isinstance(found, dict) else {role: found}
+    for player, moves in named.items():
+        if player not in syn.PLAYERS or not _strings(moves):
+            raise PlayingError(f"--moves {path}: {player!r} needs a player and a list of texts")
+    return named
+
+
+def _strings(found: Any) -> bool:
+    return isinstance(found, list) and bool(found) and all(isinstance(s, str) for s in found)
+
+
+def bench(reference: str) -> Bench:
+    """The judge of a model reference, held-out stories, and its model as the other players.
+
+    Raises :class:`~xgl.models.errors.ModelNotFound`.
+    """
+    import torch
+
+    from xgl.judge.stories import CorpusStories
+    from xgl.judge.transformer import TransformerJudge
+    from xgl.lm import LanguageModel
+    from xgl.models import corpus, resolve
+    from xgl.players.local import LocalPolicy
+
+    model, tokenizer = resolve.load(reference)
+    lm = LanguageModel(model, tokenizer, torch.device("cpu"))
+    judge = TransformerJudge(lm)
+    texts = [story.text for story in corpus.stories("held_out")]
+    return Bench(judge, CorpusStories(texts, judge.truncate), LocalPolicy(lm))
+
+
+class Session:
+    """Rounds of one game on one map; the map's seed stays, the other players' seed moves on."""
+
+    def __init__(
+        self,
+        whole: Game,
+        role: str,
+        bench: Bench,
+        console: Console,
+        seed: int = 0,
+        script: Script | None = None,
+    ) -> None:
+        self.game, self.role, self.bench = whole, role, bench
+        self.seed, self.script = seed, script
+        self.screen = Screen(console, lambda text, count: tokens(bench.judge, text, count))
+
+    def open(self, title: str) -> None:
+        self.screen.open(self.game, title, self.role)
+
+    def rounds(self, count: int) -> list[Round]:
+        """Play them; stops early when the person leaves."""
+        played: list[Round] = []
+        for number in range(1, count + 1):
+            if count > 1:
+                self.screen.say(f"\nRound {number} of {count}", "bold")
+            if played:
+                best = max(played, key=lambda one: one.score)
+                self.screen.best(best.number, best.score, best.moves)
+            try:
+                played.append(self._round(number))
+            except Quit:
+                self.screen.say("\nYou have left the game.", "dim")
+                break
+        return played
+
+    def _round(self, number: int) -> Round:
+        seeds = Seeds(self.seed, number - 1)
+        machine = Machine(self.game)
+        viewer = _Viewer(machine, Teller(self.game, self.role), self.screen)
+        players = self._players(number, seeds, viewer)
+        cast = Cast(self.bench.judge, self.bench.stories, players)
+        [play] = play_all([Instance(self.game, seeds)], cast, [machine])
+        viewer.catch_up()
+        done = Round(number, play, self.role)
+        self._close(done)
+        return done
+
+    def _players(self, number: int, seeds: Seeds, viewer: _Viewer) -> dict[str, Player]:
+        players: dict[str, Player] = dict.fromkeys(syn.PLAYERS, self.bench.others)
+        players[self.role] = viewer
+        if self.script is not None:
+            lines = self.script[min(number, len(self.script)) - 1]
+            for name, moves in lines.items():
+                players[name] = ScriptedPlayer({seeds: moves})
+        return players
+
+    def _close(self, done: Round) -> None:
+        play = done.play
+        if play.outcome == "forfeit":
+            self.screen.say(f"{play.forfeiter} has failed too often: a forfeit.", "bold red")
+        elif play.outcome == "oversize":
+            self.screen.say("A text grew beyond its cap: the game ends there.", "bold red")
+        self.screen.say(f"Score of {self.role}: {done.score:+.1f} bits", "bold")
+
+    def record(self, played: Sequence[Round]) -> dict[str, Any]:
+        """The outcome for programs; unlike the screen it holds everything that happened."""
+        best = max(played, key=lambda one: one.score, default=None)
+        return {
+            "game_id": self.game.game_id,
+            "dialect": self.game.dialect,
+            "code": self.game.code,
+            "role": self.role,
+            "seed": self.seed,
+            "rounds": [_round_record(one) for one in played],
+            "best": None if best is None else {"round": best.number, "score": best.score},
+        }
+
+
+def _round_record(done: Round) -> dict[str, Any]:
+    play = done.play
+    return {
+        "round": done.number,
+        "outcome": play.outcome,
+        "forfeiter": play.forfeiter,
+        "score": done.score,
+        "scores": play.scores,
+        "moves": done.moves,
+        "events": [_event_record(event) for event in play.events],
+    }
+
+
+def _event_record(event: Event) -> dict[str, Any]:
+    fields = asdict(event)
+    if isinstance(event, Moved):
+        fields["move"] = event.move.text
+    return {"event": type(event).__name__.lower(), **fields}
+
+
+class _Viewer:
+    """The person's seat: shows what is new before each move, and takes the move."""
+
+    def __init__(self, machine: Machine, teller: Teller, screen: Screen) -> None:
+        self.machine, self.teller, self.screen = machine, teller, screen
+        self.told = 0
+
+    def catch_up(self) -> None:
+        """Tell what has happened since the last time."""
+        events = self.machine.events[self.told :]
+        self.told += len(events)
+        for told in self.teller.tell(events):
+            self.screen.tell(told)
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        """Raises :class:`Quit` when the input has ended."""
+        self.catch_up()
+        try:
+            return [Move(self._asked(turn).strip()) for turn in turns]
+        except EOFError:
+            raise Quit("the input has ended") from None
+
+    def _asked(self, turn: Turn) -> str:
+        return self.screen.ask(turn.request.view, turn.request.max_len)
+
+
+def tokens(judge: Judge, text: str, scored: int) -> list[str]:
+    """The judge's tokens of a text as pieces of it, of which the last ``scored`` count.
+
+    Where its tokens cannot be laid upon the text, the text is cut in pieces of one length.
+    """
+    ends = [len(judge.truncate(text, count)) for count in range(judge.count(text) + 1)]
+    pieces = [text[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+    if len(pieces) >= scored and all(pieces) and "".join(pieces) == text:
+        return pieces
+    return _evenly(text, scored)
+
+
+def _evenly(text: str, parts: int) -> list[str]:
+    marks = [round(k * len(text) / max(parts, 1)) for k in range(parts + 1)]
+    return [text[start:end] for start, end in zip(marks, marks[1:], strict=False)]

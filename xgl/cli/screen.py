@@ -1,0 +1,113 @@
+"""What a person sees of a game in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.text import Text
+
+from xgl.canonical import Game
+from xgl.cli.telling import Paid, Refused, Shown, Term, Told
+from xgl.diagram.shapes import cells
+from xgl.requests import View
+
+Tokens = Callable[[str, int], Sequence[str]]
+"""A text and its number of scored tokens to the tokens, the last of which are the scored ones."""
+_LEVELS = "▁▂▃▄▅▆▇█"
+FULL = 12.0
+"""Bits at which a token's bar is full."""
+
+
+class Screen:
+    """Prints a game as one player may see it."""
+
+    def __init__(self, console: Console, tokens: Tokens) -> None:
+        self.console = console
+        self.tokens = tokens
+
+    def open(self, game: Game, title: str, player: str) -> None:
+        self.console.print(Panel(Text(game.code), title=title or None, title_align="left"))
+        self.say(f"You are {player}. A higher score is better; it is counted in bits.", "dim")
+
+    def say(self, text: str, style: str = "") -> None:
+        self.console.print(Text(text, style=style))
+
+    def tell(self, told: Told) -> None:
+        match told:
+            case Shown(item, mover):
+                who = f" ({mover})" if mover else ""
+                self.console.print(Text.assemble((f"{item.label}{who}: ", "bold"), item.text))
+            case Paid(player, bits, terms):
+                self.console.print(Text.assemble((f"reward {player}: ", "bold"), _signed(bits)))
+                for term in terms:
+                    self._term(term)
+            case Refused():
+                self._refused(told)
+
+    def _refused(self, refused: Refused) -> None:
+        self.say(f"This does not hold (line {refused.line}):", "bold red")
+        for said in refused.said:
+            self.say(f"  {said}", "red")
+        if refused.left >= 0:
+            self.say(f"Try again; {refused.left} more failures are allowed.", "red")
+
+    def _term(self, term: Term) -> None:
+        """The text and beneath it the strip; for a hidden text the strip and its numbers."""
+        total = f"  {term.said} = {sum(term.bits):+.1f}"
+        if term.text is None:
+            numbers = " ".join(f"{bit:+.1f}" for bit in term.bits)
+            self.console.print(Text(f"{total}  (of a text that you may not see: {numbers})"))
+            self.console.print(Text("    ").append_text(strip([(" ", bit) for bit in term.bits])))
+            return
+        self.say(total)
+        pieces = self.tokens(term.text, len(term.bits))
+        unscored = [(piece, None) for piece in pieces[: len(pieces) - len(term.bits)]]
+        scored = list(zip(pieces[len(unscored) :], term.bits, strict=True))
+        for row in _rows([*unscored, *scored], max(20, self.console.width - 6)):
+            self.console.print(Text("    " + "".join(text for text, _ in row)))
+            self.console.print(Text("    ").append_text(strip(row)))
+
+    def best(self, number: int, score: float, moves: Sequence[str]) -> None:
+        said = " / ".join(moves) or "no move"
+        self.say(f"Best earlier round: {number}, {score:+.1f} bits, with: {said}", "cyan")
+
+    def ask(self, view: View, max_len: int) -> str:
+        """Raises EOFError when there is no more input."""
+        prompt = Text(f"{view.player}, write {view.register} (at most {max_len} tokens): ", "bold")
+        return self.console.input(prompt)
+
+
+def strip(scored: Sequence[tuple[str, float | None]]) -> Text:
+    """A bar under each token, as wide as it: green where it gains, red where it loses."""
+    bars = Text()
+    for text, bits in scored:
+        width = max(1, cells(text))
+        if bits is None:
+            bars.append(" " * width)
+            continue
+        level = min(len(_LEVELS) - 1, int(abs(bits) / FULL * len(_LEVELS)))
+        bars.append(_LEVELS[level] * width, "green" if bits >= 0 else "red")
+    return bars
+
+
+def _rows(
+    scored: Sequence[tuple[str, float | None]], width: int
+) -> Iterator[list[tuple[str, float | None]]]:
+    """Tokens in rows that fit; line breaks inside a token are shown as spaces."""
+    row: list[tuple[str, float | None]] = []
+    used = 0
+    for text, bits in scored:
+        shown = "".join(c if c.isprintable() else " " for c in text)
+        if row and used + cells(shown) > width:
+            yield row
+            row, used = [], 0
+        row.append((shown, bits))
+        used += cells(shown)
+    if row:
+        yield row
+
+
+def _signed(bits: float) -> tuple[str, str]:
+    return f"{bits:+.1f} bits", "bold green" if bits >= 0 else "bold red"

@@ -1,0 +1,222 @@
+"""A game's events, told to one player as the rules let it know them (SPEC §3).
+
+An event holds what happened, not which line made it; the teller follows the program along and so
+knows the line, the text behind a number, and whether this player may see that text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from xgl import syntax as syn
+from xgl.canonical import Game
+from xgl.dialects import DIALECTS
+from xgl.flow import Flow
+from xgl.machine import cut
+from xgl.presentation import visible
+from xgl.requests import Assigned, Ensured, Event, Item, Moved, Predicate, Revealed, Rewarded
+from xgl.text import expression_text
+from xgl.truth import predicate, words
+from xgl.walk import reads
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A string that the player may see."""
+
+    item: Item
+    mover: str = ""
+    """Who wrote it; empty for what is no move."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One xent of a reward: its bits for each token, signed as they count for the player."""
+
+    said: str
+    bits: tuple[float, ...]
+    text: str | None
+    """The scored text; None where the player may not see it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    player: str
+    bits: float
+    terms: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A failed ensure of the player's own."""
+
+    line: int
+    said: tuple[str, ...]
+    failures: int
+    left: int
+    """Failures that are still allowed."""
+
+
+Told = Shown | Paid | Refused
+
+
+class Teller:
+    """Follows one game for ``player``; feed it the events in their order, each once."""
+
+    def __init__(self, game: Game, player: str) -> None:
+        self.game = game
+        self.player = player
+        self.sees_all = player in syn.OMNISCIENT
+        self.flow = Flow(game.program)
+        self.registers = dict.fromkeys(syn.REGISTERS, "") | game.metadata.constants
+        self.seen = {name for name in syn.REGISTERS if name[0] in syn.PUBLIC_TYPES}
+        self.asked = 0
+        self.back = 0
+
+    def tell(self, events: Iterable[Event]) -> Iterator[Told]:
+        """What the player learns from these events."""
+        for event in events:
+            self._go_on(event)
+            yield from self._told(event)
+
+    # -- following the program ---------------------------------------------------------------
+
+    def _go_on(self, event: Event) -> None:
+        """Leave the lines that are done, up to the one that made ``event``."""
+        if isinstance(event, Rewarded) and isinstance(self._line, syn.Reward) and self.asked:
+            if event.player != self._line.player:
+                return  # the zero-sum partner's half of the same line
+            self._leave()
+        elif self.asked and not (isinstance(self._line, syn.Elicit) and self._open(event)):
+            self._leave()
+        while not isinstance(event, _EVENT_OF.get(type(self._line), ())) or self._unpaid(event):
+            self._leave()
+        self.asked += 1
+
+    @property
+    def _line(self) -> syn.Instruction:
+        return self.game.program.instructions[self.flow.position]
+
+    def _leave(self) -> None:
+        self.flow.advance()
+        self.asked = 0
+
+    def _open(self, event: Event) -> bool:
+        """Whether the present elicit still waits for moves, of which ``event`` is one."""
+        line = self._line
+        assert isinstance(line, syn.Elicit)
+        return isinstance(event, Moved) and self.asked < len(line.registers)
+
+    def _unpaid(self, event: Event) -> bool:
+        """Whether the present reward is one that was dropped, as env's is."""
+        line = self._line
+        if not isinstance(event, Rewarded) or not isinstance(line, syn.Reward):
+            return False
+        dropped = line.player == "env" and not DIALECTS[self.game.dialect].env_rewarded
+        return dropped
+
+    # -- telling -----------------------------------------------------------------------------
+
+    def _told(self, event: Event) -> Iterator[Told]:
+        match event:
+            case Assigned(values):
+                for name, text in values:
+                    self._set(name, text, self.sees_all)
+                yield from self._shown(event)
+            case Moved(mover, register, move):
+                self.back = self.flow.position
+                self._set(register, move.text, self.sees_all or mover == self.player)
+                yield from self._shown(event, mover)
+            case Revealed(to):
+                if to == self.player:
+                    self.seen |= {v.name for v in self._revealed() if isinstance(v, syn.Register)}
+                yield from self._shown(event)
+            case Rewarded(to, bits) if self.sees_all or to == self.player:
+                yield Paid(to, bits, tuple(self._terms(event)))
+            case Ensured(by, passed):
+                if not passed and by == self.player:
+                    yield self._refused(event)
+                if not passed:
+                    self.flow.position, self.asked = self.back, 0
+
+    def _shown(self, event: Event, mover: str = "") -> Iterator[Shown]:
+        for item in visible([event], self.player):
+            yield Shown(item, mover)
+
+    def _set(self, name: str, text: str, seen: bool) -> None:
+        self.registers[name] = text
+        if seen or name[0] in syn.PUBLIC_TYPES:
+            self.seen.add(name)
+        else:
+            self.seen.discard(name)
+
+    def _revealed(self) -> tuple[syn.StringExpr, ...]:
+        line = self._line
+        return line.values if isinstance(line, syn.Reveal) else ()
+
+    def _terms(self, event: Rewarded) -> Iterator[Term]:
+        """The line's xents with their bits; numbers for a text that is hidden, never the text."""
+        line = self._line
+        assert isinstance(line, syn.Reward)
+        xents = [(sign, x) for sign, x in line.amount.terms if isinstance(x, syn.Xent)]
+        for (sign, xent), (signed, _, scores) in zip(xents, event.terms, strict=True):
+            text = self._text(xent.target) if self.seen.issuperset(reads(xent.target)) else None
+            said = ("" if sign > 0 else "−") + expression_text(xent)
+            yield Term(said, tuple(signed * bit for bit in scores.bits), text)
+
+    def _refused(self, event: Ensured) -> Refused:
+        line = self._line
+        assert isinstance(line, syn.Ensure)
+        said = tuple(self._explained(condition) for condition in line.conditions)
+        left = self.game.metadata.max_failures - event.failures
+        return Refused(self.flow.position + 1, said, event.failures, left)
+
+    def _explained(self, condition: syn.Condition) -> str:
+        """A condition in the words of the program, and why where a plain function decided it."""
+        said = expression_text(condition)
+        if not isinstance(condition, syn.Truth) or not self.seen.issuperset(reads(condition)):
+            return said
+        found = predicate(condition, self._text)
+        reason = _reason(found) if found is not None and condition.expected else ""
+        return f"{said}: {reason}" if reason else said
+
+    def _text(self, node: syn.StringExpr) -> str:
+        match node:
+            case syn.Literal(value):
+                return value
+            case syn.Register(name):
+                return self.registers[name]
+            case syn.Cat(left, right):
+                space = " " if DIALECTS[self.game.dialect].cat_space else ""
+                return self._text(left) + space + self._text(right)
+            case syn.Cut(text, mark, side):
+                return cut(self._text(text), self._text(mark), side)
+            case _:
+                return ""
+
+
+_EVENT_OF: dict[type, type] = {
+    syn.Assign: Assigned,
+    syn.Elicit: Moved,
+    syn.Ensure: Ensured,
+    syn.Reward: Rewarded,
+    syn.Reveal: Revealed,
+}
+
+
+def _reason(found: Predicate) -> str:
+    """What breaks a rule that is counted in words; empty where it holds or tokens decide."""
+    match found:
+        case Predicate("no_common_words", (left, right)):
+            common = sorted(words(left) & words(right))
+            return f"both have {_listed(common)}" if common else ""
+        case Predicate("only_uses_words", (allowed, text)):
+            foreign = sorted(words(text) - words(allowed))
+            return f"{_listed(foreign)} may not stand there" if foreign else ""
+        case _:
+            return ""
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(repr(name) for name in names[:8]) + (" and more" if len(names) > 8 else "")
