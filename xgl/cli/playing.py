@@ -6,6 +6,7 @@ import json
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,10 @@ class Round:
     role: str
 
     @property
-    def score(self) -> float:
+    def score(self) -> float | None:
+        """None where the game did not come to its end for the role."""
+        if self.play.outcome_for(self.role) != "finished":
+            return None
         return self.play.scores.get(self.role, 0.0)
 
     @property
@@ -64,7 +68,7 @@ def run(arguments: Namespace, source: Source) -> int:
     whole = game(source.program())
     role = _role(whole, arguments.role)
     script = _script(arguments.moves, role) if arguments.moves else None
-    console = Console(highlight=False, markup=False, emoji=False, quiet=arguments.json)
+    console = _console(arguments)
     rounds = arguments.rounds or (len(script) if script else 1)
     session = Session(whole, role, bench(arguments.judge), console, arguments.seed, script)
     session.open(source.title)
@@ -73,6 +77,12 @@ def run(arguments: Namespace, source: Source) -> int:
         record = {"judge": arguments.judge, **session.record(played)}
         print(json.dumps(record, indent=1, ensure_ascii=False))
     return 0
+
+
+def _console(arguments: Namespace) -> Console:
+    """With ``--json`` standard output is the record's, and a script needs no screen at all."""
+    quiet = bool(arguments.json and arguments.moves)
+    return Console(stderr=arguments.json, quiet=quiet, highlight=False, markup=False, emoji=False)
 
 
 def _role(whole: Game, wanted: str | None) -> str:
@@ -155,9 +165,8 @@ class Session:
         for number in range(1, count + 1):
             if count > 1:
                 self.screen.say(f"\nRound {number} of {count}", "bold")
-            if played:
-                best = max(played, key=lambda one: one.score)
-                self.screen.best(best.number, best.score, best.moves)
+            if best := _best(played):
+                self.screen.best(best.number, best.score or 0.0, best.moves)
             try:
                 played.append(self._round(number))
             except Quit:
@@ -168,7 +177,7 @@ class Session:
     def _round(self, number: int) -> Round:
         seeds = Seeds(self.seed, number - 1)
         machine = Machine(self.game)
-        viewer = _Viewer(machine, Teller(self.game, self.role), self.screen)
+        viewer = _Viewer(machine, Teller(self.game, self.role), self.screen, self.bench.judge)
         players = self._players(number, seeds, viewer)
         cast = Cast(self.bench.judge, self.bench.stories, players)
         [play] = play_all([Instance(self.game, seeds)], cast, [machine])
@@ -192,11 +201,12 @@ class Session:
             self.screen.say(f"{play.forfeiter} has failed too often: a forfeit.", "bold red")
         elif play.outcome == "oversize":
             self.screen.say("A text grew beyond its cap: the game ends there.", "bold red")
-        self.screen.say(f"Score of {self.role}: {done.score:+.1f} bits", "bold")
+        score = "none" if done.score is None else f"{done.score:+.1f} bits"
+        self.screen.say(f"Score of {self.role}: {score}", "bold")
 
     def record(self, played: Sequence[Round]) -> dict[str, Any]:
         """The outcome for programs; unlike the screen it holds everything that happened."""
-        best = max(played, key=lambda one: one.score, default=None)
+        best = _best(played)
         return {
             "game_id": self.game.game_id,
             "dialect": self.game.dialect,
@@ -206,6 +216,12 @@ class Session:
             "rounds": [_round_record(one) for one in played],
             "best": None if best is None else {"round": best.number, "score": best.score},
         }
+
+
+def _best(played: Sequence[Round]) -> Round | None:
+    """The finished round with the highest score, the first of equals."""
+    finished = [one for one in played if one.score is not None]
+    return max(finished, key=lambda one: one.score or 0.0, default=None)
 
 
 def _round_record(done: Round) -> dict[str, Any]:
@@ -231,8 +247,8 @@ def _event_record(event: Event) -> dict[str, Any]:
 class _Viewer:
     """The person's seat: shows what is new before each move, and takes the move."""
 
-    def __init__(self, machine: Machine, teller: Teller, screen: Screen) -> None:
-        self.machine, self.teller, self.screen = machine, teller, screen
+    def __init__(self, machine: Machine, teller: Teller, screen: Screen, judge: Judge) -> None:
+        self.machine, self.teller, self.screen, self.judge = machine, teller, screen, judge
         self.told = 0
 
     def catch_up(self) -> None:
@@ -246,12 +262,17 @@ class _Viewer:
         """Raises :class:`Quit` when the input has ended."""
         self.catch_up()
         try:
-            return [Move(self._asked(turn).strip()) for turn in turns]
+            return [Move(self._asked(turn)) for turn in turns]
         except EOFError:
             raise Quit("the input has ended") from None
 
     def _asked(self, turn: Turn) -> str:
-        return self.screen.ask(turn.request.view, turn.request.max_len)
+        limit = turn.request.max_len
+        text = self.screen.ask(turn.request.view, limit).strip()
+        count = self.judge.count(text)
+        if count > limit:
+            self.screen.say(f"These are {count} tokens; what goes beyond {limit} is cut.", "yellow")
+        return text
 
 
 def tokens(judge: Judge, text: str, scored: int) -> list[str]:
@@ -260,7 +281,7 @@ def tokens(judge: Judge, text: str, scored: int) -> list[str]:
     Where its tokens cannot be laid upon the text, the text is cut in pieces of one length.
     """
     ends = [len(judge.truncate(text, count)) for count in range(judge.count(text) + 1)]
-    pieces = [text[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+    pieces = [text[start:end] for start, end in pairwise(ends)]
     if len(pieces) >= scored and all(pieces) and "".join(pieces) == text:
         return pieces
     return _evenly(text, scored)
@@ -268,4 +289,4 @@ def tokens(judge: Judge, text: str, scored: int) -> list[str]:
 
 def _evenly(text: str, parts: int) -> list[str]:
     marks = [round(k * len(text) / max(parts, 1)) for k in range(parts + 1)]
-    return [text[start:end] for start, end in zip(marks, marks[1:], strict=False)]
+    return [text[start:end] for start, end in pairwise(marks)]

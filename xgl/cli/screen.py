@@ -15,9 +15,9 @@ from xgl.requests import View
 
 Tokens = Callable[[str, int], Sequence[str]]
 """A text and its number of scored tokens to the tokens, the last of which are the scored ones."""
-_LEVELS = "▁▂▃▄▅▆▇█"
-FULL = 12.0
-"""Bits at which a token's bar is full."""
+_LEVELS = " ▁▂▃▄▅▆▇█"
+LEAST_FULL = 1.0
+"""The bars of a reward are scaled to its largest token, or to this many bits."""
 
 
 class Screen:
@@ -41,8 +41,9 @@ class Screen:
                 self.console.print(Text.assemble((f"{item.label}{who}: ", "bold"), item.text))
             case Paid(player, bits, terms):
                 self.console.print(Text.assemble((f"reward {player}: ", "bold"), _signed(bits)))
+                full = max([LEAST_FULL, *(abs(bit) for term in terms for bit in term.bits)])
                 for term in terms:
-                    self._term(term)
+                    self._term(term, full)
             case Refused():
                 self._refused(told)
 
@@ -53,13 +54,15 @@ class Screen:
         if refused.left >= 0:
             self.say(f"Try again; {refused.left} more failures are allowed.", "red")
 
-    def _term(self, term: Term) -> None:
+    def _term(self, term: Term, full: float) -> None:
         """The text and beneath it the strip; for a hidden text the strip and its numbers."""
         total = f"  {term.said} = {sum(term.bits):+.1f}"
         if term.text is None:
             numbers = " ".join(f"{bit:+.1f}" for bit in term.bits)
             self.console.print(Text(f"{total}  (of a text that you may not see: {numbers})"))
-            self.console.print(Text("    ").append_text(strip([(" ", bit) for bit in term.bits])))
+            self.console.print(
+                Text("    ").append_text(strip([(" ", bit) for bit in term.bits], full))
+            )
             return
         self.say(total)
         pieces = self.tokens(term.text, len(term.bits))
@@ -67,7 +70,7 @@ class Screen:
         scored = list(zip(pieces[len(unscored) :], term.bits, strict=True))
         for row in _rows([*unscored, *scored], max(20, self.console.width - 6)):
             self.console.print(Text("    " + "".join(text for text, _ in row)))
-            self.console.print(Text("    ").append_text(strip(row)))
+            self.console.print(Text("    ").append_text(strip(row, full)))
 
     def best(self, number: int, score: float, moves: Sequence[str]) -> None:
         said = " / ".join(moves) or "no move"
@@ -79,7 +82,7 @@ class Screen:
         return self.console.input(prompt)
 
 
-def strip(scored: Sequence[tuple[str, float | None]]) -> Text:
+def strip(scored: Sequence[tuple[str, float | None]], full: float) -> Text:
     """A bar under each token, as wide as it: green where it gains, red where it loses."""
     bars = Text()
     for text, bits in scored:
@@ -87,7 +90,7 @@ def strip(scored: Sequence[tuple[str, float | None]]) -> Text:
         if bits is None:
             bars.append(" " * width)
             continue
-        level = min(len(_LEVELS) - 1, int(abs(bits) / FULL * len(_LEVELS)))
+        level = min(len(_LEVELS) - 1, round(abs(bits) / full * len(_LEVELS)))
         bars.append(_LEVELS[level] * width, "green" if bits >= 0 else "red")
     return bars
 

@@ -42,6 +42,8 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Paid:
+    """A reward; its terms where it is the player's own."""
+
     player: str
     bits: float
     terms: tuple[Term, ...]
@@ -71,50 +73,40 @@ class Teller:
         self.flow = Flow(game.program)
         self.registers = dict.fromkeys(syn.REGISTERS, "") | game.metadata.constants
         self.seen = {name for name in syn.REGISTERS if name[0] in syn.PUBLIC_TYPES}
-        self.asked = 0
-        self.back = 0
+        self.cast = {i.player for i in game.program.instructions if isinstance(i, syn.Elicit)}
+        self.made = self.back = 0
 
     def tell(self, events: Iterable[Event]) -> Iterator[Told]:
         """What the player learns from these events."""
         for event in events:
-            self._go_on(event)
+            self._go_on()
             yield from self._told(event)
 
     # -- following the program ---------------------------------------------------------------
 
-    def _go_on(self, event: Event) -> None:
-        """Leave the lines that are done, up to the one that made ``event``."""
-        if isinstance(event, Rewarded) and isinstance(self._line, syn.Reward) and self.asked:
-            if event.player != self._line.player:
-                return  # the zero-sum partner's half of the same line
-            self._leave()
-        elif self.asked and not (isinstance(self._line, syn.Elicit) and self._open(event)):
-            self._leave()
-        while not isinstance(event, _EVENT_OF.get(type(self._line), ())) or self._unpaid(event):
-            self._leave()
-        self.asked += 1
+    def _go_on(self) -> None:
+        """Leave the lines that have made all their events: the present one makes the next."""
+        while self.made >= self._makes():
+            self.flow.advance()
+            self.made = 0
+        self.made += 1
 
     @property
     def _line(self) -> syn.Instruction:
         return self.game.program.instructions[self.flow.position]
 
-    def _leave(self) -> None:
-        self.flow.advance()
-        self.asked = 0
-
-    def _open(self, event: Event) -> bool:
-        """Whether the present elicit still waits for moves, of which ``event`` is one."""
-        line = self._line
-        assert isinstance(line, syn.Elicit)
-        return isinstance(event, Moved) and self.asked < len(line.registers)
-
-    def _unpaid(self, event: Event) -> bool:
-        """Whether the present reward is one that was dropped, as env's is."""
-        line = self._line
-        if not isinstance(event, Rewarded) or not isinstance(line, syn.Reward):
-            return False
-        dropped = line.player == "env" and not DIALECTS[self.game.dialect].env_rewarded
-        return dropped
+    def _makes(self) -> int:
+        """Number of events of the present line."""
+        match self._line:
+            case syn.Beacon() | syn.Replay():
+                return 0
+            case syn.Elicit(_, registers):
+                return len(registers)
+            case syn.Reward(player):
+                dropped = player == "env" and not DIALECTS[self.game.dialect].env_rewarded
+                return 0 if dropped else 1 + (_PARTNERS.get(player) in self.cast)
+            case _:
+                return 1
 
     # -- telling -----------------------------------------------------------------------------
 
@@ -133,12 +125,13 @@ class Teller:
                     self.seen |= {v.name for v in self._revealed() if isinstance(v, syn.Register)}
                 yield from self._shown(event)
             case Rewarded(to, bits) if self.sees_all or to == self.player:
-                yield Paid(to, bits, tuple(self._terms(event)))
+                own = to == self.player
+                yield Paid(to, bits, tuple(self._terms(event)) if own else ())
             case Ensured(by, passed):
                 if not passed and by == self.player:
                     yield self._refused(event)
                 if not passed:
-                    self.flow.position, self.asked = self.back, 0
+                    self.flow.position, self.made = self.back, 0
 
     def _shown(self, event: Event, mover: str = "") -> Iterator[Shown]:
         for item in visible([event], self.player):
@@ -159,11 +152,11 @@ class Teller:
         """The line's xents with their bits; numbers for a text that is hidden, never the text."""
         line = self._line
         assert isinstance(line, syn.Reward)
-        xents = [(sign, x) for sign, x in line.amount.terms if isinstance(x, syn.Xent)]
-        for (sign, xent), (signed, _, scores) in zip(xents, event.terms, strict=True):
+        xents = [xent for _, xent in line.amount.terms if isinstance(xent, syn.Xent)]
+        for xent, (sign, _, scores) in zip(xents, event.terms, strict=True):
             text = self._text(xent.target) if self.seen.issuperset(reads(xent.target)) else None
             said = ("" if sign > 0 else "−") + expression_text(xent)
-            yield Term(said, tuple(signed * bit for bit in scores.bits), text)
+            yield Term(said, tuple(sign * bit for bit in scores.bits), text)
 
     def _refused(self, event: Ensured) -> Refused:
         line = self._line
@@ -196,13 +189,7 @@ class Teller:
                 return ""
 
 
-_EVENT_OF: dict[type, type] = {
-    syn.Assign: Assigned,
-    syn.Elicit: Moved,
-    syn.Ensure: Ensured,
-    syn.Reward: Rewarded,
-    syn.Reveal: Revealed,
-}
+_PARTNERS = {"black": "white", "white": "black"}
 
 
 def _reason(found: Predicate) -> str:
