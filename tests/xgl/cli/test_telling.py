@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from xgl import Cast, Instance, Program, Seeds, game, parse, play_all
+from xgl import Cast, Instance, Program, Seeds, analyse, game, parse, play_all
 from xgl.cli.telling import Paid, Refused, Shown, Teller, Told
 from xgl.presentation import visible
 from xgl.requests import Ensured, Move, Play, Rewarded, Turn
@@ -119,7 +119,9 @@ def test_any_game_is_followed_to_its_end(
     data: st.DataObject,
 ) -> None:
     """What is shown is what ``presentation.visible`` lets through, reward for reward."""
-    whole = game(data.draw(programs))
+    program = data.draw(programs)
+    assume(not analyse(program).faults)
+    whole = game(program)
     player = data.draw(st.sampled_from(PLAYERS))
     [play] = play_all([Instance(whole, Seeds(1, 0))], seat(echo_player()))
     found = list(Teller(whole, player).tell(play.events))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections import Counter
 from itertools import combinations
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support import parents
 
 import xgl
 from meta_sampler import Mutate, MutateSettings
@@ -20,14 +19,6 @@ from xgl.diagram import draw, lay_out
 from xgl.diagram.palette import triangle
 from xgl.diagram.shapes import Box, Circle, Label, Line, Polygon, cells, shortened, wrapped
 from xgl.library import Entry, entries
-
-_spec = importlib.util.spec_from_file_location(
-    "parents", Path(__file__).parents[2] / "meta_sampler" / "parents.py"
-)
-assert _spec is not None
-assert _spec.loader is not None
-parents = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(parents)
 
 SVG = "{http://www.w3.org/2000/svg}"
 PLAYABLE = [entry for entry in entries() if not entry.refused]
