@@ -137,7 +137,7 @@ class _Scale:
             case syn.Elicit(_, registers, max_len):
                 self.sizes |= dict.fromkeys(registers, max_len or self.metadata.max_len)
 
-    def of(self, node: syn.StringExpr) -> int:
+    def of(self, node: object) -> int:
         """No string has more tokens than characters it may hold."""
         match node:
             case syn.Literal(value):

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from xgl import syntax as syn
 from xgl.canonical import Game
+from xgl.cli.texts import UnknownTextError, text_of
 from xgl.dialects import DIALECTS
 from xgl.flow import Flow
-from xgl.machine import cut
 from xgl.presentation import visible
 from xgl.requests import Assigned, Ensured, Event, Item, Moved, Predicate, Revealed, Rewarded
 from xgl.text import expression_text
@@ -37,7 +37,7 @@ class Term:
     said: str
     bits: tuple[float, ...]
     text: str | None
-    """The scored text; None where the player may not see it."""
+    """The scored text; None where the player may not see it, or a helper function made it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class Teller:
         else:
             self.seen.discard(name)
 
-    def _revealed(self) -> tuple[syn.StringExpr, ...]:
+    def _revealed(self) -> tuple[object, ...]:
         line = self._line
         return line.values if isinstance(line, syn.Reveal) else ()
 
@@ -154,9 +154,17 @@ class Teller:
         assert isinstance(line, syn.Reward)
         xents = [xent for _, xent in line.amount.terms if isinstance(xent, syn.Xent)]
         for xent, (sign, _, scores) in zip(xents, event.terms, strict=True):
-            text = self._text(xent.target) if self.seen.issuperset(reads(xent.target)) else None
             said = ("" if sign > 0 else "−") + expression_text(xent)
-            yield Term(said, tuple(sign * bit for bit in scores.bits), text)
+            yield Term(said, tuple(sign * bit for bit in scores.bits), self._scored(xent))
+
+    def _scored(self, xent: syn.Xent) -> str | None:
+        """The text behind a number, where the player may see it and the registers tell it."""
+        if not self.seen.issuperset(reads(xent.target)):
+            return None
+        try:
+            return self._text(xent.target)
+        except UnknownTextError:
+            return None
 
     def _refused(self, event: Ensured) -> Refused:
         line = self._line
@@ -170,23 +178,15 @@ class Teller:
         said = expression_text(condition)
         if not isinstance(condition, syn.Truth) or not self.seen.issuperset(reads(condition)):
             return said
-        found = predicate(condition, self._text)
+        try:
+            found = predicate(condition, self._text)
+        except UnknownTextError:
+            return said
         reason = _reason(found) if found is not None and condition.expected else ""
         return f"{said}: {reason}" if reason else said
 
-    def _text(self, node: syn.StringExpr) -> str:
-        match node:
-            case syn.Literal(value):
-                return value
-            case syn.Register(name):
-                return self.registers[name]
-            case syn.Cat(left, right):
-                space = " " if DIALECTS[self.game.dialect].cat_space else ""
-                return self._text(left) + space + self._text(right)
-            case syn.Cut(text, mark, side):
-                return cut(self._text(text), self._text(mark), side)
-            case _:
-                return ""
+    def _text(self, node: object) -> str:
+        return text_of(node, self.registers, DIALECTS[self.game.dialect])
 
 
 _PARTNERS = {"black": "white", "white": "black"}

@@ -11,7 +11,7 @@ from xgl.diagram.palette import CARRY, FAINT, INK, PAPER, PLAYERS, SAID, outline
 from xgl.diagram.shapes import Box, Circle, Drawing, Line, plain, shortened, wrapped
 from xgl.diagram.sheet import LANE, NODE, ROW, STEP, Sheet
 from xgl.diagram.strings import Anchor, Strokes, place, settle
-from xgl.diagram.xents import draw_term
+from xgl.diagram.xents import draw_term, in_favour
 from xgl.dialects import DIALECTS
 from xgl.text import expression_text, instruction_text
 from xgl.walk import descendants, mentions, reads, writes
@@ -107,7 +107,7 @@ class _Layout:
                 anchor = place(self.sheet, value, Strokes(index), -1)
                 ready = settle(self.sheet, anchor, anchor.x - 6 * (index % 3))
             settled.append(ready)
-        row: list[tuple[str, syn.StringExpr]] = []
+        row: list[tuple[str, object]] = []
         for target, ready in zip(assign.targets, settled, strict=True):
             name, value = target
             if not _is_square(value) or name in dict(row):
@@ -119,7 +119,7 @@ class _Layout:
                 self._star(name, value, ready, order)
         self._squares(row, order)
 
-    def _squares(self, targets: Sequence[tuple[str, syn.StringExpr]], order: int) -> None:
+    def _squares(self, targets: Sequence[tuple[str, object]], order: int) -> None:
         """Constant strings side by side."""
         sheet = self.sheet
         y = sheet.y + ROW / 2
@@ -132,7 +132,7 @@ class _Layout:
             lines = wrapped(plain(said), COLUMNS)
             sheet.y += ROW + sheet.remark(y, lines, SAID)
 
-    def _star(self, name: str, value: syn.StringExpr, ready: Anchor | None, order: int) -> None:
+    def _star(self, name: str, value: object, ready: Anchor | None, order: int) -> None:
         sheet = self.sheet
         anchor = ready or place(sheet, value, Strokes(), -1)
         y = sheet.y + ROW / 2
@@ -230,16 +230,15 @@ class _Layout:
 
     def _comparison(self, comparison: syn.Comparison, player: str, order: int) -> None:
         """Symbols in favour of the asked player, whose sum must be positive (§2.5.2)."""
-        greater = comparison.comparator in (">", ">=")
         self._remark_row("must hold: " + expression_text(comparison), order)
-        for amount, side in ((comparison.left, 1), (comparison.right, -1)):
-            for sign, term in amount.terms:
-                favour = sign * side * (1 if greater else -1)
-                if isinstance(term, syn.Xent):
-                    row = draw_term(self.sheet, term, favour, player, order, "bound")
-                    self.sheet.remark(row, [_short(_signed(favour, term), "   ")], SAID)
-                else:
-                    self._remark_row(f"{'+' if favour > 0 else '−'} {term.value} bits", order)
+        for favour, term in in_favour(comparison):
+            said = [_short(_signed(favour, term), "   ")]
+            if isinstance(term, syn.Xent):
+                row = draw_term(self.sheet, term, favour, player, order, "bound")
+                self.sheet.remark(row, said, SAID)
+            elif term != syn.Number(0):
+                self.sheet.remark(self.sheet.y + STEP / 2, said, SAID)
+                self.sheet.y += STEP
 
     def _statement(self, condition: syn.Condition, order: int) -> None:
         y = self.sheet.y + STEP / 2
@@ -255,7 +254,7 @@ class _Layout:
         text = ", ".join(self._in_words(part) for part in parts)
         return plain(("true: " if condition.expected else "false: ") + text)
 
-    def _in_words(self, node: syn.StringExpr) -> str:
+    def _in_words(self, node: object) -> str:
         match node:
             case syn.Literal(value):
                 return plain(value) or '""'
@@ -328,11 +327,11 @@ class _Layout:
                 yield Circle(mark.x, mark.y, NODE + 4, PAPER, outline(frame.player), "back")  # type: ignore[union-attr]
 
 
-def _is_square(value: syn.StringExpr) -> bool:
+def _is_square(value: object) -> bool:
     return isinstance(value, syn.Literal | syn.Story)
 
 
-def _moves(value: syn.StringExpr) -> bool:
+def _moves(value: object) -> bool:
     return any(isinstance(node, syn.Register) for node in descendants(value))
 
 
@@ -340,5 +339,6 @@ def _short(text: str, before: str = "") -> str:
     return shortened(before + plain(text), COLUMNS)
 
 
-def _signed(sign: int, term: syn.Xent) -> str:
-    return ("+ " if sign > 0 else "− ") + expression_text(term)
+def _signed(sign: int, term: object) -> str:
+    unit = "" if isinstance(term, syn.Xent) else " bits"
+    return ("+ " if sign > 0 else "− ") + expression_text(term) + unit

@@ -9,6 +9,7 @@ from xgl import syntax as syn
 from xgl.diagram.palette import FAINT, INK, PAPER, PLAYERS, triangle
 from xgl.diagram.shapes import Box, Circle, Label, Shape, plain, wrapped
 from xgl.diagram.sheet import Sheet
+from xgl.diagram.xents import in_favour
 from xgl.walk import descendants
 
 SIZE = 11.0
@@ -33,7 +34,7 @@ def _key(shapes: list[Shape], literals: Mapping[str, str], y: float, width: floa
     for literal, letter in literals.items():
         shapes.append(Box(24, y - 1, 22, 18, INK, PAPER, 1))
         shapes.append(Label(35, y + 8, letter, 10, centred=True))
-        for line in wrapped(f"“{plain(literal)}”", columns):
+        for line in wrapped(f"“{plain(literal)}”" if literal else "the empty text", columns):
             shapes.append(Label(56, y + 8, line, SIZE))
             y += LINE
         y += 8
@@ -83,17 +84,19 @@ def _paid(program: syn.Program) -> str:
 
 ENTRIES = {
     "elicit": "a move, with its limit in tokens",
-    "story": "a text given by the map; A: see above",
+    "story": "a text given by the map",
+    "literal": "a text of the program, told above",
     "star": "a string made by assign",
     "known": "shown to the player of its colour",
     "xent": "gains xent of what it points to",
-    "nex": "loses it (the negative colour)",
+    "nex": "loses xent: the negative colour",
     "xed": "gains xed: how far the prefix helps",
     "dex": "loses xed",
     "cat": "s + t: first s, then t",
     "cut": "cut: double arrow before, single after",
     "wire": "carries a string to its use",
     "box": "must hold, else back to the ringed move",
+    "bound": "in a box: their sum must be positive",
     "loop": "REPEAT(k): k times back to the flag",
     "order": "small number: the line of the program",
 }
@@ -105,6 +108,10 @@ def _occurring(program: syn.Program) -> set[str]:
         found |= {name for kind, name in _OF_LINE.items() if isinstance(line, kind)}
         if isinstance(line, syn.Reward):
             found |= {_sense(sign, term) for sign, term in line.amount.terms}
+        if isinstance(line, syn.Ensure):
+            bounds = [b for b in line.conditions if isinstance(b, syn.Comparison)]
+            found |= {_sense(sign, term) for b in bounds for sign, term in in_favour(b)}
+            found |= {"bound" for b in bounds}
         if isinstance(line, syn.Assign):
             squares = syn.Literal | syn.Story
             found |= {"star" for _, value in line.targets if not isinstance(value, squares)}
@@ -123,15 +130,17 @@ _OF_LINE: dict[type, str] = {
 }
 _OF_NODE: dict[type, str] = {
     syn.Story: "story",
-    syn.Literal: "story",
+    syn.Literal: "literal",
     syn.Cat: "cat",
     syn.Cut: "cut",
 }
 
 
-def _sense(sign: int, term: syn.Xent | syn.Number) -> str:
-    """The kind under which a signed term is drawn: what it gives, or takes."""
-    kind = getattr(term, "kind", "xent")
+def _sense(sign: int, term: object) -> str:
+    """The kind under which a signed term is drawn: what it gives, or takes; no mark: empty."""
+    if not isinstance(term, syn.Xent):
+        return ""
+    kind = term.kind
     return kind if sign > 0 else {"xent": "nex", "nex": "xent", "xed": "dex", "dex": "xed"}[kind]
 
 
@@ -143,8 +152,10 @@ def _sample(name: str, x: float, y: float, player: str) -> list[Shape]:
         case "elicit":
             sheet.marks.append(Circle(middle, y, 10, "black", INK))
             sheet.text(middle, y, "8", 10, "white", centred=True, bold=True)
-        case "story":
+        case "story" | "literal":
             sheet.marks.append(Box(middle - 9, y - 9, 18, 18, INK, PAPER, 1))
+            if name == "literal":
+                sheet.text(middle, y, "A", 10, centred=True)
         case "star":
             sheet.star(middle, y, radius=10, mark="sample")
         case "known":
@@ -164,8 +175,10 @@ def _sample(name: str, x: float, y: float, player: str) -> list[Shape]:
             sheet.head(x + 22, y + 10, 0, 1, double=True)
         case "wire":
             sheet.line((x + 4, y), (x + 40, y), dash="1.5 4", stroke=FAINT, width=1.6)
-        case "box":
+        case "box" | "bound":
             sheet.marks.append(Box(x + 4, y - 8, 36, 16, INK, "#f6f7f9", 5))
+            if name == "bound":
+                sheet.triangle(middle, y, 1, *triangle(player, "xent", 1), "sample", 0)
         case "loop":
             sheet.line((x + 34, y + 7), (x + 12, y + 7), (x + 12, y - 6), (x + 32, y - 6))
             sheet.head(x + 34, y - 6, 1, 0)

@@ -40,7 +40,7 @@ class Strokes:
         return STROKES[(self.used - 1) % len(STROKES)]
 
 
-def place(sheet: Sheet, node: syn.StringExpr, strokes: Strokes, side: int) -> Anchor:
+def place(sheet: Sheet, node: object, strokes: Strokes, side: int) -> Anchor:
     """Draw what an expression needs, moving ``sheet.y`` on; ``side`` (±1) tells a prefix
     from a target, whose concatenations may end on one lane."""
     match node:
@@ -60,7 +60,7 @@ def place(sheet: Sheet, node: syn.StringExpr, strokes: Strokes, side: int) -> An
             return _other(sheet, node, strokes.next())
 
 
-def _parts(node: syn.StringExpr) -> Iterator[syn.StringExpr]:
+def _parts(node: object) -> Iterator[object]:
     """The strings of a concatenation, which is associative, from left to right."""
     if isinstance(node, syn.Cat):
         yield from _parts(node.left)
@@ -137,7 +137,7 @@ def _cut(sheet: Sheet, text: Anchor, mark: Anchor, before: bool, dash: str) -> A
     return _hanging(sheet, x, end, x, dash)
 
 
-def _other(sheet: Sheet, node: syn.StringExpr, dash: str) -> Anchor:
+def _other(sheet: Sheet, node: object, dash: str) -> Anchor:
     """Any other expression: a star upon the registers that it reads."""
     y = sheet.y + STEP / 2
     x = sheet.temporary_lane()

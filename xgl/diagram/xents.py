@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import ceil, floor
 
 from xgl import syntax as syn
@@ -30,6 +31,14 @@ def draw_term(sheet: Sheet, term: syn.Xent, sign: int, player: str, order: int, 
     row = sheet.y + STEP / 2 + 1
     sheet.y += STEP + 4
     return row
+
+
+def in_favour(comparison: syn.Comparison) -> Iterator[tuple[int, object]]:
+    """Its terms, signed so that it holds where their sum is positive (§2.5.2)."""
+    greater = 1 if comparison.comparator in (">", ">=") else -1
+    for amount, side in ((comparison.left, greater), (comparison.right, -greater)):
+        for sign, term in amount.terms:
+            yield sign * side, term
 
 
 def _between(sheet: Sheet, prefix: Anchor | None, target: Anchor, y: float) -> tuple[float, int]:
