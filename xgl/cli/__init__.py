@@ -10,12 +10,20 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from xgl.cli import commands
 from xgl.dialects import DIALECTS
 from xgl.errors import XGLError
 
 _GAME = "a .xgl or .xent file, a game of the library, or - for standard input"
+
+
+class _Parser(argparse.ArgumentParser):
+    """Tells the user's error in one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"error: {message}; `{self.prog} --help` tells more\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m xgl", description="Xent games in XGL.")
+    parser = _Parser(prog="python -m xgl", description="Xent games in XGL.")
     adding = parser.add_subparsers(required=True, metavar="COMMAND")
     check = _add(adding, "check", "problems and static facts of programs", commands.check, "+")
     check.add_argument("--json", action="store_true", help="all facts, for programs")
@@ -61,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add(
-    adding: argparse._SubParsersAction[argparse.ArgumentParser],
+    adding: argparse._SubParsersAction[_Parser],
     name: str,
     said: str,
     command: object,
@@ -75,7 +83,7 @@ def _add(
     return sub
 
 
-def _add_play(adding: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_play(adding: argparse._SubParsersAction[_Parser]) -> None:
     play = _add(adding, "play", "play a game in the terminal", commands.play)
     play.add_argument("--judge", default="embedded", help="embedded (default), smollm2, a folder")
     play.add_argument("--role", metavar="PLAYER", help="default: black, or who is asked first")
@@ -86,17 +94,14 @@ def _add_play(adding: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
 
 def _natural(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise ValueError
-    return number
+    return _at_least(0, text)
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
+    return _at_least(1, text)
 
 
-_natural.__name__, _positive.__name__ = "number from 0 on", "number from 1 on"
+def _at_least(least: int, text: str) -> int:
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"found {text!r}; expected a whole number from {least} on")
+    return int(text)

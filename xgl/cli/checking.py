@@ -37,7 +37,8 @@ def notes(reports: list[Report]) -> list[str]:
 
 def facts(report: Report) -> Iterator[str]:
     """Lines for a person; line numbers count instructions."""
-    yield f"{report.steps} steps, {report.stories} stories; players: {', '.join(report.players)}"
+    stories = "1 story" if report.stories == 1 else f"{report.stories} stories"
+    yield f"{report.steps} steps, {stories}; players: {', '.join(report.players)}"
     for asked in report.asked:
         yield _asking(asked)
     for kind, said in (("score", "scores"), ("truth", "judges statements of")):

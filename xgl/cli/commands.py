@@ -52,7 +52,7 @@ def format_(arguments: Namespace) -> int:
     """The program in one spelling; with ``--check`` 1 when it is not spelled so."""
     source = read(arguments.game, arguments.dialect)
     source.program()
-    text = formatted(source.text)
+    text = formatted(source.text, source.dialect)
     if arguments.check:
         changed = text != source.text
         print(f"{source.origin}: {'would change' if changed else 'ok'}")

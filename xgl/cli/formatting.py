@@ -6,21 +6,21 @@ import io
 import tokenize
 from collections.abc import Iterator
 
-from xgl.parse import parse_line
+from xgl.parse import parse
 from xgl.text import instruction_text
 
 
-def formatted(text: str) -> str:
+def formatted(text: str, dialect: str) -> str:
     """The text of a valid program, spelled as ``xgl.text`` spells it, ending in one newline."""
-    lines = [_line(line.removesuffix("\r")) for line in text.split("\n")]
+    lines = [_line(line.strip(), dialect) for line in text.split("\n")]
     return "\n".join(_folded(lines)) + "\n"
 
 
-def _line(source: str) -> str:
-    instruction = parse_line(source)
-    if instruction is None:
-        return source.strip()
-    comment = _comment(source.strip())
+def _line(source: str, dialect: str) -> str:
+    if not source or source.startswith("#"):
+        return source
+    (instruction,) = parse(source, dialect).instructions  # every line is valid on its own
+    comment = _comment(source)
     return instruction_text(instruction) + (f"  {comment}" if comment else "")
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -16,20 +15,18 @@ from xgl import syntax as syn
 from xgl.analyse import analyse
 from xgl.batch import Cast, Instance, play_all
 from xgl.canonical import Game, game
-from xgl.cli.screen import Screen
+from xgl.cli.screen import Screen, signed
+from xgl.cli.scripts import Script, read_script
 from xgl.cli.sources import Source
-from xgl.cli.telling import Teller
+from xgl.cli.telling import Shown, Teller
 from xgl.errors import OversizeError, XGLError
 from xgl.machine import Machine
 from xgl.players import ScriptedPlayer
 from xgl.requests import Event, Judge, Move, Moved, Play, Player, Seeds, StorySource, Turn
 
-Script = Sequence[Mapping[str, Sequence[str]]]
-"""For each round the moves of each player."""
-
 
 class PlayingError(XGLError):
-    """A role or a file of moves that does not fit the game."""
+    """A game that cannot be played, or a role that it does not have."""
 
 
 class Quit(XGLError):  # noqa: N818 - no error: the person has left
@@ -66,8 +63,11 @@ class Round:
 def run(arguments: Namespace, source: Source) -> int:
     """The command. Raises :class:`~xgl.errors.XGLError` for what the user got wrong."""
     whole = game(source.program())
-    role = _role(whole, arguments.role)
-    script = _script(arguments.moves, role) if arguments.moves else None
+    players = _players(whole)
+    role = _role(players, arguments.role)
+    if source.path is None and not arguments.moves:
+        raise PlayingError("a game from standard input leaves none for your moves; use --moves")
+    script = read_script(arguments.moves, role, players) if arguments.moves else None
     console = _console(arguments)
     rounds = arguments.rounds or (len(script) if script else 1)
     session = Session(whole, role, bench(arguments.judge), console, arguments.seed, script)
@@ -85,39 +85,23 @@ def _console(arguments: Namespace) -> Console:
     return Console(stderr=arguments.json, quiet=quiet, highlight=False, markup=False, emoji=False)
 
 
-def _role(whole: Game, wanted: str | None) -> str:
+def _players(whole: Game) -> tuple[str, ...]:
+    """Who is asked for a move; raises for a game that cannot be played."""
+    report = analyse(whole.program)
+    if report.faults:
+        raise PlayingError(f"this game cannot be played: {report.faults[0]}")
+    if not report.players:
+        raise PlayingError("this game asks nobody for a move; expected an elicit")
+    return report.players
+
+
+def _role(players: Sequence[str], wanted: str | None) -> str:
     """Black, or who is asked first where black is not; raises for a role that nobody is asked."""
-    players = analyse(whole.program).players
     if wanted is None:
-        return syn.MAIN_PLAYER if syn.MAIN_PLAYER in players else next(iter(players), "black")
+        return syn.MAIN_PLAYER if syn.MAIN_PLAYER in players else players[0]
     if wanted not in players:
-        asked = ", ".join(players) or "nobody"
-        raise PlayingError(f"--role {wanted}: the game asks {asked}")
+        raise PlayingError(f"--role {wanted}: the game asks {', '.join(players)}")
     return wanted
-
-
-def _script(path: str, role: str) -> list[dict[str, list[str]]]:
-    """A list of moves (one round), or a list of rounds; a round may name each player's moves."""
-    try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise PlayingError(f"--moves {path}: no JSON text ({error})") from None
-    rounds = [found] if _strings(found) else found
-    if not isinstance(rounds, list) or not rounds:
-        raise PlayingError(f"--moves {path}: expected a list of moves, or a list of rounds")
-    return [_round(path, one, role) for one in rounds]
-
-
-def _round(path: str, found: Any, role: str) -> dict[str, list[str]]:
-    named = found if isinstance(found, dict) else {role: found}
-    for player, moves in named.items():
-        if player not in syn.PLAYERS or not _strings(moves):
-            raise PlayingError(f"--moves {path}: {player!r} needs a player and a list of texts")
-    return named
-
-
-def _strings(found: Any) -> bool:
-    return isinstance(found, list) and bool(found) and all(isinstance(s, str) for s in found)
 
 
 def bench(reference: str) -> Bench:
@@ -201,7 +185,7 @@ class Session:
             self.screen.say(f"{play.forfeiter} has failed too often: a forfeit.", "bold red")
         elif play.outcome == "oversize":
             self.screen.say("A text grew beyond its cap: the game ends there.", "bold red")
-        score = "none" if done.score is None else f"{done.score:+.1f} bits"
+        score = "none" if done.score is None else f"{signed(done.score)} bits"
         self.screen.say(f"Score of {self.role}: {score}", "bold")
 
     def record(self, played: Sequence[Round]) -> dict[str, Any]:
@@ -250,13 +234,17 @@ class _Viewer:
     def __init__(self, machine: Machine, teller: Teller, screen: Screen, judge: Judge) -> None:
         self.machine, self.teller, self.screen, self.judge = machine, teller, screen, judge
         self.told = 0
+        self.typed: str | None = None
 
     def catch_up(self) -> None:
         """Tell what has happened since the last time."""
         events = self.machine.events[self.told :]
         self.told += len(events)
         for told in self.teller.tell(events):
-            self.screen.tell(told)
+            if isinstance(told, Shown) and told.mover and told.item.text == self.typed:
+                self.typed = None  # it stands on the screen as it was typed
+            else:
+                self.screen.tell(told)
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         """Raises :class:`Quit` when the input has ended."""
@@ -272,6 +260,7 @@ class _Viewer:
         count = self.judge.count(text)
         if count > limit:
             self.screen.say(f"These are {count} tokens; what goes beyond {limit} is cut.", "yellow")
+        self.typed = text
         return text
 
 

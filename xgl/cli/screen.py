@@ -38,10 +38,14 @@ class Screen:
         match told:
             case Shown(item, mover):
                 who = f" ({mover})" if mover else ""
-                self.console.print(Text.assemble((f"{item.label}{who}: ", "bold"), item.text))
+                self.console.print(
+                    Text.assemble((f"{item.label}{who}: ", "bold"), printable(item.text))
+                )
             case Paid(player, bits, terms):
-                self.console.print(Text.assemble((f"reward {player}: ", "bold"), _signed(bits)))
+                self.console.print(Text.assemble((f"reward {player}: ", "bold"), _coloured(bits)))
                 full = max([LEAST_FULL, *(abs(bit) for term in terms for bit in term.bits)])
+                if terms:
+                    self.say(f"  (green gains, red loses; a full bar is {full:.1f} bits)", "dim")
                 for term in terms:
                     self._term(term, full)
             case Refused():
@@ -50,22 +54,19 @@ class Screen:
     def _refused(self, refused: Refused) -> None:
         self.say(f"This does not hold (line {refused.line}):", "bold red")
         for said in refused.said:
-            self.say(f"  {said}", "red")
+            self.say(f"  {printable(said)}", "red")
         if refused.left >= 0:
-            self.say(f"Try again; {refused.left} more failures are allowed.", "red")
+            self.say(f"Try again; failures left before a forfeit: {refused.left}.", "red")
 
     def _term(self, term: Term, full: float) -> None:
         """The text and beneath it the strip; for a hidden text the strip and its numbers."""
-        total = f"  {term.said} = {sum(term.bits):+.1f}"
+        total = f"  {term.said} = {signed(sum(term.bits))}"
         if term.text is None:
-            numbers = " ".join(f"{bit:+.1f}" for bit in term.bits)
-            self.console.print(Text(f"{total}  (of a text that you may not see: {numbers})"))
-            self.console.print(
-                Text("    ").append_text(strip([(" ", bit) for bit in term.bits], full))
-            )
-            return
-        self.say(total)
-        pieces = self.tokens(term.text, len(term.bits))
+            self.say(f"{total}, of a text that you may not see:")
+            pieces: Sequence[str] = [f"{signed(bit)} " for bit in term.bits]
+        else:
+            self.say(total)
+            pieces = self.tokens(term.text, len(term.bits))
         unscored = [(piece, None) for piece in pieces[: len(pieces) - len(term.bits)]]
         scored = list(zip(pieces[len(unscored) :], term.bits, strict=True))
         for row in _rows([*unscored, *scored], max(20, self.console.width - 6)):
@@ -73,8 +74,8 @@ class Screen:
             self.console.print(Text("    ").append_text(strip(row, full)))
 
     def best(self, number: int, score: float, moves: Sequence[str]) -> None:
-        said = " / ".join(moves) or "no move"
-        self.say(f"Best earlier round: {number}, {score:+.1f} bits, with: {said}", "cyan")
+        said = printable(" / ".join(moves)) or "no move"
+        self.say(f"Best earlier round: {number}, {signed(score)} bits, with: {said}", "cyan")
 
     def ask(self, view: View, max_len: int) -> str:
         """Raises EOFError when there is no more input."""
@@ -102,7 +103,7 @@ def _rows(
     row: list[tuple[str, float | None]] = []
     used = 0
     for text, bits in scored:
-        shown = "".join(c if c.isprintable() else " " for c in text)
+        shown = printable(text)
         if row and used + cells(shown) > width:
             yield row
             row, used = [], 0
@@ -112,5 +113,15 @@ def _rows(
         yield row
 
 
-def _signed(bits: float) -> tuple[str, str]:
-    return f"{bits:+.1f} bits", "bold green" if bits >= 0 else "bold red"
+def _coloured(bits: float) -> tuple[str, str]:
+    return f"{signed(bits)} bits", "bold green" if bits >= 0 else "bold red"
+
+
+def signed(bits: float) -> str:
+    """With its sign; what rounds to nothing is +0.0."""
+    return f"{round(bits, 1) + 0.0:+.1f}"
+
+
+def printable(text: str) -> str:
+    """What a terminal may be sent: no control characters; line breaks and tabs are spaces."""
+    return "".join(c if c.isprintable() else " " for c in text)

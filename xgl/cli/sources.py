@@ -44,6 +44,8 @@ def read(game: str, dialect: str | None) -> Source:
     path = Path(game)
     if path.is_file():
         return _file(path, path.stem, dialect)
+    if path.is_dir():
+        raise SourceError(f"{game}: a folder; expected a .xgl or .xent file")
     if path.suffix in BY_SUFFIX or len(path.parts) > 1:
         raise SourceError(f"{game}: no such file")
     entry = library.find(game)

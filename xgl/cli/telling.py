@@ -170,6 +170,8 @@ class Teller:
         line = self._line
         assert isinstance(line, syn.Ensure)
         said = tuple(self._explained(condition) for condition in line.conditions)
+        if len(said) == 1 and said[0] == expression_text(line.conditions[0]):
+            said = (f"{said[0]}: {_judged(line.conditions[0])}",)
         left = self.game.metadata.max_failures - event.failures
         return Refused(self.flow.position + 1, said, event.failures, left)
 
@@ -203,6 +205,13 @@ def _reason(found: Predicate) -> str:
             return f"{_listed(foreign)} may not stand there" if foreign else ""
         case _:
             return ""
+
+
+def _judged(condition: syn.Condition) -> str:
+    """Why the only condition of an ensure fails where no counted word tells it."""
+    if isinstance(condition, syn.Truth):
+        return f"it was judged {'false' if condition.expected else 'true'}"
+    return "by the judge's numbers it is not so"
 
 
 def _listed(names: list[str]) -> str:

@@ -22,7 +22,7 @@ _FIGURE = re.compile(r"fig_\d+_\d+_")
 
 
 class NotInLibrary(XGLError):  # noqa: N818 - it says what happened
-    """A name that leads to no game of the library, or to several."""
+    """A name that leads to no game of the library."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +57,14 @@ def entries() -> tuple[Entry, ...]:
 
 
 def find(name: str) -> Entry:
-    """The game called ``name``, with or without its figure's number.
+    """The game called ``name``, with or without its figure's number; what was printed twice is
+    one game, and its first figure is found.
 
-    Raises :class:`NotInLibrary` when there is none or several, naming what comes near.
+    Raises :class:`NotInLibrary` when there is none, naming what comes near.
     """
-    exact = [entry for entry in entries() if entry.name == name]
-    found = exact or [entry for entry in entries() if _FIGURE.sub("", entry.name) == name]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        several = " and ".join(entry.name for entry in found)
-        raise NotInLibrary(f"several games of the library are called {name!r}: {several}")
+    for entry in entries():
+        if name in (entry.name, _FIGURE.sub("", entry.name)):
+            return entry
     near = get_close_matches(name, list(_names()), 1, cutoff=0.5)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise NotInLibrary(f"{name!r} is neither a file nor a game of the library{hint}")
