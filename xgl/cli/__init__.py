@@ -7,6 +7,7 @@ told in one sentence (a program's errors as the parser's full listing), never as
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -28,6 +29,9 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that knows no ▇ shows ? instead
+            stream.reconfigure(errors="replace")
     arguments = _parser().parse_args(argv)
     try:
         code = arguments.command(arguments)

@@ -241,7 +241,8 @@ class _Viewer:
         events = self.machine.events[self.told :]
         self.told += len(events)
         for told in self.teller.tell(events):
-            if isinstance(told, Shown) and told.mover and told.item.text == self.typed:
+            own = isinstance(told, Shown) and told.mover == self.teller.player
+            if own and told.item.text == self.typed:  # type: ignore[union-attr]
                 self.typed = None  # it stands on the screen as it was typed
             else:
                 self.screen.tell(told)
@@ -256,7 +257,8 @@ class _Viewer:
 
     def _asked(self, turn: Turn) -> str:
         limit = turn.request.max_len
-        text = self.screen.ask(turn.request.view, limit).strip()
+        typed = self.screen.ask(turn.request.view, limit).strip()
+        text = typed.encode(errors="replace").decode()  # stray bytes are no text
         count = self.judge.count(text)
         if count > limit:
             self.screen.say(f"These are {count} tokens; what goes beyond {limit} is cut.", "yellow")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.panel import Panel
@@ -15,7 +16,20 @@ from xgl.requests import View
 
 Tokens = Callable[[str, int], Sequence[str]]
 """A text and its number of scored tokens to the tokens, the last of which are the scored ones."""
-_LEVELS = " ▁▂▃▄▅▆▇█"
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Nine heights for gains and for losses, from none to full."""
+
+    gain: str
+    loss: str
+    said: str
+
+
+COLOURED = Bars(" ▁▂▃▄▅▆▇█", " ▁▂▃▄▅▆▇█", "green gains, red loses")
+PLAIN = Bars(" ▁▂▃▄▅▆▇█", " ░░░▒▒▒▓▓", "blocks gain, shades lose")
+ASCII = Bars(" 12345678", " abcdefgh", "digits gain, letters lose")
 LEAST_FULL = 1.0
 """The bars of a reward are scaled to its largest token, or to this many bits."""
 
@@ -25,6 +39,7 @@ class Screen:
 
     def __init__(self, console: Console, tokens: Tokens) -> None:
         self.console = console
+        self.bars = _bars(console)
         self.tokens = tokens
 
     def open(self, game: Game, title: str, player: str) -> None:
@@ -45,7 +60,7 @@ class Screen:
                 self.console.print(Text.assemble((f"reward {player}: ", "bold"), _coloured(bits)))
                 full = max([LEAST_FULL, *(abs(bit) for term in terms for bit in term.bits)])
                 if terms:
-                    self.say(f"  (green gains, red loses; a full bar is {full:.1f} bits)", "dim")
+                    self.say(f"  ({self.bars.said}; a full bar is {full:.1f} bits)", "dim")
                 for term in terms:
                     self._term(term, full)
             case Refused():
@@ -71,7 +86,7 @@ class Screen:
         scored = list(zip(pieces[len(unscored) :], term.bits, strict=True))
         for row in _rows([*unscored, *scored], max(20, self.console.width - 6)):
             self.console.print(Text("    " + "".join(text for text, _ in row)))
-            self.console.print(Text("    ").append_text(strip(row, full)))
+            self.console.print(Text("    ").append_text(strip(row, full, self.bars)))
 
     def best(self, number: int, score: float, moves: Sequence[str]) -> None:
         said = printable(" / ".join(moves)) or "no move"
@@ -83,17 +98,24 @@ class Screen:
         return self.console.input(prompt)
 
 
-def strip(scored: Sequence[tuple[str, float | None]], full: float) -> Text:
-    """A bar under each token, as wide as it: green where it gains, red where it loses."""
-    bars = Text()
+def _bars(console: Console) -> Bars:
+    if not console.encoding.startswith("utf"):
+        return ASCII
+    return PLAIN if console.color_system is None else COLOURED
+
+
+def strip(scored: Sequence[tuple[str, float | None]], full: float, bars: Bars) -> Text:
+    """A bar under each token, as wide as it; ``full`` bits are the highest bar."""
+    line = Text()
     for text, bits in scored:
         width = max(1, cells(text))
         if bits is None:
-            bars.append(" " * width)
+            line.append(" " * width)
             continue
-        level = min(len(_LEVELS) - 1, round(abs(bits) / full * len(_LEVELS)))
-        bars.append(_LEVELS[level] * width, "green" if bits >= 0 else "red")
-    return bars
+        levels, colour = (bars.gain, "green") if bits >= 0 else (bars.loss, "red")
+        level = min(len(levels) - 1, round(abs(bits) / full * len(levels)))
+        line.append(levels[level] * width, colour)
+    return line
 
 
 def _rows(

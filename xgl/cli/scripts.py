@@ -47,4 +47,9 @@ def _round(
 
 
 def _texts(found: Any) -> bool:
-    return isinstance(found, list) and bool(found) and all(isinstance(s, str) for s in found)
+    return isinstance(found, list) and bool(found) and all(map(_is_text, found))
+
+
+def _is_text(found: Any) -> bool:
+    """JSON can write half a surrogate pair, which no tokenizer takes."""
+    return isinstance(found, str) and not any("\ud800" <= c <= "\udfff" for c in found)
