@@ -9,7 +9,7 @@ from functools import lru_cache
 from meta_sampler import meaning as mean
 from meta_sampler.meaning import Event, Form, Part, Text
 from xgl import syntax as syn
-from xgl.errors import FlagOrderError
+from xgl.errors import FlowError
 from xgl.flow import path
 from xgl.walk import descendants, reads, writes
 
@@ -21,7 +21,7 @@ def objections(program: syn.Program) -> frozenset[str]:
         events = list(mean.play(program))
     except mean.TooLongError:
         return frozenset({"a string grows too long"})
-    except FlagOrderError:
+    except FlowError:
         return frozenset({"flags in the wrong order"})
     of_play = (*_of_events(events), *_of_pay(events), *_of_map(events))
     return frozenset([*of_play, *_of_lines(program), *_dead_values(program)])
@@ -86,6 +86,13 @@ def _of_conditions(
             if len(set(names)) < len(names):
                 yield "a statement about a string and itself"
             key = repr(values)
+        elif isinstance(condition, syn.Logic):
+            yield from _of_conditions(condition.conditions, registers, asked, demanded)
+            continue
+        elif isinstance(condition, syn.Test | syn.Function):
+            found = mean.strings(condition, registers)
+            dependent = any(asked in mean.moves((value, ())) for value in found[-2:])
+            key = repr(found)
         else:
             form = mean.difference(condition, registers)
             dependent = any(asked in mean.moves(k) for k in form)

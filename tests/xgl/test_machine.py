@@ -8,7 +8,7 @@ import pytest
 
 from xgl import Metadata, game, parse
 from xgl.errors import FlagOrderError, OversizeError
-from xgl.machine import Machine, cut
+from xgl.machine import Machine
 from xgl.requests import (
     Assigned,
     Ensured,
@@ -20,6 +20,7 @@ from xgl.requests import (
     Rewarded,
     TokenScores,
 )
+from xgl.values import cut
 
 DIALECTS = pytest.mark.parametrize("dialect", ["paper", "xent"])
 SETTING = 'assign(s="the cat sat", t="a dog ran", x="once upon")\nelicit(y)\n'
