@@ -98,7 +98,7 @@ def _operand(node: Any, needs_parentheses: Any) -> str:
     return f"({text})" if isinstance(node, needs_parentheses) else text
 
 
-def _sum_text(terms: tuple[tuple[int, syn.Xent | syn.Number], ...]) -> str:
+def _sum_text(terms: tuple[tuple[int, syn.Term], ...]) -> str:
     (first_sign, first), *rest = terms
     text = ("-" if first_sign < 0 else "") + expression_text(first)
     for sign, term in rest:
