@@ -81,5 +81,9 @@ class JudgeError(XGLError):
     """The judge could not give a number; a failed score is never 0."""
 
 
+class StoryError(XGLError):
+    """No source can tell a story that a program asks for."""
+
+
 class PlayerError(XGLError):
     """A player could not give a move."""

@@ -12,8 +12,8 @@ import os
 
 import pytest
 import torch
-
 from peer_engine import BelievingJudge, Peer
+
 from xgl.judge.transformer import TransformerJudge
 from xgl.lm import LanguageModel
 from xgl.models.resolve import EMBEDDED, load

@@ -107,10 +107,13 @@ def play_here(code: str, moves: Mapping[str, Sequence[str]], judge: TransformerJ
     except (ProgramError, FlowError) as error:
         return Outcome("refused", str(error))
     names = _names(program, made.program)
+    events = [event for each in play.events for event in _event(each, names)]
+    if play.outcome == "forfeit":
+        events.pop()  # there the failure beyond the limit is no event but an error
     return Outcome(
         play.outcome,
         registers={names[name]: text for name, text in play.registers.items()},
-        events=[event for each in play.events for event in _event(each, names)],
+        events=events,
         sights=[_sight(turn, names, play) for turn in player.turns],
         score=play.scores.get("black", 0.0),
     )

@@ -26,6 +26,7 @@ MOVES = {
     "story": ("Once upon a time a small red hen", "and bread", "the harbour"),
     "empty": ("", "x"),
 }
+CRASH = ("Horizon", "empty")
 
 
 def named(cases: list[Case]) -> pytest.MarkDecorator:
@@ -42,11 +43,26 @@ def test_programs_of_a_grammar(seed: int, peer: Peer, judge: TransformerJudge) -
     agree(Case(f"seed {seed}", program(seed)), peer, judge)
 
 
-@pytest.mark.parametrize("moves", MOVES)
-@pytest.mark.parametrize("name", PACKAGED)
+PLAYS = [(name, moves) for name in PACKAGED for moves in MOVES if (name, moves) != CRASH]
+
+
+@pytest.mark.parametrize(("name", "moves"), PLAYS)
 def test_its_packaged_games(name: str, moves: str, peer: Peer, judge: TransformerJudge) -> None:
+    agree(packaged(name, moves), peer, judge)
+
+
+def packaged(name: str, moves: str) -> Case:
     code = files("xent").joinpath("games", f"{name}.xent").read_text()
-    agree(Case(name, code, {"black": MOVES[moves]}), peer, judge)
+    return Case(name, code, {"black": MOVES[moves]})
+
+
+def test_an_empty_move_that_breaks_its_judge_is_a_failed_ensure_here(
+    peer: Peer, judge: TransformerJudge
+) -> None:
+    case = packaged(*CRASH)
+    there, here = peer.play(case.code, case.moves), play_here(case.code, case.moves, judge)
+    assert (there.ending, here.ending) == ("refused", "forfeit")
+    assert "reshape" in there.why
 
 
 def test_every_packaged_game_is_named_above(peer: Peer) -> None:
@@ -135,9 +151,13 @@ def _same_sights(here: Outcome, there: Outcome, code: str) -> None:
         hers.add(next(moves)[2])
 
 
-def test_its_truth_asks_the_model_and_ours_quotes_the_statement(peer: Peer, judge: TransformerJudge) -> None:
+def test_its_truth_asks_the_model_and_ours_quotes_the_statement(
+    peer: Peer, judge: TransformerJudge
+) -> None:
     """The one number that differs on purpose: another preamble, so no move can close the quote."""
-    code = 'elicit(x, 40)\nensure(is_true("Water is wet, says " + x) or len(x) > 0)\nreward(xent(x))'
+    code = (
+        'elicit(x, 40)\nensure(is_true("Water is wet, says " + x) or len(x) > 0)\nreward(xent(x))'
+    )
     moves = {"black": ("a sailor",)}
     there = peer.play(code, moves, own_truth=True)
     here = play_here(code, moves, TransformerJudge(judge.lm))
