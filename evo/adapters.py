@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -84,7 +85,9 @@ class AdapterBench:
 
     def _attach(self) -> None:
         if self._peft is None:
-            self._peft = get_peft_model(self.base.model, self._config(), adapter_name=_NAME)
+            with warnings.catch_warnings():  # peft 0.x asks transformers 5 by an old name
+                warnings.simplefilter("ignore", FutureWarning)
+                self._peft = get_peft_model(self.base.model, self._config(), adapter_name=_NAME)
         else:
             self._peft.add_adapter(_NAME, self._config())
             self._peft.set_adapter(_NAME)

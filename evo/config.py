@@ -130,6 +130,10 @@ class TransferConfig:
     """Of every decision; shared over the looks and, for γ, over the scope."""
     max_forfeit_rate: float
     """Games that the base player leaves unfinished more often are refused."""
+    min_steps: int
+    """Games whose plays are so long that a fine-tune has fewer gradient steps are refused."""
+    confirmations: int
+    """Most candidates of a list that are put to the acceptance test, the smallest γ first."""
 
     def __post_init__(self) -> None:
         _one_of("transfer.definition", self.definition, ("captured", "def37"))
@@ -143,6 +147,8 @@ class TransferConfig:
             )
         _between("transfer.confidence", self.confidence, 0.5, 1)
         _between("transfer.max_forfeit_rate", self.max_forfeit_rate, -1e-9, 1 + 1e-9)
+        _at_least("transfer.min_steps", self.min_steps, 0)
+        _at_least("transfer.confirmations", self.confirmations, 1)
 
 
 @dataclass(frozen=True)

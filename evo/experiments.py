@@ -7,6 +7,7 @@ depend on purpose and run seed alone, so every policy meets a game on the same m
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -97,11 +98,25 @@ class Experiments:
             return "never feasible"
         if rate > limit:
             return f"forfeit rate {rate:.2f} above {limit:.2f}"
+        steps, least = self._affordable_steps(task), self.config.transfer.min_steps
+        if self.config.finetune.tokens and steps < least:
+            return (
+                f"too long to learn: finetune.tokens pays for {steps} gradient steps, "
+                f"transfer.min_steps asks for {least}"
+            )
         seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
         sample = self.sample(BASE, task, Purpose.CALIBRATION, seeds)
         if not (sample.own != sample.permuted).any() and not sample.own.std() > 0:
             return "constant score"
         return ""
+
+    def _affordable_steps(self, task: Task) -> int:
+        """Gradient steps that the fine-tune would begin if plays stay as long as the base's."""
+        scores = self.ledger.scores[BASE, task.game_id, task.role, Purpose.CALIBRATION]
+        rows = scores.values()
+        plays = self.config.finetune.maps * self.config.finetune.rollouts
+        tokens = plays * sum(row["tokens"] for row in rows)
+        return math.ceil(self.config.finetune.tokens * len(rows) / tokens) if tokens else 0
 
     def finetune(self, tasks: Sequence[Task]) -> None:
         """Fine-tune on each game that has no adapter yet, one commit for each."""

@@ -27,7 +27,6 @@ class Assessment(Generic[GameT]):
     candidate: GameT
     helps: float | None
     gamma: float | None
-    accepted: bool = False
 
 
 class Oracle(Protocol[GameT]):
@@ -36,11 +35,13 @@ class Oracle(Protocol[GameT]):
     def assess(
         self, parent: GameT, candidates: Sequence[GameT], scope: Sequence[GameT]
     ) -> list[Assessment[GameT]]:
-        """Point estimates, good enough to choose the most promising candidate."""
+        """Point estimates, good enough to rank the candidates."""
         ...
 
-    def confirm(self, parent: GameT, candidate: GameT, scope: Sequence[GameT]) -> Assessment[GameT]:
-        """The decision about the chosen candidate, on evidence that did not choose it."""
+    def confirm(
+        self, parent: GameT, ranked: Sequence[GameT], scope: Sequence[GameT]
+    ) -> Assessment[GameT] | None:
+        """The first of ``ranked`` that holds on evidence which did not rank it; else None."""
         ...
 
 
@@ -139,26 +140,24 @@ def _grow_from(
         if settings.coverage_against == "scope":
             scope = [member.game for member in progress.members]
         assessed = oracle.assess(parent, candidates, scope) if candidates else []
-        chosen = choose(assessed, settings.alpha1, settings.alpha2)
-        if chosen is None:
+        ranked = rank(assessed, settings.alpha1, settings.alpha2)
+        taken = oracle.confirm(parent, ranked, scope) if ranked else None
+        if taken is None:
             return
-        confirmed = oracle.confirm(parent, chosen.candidate, scope)
-        if not confirmed.accepted:
-            return
-        member = Member(chosen.candidate, generation + 1, confirmed.gamma, parent)
+        member = Member(taken.candidate, generation + 1, taken.gamma, parent)
         progress.pending.append(member)
         accepted += 1
 
 
-def choose(
-    assessed: Sequence[Assessment[GameT]], alpha1: float, alpha2: float
-) -> Assessment[GameT] | None:
-    """Among those that help the parent by α1 the one with the smallest γ, unless γ > 1 − α2."""
+def rank(assessed: Sequence[Assessment[GameT]], alpha1: float, alpha2: float) -> list[GameT]:
+    """Those that help the parent by α1 and have γ ≤ 1 − α2, the smallest γ first.
+
+    The paper takes the first. Where values are estimates it may be first by luck and fail on
+    fresh evidence; then the next is asked about.
+    """
     helping = [a for a in assessed if a.helps is not None and a.helps >= alpha1]
-    if not helping:
-        return None
-    best = min(helping, key=gamma_or_zero)
-    return best if gamma_or_zero(best) <= 1 - alpha2 else None
+    new = [a for a in helping if gamma_or_zero(a) <= 1 - alpha2]
+    return [a.candidate for a in sorted(new, key=gamma_or_zero)]
 
 
 def gamma_or_zero(assessment: Assessment[GameT]) -> float:

@@ -17,7 +17,7 @@ from archive.derive.transfer import BASE, Values, gains, specific_share, transfe
 from evo.config import ConfigError, RunConfig
 from evo.evaluate import Task
 from evo.experiments import Experiments, SeedSet
-from evo.growth import Assessment, Place, choose
+from evo.growth import Assessment, Place, rank
 from evo.ledger import Ledger, Row, decision_key
 from evo.verdict import Decision, Evidence, Thresholds, decide, decision_columns
 
@@ -111,14 +111,35 @@ class TransferOracle:
             (t, self._evidence(t, parent, scope if t in useful else (), asked)) for t in playable
         ]
         assessed = [self._assessment(task, evidence) for task, evidence in found]
-        chosen = choose(assessed, self.thresholds.alpha1, self.thresholds.alpha2)
+        ranked = rank(assessed, self.thresholds.alpha1, self.thresholds.alpha2)
         for task, evidence in found:
-            if chosen is None or task is not chosen.candidate:
-                self._record(parent, task, self._unchosen(evidence), evidence)
+            if task not in ranked:
+                self._record(parent, task, decide(evidence, self.thresholds), evidence)
         return assessed
 
-    def confirm(self, parent: Task, candidate: Task, scope: Sequence[Task]) -> Assessment[Task]:
-        """Acceptance on fresh seeds, look by look; undecided at the last is refused."""
+    def confirm(
+        self, parent: Task, ranked: Sequence[Task], scope: Sequence[Task]
+    ) -> Assessment[Task] | None:
+        """Acceptance tests, the smallest γ first, until one passes or the limit is reached."""
+        tried = ranked[: self.config.transfer.confirmations]
+        accepted, rest = None, list(ranked)
+        for task in tried:
+            rest.remove(task)
+            accepted = self._tested(parent, task, scope)
+            if accepted:
+                break
+        reason = "another of its list was newer" if accepted else "others of its list looked newer"
+        for task in rest:
+            evidence = self._evidence(task, parent, scope, self.selection)
+            self._record(parent, task, Decision(Verdict.REFUSED, reason, False), evidence)
+        return accepted
+
+    # -- estimates ---------------------------------------------------------------------------
+
+    def _tested(
+        self, parent: Task, candidate: Task, scope: Sequence[Task]
+    ) -> Assessment[Task] | None:
+        """One acceptance test on fresh seeds, look by look; undecided at the last is refused."""
         lab, open_looks = self.experiments, self.looks
         while True:
             asked = open_looks.pop(0)
@@ -135,9 +156,7 @@ class TransferOracle:
                 break
         self._record(parent, candidate, decision, evidence)
         accepted = decision.verdict is Verdict.ACCEPTED
-        return self._assessment(candidate, evidence, accepted)
-
-    # -- estimates ---------------------------------------------------------------------------
+        return self._assessment(candidate, evidence) if accepted else None
 
     def _evidence(
         self, task: Task, parent: Task, scope: Sequence[Task], asked: Inquiry
@@ -190,18 +209,9 @@ class TransferOracle:
             return ""
         return f"not playable: own gain {own.value:.2f} bits, lower bound {own.low:.2f}"
 
-    def _assessment(
-        self, task: Task, evidence: Evidence, accepted: bool = False
-    ) -> Assessment[Task]:
+    def _assessment(self, task: Task, evidence: Evidence) -> Assessment[Task]:
         value = evidence.values.of(self.thresholds.definition).value
-        return Assessment(task, value, evidence.gamma.interval.value, accepted)
-
-    def _unchosen(self, evidence: Evidence) -> Decision:
-        """Verdict on a candidate that selection did not choose."""
-        decision = decide(evidence, self.thresholds)
-        if decision.verdict is not Verdict.ACCEPTED:
-            return decision
-        return Decision(Verdict.REFUSED, "another of its list was newer", False)
+        return Assessment(task, value, evidence.gamma.interval.value)
 
     # -- rows ----------------------------------------------------------------------------------
 

@@ -86,6 +86,17 @@ def insert_story(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
     return _with_term(told, reward, free[0], bench, rng)
 
 
+def insert_distractor(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
+    """One more text on the map, anywhere among the others, that no reward speaks of."""
+    free, first = free_names(lines), lines[0] if lines else None
+    if not free or not isinstance(first, syn.Assign):
+        return None
+    place = rng.randrange(len(first.targets) + 1)
+    target = (free[0], syn.Story())
+    told = (*first.targets[:place], target, *first.targets[place:])
+    return put(lines, 0, replace(first, targets=told))
+
+
 def _with_term(lines: Lines, position: int, about: str, bench: Bench, rng: Random) -> Lines | None:
     """The reward at ``position`` with one more term about a register."""
     reward = lines[position]

@@ -11,11 +11,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import permutations
 from typing import Any
 
 from xgl import syntax as syn
-from xgl.analyse import analyse
 from xgl.dialects import DIALECTS
 from xgl.errors import FlowError
 from xgl.flow import path
@@ -184,19 +182,17 @@ def stories(key: tuple[Text, Text]) -> frozenset[Part]:
 
 @lru_cache(maxsize=4096)
 def meaning(program: syn.Program) -> str:
-    """Equal for programs that differ by constants of the map or by the order of its stories.
+    """Equal for programs that differ by constants of the map only.
 
-    Stories of one kind are drawn alike, so their order carries no meaning; the least of all
-    orders stands for them (as written, where a program has more than three).
+    Which stories a move sees, and in which order, is part of it: a player that has learned to
+    write about the first of two stories has not learned to write about the second.
     """
     try:
         events = _events(program)
     except (TooLongError, FlowError):
         return to_text(program)
-    count = analyse(program).stories
-    orders = permutations(range(count)) if count <= 3 else [tuple(range(count))]
     turns = _turns(program)
-    return min(repr([_renumbered(event, order, turns) for event in events]) for order in orders)
+    return repr([_counted(event, turns) for event in events])
 
 
 def _turns(program: syn.Program) -> dict[int, int]:
@@ -218,13 +214,19 @@ def _events(program: syn.Program) -> list[Any]:
                     player, form = "black", Counter({k: -v for k, v in form.items()})
                 pending.setdefault(player, Counter()).update(form)
             case syn.Elicit(player, registers, max_len):
-                events += [_paid(pending), ("elicit", player, len(registers), max_len)]
+                asked = ("elicit", player, len(registers), max_len, _in_view(event.registers))
+                events += [_paid(pending), asked]
                 pending = {}
             case syn.Ensure(conditions):
                 events.append(("ensure", [_demand(c, event.registers) for c in conditions]))
             case syn.Reveal(player, values):
                 events.append(("reveal", player, [text(v, event.registers) for v in values]))
     return [*events, _paid(pending)]
+
+
+def _in_view(registers: dict[str, Text]) -> tuple[Part, ...]:
+    drawn = {part for value in registers.values() for part in parts(value) if part[0] == "story"}
+    return tuple(sorted(drawn, key=lambda part: int(part[1])))
 
 
 def _paid(pending: dict[str, Form]) -> Any:
@@ -257,14 +259,12 @@ def strings(condition: syn.Test | syn.Function, registers: dict[str, Text]) -> t
     return (condition.comparator, left, right)
 
 
-def _renumbered(value: Any, order: tuple[int, ...], turns: dict[int, int]) -> Any:
-    """``value`` with stories in another order, moves counted, unordered lists sorted."""
+def _counted(value: Any, turns: dict[int, int]) -> Any:
+    """``value`` with moves counted by turn, unordered lists sorted."""
     if isinstance(value, list):
-        return sorted((_renumbered(part, order, turns) for part in value), key=repr)
+        return sorted((_counted(part, turns) for part in value), key=repr)
     if not isinstance(value, tuple) or not value:
         return value
-    if value[0] == "story":
-        return ("story", order[value[1]], *value[2:])
     if value[0] == "move":
         return ("move", turns[value[1]], value[2])
-    return tuple(_renumbered(part, order, turns) for part in value)
+    return tuple(_counted(part, turns) for part in value)

@@ -12,6 +12,7 @@ from meta_sampler.bench import Bench, Lines, as_donor, bench_for
 from meta_sampler.budget import FIT, excess, fit
 from meta_sampler.meaning import meaning
 from meta_sampler.operators import FROM_DONOR, OPERATORS, Entry
+from meta_sampler.prune import PRUNE, prune, unread
 from meta_sampler.sense import objections
 from meta_sampler.settings import MutateSettings
 from meta_sampler.weights import AdaptiveWeights
@@ -70,11 +71,14 @@ class Mutate:
         rng: Random,
     ) -> Proposal | None:
         """The first acceptable child of a bounded number of draws."""
+        before = parent.program.instructions
         for _ in range(self.settings.attempts):
             donor = rng.choice(donors) if donors else None
             here = replace(bench, donor=donor.lines) if donor else bench
-            lines, applied = self._edit(parent.program.instructions, here, rng)
-            child = Program(lines, parent.dialect)
+            lines, applied = self._edit(before, here, rng)
+            pruned = prune(lines, unread(before))
+            applied += (PRUNE,) if pruned != lines else ()
+            child = Program(pruned, parent.dialect)
             fitted = fit(child, self.settings, parent.metadata)
             if not self._sound(fitted, parent):
                 continue

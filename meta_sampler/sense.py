@@ -309,12 +309,27 @@ def _of_reveal(player: str, after: tuple[syn.Instruction, ...]) -> Iterator[str]
 
 
 def _dead_values(program: syn.Program) -> Iterator[str]:
-    """Values that are stored and never read, whatever the iteration."""
+    """Values that are stored and never read, whatever the iteration; distractors apart."""
     holder: dict[str, tuple[int, str]] = {}
     unread = {(i, n) for i, line in enumerate(program.instructions) for n in writes(line)}
     for position in path(program):
         line = program.instructions[position]
         unread -= {holder[name] for name in reads(line) if name in holder}
         holder |= {name: (position, name) for name in writes(line)}
-    if unread:
+    if unread - _distractors(program.instructions):
         yield "a stored value is never used"
+
+
+def _distractors(lines: tuple[syn.Instruction, ...]) -> set[tuple[int, str]]:
+    """Stories in view of a later move: unread, they are what the move must not be about."""
+    moves = [(i, line.player) for i, line in enumerate(lines) if isinstance(line, syn.Elicit)]
+    everything = max((i for i, player in moves if player in syn.OMNISCIENT), default=-1)
+    public = max((i for i, _ in moves), default=-1)
+    return {
+        (position, name)
+        for position, line in enumerate(lines)
+        if isinstance(line, syn.Assign)
+        for name, value in line.targets
+        if isinstance(value, syn.Story)
+        and position < (public if name[0] in syn.PUBLIC_TYPES else everything)
+    }

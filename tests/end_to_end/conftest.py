@@ -23,6 +23,7 @@ TINY = (
     "transfer.gain=total",
     "transfer.calibration_plays=8",
     "transfer.selection_plays=16",
+    "transfer.min_steps=1",
     "transfer.acceptance_plays=[16]",
     "growth.alpha1=0.1",
     "growth.alpha2=0.1",

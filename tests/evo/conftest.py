@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.search import Search
 
 from evo.config import FinetuneConfig, JudgeConfig, PlayerConfig
 from evo.evaluate import Task
@@ -132,3 +133,8 @@ def _number(*key: str) -> int:
 @pytest.fixture
 def cast() -> Cast:
     return Cast(WordJudge(), Tales(), {})
+
+
+@pytest.fixture
+def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Search:
+    return Search(tmp_path, monkeypatch)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evo.growth import Assessment, GrowthSettings, Member, Place, choose, grow
+from evo.growth import Assessment, GrowthSettings, Member, Place, grow, rank
 
 Vector = tuple[float, ...]
 
@@ -34,10 +34,9 @@ class ToyOracle:
         return [self._assessment(parent, candidate, scope) for candidate in candidates]
 
     def confirm(
-        self, parent: Vector, candidate: Vector, scope: Sequence[Vector]
-    ) -> Assessment[Vector]:
-        found = self._assessment(parent, candidate, scope)
-        return Assessment(candidate, found.helps, found.gamma, self.confirms)
+        self, parent: Vector, ranked: Sequence[Vector], scope: Sequence[Vector]
+    ) -> Assessment[Vector] | None:
+        return self._assessment(parent, ranked[0], scope) if self.confirms else None
 
     def _assessment(
         self, parent: Vector, candidate: Vector, scope: Sequence[Vector]
@@ -148,22 +147,13 @@ def test_budget_of_candidates_is_kept(budget: int) -> None:
     assert 0 < sum(map(len, sampler.drawn)) <= budget
 
 
-def test_choose_takes_the_smallest_gamma_of_those_that_help() -> None:
+def test_those_that_help_are_ranked_by_gamma() -> None:
     listed = [
         Assessment("useless", 0.1, 0.0),
         Assessment("near", 0.9, 0.7),
         Assessment("new", 0.5, 0.2),
         Assessment("undefined", None, 0.0),
+        Assessment("copy", 0.9, 0.81),
+        Assessment("alone", 0.9, None),
     ]
-    chosen = choose(listed, 0.3, 0.2)
-    assert chosen is not None
-    assert chosen.candidate == "new"
-
-
-def test_choose_refuses_when_even_the_newest_is_covered() -> None:
-    assert choose([Assessment("copy", 0.9, 0.81)], 0.3, 0.2) is None
-
-
-def test_an_undefined_gamma_never_covers() -> None:
-    chosen = choose([Assessment("alone", 0.9, None)], 0.3, 0.2)
-    assert chosen is not None
+    assert rank(listed, 0.3, 0.2) == ["alone", "new", "near"]

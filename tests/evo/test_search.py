@@ -1,210 +1,21 @@
-"""The search from the entry down, on a workshop that knows the true gains: every verdict, the
-rows behind it, and going on after a kill at any point."""
+"""The search from the entry down, on a workshop that knows the true gains: every verdict and the
+rows behind it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
+from support.search import PARENT, Listed, Nature, Search, code, of_limits
 
-import evo.run
-from archive import TABLES, Archive, Purpose
-from evo.evaluate import Score, evaluation_seeds
-from evo.finetune import Finetune
-from evo.laboratory import Evaluation, Job, Result, Training
-from meta_sampler import Outcome, Proposal, Provenance
-from xgl import Game, ProgramError, game, parse
-from xgl.random import seed as named_seed
-from xgl.random import stream
-from xgl.requests import Seeds
-
-PARENT = 8
-"""Games are told apart by the limit of their elicit; this one is the initial scope."""
-PURPOSES = {
-    seeds.map_seed: purpose for purpose in Purpose for seeds in evaluation_seeds(purpose, 0, 300)
-}
-SMALL = [
-    "+experiment=scope_growth",
-    "transfer.calibration_plays=8",
-    "transfer.selection_plays=16",
-    "transfer.acceptance_plays=[16,32]",
-    "growth.generations=1",
-]
-
-
-class Killed(Exception):  # noqa: N818  # what happened, no error of the system
-    """Stands in for kill -9: nothing in the system catches it."""
-
-
-def code(limit: int) -> str:
-    return f"assign(s=story())\nelicit(t, {limit})\nreward(xed(t | s))\n"
-
-
-@dataclass(frozen=True)
-class Nature:
-    """What is true of one game: gains in bits, transfer as shares of the target's own gain."""
-
-    own: float = 10.0
-    teaches: float = 0.6
-    covered: float = 0.2
-    forfeits: float = 0.0
-    constant: bool = False
-    lucky: dict[str, float] = field(default_factory=dict)
-    """Truths of another kind on selection plays."""
-
-    def at(self, purpose: str) -> Nature:
-        return replace(self, **self.lucky) if purpose == Purpose.SELECTION else self
-
-
-World = Callable[[Game], Nature]
-
-
-@dataclass
-class FakeWorkshop:
-    """Does jobs by looking up the truth and adding noise that hangs on the job alone."""
-
-    world: World
-    jobs: list[Job] = field(default_factory=list)
-    games: dict[bytes, Game] = field(default_factory=dict)
-    patience: int | None = None
-    """Jobs after which it is killed."""
-
-    def do(self, jobs: Sequence[Job]) -> Iterator[Result]:
-        for job in jobs:
-            if self.patience is not None and len(self.jobs) >= self.patience:
-                raise Killed
-            self.jobs.append(job)
-            yield self._train(job) if isinstance(job, Training) else self._evaluate(job)
-
-    def close(self) -> None:
-        pass
-
-    def _train(self, job: Training) -> Result:
-        adapter = f"{job.task.game_id} {job.task.game.code}".encode()
-        made = Finetune(adapter, [1.0, 2.0], [3.0, 2.5], [0.5, 0.4], 0.9, 0.0, 900, 100, 0.25)
-        return Result(made, ((2 * named_seed(job.seed), 0, "a training text", 3),))
-
-    def _evaluate(self, job: Evaluation) -> Result:
-        scores = [self._score(job, each) for each in job.seeds]
-        told = tuple((each.map_seed, 0, f"text {each.map_seed}", 2) for each in job.seeds)
-        return Result(scores, told)
-
-    def _score(self, job: Evaluation, seeds: Seeds) -> Score:
-        target = self.world(job.task.game).at(PURPOSES[seeds.map_seed])
-        if target.constant:
-            return Score(seeds, 1.0, 1.0, "finished", 1.0, ("m",), 10, 0.5)
-        if stream("forfeit", job.task.game_id, seeds.map_seed).random() < target.forfeits:
-            floor = job.task.floor
-            return Score(seeds, floor, float("-inf"), "forfeit", floor, ("m",), 10, 0.5)
-        who = job.adapter.decode() if job.adapter else "base"
-        luck = stream("map", job.task.game_id, seeds.map_seed).normal(0, 3)
-        noise = stream("noise", who, job.task.game_id, seeds.map_seed).normal(0, 0.7)
-        score = luck + noise + self._gain(job, target, PURPOSES[seeds.map_seed])
-        return Score(seeds, score, score, "finished", luck - 1.0, (f"move of {who}",), 10, 0.5)
-
-    def _gain(self, job: Evaluation, target: Nature, purpose: str) -> float:
-        if job.adapter is None:
-            return 0.0
-        game_id, _, text = job.adapter.decode().partition(" ")
-        if game_id == job.task.game_id:
-            return target.own
-        source = self.world(game(parse(text, "xent"), job.task.game.metadata)).at(purpose)
-        share = source.teaches if _limit(job.task.game) == PARENT else target.covered
-        return share * target.own
-
-
-def _limit(played: Game) -> int:
-    found = re.search(r"elicit\(\w+, (\d+)\)", played.code)
-    return int(found[1]) if found else 0
-
-
-@dataclass
-class Listed:
-    """A meta-sampler that always proposes the same texts."""
-
-    texts: Sequence[str]
-    told: list[Outcome] = field(default_factory=list)
-
-    def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
-        return [self._proposal(text, parent) for text in self.texts]
-
-    def _proposal(self, text: str, parent: Game) -> Proposal:
-        origin = Provenance("listed", ("edit",), (parent.game_id,))
-        try:
-            made = game(parse(text, "xent"), parent.metadata)
-        except ProgramError as error:
-            return Proposal(text, None, tuple(map(str, error.problems)), origin)
-        return Proposal(text, made, (), origin)
-
-    def observe(self, outcomes: Sequence[Outcome]) -> None:
-        self.told += outcomes
-
-
-@dataclass
-class Search:
-    """Runs the entry in ``folder`` with a workshop of ``world`` in place of Ray's."""
-
-    folder: Path
-    monkeypatch: pytest.MonkeyPatch
-    workshop: FakeWorkshop = field(default_factory=lambda: FakeWorkshop(lambda _: Nature()))
-
-    def run(
-        self,
-        world: World,
-        *overrides: str,
-        sampler: Listed | None = None,
-        patience: int | None = None,
-        name: str = "run",
-        resume: bool = False,
-    ) -> int:
-        self.workshop = FakeWorkshop(world, patience=patience)
-        self.monkeypatch.setattr(evo.run, "RayWorkshop", lambda *_: self.workshop)
-        if sampler is not None:
-            self.monkeypatch.setattr(evo.run, "make", lambda *_: sampler)
-        if resume:
-            return evo.run.main([f"resume={self.folder / name}"])
-        (self.folder / "parent.xent").write_text(code(PARENT))
-        place = [f"archive.root={self.folder}", f"name={name}"]
-        scope = f"growth.initial_scope=[{self.folder / 'parent.xent'}]"
-        return evo.run.main([*SMALL, scope, *place, *overrides])
-
-    def rows(self, table: str, name: str = "run") -> list[dict[str, Any]]:
-        with Archive.open(self.folder / name / "archive") as archive:
-            return archive.rows(table)
-
-    def adapters(self, name: str = "run") -> list[str]:
-        with Archive.open(self.folder / name / "archive") as archive:
-            return archive.adapters()
-
-    def tables(self, name: str) -> dict[str, list[dict[str, Any]]]:
-        """All that the science is in."""
-        kept = [table for table in TABLES if table != "runs"]
-        return {
-            table: [{k: v for k, v in row.items() if k != "run_id"} for row in rows]
-            for table, rows in ((table, self.rows(table, name)) for table in kept)
-        }
-
-
-@pytest.fixture
-def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Search:
-    return Search(tmp_path, monkeypatch)
-
-
-def of_limits(**natures: Nature) -> World:
-    """The nature of each game by its limit, ``l7=…``; all others are ordinary."""
-    return lambda played: natures.get(f"l{_limit(played)}", Nature())
-
-
-# -- verdicts --------------------------------------------------------------------------------------
+from evo.laboratory import Training
 
 VERDICTS = [
     (Nature(forfeits=1.0), "refused", "never feasible", True, None),
     (Nature(forfeits=0.6), "refused", r"forfeit rate 0\.\d+ above 0.25", True, None),
     (Nature(constant=True), "refused", "constant score", True, None),
+    (Nature(tokens=500), "refused", "too long to learn", True, None),
     (Nature(own=0.0), "refused", "not playable", True, "selection"),
     (Nature(own=-3.0), "refused", "not playable", True, "selection"),
     (Nature(teaches=0.0), "refused", "does not help its parent", True, "selection"),
@@ -262,7 +73,7 @@ def test_verdicts(
     assert (row["finetune_id"] is None) == (purpose is None)
     assert (row["generation"], row["round"], row["index"]) == (0, 0, 0)
     assert row["plays"] > 0
-    assert row["tokens"] == 10 * row["plays"] + (1000 if row["finetune_id"] else 0)
+    assert row["tokens"] == nature.tokens * row["plays"] + (1000 if row["finetune_id"] else 0)
     sizes = [sum(r["generation"] == k for r in search.rows("scopes")) for k in (0, 1)]
     assert sizes == [1, 2 if verdict == "accepted" else 1]
     assert [each.accepted for each in sampler.told] in ([], [verdict == "accepted"])
@@ -291,6 +102,26 @@ def test_the_newest_of_a_list_is_taken(search: Search) -> None:
     found = {row["index"]: (row["verdict"], row["reason"]) for row in search.rows("decisions")}
     newer = ("refused", "another of its list was newer")
     assert found == {0: newer, 1: ("accepted", "helps and is new"), 2: newer}
+
+
+@pytest.mark.parametrize("confirmations", [1, 2])
+def test_the_next_is_asked_about_when_the_first_was_lucky(
+    search: Search, confirmations: int
+) -> None:
+    world = of_limits(
+        l7=Nature(covered=0.4), l6=Nature(covered=1.0, lucky={"covered": 0.1}), l5=Nature(own=0)
+    )
+    limit = f"transfer.confirmations={confirmations}"
+    search.run(world, "growth.list_size=3", limit, sampler=Listed([code(7), code(6), code(5)]))
+    rows = {row["index"]: row for row in search.rows("decisions")}
+    lucky = rows[1]
+    assert (lucky["reason"], lucky["purpose"]) == ("covered by the scope", "acceptance")
+    honest = (rows[0]["verdict"], rows[0]["reason"], rows[0]["purpose"])
+    assert honest == (
+        ("accepted", "helps and is new", "acceptance")
+        if confirmations == 2
+        else ("refused", "others of its list looked newer", "selection")
+    )
 
 
 def test_an_accepted_row_tells_the_whole_story(search: Search) -> None:
@@ -393,132 +224,3 @@ def test_an_initial_game_that_cannot_be_learned_stops_the_run_by_name(
     shown = capsys.readouterr().err
     assert re.match(rf"error: growth.initial_scope: .*{reason}", shown)
     assert shown.count("error:") == 1
-
-
-# -- kills -----------------------------------------------------------------------------------------
-
-
-def by_hash(played: Game) -> Nature:
-    """A world with all sorts of games."""
-    draw = stream("nature", played.game_id).random(6)
-    if _limit(played) == PARENT and played.code == code(PARENT).strip():
-        return Nature()
-    return Nature(
-        own=0.0 if draw[0] < 0.1 else 10.0,
-        teaches=float(draw[1]),
-        covered=float(draw[2]) * 1.2,
-        forfeits=0.6 if draw[3] < 0.1 else 0.0,
-        lucky={"teaches": 0.7} if draw[4] < 0.3 else {},
-    )
-
-
-GROWING = ("growth.generations=2", "growth.list_size=2", "growth.max_candidates=5")
-
-
-class Tired:
-    """Lets an archive make so many commits, then kills the run before the next."""
-
-    def __init__(self, commits: int) -> None:
-        self.left = commits
-        self.commit = Archive.commit
-
-    def __call__(self, archive: Archive, rows: dict[str, Any]) -> int:
-        if any(rows.get(table) for table in rows if table != "runs"):
-            if self.left == 0:
-                raise Killed
-            self.left -= 1
-        return self.commit(archive, rows)
-
-
-def _finish_by_steps(search: Search, start: Callable[[bool], int]) -> int:
-    """Kill and resume until a session gets to the end; returns how often that was."""
-    for kills in range(500):
-        try:
-            assert start(kills > 0) == 0
-        except Killed:
-            continue
-        return kills
-    raise AssertionError("the run never ends")
-
-
-def test_a_run_killed_after_every_single_job_ends_the_same(search: Search) -> None:
-    assert search.run(by_hash, *GROWING, name="whole") == 0
-    jobs, whole = len(search.workshop.jobs), search.tables("whole")
-
-    def start(resume: bool) -> int:
-        return search.run(by_hash, *GROWING, patience=1, name="killed", resume=resume)
-
-    assert _finish_by_steps(search, start) >= jobs - 1
-    assert search.tables("killed") == whole
-    assert search.adapters("killed") == search.adapters("whole")
-    verdicts = {row["verdict"] for row in whole["decisions"]}
-    assert {"accepted", "refused"} <= verdicts
-
-
-def test_a_run_killed_at_every_single_commit_ends_the_same(search: Search) -> None:
-    assert search.run(by_hash, *GROWING, "seed=0", name="whole") == 0
-    whole = search.tables("whole")
-
-    def start(resume: bool) -> int:
-        with pytest.MonkeyPatch.context() as patch:
-            tired = Tired(1)
-            patch.setattr(Archive, "commit", lambda archive, rows: tired(archive, rows))
-            return search.run(by_hash, *GROWING, "seed=0", name="killed", resume=resume)
-
-    assert _finish_by_steps(search, start) > 10
-    assert search.tables("killed") == whole
-    assert search.adapters("killed") == search.adapters("whole")
-    events = [row["event"] for row in search.rows("runs", "killed")]
-    assert events[0] == "created"
-    assert events[-1] == "finished"
-    assert set(events[1:-1]) == {"resumed"}
-
-
-def test_a_finished_run_has_nothing_left_to_do(search: Search) -> None:
-    search.run(by_hash, *GROWING)
-    before = search.tables("run")
-    assert search.run(by_hash, resume=True) == 0
-    assert search.workshop.jobs == []
-    assert search.tables("run") == before
-
-
-def test_an_interrupt_leaves_what_is_committed_and_says_how_to_go_on(
-    search: Search, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def stop(played: Game) -> Nature:
-        if len(search.workshop.jobs) == 5:
-            raise KeyboardInterrupt
-        return by_hash(played)
-
-    assert search.run(stop, *GROWING) == 130
-    assert f"python -m evo.run resume={search.folder / 'run'}" in capsys.readouterr().out
-    assert search.rows("runs")[-1]["event"] == "interrupted"
-    assert search.rows("scores")
-    assert search.run(by_hash, resume=True) == 0
-    search.run(by_hash, *GROWING, name="whole")
-    assert search.tables("run") == search.tables("whole")
-
-
-def test_a_run_does_not_go_on_from_another_game(
-    search: Search, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(Killed):
-        search.run(by_hash, *GROWING, patience=2)
-    before = search.tables("run")
-    (search.folder / "parent.xent").write_text(code(PARENT + 1))
-    assert search.run(by_hash, resume=True) == 2
-    assert re.match(
-        r"error: growth\.initial_scope: \S+parent\.xent has changed since", capsys.readouterr().err
-    )
-    assert search.tables("run") == before
-    assert [row["event"] for row in search.rows("runs")] == ["created"]
-
-
-def test_another_seed_is_another_search(search: Search) -> None:
-    search.run(by_hash, *GROWING, name="one")
-    PURPOSES.update(
-        {s.map_seed: p for p in Purpose for s in evaluation_seeds(p, 1, 300)}  # run seed 1
-    )
-    search.run(by_hash, *GROWING, "seed=1", name="two")
-    texts = [[row["text"] for row in search.rows("proposals", name)] for name in ("one", "two")]
-    assert texts[0] != texts[1]

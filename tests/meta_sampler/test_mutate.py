@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import parents
 
 import xgl
 from meta_sampler import Mutate, MutateSettings, Outcome, Proposal
@@ -18,13 +17,11 @@ from meta_sampler.bench import Bench, Lines
 from meta_sampler.budget import FIT, move_tokens
 from meta_sampler.meaning import meaning
 from meta_sampler.operators import OPERATORS, Entry
+from meta_sampler.prune import PRUNE
 from xgl import syntax as syn
 
-_spec = importlib.util.spec_from_file_location("parents", Path(__file__).with_name("parents.py"))
-assert _spec is not None
-assert _spec.loader is not None
-parents = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(parents)
+REPAIRS = {FIT, PRUNE}
+"""What provenance names beside operators."""
 
 SEEDS = st.integers(0, 2**31)
 PARENTS = st.sampled_from(parents.EVERY)
@@ -153,7 +150,7 @@ def test_every_operator_reaches_a_child_on_some_parent() -> None:
             reached |= {o for proposal in drawn for o in proposal.provenance.operators}
             if name in reached:
                 break
-    assert reached - {FIT} == set(OPERATORS)
+    assert reached - REPAIRS == set(OPERATORS)
 
 
 @pytest.mark.parametrize("needs", ["players", "loops", "donor"])
@@ -183,7 +180,7 @@ def test_provenance_names_the_operators_really_applied() -> None:
     for seed in range(40):
         log.clear()
         (proposal,) = sampler.propose(scope[1], scope, 1, seed)
-        applied = [name for name in proposal.provenance.operators if name != FIT]
+        applied = [name for name in proposal.provenance.operators if name not in REPAIRS]
         assert applied
         assert log[-len(applied) :] == applied
 

@@ -65,13 +65,28 @@ def test_objection(rest: str, objection: str) -> None:
     ],
 )
 def test_sensible_games_meet_no_objection(rest: str) -> None:
-    assert objections(program(HEAD + rest)) <= {"a stored value is never used"}
+    assert not objections(program(HEAD + rest))
+
+
+@pytest.mark.parametrize(
+    ("code", "sensible"),
+    [
+        ("assign(s=story(), t=story())\nelicit(x, 8)\nreward(xed(s | x))", True),
+        ("assign(s=story())\nelicit(x, 8)\nassign(t=story())\nreward(xed(s | x))", False),
+        ("assign(p=story(), t=story())\nelicit(bob, x, 8)\nreward(bob, xed(p | x))", False),
+        ("assign(p=story(), p1=story())\nelicit(bob, x, 8)\nreward(bob, xed(p | x))", True),
+        ("assign(s=story(), t=s + s)\nelicit(x, 8)\nreward(xed(s | x))", False),
+    ],
+)
+def test_an_unread_story_is_a_distractor_only_where_a_mover_sees_it(
+    code: str, sensible: bool
+) -> None:
+    assert ("a stored value is never used" not in objections(program(code))) == sensible
 
 
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("reward(xed(s | x) - xed(t | x))", "reward(xed(t | x) - xed(s | x))"),
         ("reward(xed(s | x))", "reward(nex(s | x))"),
         ("reward(xed(s | x) - xed(t | x))", "reward(xed(s | x))\nreward(dex(t | x))"),
         ("reward(xed(s + t | x))", "assign(y=s + t)\nreward(xed(y | x))"),
@@ -86,6 +101,7 @@ def test_one_meaning(one: str, other: str) -> None:
     ("one", "other"),
     [
         ("reward(xed(s | x) - xed(t | x))", "reward(xed(s | x) + xed(t | x))"),
+        ("reward(xed(s | x) - xed(t | x))", "reward(xed(t | x) - xed(s | x))"),
         ("reward(xed(x | s))", "reward(nex(x | s))"),
         ("reward(xed(s | x))", "ensure(xed(s | x) > 4)\nreward(xed(s | x))"),
         ("reward(xed(s + t | x))", "reward(xed(s | x + t))"),
@@ -95,6 +111,14 @@ def test_one_meaning(one: str, other: str) -> None:
 )
 def test_two_meanings(one: str, other: str) -> None:
     assert meaning(program(HEAD + one)) != meaning(program(HEAD + other))
+
+
+def test_what_a_move_sees_is_part_of_the_meaning() -> None:
+    alone, before, after = (
+        meaning(program(f"assign({stories})\nelicit(x, 8)\nreward(xed(s | x))"))
+        for stories in ("s=story()", "s=story(), t=story()", "t=story(), s=story()")
+    )
+    assert len({alone, before, after}) == 3
 
 
 def test_limits_are_part_of_the_meaning() -> None:

@@ -14,6 +14,8 @@ NAMES = ("embedded", "smollm2")
 EMBEDDED = Path(__file__).with_name("embedded")
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+UNLIMITED = 2**62
+"""Tokens a tokenizer takes without a warning; what a model can read is checked by its reader."""
 EXPECTED = "expected `embedded`, `smollm2`, a folder with config.json and weights, or a hub id"
 
 
@@ -78,5 +80,6 @@ def load(reference: str, *, device: str = "cpu", dtype: str = "float32") -> tupl
         raise ModelNotFound(f"model {reference!r}: its tokenizer has no EOS token; one is needed")
     if tokenizer.bos_token_id is None:
         tokenizer.bos_token = tokenizer.eos_token
+    tokenizer.model_max_length = UNLIMITED
     chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
     return model.to(chosen).eval(), tokenizer

@@ -1,0 +1,198 @@
+"""A workshop that knows the true gains of every game, and a search run on it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evo.run
+from archive import TABLES, Archive, Purpose
+from evo.evaluate import Score, evaluation_seeds
+from evo.finetune import Finetune
+from evo.laboratory import Evaluation, Job, Result, Training
+from meta_sampler import Outcome, Proposal, Provenance
+from xgl import Game, ProgramError, game, parse
+from xgl.random import seed as named_seed
+from xgl.random import stream
+from xgl.requests import Seeds
+
+PARENT = 8
+"""Games are told apart by the limit of their elicit; this one is the initial scope."""
+PURPOSES = {
+    seeds.map_seed: purpose for purpose in Purpose for seeds in evaluation_seeds(purpose, 0, 300)
+}
+SMALL = [
+    "+experiment=scope_growth",
+    "transfer.calibration_plays=8",
+    "transfer.selection_plays=16",
+    "transfer.acceptance_plays=[16,32]",
+    "growth.generations=1",
+]
+
+
+class Killed(Exception):  # noqa: N818  # what happened, no error of the system
+    """Stands in for kill -9: nothing in the system catches it."""
+
+
+def code(limit: int) -> str:
+    return f"assign(s=story())\nelicit(t, {limit})\nreward(xed(t | s))\n"
+
+
+@dataclass(frozen=True)
+class Nature:
+    """What is true of one game: gains in bits, transfer as shares of the target's own gain."""
+
+    own: float = 10.0
+    teaches: float = 0.6
+    covered: float = 0.2
+    forfeits: float = 0.0
+    constant: bool = False
+    tokens: int = 10
+    """Of one play."""
+    lucky: dict[str, float] = field(default_factory=dict)
+    """Truths of another kind on selection plays."""
+
+    def at(self, purpose: str) -> Nature:
+        return replace(self, **self.lucky) if purpose == Purpose.SELECTION else self
+
+
+World = Callable[[Game], Nature]
+
+
+@dataclass
+class FakeWorkshop:
+    """Does jobs by looking up the truth and adding noise that hangs on the job alone."""
+
+    world: World
+    jobs: list[Job] = field(default_factory=list)
+    games: dict[bytes, Game] = field(default_factory=dict)
+    patience: int | None = None
+    """Jobs after which it is killed."""
+
+    def do(self, jobs: Sequence[Job]) -> Iterator[Result]:
+        for job in jobs:
+            if self.patience is not None and len(self.jobs) >= self.patience:
+                raise Killed
+            self.jobs.append(job)
+            yield self._train(job) if isinstance(job, Training) else self._evaluate(job)
+
+    def close(self) -> None:
+        pass
+
+    def _train(self, job: Training) -> Result:
+        adapter = f"{job.task.game_id} {job.task.game.code}".encode()
+        made = Finetune(adapter, [1.0, 2.0], [3.0, 2.5], [0.5, 0.4], 0.9, 0.0, 900, 100, 0.25)
+        return Result(made, ((2 * named_seed(job.seed), 0, "a training text", 3),))
+
+    def _evaluate(self, job: Evaluation) -> Result:
+        scores = [self._score(job, each) for each in job.seeds]
+        told = tuple((each.map_seed, 0, f"text {each.map_seed}", 2) for each in job.seeds)
+        return Result(scores, told)
+
+    def _score(self, job: Evaluation, seeds: Seeds) -> Score:
+        target = self.world(job.task.game).at(PURPOSES[seeds.map_seed])
+        if target.constant:
+            return Score(seeds, 1.0, 1.0, "finished", 1.0, ("m",), target.tokens, 0.5)
+        if stream("forfeit", job.task.game_id, seeds.map_seed).random() < target.forfeits:
+            floor = job.task.floor
+            return Score(seeds, floor, float("-inf"), "forfeit", floor, ("m",), target.tokens, 0.5)
+        who = job.adapter.decode() if job.adapter else "base"
+        luck = stream("map", job.task.game_id, seeds.map_seed).normal(0, 3)
+        noise = stream("noise", who, job.task.game_id, seeds.map_seed).normal(0, 0.7)
+        score = luck + noise + self._gain(job, target, PURPOSES[seeds.map_seed])
+        return Score(
+            seeds, score, score, "finished", luck - 1.0, (f"move of {who}",), target.tokens, 0.5
+        )
+
+    def _gain(self, job: Evaluation, target: Nature, purpose: str) -> float:
+        if job.adapter is None:
+            return 0.0
+        game_id, _, text = job.adapter.decode().partition(" ")
+        if game_id == job.task.game_id:
+            return target.own
+        source = self.world(game(parse(text, "xent"), job.task.game.metadata)).at(purpose)
+        share = source.teaches if limit(job.task.game) == PARENT else target.covered
+        return share * target.own
+
+
+def limit(played: Game) -> int:
+    """Of a game's first elicit."""
+    found = re.search(r"elicit\(\w+, (\d+)\)", played.code)
+    return int(found[1]) if found else 0
+
+
+@dataclass
+class Listed:
+    """A meta-sampler that always proposes the same texts."""
+
+    texts: Sequence[str]
+    told: list[Outcome] = field(default_factory=list)
+
+    def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
+        return [self._proposal(text, parent) for text in self.texts]
+
+    def _proposal(self, text: str, parent: Game) -> Proposal:
+        origin = Provenance("listed", ("edit",), (parent.game_id,))
+        try:
+            made = game(parse(text, "xent"), parent.metadata)
+        except ProgramError as error:
+            return Proposal(text, None, tuple(map(str, error.problems)), origin)
+        return Proposal(text, made, (), origin)
+
+    def observe(self, outcomes: Sequence[Outcome]) -> None:
+        self.told += outcomes
+
+
+@dataclass
+class Search:
+    """Runs the entry in ``folder`` with a workshop of ``world`` in place of Ray's."""
+
+    folder: Path
+    monkeypatch: pytest.MonkeyPatch
+    workshop: FakeWorkshop = field(default_factory=lambda: FakeWorkshop(lambda _: Nature()))
+
+    def run(
+        self,
+        world: World,
+        *overrides: str,
+        sampler: Listed | None = None,
+        patience: int | None = None,
+        name: str = "run",
+        resume: bool = False,
+    ) -> int:
+        self.workshop = FakeWorkshop(world, patience=patience)
+        self.monkeypatch.setattr(evo.run, "RayWorkshop", lambda *_: self.workshop)
+        if sampler is not None:
+            self.monkeypatch.setattr(evo.run, "make", lambda *_: sampler)
+        if resume:
+            return evo.run.main([f"resume={self.folder / name}"])
+        (self.folder / "parent.xent").write_text(code(PARENT))
+        place = [f"archive.root={self.folder}", f"name={name}"]
+        scope = f"growth.initial_scope=[{self.folder / 'parent.xent'}]"
+        return evo.run.main([*SMALL, scope, *place, *overrides])
+
+    def rows(self, table: str, name: str = "run") -> list[dict[str, Any]]:
+        with Archive.open(self.folder / name / "archive") as archive:
+            return archive.rows(table)
+
+    def adapters(self, name: str = "run") -> list[str]:
+        with Archive.open(self.folder / name / "archive") as archive:
+            return archive.adapters()
+
+    def tables(self, name: str) -> dict[str, list[dict[str, Any]]]:
+        """All that the science is in."""
+        kept = [table for table in TABLES if table != "runs"]
+        return {
+            table: [{k: v for k, v in row.items() if k != "run_id"} for row in rows]
+            for table, rows in ((table, self.rows(table, name)) for table in kept)
+        }
+
+
+def of_limits(**natures: Nature) -> World:
+    """The nature of each game by its limit, ``l7=…``; all others are ordinary."""
+    return lambda played: natures.get(f"l{limit(played)}", Nature())
