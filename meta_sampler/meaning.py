@@ -61,7 +61,8 @@ def play(program: syn.Program) -> Iterator[Event]:
             stories = iter(sites[position])
             seen = dict(registers) if parallel else registers
             for name, value in line.targets:
-                registers[name] = text(value, seen, stories)
+                bare = isinstance(value, syn.Register)  # read as it is stored, in both dialects
+                registers[name] = text(value, registers if bare else seen, stories)
         elif isinstance(line, syn.Elicit):
             registers |= {n: (("move", step, i),) for i, n in enumerate(writes(line))}
 
@@ -138,7 +139,7 @@ def term_form(sign: int, term: syn.Term, registers: dict[str, Text]) -> Form:
     """A signed term as plain cross-entropies; entries that cancel are gone."""
     form: Form = Counter()
     if isinstance(term, syn.Number):
-        form[BITS] = sign * round(term.value)
+        form[BITS] = sign * term.value  # type: ignore[assignment]  # a bound may be a fraction
     elif isinstance(term, syn.Function):
         form[(text(term, registers), (("count",),))] = sign
     else:
@@ -242,7 +243,8 @@ def _demand(condition: syn.Condition, registers: dict[str, Text]) -> Any:
         form = difference(condition, registers)
         flipped = condition.comparator in ("<", "<=")
         signed = [(key, -count if flipped else count) for key, count in form.items()]
-        return ("compare", len(condition.comparator), signed)
+        strict = {"<": ">", "<=": ">="}.get(condition.comparator, condition.comparator)
+        return ("compare", strict, signed)
     if isinstance(condition, syn.Truth):
         values = [text(part, registers) for part in (condition.statement, *condition.params)]
         return ("truth", condition.expected, values)

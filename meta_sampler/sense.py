@@ -9,9 +9,11 @@ from functools import lru_cache
 from meta_sampler import meaning as mean
 from meta_sampler.meaning import Event, Form, Part, Text
 from xgl import syntax as syn
-from xgl.errors import FlowError
+from xgl.errors import FlagMissingError, FlowError
 from xgl.flow import path
 from xgl.walk import descendants, reads, writes
+
+NO_BEACON = "a flag without its beacon or its replay"
 
 
 @lru_cache(maxsize=4096)
@@ -21,6 +23,8 @@ def objections(program: syn.Program) -> frozenset[str]:
         events = list(mean.play(program))
     except mean.TooLongError:
         return frozenset({"a string grows too long"})
+    except FlagMissingError:
+        return frozenset({NO_BEACON})
     except FlowError:
         return frozenset({"flags in the wrong order"})
     of_play = (*_of_events(events), *_of_pay(events), *_of_map(events))
@@ -108,6 +112,8 @@ def _of_conditions(
 
 def _decided(form: Form, comparator: str) -> bool:
     """Whether signs alone decide ``form comparator 0``: cross-entropies are never negative."""
+    if comparator in ("==", "!="):
+        return not any(key != mean.BITS for key in form)
     bits = form.get(mean.BITS, 0)
     counts = [count for key, count in form.items() if key != mean.BITS]
     never_negative = all(c > 0 for c in counts) and bits >= 0
@@ -260,7 +266,7 @@ def _of_lines(program: syn.Program) -> Iterator[str]:
     placed = {line.flag for line in lines if isinstance(line, syn.Beacon)}
     used = {line.flag for line in lines if isinstance(line, syn.Replay)}
     if placed != used:
-        yield "a flag without its beacon or its replay"
+        yield NO_BEACON
     cast = {line.player for line in lines if isinstance(line, syn.Elicit)}
     yield from _of_cast(lines, cast)
     for position, line in enumerate(lines):

@@ -111,11 +111,17 @@ class Machine:
         self.events.append(Assigned(tuple(stored)))
 
     def _assign_at_once(self, assign: syn.Assign) -> Generator[Any, Any, list[tuple[str, str]]]:
-        """All expressions first; a register named twice keeps its first place and last value."""
+        """All expressions first; a register named twice keeps its first place and last value.
+
+        What a list shows changes with the registers that it holds.
+        """
         values: dict[str, Value] = {}
         for name, expression in assign.targets:
             values[name] = yield from self._value(expression)
-        return [(name, self.values.store(name, value)) for name, value in values.items()]
+        for name, value in values.items():
+            self.values.store(name, value)
+        shown = [*values, *(name for name in self.values.holders(values) if name not in values)]
+        return [(name, self.values.shown(name)) for name in shown]
 
     def _stories(self, assign: syn.Assign) -> Generator[Any, Any, Sequence[str]]:
         site = self.sites[self.flow.position]
@@ -144,6 +150,9 @@ class Machine:
             self.turns += 1
             self.values.store(name, Text(self.values.capped(move.text)))
             self.events.append(Moved(elicit.player, name, move, self.flow.position))
+            if holders := self.values.holders([name]):
+                shown = tuple((holder, self.values.shown(holder)) for holder in holders)
+                self.events.append(Assigned(shown))
 
     def _constants(self, player: str) -> tuple[Any, ...]:
         shown = sorted(self.game.metadata.constants.items())

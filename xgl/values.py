@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -101,6 +101,11 @@ class Values:
         if name in self.lists:
             return self.as_text(self.lists[name])
         return self.texts[name].text
+
+    def holders(self, names: Iterable[str]) -> list[str]:
+        """The lists that hold one of these registers itself, not its value."""
+        changed = {Alias(name) for name in names}
+        return [name for name, items in self.lists.items() if not changed.isdisjoint(items)]
 
     def held(self) -> dict[str, str]:
         """All registers that are not empty, as :meth:`shown`."""

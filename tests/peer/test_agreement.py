@@ -10,15 +10,17 @@ from importlib.resources import files
 
 import pytest
 from peer_engine import BelievingJudge, Event, Outcome, Peer, play_here
+from peer_expressions import CONDITIONS, OPERATORS, Case
 from peer_grammar import program
-from peer_programs import AGREED, ONLY_HERE, ONLY_THERE, REFUSED, Case
+from peer_programs import INSTRUCTIONS
+from peer_refusals import ONLY_HERE, ONLY_THERE, REFUSED
 
 from xgl.judge.transformer import TransformerJudge
 
 pytestmark = pytest.mark.long
 
 BITS_A_TOKEN = 1e-3
-GENERATED = 120
+GENERATED = 400
 PACKAGED = ("Alethiometer", "Condense", "Contrast", "Horizon", "Synthesize", "Two-Ways")
 MOVES = {
     "words": ("sun owl tree", "the sun, the moon"),
@@ -33,7 +35,7 @@ def named(cases: list[Case]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", cases, ids=[case.name for case in cases])
 
 
-@named(AGREED)
+@named(OPERATORS + CONDITIONS + INSTRUCTIONS)
 def test_programs_by_hand(case: Case, peer: Peer, judge: TransformerJudge) -> None:
     agree(case, peer, judge)
 
