@@ -7,23 +7,39 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from xgl.requests import Assigned, Ensured, Event, Item, Moved, Revealed, Rewarded, View
-from xgl.syntax import OMNISCIENT, PUBLIC_TYPES
+from xgl.syntax import LIST_REGISTERS, OMNISCIENT, PUBLIC_TYPES, REGISTERS
 
 STOP = "\n"
 """A move ends where a line ends."""
 
 
-def visible(events: Iterable[Event], player: str) -> tuple[Item, ...]:
-    """The part of the event log that ``player`` may see, in order."""
-    return tuple(item for event in events for item in _items(event, player))
+def visible(events: Iterable[Event], player: str, live: bool = False) -> tuple[Item, ...]:
+    """The part of the event log that ``player`` may see, in order.
+
+    ``live``: a register that was revealed to it stays in its sight.
+    """
+    watched: set[str] = set()
+    items: list[Item] = []
+    for event in events:
+        items += _items(event, player, watched)
+        if live and isinstance(event, Revealed) and event.player == player:
+            watched.update(name for name, _ in event.values if name in _NAMES)
+    return tuple(items)
 
 
-def _items(event: Event, player: str) -> list[Item]:
+_NAMES = frozenset((*REGISTERS, *LIST_REGISTERS))
+
+
+def _items(event: Event, player: str, watched: set[str]) -> list[Item]:
     sees_all = player in OMNISCIENT
+
+    def seen(name: str) -> bool:
+        return sees_all or name[0] in PUBLIC_TYPES or name in watched
+
     match event:
         case Assigned(values):
-            return [Item(name, text) for name, text in values if sees_all or _public(name)]
-        case Moved(mover, register, move) if sees_all or mover == player or _public(register):
+            return [Item(name, text) for name, text in values if seen(name)]
+        case Moved(mover, register, move) if mover == player or seen(register):
             return [Item(register, move.text)]
         case Revealed(to, values) if to == player:
             return [Item(label, text) for label, text in values]
@@ -34,10 +50,6 @@ def _items(event: Event, player: str) -> list[Item]:
         case Rewarded(to, bits, _) if sees_all:
             return [Item(f"reward {to}", _reward_text(event, bits))]
     return []
-
-
-def _public(register: str) -> bool:
-    return register[0] in PUBLIC_TYPES
 
 
 def _reward_text(event: Rewarded, bits: float) -> str:

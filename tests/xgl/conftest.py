@@ -73,6 +73,9 @@ class WordJudge:
     def truncate(self, text: str, max_len: int) -> str:
         return "".join(_TOKEN.findall(text)[:max_len])
 
+    def first_tokens(self, text: str, tokens: int) -> str:
+        return self.truncate(text, tokens)
+
 
 @dataclass
 class NumberedStories:

@@ -97,12 +97,12 @@ def test_a_loop_carries_a_move_to_a_reward_above_its_elicit() -> None:
 
 
 def test_left_to_right_and_parallel_assigns_flow_differently() -> None:
-    moved = 'elicit(x)\nassign(x="a", t=x)\nreward(xent(t))'
+    moved = 'elicit(x)\nassign(x="a", t=x + "")\nreward(xent(t))'
     assert not report(moved).main_reward_depends_on_moves
     assert report(moved).unused_moves == ("x",)
     assert report(moved, "xent").main_reward_depends_on_moves
     assert report(moved, "xent").unused_moves == ()
-    chained = "elicit(x)\nassign(t=x, y=t)\nreward(xent(y))"
+    chained = 'elicit(x)\nassign(t=x, y=t + "")\nreward(xent(y))'
     assert report(chained).main_reward_depends_on_moves
     assert not report(chained, "xent").main_reward_depends_on_moves
     assert report(chained).read_before_set == ()

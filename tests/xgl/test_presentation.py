@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from xgl import Cast, Instance, Metadata, Program, Seeds, game, play_all
+from xgl import Cast, Instance, Metadata, Program, Seeds, analyse, game, play_all
 from xgl import syntax as syn
 from xgl.presentation import render, visible
 from xgl.requests import (
@@ -170,6 +170,7 @@ def test_hidden_information_is_hidden(
         player = echo_player()
         metadata = Metadata(constants={"a": "known", "c": constant})
         made = game(Program(tuple(lines), dialect), metadata)
+        assume(not analyse(made.program).faults)
         play_all([Instance(made, Seeds(map_seed, 0))], seat(player))
         views = player.views[Seeds(map_seed, 0)]
         seen.append([render(view) for view in views if view.player == WATCHER])
@@ -183,7 +184,7 @@ def _until_it_shows(lines: list[syn.Instruction]) -> list[syn.Instruction]:
 
     Hidden are the story, c, and every move of others (who may have seen them).
     """
-    hidden = {"c"}
+    hidden, watched = {"c"}, set[str]()
     for index, line in enumerate(lines):
         depends = bool(hidden.intersection(reads(line)))
         if isinstance(line, syn.Assign):
@@ -192,7 +193,9 @@ def _until_it_shows(lines: list[syn.Instruction]) -> list[syn.Instruction]:
             depends = line.player != WATCHER
         for name in writes(line):
             (hidden.add if depends else hidden.discard)(name)
-        public = any(name[0] == "p" for name in writes(line))
+        if isinstance(line, syn.Reveal) and line.player == WATCHER:
+            watched.update(reads(line))
+        public = any(name[0] == "p" or name in watched for name in writes(line))
         hers = isinstance(line, syn.Reward | syn.Reveal) and line.player == WATCHER
         sent_back = isinstance(line, syn.Ensure) and not _follows_another(lines[:index])
         if depends and (public or hers or sent_back):
