@@ -19,8 +19,8 @@ from xgl.cli.screen import Screen, signed
 from xgl.cli.scripts import Script, read_script
 from xgl.cli.sources import Source
 from xgl.cli.telling import Shown, Teller
+from xgl.cli.watching import WatchedMachine
 from xgl.errors import OversizeError, XGLError
-from xgl.machine import Machine
 from xgl.players import ScriptedPlayer
 from xgl.requests import Event, Judge, Move, Moved, Play, Player, Seeds, StorySource, Turn
 
@@ -160,7 +160,7 @@ class Session:
 
     def _round(self, number: int) -> Round:
         seeds = Seeds(self.seed, number - 1)
-        machine = Machine(self.game)
+        machine = WatchedMachine(self.game)
         viewer = _Viewer(machine, Teller(self.game, self.role), self.screen, self.bench.judge)
         players = self._players(number, seeds, viewer)
         cast = Cast(self.bench.judge, self.bench.stories, players)
@@ -231,16 +231,18 @@ def _event_record(event: Event) -> dict[str, Any]:
 class _Viewer:
     """The person's seat: shows what is new before each move, and takes the move."""
 
-    def __init__(self, machine: Machine, teller: Teller, screen: Screen, judge: Judge) -> None:
+    def __init__(
+        self, machine: WatchedMachine, teller: Teller, screen: Screen, judge: Judge
+    ) -> None:
         self.machine, self.teller, self.screen, self.judge = machine, teller, screen, judge
         self.told = 0
         self.typed: str | None = None
 
     def catch_up(self) -> None:
         """Tell what has happened since the last time."""
-        events = self.machine.events[self.told :]
-        self.told += len(events)
-        for told in self.teller.tell(events):
+        log = self.machine.log(self.told)
+        self.told += len(log)
+        for told in self.teller.tell(log):
             own = isinstance(told, Shown) and told.mover == self.teller.player
             if own and told.item.text == self.typed:  # type: ignore[union-attr]
                 self.typed = None  # it stands on the screen as it was typed

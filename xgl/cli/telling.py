@@ -1,7 +1,7 @@
 """A game's events, told to one player as the rules let it know them (SPEC §3).
 
-An event holds what happened, not which line made it; the teller follows the program along and so
-knows the line, the text behind a number, and whether this player may see that text.
+An event holds what happened; the teller knows the line that made it, and so the text behind a
+number and whether this player may see that text.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from xgl import syntax as syn
 from xgl.canonical import Game
 from xgl.cli.texts import UnknownTextError, text_of
 from xgl.dialects import DIALECTS
-from xgl.flow import Flow
 from xgl.presentation import visible
 from xgl.requests import Assigned, Ensured, Event, Item, Moved, Predicate, Revealed, Rewarded
 from xgl.text import expression_text
@@ -64,78 +63,52 @@ Told = Shown | Paid | Refused
 
 
 class Teller:
-    """Follows one game for ``player``; feed it the events in their order, each once."""
+    """Tells one game to ``player``; feed it the events in their order, each once."""
 
     def __init__(self, game: Game, player: str) -> None:
         self.game = game
         self.player = player
         self.sees_all = player in syn.OMNISCIENT
-        self.flow = Flow(game.program)
         self.registers = dict.fromkeys(syn.REGISTERS, "") | game.metadata.constants
         self.seen = {name for name in syn.REGISTERS if name[0] in syn.PUBLIC_TYPES}
-        self.cast = {i.player for i in game.program.instructions if isinstance(i, syn.Elicit)}
-        self.made = self.back = 0
+        self.history: list[Event] = []
+        self.shown = self.line = 0
 
-    def tell(self, events: Iterable[Event]) -> Iterator[Told]:
-        """What the player learns from these events."""
-        for event in events:
-            self._go_on()
+    def tell(self, log: Iterable[tuple[int, Event]]) -> Iterator[Told]:
+        """What the player learns from these events, each with the position of its line."""
+        for self.line, event in log:
+            if not isinstance(event, Rewarded | Ensured):
+                self.history.append(event)
             yield from self._told(event)
-
-    # -- following the program ---------------------------------------------------------------
-
-    def _go_on(self) -> None:
-        """Leave the lines that have made all their events: the present one makes the next."""
-        while self.made >= self._makes():
-            self.flow.advance()
-            self.made = 0
-        self.made += 1
 
     @property
     def _line(self) -> syn.Instruction:
-        return self.game.program.instructions[self.flow.position]
-
-    def _makes(self) -> int:
-        """Number of events of the present line."""
-        match self._line:
-            case syn.Beacon() | syn.Replay():
-                return 0
-            case syn.Elicit(_, registers):
-                return len(registers)
-            case syn.Reward(player):
-                dropped = player == "env" and not DIALECTS[self.game.dialect].env_rewarded
-                return 0 if dropped else 1 + (_PARTNERS.get(player) in self.cast)
-            case _:
-                return 1
-
-    # -- telling -----------------------------------------------------------------------------
+        return self.game.program.instructions[self.line]
 
     def _told(self, event: Event) -> Iterator[Told]:
         match event:
             case Assigned(values):
                 for name, text in values:
                     self._set(name, text, self.sees_all)
-                yield from self._shown(event)
+                yield from self._shown()
             case Moved(mover, register, move):
-                self.back = self.flow.position
                 self._set(register, move.text, self.sees_all or mover == self.player)
-                yield from self._shown(event, mover)
+                yield from self._shown(mover)
             case Revealed(to):
                 if to == self.player:
                     self.seen |= {v.name for v in self._revealed() if isinstance(v, syn.Register)}
-                yield from self._shown(event)
+                yield from self._shown()
             case Rewarded(to, bits) if self.sees_all or to == self.player:
                 own = to == self.player
                 yield Paid(to, bits, tuple(self._terms(event)) if own else ())
-            case Ensured(by, passed):
-                if not passed and by == self.player:
-                    yield self._refused(event)
-                if not passed:
-                    self.flow.position, self.made = self.back, 0
+            case Ensured(by, passed) if not passed and by == self.player:
+                yield self._refused(event)
 
-    def _shown(self, event: Event, mover: str = "") -> Iterator[Shown]:
-        for item in visible([event], self.player):
-            yield Shown(item, mover)
+    def _shown(self, mover: str = "") -> Iterator[Shown]:
+        """What of the last event the player may see."""
+        items = visible(self.history, self.player)
+        yield from (Shown(item, mover) for item in items[self.shown :])
+        self.shown = len(items)
 
     def _set(self, name: str, text: str, seen: bool) -> None:
         self.registers[name] = text
@@ -173,7 +146,7 @@ class Teller:
         if len(said) == 1 and said[0] == expression_text(line.conditions[0]):
             said = (f"{said[0]}: {_judged(line.conditions[0])}",)
         left = self.game.metadata.max_failures - event.failures
-        return Refused(self.flow.position + 1, said, event.failures, left)
+        return Refused(self.line + 1, said, event.failures, left)
 
     def _explained(self, condition: syn.Condition) -> str:
         """A condition in the words of the program, and why where a plain function decided it."""
@@ -189,9 +162,6 @@ class Teller:
 
     def _text(self, node: object) -> str:
         return text_of(node, self.registers, DIALECTS[self.game.dialect])
-
-
-_PARTNERS = {"black": "white", "white": "black"}
 
 
 def _reason(found: Predicate) -> str:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from xgl import Cast, Instance, Program, Seeds, analyse, game, parse, play_all
 from xgl.cli.telling import Paid, Refused, Shown, Teller, Told
+from xgl.cli.watching import WatchedMachine
 from xgl.presentation import visible
 from xgl.requests import Ensured, Move, Play, Rewarded, Turn
 from xgl.syntax import OMNISCIENT, PLAYERS
@@ -28,8 +29,9 @@ def told(
     seat: Callable[..., Cast], code: str, player: str, *lines: str, dialect: str = "paper"
 ) -> tuple[list[Told], Play]:
     whole = game(parse(code, dialect))
-    [play] = play_all([Instance(whole, Seeds(1, 0))], seat(Talker(*lines)))
-    return list(Teller(whole, player).tell(play.events)), play
+    machine = WatchedMachine(whole)
+    [play] = play_all([Instance(whole, Seeds(1, 0))], seat(Talker(*lines)), [machine])
+    return list(Teller(whole, player).tell(machine.log())), play
 
 
 def paid(found: list[Told]) -> list[Paid]:
@@ -123,8 +125,9 @@ def test_any_game_is_followed_to_its_end(
     assume(not analyse(program).faults)
     whole = game(program)
     player = data.draw(st.sampled_from(PLAYERS))
-    [play] = play_all([Instance(whole, Seeds(1, 0))], seat(echo_player()))
-    found = list(Teller(whole, player).tell(play.events))
+    machine = WatchedMachine(whole)
+    [play] = play_all([Instance(whole, Seeds(1, 0))], seat(echo_player()), [machine])
+    found = list(Teller(whole, player).tell(machine.log()))
     items = [one.item for one in found if isinstance(one, Shown)]
     facts = [e for e in play.events if not isinstance(e, Rewarded | Ensured)]
     assert items == list(visible(facts, player))
