@@ -11,7 +11,7 @@ from xgl import Cast, Instance, Program, Seeds, analyse, game, parse, play_all
 from xgl.cli.telling import Paid, Refused, Shown, Teller, Told
 from xgl.cli.watching import WatchedMachine
 from xgl.presentation import visible
-from xgl.requests import Ensured, Move, Play, Rewarded, Turn
+from xgl.requests import Ensured, Move, Moved, Play, Rewarded, Turn
 from xgl.syntax import OMNISCIENT, PLAYERS
 
 
@@ -127,7 +127,10 @@ def test_any_game_is_followed_to_its_end(
     player = data.draw(st.sampled_from(PLAYERS))
     machine = WatchedMachine(whole)
     [play] = play_all([Instance(whole, Seeds(1, 0))], seat(echo_player()), [machine])
-    found = list(Teller(whole, player).tell(machine.log()))
+    log = machine.log()
+    assert tuple(event for _, event in log) == play.events
+    assert all(line == event.line for line, event in log if isinstance(event, Moved))
+    found = list(Teller(whole, player).tell(log))
     items = [one.item for one in found if isinstance(one, Shown)]
     facts = [e for e in play.events if not isinstance(e, Rewarded | Ensured)]
     assert items == list(visible(facts, player))
