@@ -71,6 +71,8 @@ class Teller:
         self.sees_all = player in syn.OMNISCIENT
         self.registers = dict.fromkeys(syn.REGISTERS, "") | game.metadata.constants
         self.seen = {name for name in syn.REGISTERS if name[0] in syn.PUBLIC_TYPES}
+        self.live = DIALECTS[game.dialect].live_reveal
+        self.watched: set[str] = set()
         self.history: list[Event] = []
         self.shown = self.line = 0
 
@@ -96,7 +98,9 @@ class Teller:
                 yield from self._shown(mover)
             case Revealed(to):
                 if to == self.player:
-                    self.seen |= {v.name for v in self._revealed() if isinstance(v, syn.Register)}
+                    names = {v.name for v in self._revealed() if isinstance(v, syn.Register)}
+                    self.seen |= names
+                    self.watched |= names if self.live else set()
                 yield from self._shown()
             case Rewarded(to, bits) if self.sees_all or to == self.player:
                 own = to == self.player
@@ -106,13 +110,13 @@ class Teller:
 
     def _shown(self, mover: str = "") -> Iterator[Shown]:
         """What of the last event the player may see."""
-        items = visible(self.history, self.player)
+        items = visible(self.history, self.player, self.live)
         yield from (Shown(item, mover) for item in items[self.shown :])
         self.shown = len(items)
 
     def _set(self, name: str, text: str, seen: bool) -> None:
         self.registers[name] = text
-        if seen or name[0] in syn.PUBLIC_TYPES:
+        if seen or name[0] in syn.PUBLIC_TYPES or name in self.watched:
             self.seen.add(name)
         else:
             self.seen.discard(name)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from xgl import Cast, Instance, Program, Seeds, analyse, game, parse, play_all
 from xgl.cli.telling import Paid, Refused, Shown, Teller, Told
 from xgl.cli.watching import WatchedMachine
+from xgl.dialects import DIALECTS
 from xgl.presentation import visible
 from xgl.requests import Ensured, Move, Moved, Play, Rewarded, Turn
 from xgl.syntax import OMNISCIENT, PLAYERS
@@ -133,7 +134,7 @@ def test_any_game_is_followed_to_its_end(
     found = list(Teller(whole, player).tell(log))
     items = [one.item for one in found if isinstance(one, Shown)]
     facts = [e for e in play.events if not isinstance(e, Rewarded | Ensured)]
-    assert items == list(visible(facts, player))
+    assert items == list(visible(facts, player, DIALECTS[whole.dialect].live_reveal))
     own = [e for e in play.events if isinstance(e, Rewarded) and e.player == player]
     mine = [one for one in paid(found) if one.player == player]
     assert [one.bits for one in mine] == [event.bits for event in own]
