@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from xgl.analyse import Report, analyse
-from xgl.bounds import Asked
+from xgl.bounds import Asked, Bound
 from xgl.canonical import game
 from xgl.syntax import MAIN_PLAYER, Program
 
@@ -35,28 +35,34 @@ def notes(reports: list[Report]) -> list[str]:
     return found
 
 
-def facts(report: Report) -> Iterator[str]:
-    """Lines for a person; line numbers count instructions."""
+def facts(program: Program, report: Report) -> Iterator[str]:
+    """Lines for a person; line numbers are those of the file."""
     stories = "1 story" if report.stories == 1 else f"{report.stories} stories"
     yield f"{report.steps} steps, {stories}; players: {', '.join(report.players)}"
     for asked in report.asked:
-        yield _asking(asked)
+        yield _asking(program, asked)
     for kind, said in (("score", "scores"), ("truth", "judges statements of")):
         largest = max((b for b in report.bounds if b.kind == kind), key=_size, default=None)
         if largest is not None:
-            yield f"the judge {said} at most {largest.tokens} tokens (instruction {largest.line})"
+            where = _source_line(program, largest.line)
+            yield f"the judge {said} at most {largest.tokens} tokens (line {where})"
 
 
-def _size(bound: Any) -> int:
-    return int(bound.tokens)
+def _source_line(program: Program, instruction: int) -> int:
+    """The line of the source text that holds the ``instruction``-th instruction, from 1."""
+    return program.instructions[instruction - 1].span.line or instruction
 
 
-def _asking(asked: Asked) -> str:
+def _size(bound: Bound) -> int:
+    return bound.tokens
+
+
+def _asking(program: Program, asked: Asked) -> str:
     times = "" if asked.times == 1 else f", {asked.times} times"
     seen = f"sees {' '.join(asked.sees)}" if asked.sees else "sees no text"
     hidden = f", not {' '.join(asked.hidden)}" if asked.hidden else ""
     return (
-        f"instruction {asked.line}: {asked.player} writes {asked.register} "
+        f"line {_source_line(program, asked.line)}: {asked.player} writes {asked.register} "
         f"(at most {asked.max_len} tokens{times}); {seen}{hidden}"
     )
 
@@ -69,6 +75,15 @@ def record(program: Program, reports: list[Report]) -> dict[str, Any]:
         "faults": faults(reports),
         "notes": notes(reports),
         "roles": {
-            report.role: {**asdict(report), "degenerate": report.degenerate} for report in reports
+            report.role: {**_placed(program, report), "degenerate": report.degenerate}
+            for report in reports
         },
     }
+
+
+def _placed(program: Program, report: Report) -> dict[str, Any]:
+    """A report whose lines are those of the file."""
+    fields = asdict(report)
+    for row in (*fields["asked"], *fields["bounds"]):
+        row["line"] = _source_line(program, row["line"])
+    return fields

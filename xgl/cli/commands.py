@@ -39,7 +39,7 @@ def _checked(source: Source) -> tuple[dict[str, Any], list[str]]:
     lines = [f"{source.origin}: {'a problem' if record['faults'] else 'ok'}"]
     lines += [f"  problem: {fault}" for fault in record["faults"]]
     lines += [f"  note: {note}" for note in record["notes"]]
-    lines += [f"  {fact}" for fact in checking.facts(reports[0])]
+    lines += [f"  {fact}" for fact in checking.facts(program, reports[0])]
     return record, lines
 
 

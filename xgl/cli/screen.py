@@ -77,7 +77,7 @@ class Screen:
         """The text and beneath it the strip; for a hidden text the strip and its numbers."""
         total = f"  {term.said} = {signed(sum(term.bits))}"
         if term.text is None:
-            self.say(f"{total}, of a text that you may not see:")
+            self.say(f"{total}, of a text that is not shown:")
             pieces: Sequence[str] = [f"{signed(bit)} " for bit in term.bits]
         else:
             self.say(total)

@@ -42,7 +42,7 @@ def test_check_shows_the_facts(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "censor"]) == 0
     said = capsys.readouterr().out
     assert "13 steps, 2 stories; players: alice, carol, bob" in said
-    assert "instruction 6: carol writes t0 (at most 10 tokens); sees t, not s s0" in said
+    assert "line 9: carol writes t0 (at most 10 tokens); sees t, not s s0" in said
 
 
 def test_check_tells_all_problems_of_all_files(

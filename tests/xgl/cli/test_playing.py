@@ -116,7 +116,7 @@ def test_what_a_player_may_not_see_is_never_on_its_screen(sit: Seat) -> None:
     _, shown, _ = sit(NOTE, "bob", "a guess")
     assert "tale" not in shown
     assert "t: said by alice" in shown
-    assert "of a text that you may not see:" in shown
+    assert "of a text that is not shown:" in shown
     _, shown, _ = sit(NOTE, "alice", "a note")
     assert "s: tale 3 0" in shown
     assert "said by bob" not in shown
