@@ -51,17 +51,19 @@ def asked(program: syn.Program, order: tuple[int, ...], metadata: Metadata) -> t
     sees: dict[tuple[int, str], dict[str, None]] = defaultdict(dict)
     hides: dict[tuple[int, str], dict[str, None]] = defaultdict(dict)
     shown = {name: set(_sighted(name)) for name in sorted(metadata.constants)}
+    watchers: defaultdict[str, set[str]] = defaultdict(set)
+    live = DIALECTS[program.dialect].live_reveal
     for position in order:
         line = program.instructions[position]
         if not isinstance(line, syn.Elicit):
-            _learn(line, shown)
+            _learn(line, shown, watchers, live)
             continue
         for name in line.registers:
             key = position, name
             times[key] += 1
             for known, viewers in shown.items():
                 (sees if line.player in viewers else hides)[key][known] = None
-            shown[name] = {*_sighted(name), line.player}
+            shown[name] = {*_sighted(name), line.player, *watchers[name]}
     return tuple(
         Asked(
             line=position + 1,
@@ -83,16 +85,24 @@ def _sighted(register: str) -> tuple[str, ...]:
     return syn.PLAYERS if register[0] in syn.PUBLIC_TYPES else syn.OMNISCIENT
 
 
-def _learn(line: syn.Instruction, shown: dict[str, set[str]]) -> None:
-    """What an assign or a reveal changes in who was shown the present value of a register."""
+def _learn(
+    line: syn.Instruction,
+    shown: dict[str, set[str]],
+    watchers: defaultdict[str, set[str]],
+    live: bool,
+) -> None:
+    """What an assign or a reveal changes in who was shown the present value of a register
+    (``live``: and in who will be shown its later values)."""
     match line:
         case syn.Assign(targets):
             for name, _ in targets:
-                shown[name] = set(_sighted(name))
+                shown[name] = {*_sighted(name), *watchers[name]}
         case syn.Reveal(player, values):
             for value in values:
                 for name in reads(value):
                     shown.setdefault(name, set()).add(player)
+                if live and isinstance(value, syn.Register):
+                    watchers[value.name].add(player)
 
 
 def bounds(program: syn.Program, order: tuple[int, ...], metadata: Metadata) -> tuple[Bound, ...]:
@@ -146,8 +156,12 @@ class _Scale:
                 tokens = self.sizes.get(name, 0)
             case syn.Cat(left, right):
                 tokens = self.of(left) + self.of(right) + self.dialect.cat_space
-            case syn.Cut(text):
+            case syn.Cut(text) | syn.Function("remove_common_words", (text, *_)):
                 tokens = self.of(text)
+            case syn.Given(text, prefix):
+                tokens = self.of(text) + self.of(prefix)
+            case syn.Function("first_n_tokens", (_, syn.Number(count))):
+                tokens = int(count)
             case syn.Story(told):
                 heeded = self.dialect.story_arguments
                 tokens = (told if heeded else None) or self.metadata.story_tokens

@@ -81,3 +81,18 @@ def test_bounds_heed_dialect_and_metadata() -> None:
 def test_no_bound_exceeds_the_cap_of_a_string() -> None:
     code = "elicit(x)\nbeacon(flag_1)\nassign(x=x + x)\nreplay(flag_1, 60)\nreward(xent(x))"
     assert bounds(code)[-1].tokens == Metadata().max_characters
+
+
+def test_a_live_reveal_shows_what_comes_later() -> None:
+    code = 'assign(s="a")\nreveal(bob, s)\nassign(s="b", t="c")\nelicit(bob, x, 4)\nreward(xent(x))'
+    for dialect, seen in (("xent", ("s",)), ("paper", ())):
+        [asking] = analyse(parse(code, dialect)).asked
+        assert asking.sees == seen
+
+
+def test_helpers_make_no_text_longer() -> None:
+    code = (
+        "assign(s=story())\nelicit(x, 6)\nreward(xent(remove_common_words(x, s) | s))\n"
+        "reward(xent(first_n_tokens(s, 3)))"
+    )
+    assert [b.tokens for b in analyse(parse(code, "xent")).bounds] == [24, 30, 3]
