@@ -11,7 +11,7 @@ from xgl.diagram.palette import CARRY, FAINT, INK, PAPER, PLAYERS, SAID, outline
 from xgl.diagram.shapes import Box, Circle, Drawing, Line, plain, shortened, wrapped
 from xgl.diagram.sheet import LANE, NODE, ROW, STEP, Sheet
 from xgl.diagram.strings import Anchor, Strokes, place, settle
-from xgl.diagram.xents import draw_term, in_favour
+from xgl.diagram.xents import draw_term, has_xents, in_favour
 from xgl.dialects import DIALECTS
 from xgl.text import expression_text, instruction_text
 from xgl.walk import descendants, mentions, reads, writes
@@ -219,7 +219,7 @@ class _Layout:
     def _ensure(self, ensure: syn.Ensure, order: int) -> None:
         frame = self.frame or _Frame(syn.MAIN_PLAYER, self.sheet.y)
         for condition in ensure.conditions:
-            if isinstance(condition, syn.Comparison):
+            if isinstance(condition, syn.Comparison) and has_xents(condition):
                 self._comparison(condition, frame.player, order)
             else:
                 self._statement(condition, order)

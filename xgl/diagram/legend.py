@@ -9,7 +9,7 @@ from xgl import syntax as syn
 from xgl.diagram.palette import FAINT, INK, PAPER, PLAYERS, triangle
 from xgl.diagram.shapes import Box, Circle, Label, Shape, plain, wrapped
 from xgl.diagram.sheet import Sheet
-from xgl.diagram.xents import in_favour
+from xgl.diagram.xents import has_xents, in_favour
 from xgl.walk import descendants
 
 SIZE = 11.0
@@ -26,7 +26,8 @@ def key_and_legend(
     y = _key(shapes, literals, y, width)
     shapes.append(Box(24, y, width - 48, 0.5, FAINT, FAINT, 0))
     y = _players(shapes, program, y + 18, width)
-    return shapes, _marks(shapes, program, y, width)
+    occurring = _occurring(program) | ({"literal"} if literals else set())
+    return shapes, _marks(shapes, program, occurring, y, width)
 
 
 def _key(shapes: list[Shape], literals: Mapping[str, str], y: float, width: float) -> float:
@@ -64,10 +65,11 @@ def _named(program: syn.Program) -> set[str]:
     return {line.player for line in lines if isinstance(line, syn.Elicit | syn.Reward | syn.Reveal)}
 
 
-def _marks(shapes: list[Shape], program: syn.Program, y: float, width: float) -> float:
+def _marks(
+    shapes: list[Shape], program: syn.Program, occurring: set[str], y: float, width: float
+) -> float:
     """The marks that occur, in columns, in the colours of the first player that is paid."""
     columns = max(1, int((width - 48) / COLUMN))
-    occurring = _occurring(program)
     entries = [entry for entry in ENTRIES.items() if entry[0] in occurring]
     for index, (name, text) in enumerate(entries):
         x = 24 + (index % columns) * COLUMN
@@ -109,7 +111,8 @@ def _occurring(program: syn.Program) -> set[str]:
         if isinstance(line, syn.Reward):
             found |= {_sense(sign, term) for sign, term in line.amount.terms}
         if isinstance(line, syn.Ensure):
-            bounds = [b for b in line.conditions if isinstance(b, syn.Comparison)]
+            comparisons = (b for b in line.conditions if isinstance(b, syn.Comparison))
+            bounds = [b for b in comparisons if has_xents(b)]
             found |= {_sense(sign, term) for b in bounds for sign, term in in_favour(b)}
             found |= {"bound" for b in bounds}
         if isinstance(line, syn.Assign):
@@ -130,7 +133,6 @@ _OF_LINE: dict[type, str] = {
 }
 _OF_NODE: dict[type, str] = {
     syn.Story: "story",
-    syn.Literal: "literal",
     syn.Cat: "cat",
     syn.Cut: "cut",
 }

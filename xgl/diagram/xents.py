@@ -33,6 +33,11 @@ def draw_term(sheet: Sheet, term: syn.Xent, sign: int, player: str, order: int, 
     return row
 
 
+def has_xents(comparison: syn.Comparison) -> bool:
+    """Whether it compares xents; others (numbers, counted words) are drawn as statements."""
+    return any(isinstance(term, syn.Xent) for _, term in in_favour(comparison))
+
+
 def in_favour(comparison: syn.Comparison) -> Iterator[tuple[int, object]]:
     """Its terms, signed so that it holds where their sum is positive (§2.5.2)."""
     greater = 1 if comparison.comparator in (">", ">=") else -1
