@@ -41,7 +41,7 @@ def facts(program: Program, report: Report) -> Iterator[str]:
     yield f"{report.steps} steps, {stories}; players: {', '.join(report.players)}"
     for asked in report.asked:
         yield _asking(program, asked)
-    for kind, said in (("score", "scores"), ("truth", "judges statements of")):
+    for kind, said in (("score", "scores"), ("truth", "reads statements of")):
         largest = max((b for b in report.bounds if b.kind == kind), key=_size, default=None)
         if largest is not None:
             where = _source_line(program, largest.line)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
@@ -58,6 +59,10 @@ class Round:
     @property
     def moves(self) -> list[str]:
         return self.play.accepted_moves(self.role)
+
+
+with suppress(ImportError):  # arrow keys and a history of moves, where the platform has them
+    import readline  # noqa: F401
 
 
 def run(arguments: Namespace, source: Source) -> int:

@@ -94,8 +94,9 @@ class Screen:
 
     def ask(self, view: View, max_len: int) -> str:
         """Raises EOFError when there is no more input."""
-        prompt = Text(f"{view.player}, write {view.register} (at most {max_len} tokens): ", "bold")
-        return self.console.input(prompt)
+        self.say(f"{view.player}, write {view.register} (at most {max_len} tokens):", "bold")
+        # readline must know what stands on its line; with --json standard output is not ours
+        return input("" if self.console.stderr else "> ")
 
 
 def _bars(console: Console) -> Bars:

@@ -54,7 +54,7 @@ def sit(table: object, monkeypatch: pytest.MonkeyPatch) -> Seat:
         monkeypatch.setattr(sys, "stdin", io.StringIO("".join(line + "\n" for line in lines)))
         shown = io.StringIO()
         console = Console(file=shown, width=100, highlight=False, markup=False)
-        monkeypatch.setattr("builtins.input", lambda: _line(sys.stdin))
+        monkeypatch.setattr("builtins.input", lambda prompt: _line(sys.stdin))
         bench = Bench(table.judge, table.stories, Other())  # type: ignore[attr-defined]
         session = Session(game(parse(code)), role, bench, console, 3, script)
         session.open("A Game")
@@ -208,9 +208,9 @@ def test_in_a_terminal() -> None:
         command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment
     ) as p:
         os.close(theirs)
-        shown = _until(ours, "tokens): ")
+        shown = _until(ours, "\n> ")
         os.write(ours, b"the sea\n")
-        shown += _until(ours, "tokens): ")
+        shown += _until(ours, "\n> ")
         os.write(ours, b"\x04")
         shown += _until(ours, "left the game.")
         _rest(ours)
