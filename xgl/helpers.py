@@ -18,8 +18,14 @@ def remove_common_words(text: str, other: str) -> str:
     >>> remove_common_words("The red hen, the fox", "A THE fox")
     'red hen,'
     """
-    common = words(text) & words(other)
-    # No word holds a separator, so one pass removes what one pass for each word would.
+    return remove_common(text, words(text) & words(other))
+
+
+def remove_common(text: str, common: set[str]) -> str:
+    """``text`` without the words of a set of :func:`~xgl.truth.words`.
+
+    No word holds a separator, so one pass removes what one pass for each word would.
+    """
     return _tidy(_without(text, "|".join(sorted(map(re.escape, common)))) if common else text)
 
 

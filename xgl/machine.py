@@ -60,6 +60,7 @@ class Machine:
         self.values = Values(self.dialect, game.metadata)
         self.scores: defaultdict[str, float] = defaultdict(float)
         self.events: list[Event] = []
+        self.logged = 0
         self.failures: Counter[str | int] = Counter()
         self.steps = self.turns = 0
         self.last_elicit: tuple[int, str] | None = None
@@ -81,6 +82,8 @@ class Machine:
 
     def _step(self) -> Asking:
         self.steps += 1
+        if self.steps > syn.MAX_EXECUTED:
+            raise OversizeError(f"a play of more than {syn.MAX_EXECUTED} steps")
         instruction = self.game.program.instructions[self.flow.position]
         self.values.begin()
         match instruction:
@@ -106,9 +109,9 @@ class Machine:
         else:
             stored = []
             for name, expression in assign.targets:
-                value = yield from self._value(expression)
-                stored.append((name, self.values.store(name, value)))
-        self.events.append(Assigned(tuple(stored)))
+                self.values.store(name, (yield from self._value(expression)))
+                stored.append((name, self.values.shown(name)))
+        self._log(Assigned(tuple(stored)))
 
     def _assign_at_once(self, assign: syn.Assign) -> Generator[Any, Any, list[tuple[str, str]]]:
         """All expressions first; a register named twice keeps its first place and last value.
@@ -142,6 +145,7 @@ class Machine:
         self.last_elicit = (self.flow.position, elicit.player)
         max_len = elicit.max_len or self.game.metadata.max_len
         for name in elicit.registers:
+            self.values.spend(self.logged)
             seen = visible(self.events, elicit.player, self.dialect.live_reveal)
             items = self._constants(elicit.player) + seen
             view = View(elicit.player, self.game.code, items, name)
@@ -149,10 +153,10 @@ class Machine:
             move = cast(Move, answer)
             self.turns += 1
             self.values.store(name, Text(self.values.capped(move.text)))
-            self.events.append(Moved(elicit.player, name, move, self.flow.position))
+            self._log(Moved(elicit.player, name, move, self.flow.position))
             if holders := self.values.holders([name]):
                 shown = tuple((holder, self.values.shown(holder)) for holder in holders)
-                self.events.append(Assigned(shown))
+                self._log(Assigned(shown))
 
     def _constants(self, player: str) -> tuple[Any, ...]:
         shown = sorted(self.game.metadata.constants.items())
@@ -167,10 +171,10 @@ class Machine:
         if holds:
             if self.dialect.failures_per_line:
                 self.failures[key] = 0
-            self.events.append(Ensured(player, True, self.failures[key]))
+            self._log(Ensured(player, True, self.failures[key]))
             return True
         self.failures[key] += 1
-        self.events.append(Ensured(player, False, self.failures[key]))
+        self._log(Ensured(player, False, self.failures[key]))
         if position is None or self.failures[key] > self.game.metadata.max_failures:
             raise _ForfeitError(player)
         self.flow.position = position
@@ -215,6 +219,7 @@ class Machine:
     def _truth_request(self, truth: syn.Truth) -> Generator[Any, Any, TruthRequest]:
         def request() -> TruthRequest:
             parts = [self.values.text(part) for part in (truth.statement, *truth.params)]
+            self.values.spend(2 * sum(map(len, parts)) + 1)
             return TruthRequest(" ".join(parts), predicate(truth, self.values.text))
 
         return (yield from self._settled(request))
@@ -231,14 +236,23 @@ class Machine:
             return
         self.scores[player] += sign * bits
         signed = tuple((sign * s, kind, scores) for s, kind, scores in terms)
-        self.events.append(Rewarded(player, sign * bits, signed))
+        self._log(Rewarded(player, sign * bits, signed))
 
     def _reveal(self, reveal: syn.Reveal) -> Asking:
         shown = []
         for expression in reveal.values:
             value = yield from self._value(expression)
             shown.append((expression_text(expression), self.values.as_text(value)))
-        self.events.append(Revealed(reveal.player, tuple(shown)))
+        self._log(Revealed(reveal.player, tuple(shown)))
+
+    def _log(self, event: Event) -> None:
+        """``logged`` counts what a view of all events would have to go through."""
+        self.events.append(event)
+        self.logged += 1
+        if isinstance(event, Assigned | Revealed):
+            self.logged += len(event.values)
+        elif isinstance(event, Rewarded):
+            self.logged += sum(len(scores.bits) for _, _, scores in event.terms)
 
     # -- expressions -----------------------------------------------------------------------
 
@@ -294,7 +308,9 @@ class Machine:
         """Target, prefix (the one that the target carries where none is named) and outer."""
         target = self.values.string(term.target)
         prefix = self.values.text(term.prefix) if term.prefix else target.prefix
-        return target.text, prefix, self.values.text(term.outer) if term.outer else ""
+        outer = self.values.text(term.outer) if term.outer else ""
+        self.values.spend(len(target.text) + len(prefix) + len(outer) + 1)
+        return target.text, prefix, outer
 
     def _context(self, outer: str, prefix: str) -> tuple[str, ...]:
         parts = (outer, prefix) if self.dialect.scoring.bos else (outer + prefix,)

@@ -29,27 +29,30 @@ _SHOWN = 120
 def parse(text: str, dialect: str = "paper", origin: str = "program") -> Program:
     """Parse a whole program.
 
-    Raises :class:`ProgramError` with all problems when any line, or the program as a whole
-    (more than 64 lines, more than 1024 unrolled steps), is not valid, and
-    :class:`DialectError` for a dialect that does not exist.
+    Raises :class:`ProgramError` with all problems (reading stops at the hundredth) when any
+    line, or the program as a whole (more than 64 lines, more than 1024 unrolled steps), is not
+    valid, and :class:`DialectError` for a dialect that does not exist.
     """
+    sources = [source.removesuffix("\r") for source in text.split("\n")]
+    if len(text) > syn.MAX_CHARACTERS:
+        found, limit = f"a text of {len(text)} characters", f"at most {syn.MAX_CHARACTERS}"
+        raise ProgramError((Problem(1, 1, found, limit, _shown(sources[0])),), origin)
     problems: list[Problem] = []
     instructions: list[syn.Instruction] = []
-    written: list[int] = []
-    sources = [source.removesuffix("\r") for source in text.split("\n")]
-    for number, source in enumerate(sources, start=1):
+    written = [number for number, source in enumerate(sources, start=1) if not _is_note(source)]
+    for number in written:
+        if len(problems) >= syn.MAX_PROBLEMS:
+            break
         try:
-            instruction = parse_line(source, number, dialect)
+            instruction = parse_line(sources[number - 1], number, dialect)
         except ProgramError as error:
             problems.extend(error.problems)
-            written.append(number)
-            continue
-        if instruction is not None:
+        else:
+            assert instruction is not None
             instructions.append(instruction)
-            written.append(number)
     if len(written) > syn.MAX_LINES:
-        found, limit = f"{len(written)} instructions", f"at most {syn.MAX_LINES}"
         line = written[syn.MAX_LINES]
+        found, limit = f"{len(written)} instructions", f"at most {syn.MAX_LINES}"
         problems.append(Problem(line, 1, found, limit, _shown(sources[line - 1])))
     program = Program(tuple(instructions), dialect)
     if not problems:
@@ -57,6 +60,16 @@ def parse(text: str, dialect: str = "paper", origin: str = "program") -> Program
     if problems:
         raise ProgramError(tuple(problems), origin)
     return program
+
+
+def _is_note(source: str) -> bool:
+    return source.strip(" \t")[:1] in ("", "#") and _unprintable(source) is None
+
+
+def _unprintable(source: str) -> str | None:
+    if source.isprintable():
+        return None
+    return next((c for c in source if not c.isprintable() and c not in _ALLOWED_CONTROL), None)
 
 
 def parse_line(source: str, number: int = 1, dialect: str = "paper") -> syn.Instruction | None:
@@ -88,9 +101,7 @@ def _shown(source: str) -> str:
 
 
 def _call(source: str, number: int) -> ast.Call | None:
-    unprintable = next(
-        (c for c in source if not c.isprintable() and c not in _ALLOWED_CONTROL), None
-    )
+    unprintable = _unprintable(source)
     if unprintable is not None:
         column = source.index(unprintable) + 1
         found = f"the character {unprintable!r}"
@@ -98,8 +109,7 @@ def _call(source: str, number: int) -> ast.Call | None:
     if len(source) > 2 * syn.MAX_LINE_CHARACTERS:
         limit = f"at most {2 * syn.MAX_LINE_CHARACTERS} characters in a line"
         raise _refused(number, 1, f"{len(source)} characters", limit, source)
-    stripped = source.strip()
-    if not stripped or stripped.startswith("#"):
+    if _is_note(source):
         return None
     return _python_call(source, number)
 

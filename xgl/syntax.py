@@ -10,12 +10,22 @@ from dataclasses import dataclass, field
 from typing import Literal as OneOf
 
 MAX_LINES = 64
+MAX_CHARACTERS = 1_000_000
+"""Of a whole text, comments included."""
+MAX_PROBLEMS = 100
+"""Reading a text stops at the line in which this many are reached."""
 MAX_STEPS = 1024
 MAX_DEPTH = 32
 MAX_NUMBER = 100_000
 MAX_TERMS = 32
 MAX_ITEMS = 256
 """Of a list while a game runs; a longer one ends it as oversize."""
+MAX_EXECUTED = 32 * MAX_STEPS
+"""Steps that one play may take, retries included; beyond it ends as oversize. Only the xent
+dialect, which forgets failures, can come so far."""
+MAX_WORK = 4096
+"""Longest strings (of the metadata's cap) that one play may make, compare, send to a judge or
+show; beyond it ends as oversize."""
 MAX_LINE_CHARACTERS = 2000
 """Of an instruction as ``to_text`` spells it with one-letter registers; its source may have
 twice as many. So the canonical text of a valid line, whatever its registers, is valid."""

@@ -73,6 +73,7 @@ class Values:
     def __init__(self, dialect: Dialect, metadata: Metadata) -> None:
         self.dialect = dialect
         self.limit = metadata.max_characters
+        self.work_left = syn.MAX_WORK * self.limit
         self.texts: dict[str, Text] = dict.fromkeys(syn.REGISTERS, NOTHING)
         self.texts |= {name: Text(text) for name, text in metadata.constants.items()}
         self.lists: dict[str, Items] = dict.fromkeys(syn.LIST_REGISTERS, ())
@@ -85,20 +86,25 @@ class Values:
         self.stories, self.told = stories, 0
         self.answers.clear()
 
+    def spend(self, characters: int) -> None:
+        """Count work; raises :class:`OversizeError` where a play does too much of it."""
+        self.work_left -= characters
+        if self.work_left < 0:
+            raise OversizeError(f"a play of more than {syn.MAX_WORK} strings of the longest kind")
+
     # -- registers -------------------------------------------------------------------------
 
-    def store(self, name: str, value: Value) -> str:
-        """Put a value in a register; what the register then shows."""
+    def store(self, name: str, value: Value) -> None:
         if name in self.lists:
             self.lists[name] = self._items(value)
         else:
             assert not isinstance(value, tuple)
             self.texts[name] = self._now(value)
-        return self.shown(name)
 
     def shown(self, name: str) -> str:
         """A register as text; a list as JSON."""
         if name in self.lists:
+            self._strings(self.lists[name])  # counted as work: its items may have grown since
             return self.as_text(self.lists[name])
         return self.texts[name].text
 
@@ -109,8 +115,8 @@ class Values:
 
     def held(self) -> dict[str, str]:
         """All registers that are not empty, as :meth:`shown`."""
-        names = [name for name, text in self.texts.items() if text.text]
-        return {name: self.shown(name) for name in (*names, *filter(self.lists.get, self.lists))}
+        texts = {name: text.text for name, text in self.texts.items() if text.text}
+        return texts | {name: self.as_text(items) for name, items in self.lists.items() if items}
 
     def as_text(self, value: Value) -> str:
         """A value as it is now; a list as JSON."""
@@ -118,7 +124,7 @@ class Values:
             return self.shown(value.register)
         if isinstance(value, Text):
             return value.text
-        return json.dumps(self._strings(value), ensure_ascii=False)
+        return json.dumps([self._now(item).text for item in value], ensure_ascii=False)
 
     def _now(self, value: Item) -> Text:
         return self.texts[value.register] if isinstance(value, Alias) else value
@@ -130,12 +136,20 @@ class Values:
         return value
 
     def _strings(self, items: Items) -> list[str]:
-        return [self._now(item).text for item in items]
+        texts = [self._now(item).text for item in items]
+        self.spend(sum(map(len, texts)) + len(texts))
+        return texts
 
     # -- strings and lists -----------------------------------------------------------------
 
     def text(self, expression: syn.StringExpr) -> str:
         return self.string(expression).text
+
+    def _read(self, expression: syn.StringExpr) -> str:
+        """A text that will be looked through, which is work of its length."""
+        text = self.text(expression)
+        self.spend(len(text) + 1)
+        return text
 
     def string(self, expression: syn.StringExpr) -> Text:
         """A string expression's value as it is now."""
@@ -156,7 +170,7 @@ class Values:
                 space = " " if self.dialect.cat_space else ""
                 return Text(self.capped(self.text(left) + space + self.text(right)))
             case syn.Cut(whole, mark, side):
-                return Text(cut(self.text(whole), self.text(mark), side))
+                return Text(cut(self._read(whole), self._read(mark), side))
             case syn.Given(text, prefix):
                 return Text(self.text(text), self.text(prefix))
             case syn.Story():
@@ -178,6 +192,7 @@ class Values:
 
     def capped(self, text: str) -> str:
         """``text``; raises :class:`OversizeError` where it is longer than the metadata's cap."""
+        self.spend(len(text) + 1)
         if len(text) > self.limit:
             found = f"a string of {len(text)} characters"
             raise OversizeError(f"{found}, at most {self.limit} may stand")
@@ -211,17 +226,23 @@ class Values:
                 joined = self.text(first).join(self._strings(self.items(rest[0])))
                 return Text(self.capped(joined))
         mark = self.text(rest[0]) if rest else None
-        return self._bounded(tuple(map(Text, helpers.split(self.text(first), mark))))
+        return self._bounded(tuple(map(Text, helpers.split(self._read(first), mark))))
 
     def _uncommon(self, text: Any, other: Any) -> str:
+        whole = self._read(text)
         if syn.kind_of(other) == "list":
-            return helpers.remove_words(self.text(text), self._strings(self.items(other)))
-        return helpers.remove_common_words(self.text(text), self.text(other))
+            listed = self._strings(self.items(other))
+            self.spend(len(whole) * len(listed))
+            return helpers.remove_words(whole, listed)
+        common = words(whole) & words(self._read(other))
+        self.spend(len(whole) * len(common))
+        return helpers.remove_common(whole, common)
 
     def _first_tokens(self, text: Any, tokens: Any) -> Item:
         """A string that is short enough stays what it is, with its prefix."""
         value = self._item(text)
         whole = self._now(value).text
+        self.spend(len(whole) + 1)
         first = self._answer(PrefixRequest(whole, tokens.value))
         return value if first == whole else Text(self.capped(first))
 
@@ -239,7 +260,7 @@ class Values:
         """A value as Python's own: str, list of str, set of words, whole number or bool."""
         match syn.kind_of(expression):
             case "string":
-                return self.text(expression)
+                return self._read(expression)
             case "list":
                 return self._strings(self.items(expression))
         return self._found(expression)
