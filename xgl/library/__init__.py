@@ -1,7 +1,8 @@
 """The papers' games, one file each, and the index over them.
 
-A file's first line says what it is: ``# Title (Figure 3.1): what the players do.`` Lines that begin
-with ``# Mended:`` name a slip of the print, ``# Refused:`` why a program cannot be played.
+A file begins by saying what it is: ``# Title (Figure 3.1): what the players do.`` That sentence is
+its description. Comments that begin with ``# Mended:`` name a slip of the print, ``# Refused:`` why
+a program cannot be played.
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 
 from xgl.dialects import BY_SUFFIX
 from xgl.errors import XGLError
 
 FOLDER = Path(__file__).parent
-_HEAD = re.compile(r"# (?P<title>[^:(]+?)(?: \(Figure (?P<figure>[\d.]+)\))?: (?P<said>.+)")
+_HEAD = re.compile(
+    r"# (?P<title>[^:(]+?)(?: \(Figure (?P<figure>[\d.]+)\))?: (?P<said>.+?\.)(?: .*)?"
+)
 _FIGURE = re.compile(r"fig_\d+_\d+_")
 
 
@@ -77,17 +81,18 @@ def _names() -> Iterator[str]:
 
 
 def _entry(path: Path) -> Entry:
-    head, *rest = path.read_text(encoding="utf-8").splitlines()
-    match = _HEAD.fullmatch(head)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    comments = takewhile(lambda line: line.startswith("# "), lines)
+    match = _HEAD.fullmatch("# " + " ".join(line.removeprefix("# ") for line in comments))
     if match is None:
-        raise ValueError(f"{path.name}: its first line does not say what it is")
-    refused = [line for line in rest if line.startswith("# Refused:")]
+        raise ValueError(f"{path.name}: it does not begin by saying what it is")
+    refused = [line for line in lines if line.startswith("# Refused:")]
     return Entry(
         name=path.stem,
         title=match["title"],
         figure=match["figure"] or "",
         description=match["said"],
         path=path,
-        mended=any(line.startswith("# Mended:") for line in rest),
+        mended=any(line.startswith("# Mended:") for line in lines),
         refused=refused[0].removeprefix("# Refused:").strip() if refused else "",
     )
