@@ -16,12 +16,18 @@ STOP = "\n"
 def visible(events: Iterable[Event], player: str, live: bool = False) -> tuple[Item, ...]:
     """The part of the event log that ``player`` may see, in order.
 
-    ``live``: a register that was revealed to it stays in its sight.
+    A value that it has before it already is not shown again: the repetition would tell of a
+    failed ensure of somebody else. ``live``: a register that was revealed to it stays in its
+    sight.
     """
     watched: set[str] = set()
+    shown: dict[str, str] = {}
     items: list[Item] = []
     for event in events:
-        items += _items(event, player, watched)
+        for item in _items(event, player, watched):
+            stale = isinstance(event, Assigned | Revealed) and shown.get(item.label) == item.text
+            shown[item.label] = item.text
+            items += [] if stale else [item]
         if live and isinstance(event, Revealed) and event.player == player:
             watched.update(name for name, _ in event.values if name in _NAMES)
     return tuple(items)

@@ -29,6 +29,8 @@ def test_renaming_within_a_pool_never_changes_the_game(
     program = data.draw(programs)
     names = dict(zip(PRIVATE, data.draw(st.permutations(PRIVATE)), strict=True))
     names |= dict(zip(PUBLIC, data.draw(st.permutations(PUBLIC)), strict=True))
+    lists = syn.LIST_REGISTERS
+    names |= dict(zip(lists, data.draw(st.permutations(lists)), strict=True))
     renamed = replace(
         program, instructions=tuple(rename(line, names) for line in program.instructions)
     )
