@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from xgl import syntax as syn
 from xgl.canonical import Game
-from xgl.cli.texts import UnknownTextError, text_of
+from xgl.cli.texts import UnknownTextError, value_of
 from xgl.dialects import DIALECTS
 from xgl.presentation import visible
 from xgl.requests import Assigned, Ensured, Event, Item, Moved, Predicate, Revealed, Rewarded
 from xgl.text import expression_text
 from xgl.truth import predicate, words
-from xgl.walk import reads
+from xgl.walk import descendants, reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +155,8 @@ class Teller:
     def _explained(self, condition: syn.Condition) -> str:
         """A condition in the words of the program, and why where a plain function decided it."""
         said = expression_text(condition)
+        if counted := self._counted(condition):
+            return f"{said}: {counted}"
         if not isinstance(condition, syn.Truth) or not self.seen.issuperset(reads(condition)):
             return said
         try:
@@ -165,7 +167,29 @@ class Teller:
         return f"{said}: {reason}" if reason else said
 
     def _text(self, node: object) -> str:
-        return text_of(node, self.registers, DIALECTS[self.game.dialect])
+        return str(value_of(node, self.registers, self.game))
+
+    def _counted(self, condition: syn.Condition) -> str:
+        """What the helper functions of a condition give."""
+        calls = [node for node in descendants(condition) if isinstance(node, syn.Function)]
+        looked = [call for call in calls if call.name in _TELLING]
+        if not looked or not self.seen.issuperset(reads(condition)):
+            return ""
+        try:
+            found = [(call, value_of(call, self.registers, self.game)) for call in looked]
+        except UnknownTextError:
+            return ""
+        return "; ".join(f"{expression_text(call)} is {_value(value)}" for call, value in found)
+
+
+_TELLING = ("common_word_set", "num_words", "only_uses_words", "only_uses_chars")
+"""Helper functions whose value tells why a condition fails."""
+
+
+def _value(value: object) -> str:
+    if isinstance(value, set | frozenset):
+        return _listed(sorted(value)) or "empty"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _reason(found: Predicate) -> str:

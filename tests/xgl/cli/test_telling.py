@@ -103,6 +103,22 @@ def test_a_failed_ensure_is_explained(seat: Callable[..., Cast]) -> None:
     assert not any(isinstance(one, Refused) for one in told(seat, code, "white", "b", "b", "c")[0])
 
 
+def test_helper_functions_are_explained(seat: Callable[..., Cast]) -> None:
+    code = (
+        'assign(s=story(), l=["tale"])\nelicit(x, 4)\n'
+        "ensure(num_words(x) > 1, len(common_word_set(x, s)) == 0)\n"
+        'reward(xed("".join(l) | x) + xent(remove_common_words(x, s)))'
+    )
+    found, _ = told(seat, code, "black", "tale", "hills sea", dialect="xent")
+    [refused] = [one for one in found if isinstance(one, Refused)]
+    assert refused.said == (
+        "num_words(t) > 1: num_words(t) is 1",
+        "len(common_word_set(t, s)) == 0: common_word_set(t, s) is 'tale'",
+    )
+    [reward] = paid(found)
+    assert [term.text for term in reward.terms] == ["tale", "hills sea"]
+
+
 def test_words_of_a_hidden_text_are_not_named(seat: Callable[..., Cast]) -> None:
     code = (
         'assign(s=story())\nelicit(bob, x, 4)\nensure("no common words between" + s + "&" + x)\n'
