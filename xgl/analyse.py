@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from xgl import syntax as syn
-from xgl.bounds import Asked, Bound, asked, bounds
+from xgl.bounds import Asked, Bound, Unrolled, asked, bounds
 from xgl.canonical import Metadata
 from xgl.dialects import DIALECTS
 from xgl.errors import FlowError
 from xgl.flow import path, unrolled_steps
+from xgl.views import views
 from xgl.walk import descendants, reads, rebuild, writes
 
 
@@ -38,12 +39,25 @@ class Report:
     """Registers of s t x y p read before anything sets them."""
     faults: tuple[str, ...]
     """Reasons for which it cannot be played at all."""
-    asked: tuple[Asked, ...] = ()
-    """Every request for a move: its limit, and what its player has and has not been shown."""
-    bounds: tuple[Bound, ...] = ()
-    """The largest request of each line to the judge or the story source, in tokens."""
     role: str = syn.MAIN_PLAYER
     """The player taken as the main one."""
+    run: Unrolled | None = field(default=None, repr=False, compare=False)
+    """Whence the facts below come, when they are asked for."""
+
+    @property
+    def asked(self) -> tuple[Asked, ...]:
+        """Every request for a move: its limit, and what its player has and has not been shown."""
+        return asked(self.run) if self.run else ()
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """The largest request of each line to the judge or the story source, in tokens."""
+        return bounds(self.run) if self.run else ()
+
+    @property
+    def views(self) -> tuple[Bound, ...]:
+        """The largest view of each elicit, in tokens, while no ensure fails."""
+        return views(self.run) if self.run else ()
 
     @property
     def degenerate(self) -> str:
@@ -68,7 +82,6 @@ def analyse(
 
     ``metadata`` says how long a story and an elicit without a limit are (None: its defaults).
     """
-    metadata = metadata or Metadata()
     lines = program.instructions
     elicits = [line for line in lines if isinstance(line, syn.Elicit)]
     order, faults = _order(program)
@@ -85,9 +98,8 @@ def analyse(
         unused_moves=_unused(flow, role),
         read_before_set=_read_before_set(flow),
         faults=faults,
-        asked=asked(program, order, metadata),
-        bounds=bounds(program, order, metadata),
         role=role,
+        run=Unrolled(program, order, metadata or Metadata()),
     )
 
 

@@ -17,6 +17,15 @@ from xgl.walk import descendants, reads
 
 
 @dataclass(frozen=True, slots=True)
+class Unrolled:
+    """A program with the positions of its lines in the order in which they run."""
+
+    program: syn.Program
+    order: tuple[int, ...]
+    metadata: Metadata
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """One register of an ``elicit`` line: what its player may write, and on what knowledge."""
 
@@ -41,19 +50,20 @@ class Bound:
 
     line: int
     kind: str
-    """``score`` (text and context together), ``truth`` (the statement) or ``story``."""
+    """``score`` (text and context together), ``truth`` (the statement), ``story`` or ``view``."""
     tokens: int
 
 
-def asked(program: syn.Program, order: tuple[int, ...], metadata: Metadata) -> tuple[Asked, ...]:
-    """Every elicited register of the unrolled ``order``, in order of first asking."""
+def asked(run: Unrolled) -> tuple[Asked, ...]:
+    """Every elicited register, in order of first asking."""
+    program, metadata = run.program, run.metadata
     times: dict[tuple[int, str], int] = defaultdict(int)
     sees: dict[tuple[int, str], dict[str, None]] = defaultdict(dict)
     hides: dict[tuple[int, str], dict[str, None]] = defaultdict(dict)
     shown = {name: set(_sighted(name)) for name in sorted(metadata.constants)}
     watchers: defaultdict[str, set[str]] = defaultdict(set)
     live = DIALECTS[program.dialect].live_reveal
-    for position in order:
+    for position in run.order:
         line = program.instructions[position]
         if not isinstance(line, syn.Elicit):
             _learn(line, shown, watchers, live)
@@ -105,13 +115,12 @@ def _learn(
                     watchers[value.name].add(player)
 
 
-def bounds(program: syn.Program, order: tuple[int, ...], metadata: Metadata) -> tuple[Bound, ...]:
+def bounds(run: Unrolled) -> tuple[Bound, ...]:
     """The largest request of each line that asks the judge or the story source, in line order."""
     largest: dict[tuple[int, str], int] = {}
-    sizes = {name: len(text.encode()) for name, text in metadata.constants.items()}
-    scale = _Scale(program.dialect, metadata, sizes)
-    for position in order:
-        line = program.instructions[position]
+    scale = Scale(run.program.dialect, run.metadata)
+    for position in run.order:
+        line = run.program.instructions[position]
         for kind, tokens in scale.requests(line):
             key = position + 1, kind
             largest[key] = max(largest.get(key, 0), tokens)
@@ -119,13 +128,13 @@ def bounds(program: syn.Program, order: tuple[int, ...], metadata: Metadata) -> 
     return tuple(Bound(line, kind, tokens) for (line, kind), tokens in sorted(largest.items()))
 
 
-class _Scale:
+class Scale:
     """Bounds of the registers' present values, in tokens."""
 
-    def __init__(self, dialect: str, metadata: Metadata, sizes: dict[str, int]) -> None:
+    def __init__(self, dialect: str, metadata: Metadata) -> None:
         self.dialect = DIALECTS[dialect]
         self.metadata = metadata
-        self.sizes = sizes
+        self.sizes = {name: len(text.encode()) for name, text in metadata.constants.items()}
 
     def requests(self, line: syn.Instruction) -> Iterator[tuple[str, int]]:
         for node in descendants(line):
@@ -137,15 +146,21 @@ class _Scale:
             elif isinstance(node, syn.Story):
                 yield "story", self.of(node)
 
-    def store(self, line: syn.Instruction) -> None:
+    def store(self, line: syn.Instruction) -> list[tuple[str, int]]:
+        """Take in what a line sets; each register with its size, in order."""
+        stored: list[tuple[str, int]] = []
         match line:
             case syn.Assign(targets) if self.dialect.parallel_assign:
-                self.sizes |= {name: self.of(value) for name, value in targets}
+                stored = [(name, self.of(value)) for name, value in targets]
+                self.sizes |= dict(stored)
             case syn.Assign(targets):
                 for name, value in targets:
                     self.sizes[name] = self.of(value)
+                    stored.append((name, self.sizes[name]))
             case syn.Elicit(_, registers, max_len):
-                self.sizes |= dict.fromkeys(registers, max_len or self.metadata.max_len)
+                stored = [(name, max_len or self.metadata.max_len) for name in registers]
+                self.sizes |= dict(stored)
+        return stored
 
     def of(self, node: object) -> int:
         """No string has more tokens than characters it may hold."""

@@ -26,9 +26,10 @@ def test_a_good_game() -> None:
         unused_moves=(),
         read_before_set=(),
         faults=(),
-        asked=(Asked(2, "black", "x", 10, 1, ("s",), ()),),
-        bounds=(Bound(1, "story", 24), Bound(3, "score", 34)),
     )
+    assert report(GOOD).asked == (Asked(2, "black", "x", 10, 1, ("s",), ()),)
+    assert report(GOOD).bounds == (Bound(1, "story", 24), Bound(3, "score", 34))
+    assert [view.line for view in report(GOOD).views] == [2]
     assert report(GOOD).degenerate == ""
 
 

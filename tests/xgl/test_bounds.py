@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Callable
 
-from xgl import Metadata, analyse, parse
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from xgl import (
+    Cast,
+    Instance,
+    Metadata,
+    Program,
+    Seeds,
+    analyse,
+    game,
+    parse,
+    play_all,
+    to_text,
+)
 from xgl.bounds import Asked, Bound
+from xgl.errors import OversizeError
+from xgl.presentation import render
+from xgl.requests import Ensured, Move, Moved, Player, Turn
 
 
 def asked(code: str, metadata: Metadata | None = None) -> tuple[Asked, ...]:
@@ -96,3 +114,46 @@ def test_helpers_make_no_text_longer() -> None:
         "reward(xent(first_n_tokens(s, 3)))"
     )
     assert [b.tokens for b in analyse(parse(code, "xent")).bounds] == [24, 30, 3]
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_no_view_is_larger_than_its_bound(
+    programs: st.SearchStrategy[Program],
+    seat: Callable[..., Cast],
+    echo_player: Callable[[], Player],
+    data: st.DataObject,
+) -> None:
+    program = data.draw(programs)
+    report = analyse(program)
+    assume(not report.faults)
+    seen: list[int] = []
+    cast = seat(_Reader(echo_player(), seen))
+    [play] = play_all([Instance(game(program), Seeds(1, 0))], cast)
+    assume(all(event.passed for event in play.events if isinstance(event, Ensured)))
+    lines = [event.line + 1 for event in play.events if isinstance(event, Moved)]
+    largest = {bound.line: bound.tokens for bound in report.views}
+    for line, size in zip(lines, seen, strict=False):  # an oversize game ends after a view
+        assert size <= largest[line]
+
+
+class _Reader:
+    """Another player's moves; keeps how many words each view has."""
+
+    def __init__(self, player: Player, seen: list[int]) -> None:
+        self.player, self.seen = player, seen
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        self.seen += [len(render(turn.request.view).split()) for turn in turns]
+        return self.player.moves(turns)
+
+
+def test_the_view_of_a_move() -> None:
+    code = (
+        "assign(s=story(9))\nreveal(bob, s)\nelicit(bob, t, 5)\nelicit(alice, x, 5)\n"
+        "reward(xent(x))"
+    )
+    bob, alice = analyse(parse(code)).views
+    known = len(to_text(parse(code)))
+    assert (bob.line, bob.tokens) == (3, known + 5 + 9 + 5)
+    assert (alice.line, alice.tokens) == (4, known + 5)

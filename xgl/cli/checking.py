@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from xgl.analyse import Report, analyse
@@ -41,11 +41,19 @@ def facts(program: Program, report: Report) -> Iterator[str]:
     yield f"{report.steps} steps, {stories}; players: {', '.join(report.players)}"
     for asked in report.asked:
         yield _asking(program, asked)
-    for kind, said in (("score", "scores"), ("truth", "reads statements of")):
-        largest = max((b for b in report.bounds if b.kind == kind), key=_size, default=None)
+    for kind, said in _READ.items():
+        requests = (b for b in (*report.bounds, *report.views) if b.kind == kind)
+        largest = max(requests, key=_size, default=None)
         if largest is not None:
             where = _source_line(program, largest.line)
-            yield f"the judge {said} at most {largest.tokens} tokens (line {where})"
+            yield f"{said} at most {largest.tokens} tokens (line {where})"
+
+
+_READ = {
+    "view": "a player is shown",
+    "score": "the judge scores",
+    "truth": "the judge reads statements of",
+}
 
 
 def _source_line(program: Program, instruction: int) -> int:
@@ -83,7 +91,9 @@ def record(program: Program, reports: list[Report]) -> dict[str, Any]:
 
 def _placed(program: Program, report: Report) -> dict[str, Any]:
     """A report whose lines are those of the file."""
-    fields = asdict(report)
-    for row in (*fields["asked"], *fields["bounds"]):
-        row["line"] = _source_line(program, row["line"])
+    fields = asdict(replace(report, run=None))
+    del fields["run"]
+    for name in ("asked", "bounds", "views"):
+        rows: list[Asked | Bound] = list(getattr(report, name))
+        fields[name] = [asdict(row) | {"line": _source_line(program, row.line)} for row in rows]
     return fields
