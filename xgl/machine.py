@@ -17,12 +17,13 @@ from xgl.canonical import Game
 from xgl.dialects import DIALECTS
 from xgl.errors import EarlyEnsureError, OversizeError
 from xgl.flow import Flow
-from xgl.presentation import visible
+from xgl.presentation import Sight, visible
 from xgl.requests import (
     Answer,
     Assigned,
     Ensured,
     Event,
+    Item,
     Move,
     Moved,
     MoveRequest,
@@ -60,7 +61,7 @@ class Machine:
         self.values = Values(self.dialect, game.metadata)
         self.scores: defaultdict[str, float] = defaultdict(float)
         self.events: list[Event] = []
-        self.logged = 0
+        self.sights: dict[str, Sight] = {}
         self.failures: Counter[str | int] = Counter()
         self.steps = self.turns = 0
         self.last_elicit: tuple[int, str] | None = None
@@ -111,7 +112,7 @@ class Machine:
             for name, expression in assign.targets:
                 self.values.store(name, (yield from self._value(expression)))
                 stored.append((name, self.values.shown(name)))
-        self._log(Assigned(tuple(stored)))
+        self.events.append(Assigned(tuple(stored)))
 
     def _assign_at_once(self, assign: syn.Assign) -> Generator[Any, Any, list[tuple[str, str]]]:
         """All expressions first; a register named twice keeps its first place and last value.
@@ -145,18 +146,23 @@ class Machine:
         self.last_elicit = (self.flow.position, elicit.player)
         max_len = elicit.max_len or self.game.metadata.max_len
         for name in elicit.registers:
-            self.values.spend(self.logged)
-            seen = visible(self.events, elicit.player, self.dialect.live_reveal)
-            items = self._constants(elicit.player) + seen
+            items = self._constants(elicit.player) + self._seen_by(elicit.player)
             view = View(elicit.player, self.game.code, items, name)
             (answer,) = yield (MoveRequest(view, max_len, self.turns),)
             move = cast(Move, answer)
             self.turns += 1
             self.values.store(name, Text(self.values.capped(move.text)))
-            self._log(Moved(elicit.player, name, move, self.flow.position))
+            self.events.append(Moved(elicit.player, name, move, self.flow.position))
             if holders := self.values.holders([name]):
                 shown = tuple((holder, self.values.shown(holder)) for holder in holders)
-                self._log(Assigned(shown))
+                self.events.append(Assigned(shown))
+
+    def _seen_by(self, player: str) -> tuple[Item, ...]:
+        if player not in self.sights:
+            self.sights[player] = Sight(player, self.dialect.live_reveal)
+        items = self.sights[player].of(self.events)
+        self.values.spend(len(items))
+        return items
 
     def _constants(self, player: str) -> tuple[Any, ...]:
         shown = sorted(self.game.metadata.constants.items())
@@ -171,10 +177,10 @@ class Machine:
         if holds:
             if self.dialect.failures_per_line:
                 self.failures[key] = 0
-            self._log(Ensured(player, True, self.failures[key]))
+            self.events.append(Ensured(player, True, self.failures[key]))
             return True
         self.failures[key] += 1
-        self._log(Ensured(player, False, self.failures[key]))
+        self.events.append(Ensured(player, False, self.failures[key]))
         if position is None or self.failures[key] > self.game.metadata.max_failures:
             raise _ForfeitError(player)
         self.flow.position = position
@@ -236,23 +242,14 @@ class Machine:
             return
         self.scores[player] += sign * bits
         signed = tuple((sign * s, kind, scores) for s, kind, scores in terms)
-        self._log(Rewarded(player, sign * bits, signed))
+        self.events.append(Rewarded(player, sign * bits, signed))
 
     def _reveal(self, reveal: syn.Reveal) -> Asking:
         shown = []
         for expression in reveal.values:
             value = yield from self._value(expression)
             shown.append((expression_text(expression), self.values.as_text(value)))
-        self._log(Revealed(reveal.player, tuple(shown)))
-
-    def _log(self, event: Event) -> None:
-        """``logged`` counts what a view of all events would have to go through."""
-        self.events.append(event)
-        self.logged += 1
-        if isinstance(event, Assigned | Revealed):
-            self.logged += len(event.values)
-        elif isinstance(event, Rewarded):
-            self.logged += sum(len(scores.bits) for _, _, scores in event.terms)
+        self.events.append(Revealed(reveal.player, tuple(shown)))
 
     # -- expressions -----------------------------------------------------------------------
 

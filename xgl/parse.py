@@ -140,8 +140,10 @@ def _python_call(source: str, number: int) -> ast.Call:
 
 def _refuse_look_alike(node: ast.expr | ast.keyword, written: str, line: int, source: str) -> None:
     """Python reads look-alike letters of a name as the plain ones; here they are an error."""
-    name = node.id if isinstance(node, ast.Name) else getattr(node, "arg", None)
-    if isinstance(name, str) and not written.startswith(name):
+    method = isinstance(node, ast.Attribute)
+    name = getattr(node, "attr" if method else "id" if isinstance(node, ast.Name) else "arg", None)
+    as_is = written.endswith if method else written.startswith
+    if isinstance(name, str) and not as_is(name):
         found = f"the letters of {written.split('=')[0].strip()!r}"
         raise _refused(line, node.col_offset + 1, found, f"plain letters: {name}", source)
 
