@@ -12,7 +12,7 @@ from xgl import library
 from xgl.canonical import game
 from xgl.cli import checking
 from xgl.cli.formatting import formatted
-from xgl.cli.sources import Source, SourceError, read
+from xgl.cli.sources import Source, SourceError, drawable, read
 from xgl.diagram import draw
 from xgl.errors import ProgramError
 
@@ -76,7 +76,7 @@ def canonical(arguments: Namespace) -> int:
 def diagram(arguments: Namespace) -> int:
     """The game as SVG."""
     source = read(arguments.game, arguments.dialect)
-    svg = draw(source.program(), source.title)
+    svg = draw(drawable(source), source.title)
     if arguments.output:
         Path(arguments.output).write_text(svg, encoding="utf-8")
     else:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from xgl import library
 from xgl.dialects import BY_SUFFIX, PAPER
-from xgl.errors import XGLError
-from xgl.parse import parse
+from xgl.errors import ProgramError, XGLError
+from xgl.parse import parse, parse_line
 from xgl.syntax import Program
 
 
@@ -30,6 +30,20 @@ class Source:
     def program(self) -> Program:
         """Raises :class:`~xgl.errors.ProgramError` with all that is wrong with the text."""
         return parse(self.text, self.dialect, self.origin)
+
+
+def drawable(source: Source) -> Program:
+    """The program, even one that is refused for its length alone: it can be drawn, not played.
+
+    Raises :class:`~xgl.errors.ProgramError`.
+    """
+    try:
+        return source.program()
+    except ProgramError as error:
+        if any("steps" not in problem.found for problem in error.problems):
+            raise
+    lines = (parse_line(line, number) for number, line in enumerate(source.text.split("\n"), 1))
+    return Program(tuple(line for line in lines if line is not None), source.dialect)
 
 
 def read(game: str, dialect: str | None) -> Source:

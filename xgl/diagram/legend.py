@@ -94,6 +94,7 @@ ENTRIES = {
     "nex": "loses xent: the negative colour",
     "xed": "gains xed: how far the prefix helps",
     "dex": "loses xed",
+    "outer": "what stands before the prefix",
     "cat": "s + t: first s, then t",
     "cut": "cut: double arrow before, single after",
     "wire": "carries a string to its use",
@@ -120,6 +121,8 @@ def _occurring(program: syn.Program) -> set[str]:
             found |= {"star" for _, value in line.targets if not isinstance(value, squares)}
         for node in descendants(line):
             found |= {name for kind, name in _OF_NODE.items() if isinstance(node, kind)}
+            if isinstance(node, syn.Xent) and node.outer is not None:
+                found.add("outer")
             if isinstance(node, syn.Truth):
                 break
     return found
@@ -165,6 +168,9 @@ def _sample(name: str, x: float, y: float, player: str) -> list[Shape]:
         case "xent" | "nex" | "xed" | "dex":
             sheet.line((x + 4, y), (x + 40, y))
             sheet.triangle(middle, y, 1, *triangle(player, name, 1), "sample", 0)
+        case "outer":
+            sheet.line((x + 4, y), (x + 40, y))
+            sheet.diamond(middle, y)
         case "cat":
             sheet.line((x + 4, y), (x + 40, y))
             sheet.head(x + 40, y, 1, 0)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from xgl import Program, game, parse
 from xgl.cli import main
 from xgl.cli.formatting import formatted
-from xgl.library import entries
+from xgl.library import Entry, entries
 from xgl.text import to_text
 
 GOOD = "assign(s=story())\nelicit(x, 5)\nreward(xed(s | x))\n"
@@ -124,7 +124,15 @@ def test_diagram_to_a_file_or_standard_output(
     assert main(["diagram", "contrast"]) == 0
     text = file.read_text(encoding="utf-8")
     assert capsys.readouterr().out == text
-    assert ElementTree.fromstring(text).tag.endswith("svg")
+
+
+@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
+def test_every_library_game_is_drawn(entry: Entry, capsys: pytest.CaptureFixture[str]) -> None:
+    """Chess too, which is too long to be played."""
+    assert main(["diagram", entry.name]) == 0
+    svg = capsys.readouterr().out
+    assert ElementTree.fromstring(svg).tag.endswith("svg")
+    assert entry.title in svg
 
 
 def test_games_lists_the_library(capsys: pytest.CaptureFixture[str]) -> None:
