@@ -42,7 +42,10 @@ def drawable(source: Source) -> Program:
     except ProgramError as error:
         if any("steps" not in problem.found for problem in error.problems):
             raise
-    lines = (parse_line(line, number) for number, line in enumerate(source.text.split("\n"), 1))
+    lines = (
+        parse_line(line, number, source.dialect)
+        for number, line in enumerate(source.text.split("\n"), 1)
+    )
     return Program(tuple(line for line in lines if line is not None), source.dialect)
 
 
