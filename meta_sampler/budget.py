@@ -9,7 +9,7 @@ from meta_sampler.bench import Lines, of_type, put
 from meta_sampler.settings import MutateSettings
 from xgl import Metadata, Program
 from xgl import syntax as syn
-from xgl.errors import FlagOrderError
+from xgl.errors import FlowError
 from xgl.flow import path, unrolled_steps
 from xgl.walk import descendants
 
@@ -27,7 +27,7 @@ def move_tokens(program: Program, metadata: Metadata) -> int:
     lines = program.instructions
     try:
         order = list(islice(path(program), syn.MAX_STEPS))
-    except FlagOrderError:
+    except FlowError:
         return 0
     return sum(_tokens(lines[position], metadata) for position in order)
 

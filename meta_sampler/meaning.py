@@ -15,7 +15,7 @@ from typing import Any
 
 from xgl import syntax as syn
 from xgl.dialects import DIALECTS
-from xgl.errors import FlagOrderError
+from xgl.errors import FlowError
 from xgl.flow import path
 from xgl.text import to_text
 from xgl.walk import descendants, writes
@@ -25,7 +25,7 @@ MAX_SIZE = 96
 
 Part = tuple[Any, ...]
 """("story", site, length, prompt), ("move", step, number), ("constant", name),
-("literal", text) or ("cut", side, text, mark)."""
+("literal", text), ("cut", side, text, mark) or ("apply", function, text…)."""
 
 Text = tuple[Part, ...]
 """A concatenation of parts."""
@@ -61,7 +61,8 @@ def play(program: syn.Program) -> Iterator[Event]:
             stories = iter(sites[position])
             seen = dict(registers) if parallel else registers
             for name, value in line.targets:
-                registers[name] = text(value, seen, stories)
+                bare = isinstance(value, syn.Register)  # read as it is stored, in both dialects
+                registers[name] = text(value, registers if bare else seen, stories)
         elif isinstance(line, syn.Elicit):
             registers |= {n: (("move", step, i),) for i, n in enumerate(writes(line))}
 
@@ -94,7 +95,22 @@ def text(node: Any, registers: dict[str, Text], stories: Iterator[Part] | None =
             return _bounded(text(left, registers, stories) + text(right, registers, stories))
         case syn.Cut(whole, mark, side):
             return _cut(text(whole, registers, stories), text(mark, registers, stories), side)
+        case syn.Number(value):
+            return (("literal", str(value)),)
+        case syn.Function(name, arguments):
+            return _applied(name, arguments, registers, stories)
+        case syn.ListOf(items):
+            return _applied("list", items, registers, stories)
+        case syn.Chain(left, right) | syn.Given(left, right):
+            return _applied(type(node).__name__, (left, right), registers, stories)
     return ()
+
+
+def _applied(
+    name: str, given: tuple[Any, ...], registers: dict[str, Text], stories: Iterator[Part] | None
+) -> Text:
+    """What a helper function makes is one part that holds what it was made of."""
+    return _bounded((("apply", name, *(text(part, registers, stories) for part in given)),))
 
 
 def _cut(whole: Text, mark: Text, side: str) -> Text:
@@ -115,16 +131,17 @@ def parts(value: Text) -> Iterator[Part]:
     """Every part of a string, those inside cuts and their marks included."""
     for part in value:
         yield part
-        if part[0] == "cut":
-            yield from parts(part[2])
-            yield from parts(part[3])
+        for inner in part[2:] if part[0] in ("cut", "apply") else ():
+            yield from parts(inner)
 
 
-def term_form(sign: int, term: syn.Xent | syn.Number, registers: dict[str, Text]) -> Form:
+def term_form(sign: int, term: syn.Term, registers: dict[str, Text]) -> Form:
     """A signed term as plain cross-entropies; entries that cancel are gone."""
     form: Form = Counter()
     if isinstance(term, syn.Number):
-        form[BITS] = sign * term.value
+        form[BITS] = sign * term.value  # type: ignore[assignment]  # a bound may be a fraction
+    elif isinstance(term, syn.Function):
+        form[(text(term, registers), (("count",),))] = sign
     else:
         target, outer = text(term.target, registers), text(term.outer, registers)
         given = outer + text(term.prefix, registers)
@@ -173,7 +190,7 @@ def meaning(program: syn.Program) -> str:
     """
     try:
         events = _events(program)
-    except (TooLongError, FlagOrderError):
+    except (TooLongError, FlowError):
         return to_text(program)
     turns = _turns(program)
     return repr([_counted(event, turns) for event in events])
@@ -226,9 +243,22 @@ def _demand(condition: syn.Condition, registers: dict[str, Text]) -> Any:
         form = difference(condition, registers)
         flipped = condition.comparator in ("<", "<=")
         signed = [(key, -count if flipped else count) for key, count in form.items()]
-        return ("compare", len(condition.comparator), signed)
-    values = [text(part, registers) for part in (condition.statement, *condition.params)]
-    return ("truth", condition.expected, values)
+        strict = {"<": ">", "<=": ">="}.get(condition.comparator, condition.comparator)
+        return ("compare", strict, signed)
+    if isinstance(condition, syn.Truth):
+        values = [text(part, registers) for part in (condition.statement, *condition.params)]
+        return ("truth", condition.expected, values)
+    if isinstance(condition, syn.Logic):
+        return (condition.word, [_demand(part, registers) for part in condition.conditions])
+    return ("test", *strings(condition, registers))
+
+
+def strings(condition: syn.Test | syn.Function, registers: dict[str, Text]) -> tuple[Any, ...]:
+    """What a condition on strings alone compares."""
+    if isinstance(condition, syn.Function):
+        return (text(condition, registers),)
+    left, right = text(condition.left, registers), text(condition.right, registers)
+    return (condition.comparator, left, right)
 
 
 def _counted(value: Any, turns: dict[int, int]) -> Any:

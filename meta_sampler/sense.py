@@ -9,9 +9,11 @@ from functools import lru_cache
 from meta_sampler import meaning as mean
 from meta_sampler.meaning import Event, Form, Part, Text
 from xgl import syntax as syn
-from xgl.errors import FlagOrderError
+from xgl.errors import FlagMissingError, FlowError
 from xgl.flow import path
 from xgl.walk import descendants, reads, writes
+
+NO_BEACON = "a flag without its beacon or its replay"
 
 
 @lru_cache(maxsize=4096)
@@ -21,7 +23,9 @@ def objections(program: syn.Program) -> frozenset[str]:
         events = list(mean.play(program))
     except mean.TooLongError:
         return frozenset({"a string grows too long"})
-    except FlagOrderError:
+    except FlagMissingError:
+        return frozenset({NO_BEACON})
+    except FlowError:
         return frozenset({"flags in the wrong order"})
     of_play = (*_of_events(events), *_of_pay(events), *_of_map(events))
     return frozenset([*of_play, *_of_lines(program), *_dead_values(program)])
@@ -86,6 +90,13 @@ def _of_conditions(
             if len(set(names)) < len(names):
                 yield "a statement about a string and itself"
             key = repr(values)
+        elif isinstance(condition, syn.Logic):
+            yield from _of_conditions(condition.conditions, registers, asked, demanded)
+            continue
+        elif isinstance(condition, syn.Test | syn.Function):
+            found = mean.strings(condition, registers)
+            dependent = any(asked in mean.moves((value, ())) for value in found[-2:])
+            key = repr(found)
         else:
             form = mean.difference(condition, registers)
             dependent = any(asked in mean.moves(k) for k in form)
@@ -101,6 +112,8 @@ def _of_conditions(
 
 def _decided(form: Form, comparator: str) -> bool:
     """Whether signs alone decide ``form comparator 0``: cross-entropies are never negative."""
+    if comparator in ("==", "!="):
+        return not any(key != mean.BITS for key in form)
     bits = form.get(mean.BITS, 0)
     counts = [count for key, count in form.items() if key != mean.BITS]
     never_negative = all(c > 0 for c in counts) and bits >= 0
@@ -261,7 +274,7 @@ def _of_lines(program: syn.Program) -> Iterator[str]:
     placed = {line.flag for line in lines if isinstance(line, syn.Beacon)}
     used = {line.flag for line in lines if isinstance(line, syn.Replay)}
     if placed != used:
-        yield "a flag without its beacon or its replay"
+        yield NO_BEACON
     cast = {line.player for line in lines if isinstance(line, syn.Elicit)}
     yield from _of_cast(lines, cast)
     for position, line in enumerate(lines):

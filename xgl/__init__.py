@@ -6,6 +6,7 @@ from xgl.canonical import Game, Metadata, game
 from xgl.errors import ProgramError, XGLError
 from xgl.parse import parse, parse_line
 from xgl.requests import Play, Seeds
+from xgl.single import play
 from xgl.syntax import Program
 from xgl.text import to_text
 
@@ -24,6 +25,7 @@ __all__ = [
     "game",
     "parse",
     "parse_line",
+    "play",
     "play_all",
     "to_text",
 ]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from xgl import syntax as syn
+from xgl.bounds import Asked, Bound, Unrolled, asked, bounds
+from xgl.canonical import Metadata
 from xgl.dialects import DIALECTS
-from xgl.errors import FlagOrderError
+from xgl.errors import FlowError
 from xgl.flow import path, unrolled_steps
-from xgl.walk import descendants, reads, writes
+from xgl.views import views
+from xgl.walk import descendants, reads, rebuild, writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +39,32 @@ class Report:
     """Registers of s t x y p read before anything sets them."""
     faults: tuple[str, ...]
     """Reasons for which it cannot be played at all."""
+    role: str = syn.MAIN_PLAYER
+    """The player taken as the main one."""
+    run: Unrolled | None = field(default=None, repr=False, compare=False)
+    """Whence the facts below come, when they are asked for."""
+
+    @property
+    def asked(self) -> tuple[Asked, ...]:
+        """Every request for a move: its limit, and what its player has and has not been shown."""
+        return asked(self.run) if self.run else ()
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """The largest request of each line to the judge or the story source, in tokens."""
+        return bounds(self.run) if self.run else ()
+
+    @property
+    def views(self) -> tuple[Bound, ...]:
+        """The largest view of each elicit, in tokens, while no ensure fails."""
+        return views(self.run) if self.run else ()
 
     @property
     def degenerate(self) -> str:
         """Why the program can teach its main player nothing; empty if it might."""
         if self.faults:
             return self.faults[0]
-        if syn.MAIN_PLAYER not in self.players:
+        if self.role not in self.players:
             return "the main player makes no move"
         if not self.main_reward_depends_on_moves:
             return "no reward of the main player depends on a move"
@@ -52,8 +75,13 @@ class Report:
         return ""
 
 
-def analyse(program: syn.Program) -> Report:
-    """All static facts of a valid program, for the main player ``black``."""
+def analyse(
+    program: syn.Program, metadata: Metadata | None = None, role: str = syn.MAIN_PLAYER
+) -> Report:
+    """All static facts of a valid program, with ``role`` as the main player.
+
+    ``metadata`` says how long a story and an elicit without a limit are (None: its defaults).
+    """
     lines = program.instructions
     elicits = [line for line in lines if isinstance(line, syn.Elicit)]
     order, faults = _order(program)
@@ -62,12 +90,16 @@ def analyse(program: syn.Program) -> Report:
         steps=unrolled_steps(program),
         players=tuple(dict.fromkeys(line.player for line in elicits)),
         stories=sum(isinstance(n, syn.Story) for line in lines for n in descendants(line)),
-        move_tokens=sum(_move_tokens(lines[position]) for position in order),
-        main_reward_depends_on_moves=_reward_depends(flow),
-        rewards_cancel=_rewards_cancel(program, order),
-        unused_moves=_unused(flow),
+        move_tokens=sum(_move_tokens(lines[position], role) for position in order),
+        main_reward_depends_on_moves=_reward_depends(
+            flow, role, DIALECTS[program.dialect].live_reveal
+        ),
+        rewards_cancel=_rewards_cancel(program, order, role),
+        unused_moves=_unused(flow, role),
         read_before_set=_read_before_set(flow),
         faults=faults,
+        role=role,
+        run=Unrolled(program, order, metadata or Metadata()),
     )
 
 
@@ -79,99 +111,133 @@ def _order(program: syn.Program) -> tuple[tuple[int, ...], tuple[str, ...]]:
             order.append(position)
             if len(order) > syn.MAX_STEPS:
                 break
-    except FlagOrderError as error:
+    except FlowError as error:
         faults.append(str(error))
     kinds = [type(program.instructions[position]) for position in order]
-    if not DIALECTS[program.dialect].flags_at_start:
-        faults += _unplaced(program, order)
     if syn.Ensure in kinds and syn.Elicit not in kinds[: kinds.index(syn.Ensure)]:
         faults.append("an ensure stands before any elicit")
     return tuple(order), tuple(faults)
 
 
-def _unplaced(program: syn.Program, order: list[int]) -> list[str]:
-    placed: set[str] = set()
-    faults: dict[str, None] = {}
-    for position in order:
-        match program.instructions[position]:
-            case syn.Beacon(flag):
-                placed.add(flag)
-            case syn.Replay(flag) if flag not in placed:
-                faults[f"line {position + 1}: {flag} was never placed"] = None
-    return list(faults)
-
-
 def _data_flow(program: syn.Program, order: tuple[int, ...]) -> list[syn.Instruction]:
-    """The instructions as they run, an assign that stores left to right as one for each target."""
+    """The instructions as they run: an assign that stores left to right as one for each target,
+    and each list read together with the registers that it may hold."""
+    dialect = DIALECTS[program.dialect]
+    held = _held(program) if dialect.aliases else ()
     flow: list[syn.Instruction] = []
     for position in order:
         line = program.instructions[position]
-        if isinstance(line, syn.Assign) and not DIALECTS[program.dialect].parallel_assign:
+        if isinstance(line, syn.Assign) and not dialect.parallel_assign:
             flow += [replace(line, targets=(target,)) for target in line.targets]
         else:
             flow.append(line)
-    return flow
+    return [_with_held(line, held) for line in flow] if held else flow
 
 
-def _move_tokens(instruction: syn.Instruction) -> int:
-    if not isinstance(instruction, syn.Elicit) or instruction.player != syn.MAIN_PLAYER:
+def _held(program: syn.Program) -> tuple[syn.Register, ...]:
+    """Registers that some list of the program may hold, not their values."""
+    lists = (n for i in program.instructions for n in descendants(i) if isinstance(n, syn.ListOf))
+    held = (item for found in lists for item in found.items if isinstance(item, syn.Register))
+    return tuple(dict.fromkeys(held))
+
+
+def _with_held(node: Any, held: tuple[syn.Register, ...]) -> Any:
+    """``node`` with every list register in it read together with all that a list may hold."""
+    if isinstance(node, syn.Register) and node.name in syn.LIST_REGISTERS:
+        return syn.Chain(node, syn.ListOf(held))
+    return rebuild(node, lambda part: _with_held(part, held))
+
+
+def _move_tokens(instruction: syn.Instruction, role: str) -> int:
+    if not isinstance(instruction, syn.Elicit) or instruction.player != role:
         return 0
     return (instruction.max_len or 0) * len(instruction.registers)
 
 
-_MAIN_SIGNS = {syn.MAIN_PLAYER: 1, "white": -1}
-"""Whose rewards reach the main player, with their sign (the zero-sum pair)."""
+_PARTNERS = {"black": "white", "white": "black"}
 
 
-def _reward_depends(flow: list[syn.Instruction]) -> bool:
+def _signs(role: str) -> dict[str, int]:
+    """Whose rewards reach ``role``, with their sign (the zero-sum pair)."""
+    return {role: 1} | ({_PARTNERS[role]: -1} if role in _PARTNERS else {})
+
+
+def _reward_depends(flow: list[syn.Instruction], role: str, live: bool) -> bool:
     """Whether a move can reach a reward: through assigns, or through another player that was
-    shown something of it before its own move."""
+    shown something of it before its own move (``live``: or a register before it was set)."""
+    paid = _signs(role)
     tainted: set[str] = set()
     informed: set[str] = set()
+    watchers: defaultdict[str, set[str]] = defaultdict(set)
     for line in flow:
         touched = bool(tainted.intersection(reads(line)))
-        if isinstance(line, syn.Reward) and line.player in _MAIN_SIGNS and touched:
+        if isinstance(line, syn.Reward) and line.player in paid and touched:
             return True
-        if isinstance(line, syn.Reveal) and touched:
-            informed.add(line.player)
+        if isinstance(line, syn.Reveal):
+            informed.update([line.player] if touched else [])
+            for value in line.values if live else ():
+                watchers[_bare(value)].add(line.player)
         elif isinstance(line, syn.Elicit):
-            if line.player == syn.MAIN_PLAYER:
-                informed.update(_onlookers(line))
-            reached = line.player == syn.MAIN_PLAYER or line.player in informed
+            if line.player == role:
+                informed.update(_onlookers(line.registers, watchers))
+            reached = line.player == role or line.player in informed
             (tainted.update if reached else tainted.difference_update)(line.registers)
         elif isinstance(line, syn.Assign):
-            made = {name: bool(tainted.intersection(reads(value))) for name, value in line.targets}
-            tainted -= made.keys()
-            tainted |= {name for name, depends in made.items() if depends}
+            changed = _tainted_by(line, tainted)
+            informed.update(_onlookers(changed, watchers) if changed else ())
     return False
 
 
-def _onlookers(elicit: syn.Elicit) -> tuple[str, ...]:
-    """Who sees a move as it is made: the omniscient, and everyone where its register is public."""
-    public = any(name[0] in syn.PUBLIC_TYPES for name in elicit.registers)
-    return syn.PLAYERS if public else syn.OMNISCIENT
+def _tainted_by(assign: syn.Assign, tainted: set[str]) -> tuple[str, ...]:
+    """Carry ``tainted`` through an assign; the targets that depend on a move.
+
+    A register by itself is read as it is stored, all else before anything is.
+    """
+    values = dict(assign.targets)
+    before = {name: not tainted.isdisjoint(reads(value)) for name, value in values.items()}
+    changed = []
+    for name, value in values.items():
+        source = _bare(value)
+        depends = source in tainted if source else before[name]
+        (tainted.add if depends else tainted.discard)(name)
+        changed += [name] if depends else []
+    return tuple(changed)
+
+
+def _bare(value: Any) -> str:
+    """The register that a value is, by itself; empty for any other value."""
+    return value.name if isinstance(value, syn.Register) else ""
+
+
+def _onlookers(names: tuple[str, ...], watchers: Mapping[str, set[str]]) -> Iterable[str]:
+    """Who sees registers as they are set: the omniscient, those they were revealed to, and
+    everyone where one is public."""
+    if any(name[0] in syn.PUBLIC_TYPES for name in names):
+        return syn.PLAYERS
+    return {*syn.OMNISCIENT, *(player for name in names for player in watchers.get(name, ()))}
 
 
 _SIGNS = {"xent": 1, "nex": -1, "xed": -1, "dex": 1}
 """Of the conditional xent in each kind; xed and dex hold the unconditional one as well."""
 
 
-def _rewards_cancel(program: syn.Program, order: tuple[int, ...]) -> bool:
+def _rewards_cancel(program: syn.Program, order: tuple[int, ...], role: str) -> bool:
     """Whether equal terms of opposite sign leave nothing, while no register changes between."""
+    paid = _signs(role)
     balance: Counter[object] = Counter()
     versions: Counter[str] = Counter()
     for position in order:
         line = program.instructions[position]
         versions.update(writes(line))
-        if isinstance(line, syn.Reward) and line.player in _MAIN_SIGNS:
+        if isinstance(line, syn.Reward) and line.player in paid:
             for sign, term in line.amount.terms:
                 for part_sign, part in _xents(term):
                     state = tuple((name, versions[name]) for name in reads(part))
-                    balance[part, state] += _MAIN_SIGNS[line.player] * sign * part_sign
+                    balance[part, state] += paid[line.player] * sign * part_sign
     return bool(balance) and not any(balance.values())
 
 
-def _xents(term: syn.Xent | syn.Number) -> Iterator[tuple[int, syn.Xent]]:
+def _xents(term: syn.Term) -> Iterator[tuple[int, syn.Xent]]:
     """A term as a signed sum of plain xents."""
     if isinstance(term, syn.Xent):
         sign = _SIGNS[term.kind]
@@ -180,8 +246,8 @@ def _xents(term: syn.Xent | syn.Number) -> Iterator[tuple[int, syn.Xent]]:
             yield -sign, replace(term, kind="xent", prefix=None)
 
 
-def _unused(flow: list[syn.Instruction]) -> tuple[str, ...]:
-    """Elicited registers of the main player that nothing reads before they are overwritten."""
+def _unused(flow: list[syn.Instruction], role: str) -> tuple[str, ...]:
+    """Elicited registers of ``role`` that nothing reads before they are overwritten."""
     pending: dict[str, int] = {}
     used: set[int] = set()
     asked: dict[int, str] = {}
@@ -189,7 +255,7 @@ def _unused(flow: list[syn.Instruction]) -> tuple[str, ...]:
         used.update(pending[name] for name in reads(line) if name in pending)
         for offset, name in enumerate(writes(line)):
             pending.pop(name, None)
-            if isinstance(line, syn.Elicit) and line.player == syn.MAIN_PLAYER:
+            if isinstance(line, syn.Elicit) and line.player == role:
                 pending[name] = key = step * len(syn.REGISTERS) + offset
                 asked[key] = name
     return tuple(dict.fromkeys(name for key, name in asked.items() if key not in used))

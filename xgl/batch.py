@@ -12,14 +12,17 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from xgl.canonical import Game
+from xgl.dialects import DIALECTS
 from xgl.errors import OversizeError
 from xgl.machine import Machine
+from xgl.random import stream
 from xgl.requests import (
+    DrawRequest,
     Judge,
-    Move,
     MoveRequest,
     Play,
     Player,
+    PrefixRequest,
     Request,
     ScoreRequest,
     Seeds,
@@ -60,12 +63,18 @@ class _Running:
     answers: list[Any] = None  # type: ignore[assignment]  # set with each question
 
 
-def play_all(instances: Sequence[Instance], cast: Cast) -> list[Play]:
-    """Play all instances to their end; results in the order given."""
+def play_all(
+    instances: Sequence[Instance], cast: Cast, machines: Sequence[Machine] | None = None
+) -> list[Play]:
+    """Play all instances to their end; results in the order given.
+
+    ``machines``: their machines, where somebody wants to watch them run.
+    """
+    machines = machines or [Machine(instance.game) for instance in instances]
     plays: list[Play | None] = [None] * len(instances)
     running = []
-    for index, instance in enumerate(instances):
-        machine = _Running(index, instance, Machine(instance.game).play())
+    for index, (instance, fresh) in enumerate(zip(instances, machines, strict=True)):
+        machine = _Running(index, instance, fresh.play())
         if _resume(machine, lambda m=machine: next(m.generator), plays):  # type: ignore[misc]
             running.append(machine)
     while running:
@@ -102,6 +111,8 @@ def _answer(running: list[_Running], cast: Cast) -> None:
     _fill(slots[ScoreRequest], lambda asked: _merged(asked, cast.judge.score))
     _fill(slots[TruthRequest], lambda asked: _merged(asked, cast.judge.truths))
     _tell(slots[StoryRequest], cast.stories)
+    _answer_each(slots[PrefixRequest], lambda _, r: cast.judge.first_tokens(r.text, r.tokens))
+    _answer_each(slots[DrawRequest], _order)
     by_player: dict[int, list[tuple[_Running, int]]] = defaultdict(list)
     for machine, position in slots[MoveRequest]:
         name = machine.requests[position].view.player  # type: ignore[union-attr]
@@ -122,6 +133,18 @@ def _merged(asked: list[Asked], answer: Callable[[list[Asked]], list[Any]]) -> l
     unique = list(dict.fromkeys(asked))
     answers = dict(zip(unique, answer(unique), strict=True))
     return [answers[request] for request in asked]
+
+
+def _answer_each(slots: list[tuple[_Running, int]], answer: Callable[[_Running, Any], Any]) -> None:
+    for machine, position in slots:
+        machine.answers[position] = answer(machine, machine.requests[position])
+
+
+def _order(machine: _Running, request: DrawRequest) -> tuple[int, ...]:
+    """Chance in a game: a function of the play's seeds, the same for every policy."""
+    seeds = machine.instance.seeds
+    drawn = stream("draw", seeds.map_seed, seeds.play_seed, request.draw)
+    return tuple(map(int, drawn.permutation(request.size)))
 
 
 def _tell(slots: list[tuple[_Running, int]], stories: StorySource) -> None:
@@ -145,10 +168,8 @@ def _move(slots: list[tuple[_Running, int]], player: Player, judge: Judge) -> No
         if isinstance(request, MoveRequest)
     ]
     for (machine, position), turn, move in zip(slots, turns, player.moves(turns), strict=True):
-        machine.answers[position] = _within(move, turn.request.max_len, judge)
-
-
-def _within(move: Move | OversizeError, max_len: int, judge: Judge) -> Move | OversizeError:
-    if isinstance(move, OversizeError):
-        return move
-    return replace(move, text=judge.truncate(move.text, max_len))
+        dialect = DIALECTS[machine.instance.game.dialect]
+        shorten = judge.first_tokens if dialect.cut_at_token else judge.truncate
+        if not isinstance(move, OversizeError):
+            move = replace(move, text=shorten(move.text, turn.request.max_len))
+        machine.answers[position] = move

@@ -1,6 +1,6 @@
 """Canonical text and identity of a game (paper §2.5: register names carry no meaning).
 
-Registers of types s t x y are one pool, renamed in order of first use, p another; spacing,
+Registers of types s t x y are one pool, renamed in order of first use, p and l two more; spacing,
 quoting and the unnamed main player are normalised, comments dropped. Players are always shown
 this text, so equal games look equal.
 """
@@ -20,6 +20,7 @@ from xgl.walk import mentions, rename
 _POOL_SUFFIXES = ("", "1", "2", "3", "0")
 POOL = tuple(kind + suffix for suffix in _POOL_SUFFIXES for kind in "stxy")
 PUBLIC_POOL = tuple("p" + suffix for suffix in _POOL_SUFFIXES)
+LIST_POOL = tuple("l" + suffix for suffix in _POOL_SUFFIXES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def game(program: Program, metadata: Metadata | None = None) -> Game:
 def canonicalise(program: Program) -> Program:
     """Rename registers within their pools in order of first use."""
     names: dict[str, str] = {}
-    pools = {"private": iter(POOL), "public": iter(PUBLIC_POOL)}
+    pools = {"private": iter(POOL), "p": iter(PUBLIC_POOL), "l": iter(LIST_POOL)}
     for instruction in program.instructions:
         for name in mentions(instruction):
             if name not in names:
@@ -77,4 +78,4 @@ def canonicalise(program: Program) -> Program:
 def _new_name(name: str, pools: dict[str, Iterator[str]]) -> str:
     if name[0] in syn.CONSTANT_TYPES:
         return name
-    return next(pools["public" if name[0] == "p" else "private"])
+    return next(pools[name[0] if name[0] in pools else "private"])

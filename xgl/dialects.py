@@ -34,6 +34,21 @@ class Dialect:
     """A flag that was never placed is at line 1; else a replay of it is an error."""
     failures_per_line: bool
     """Failed ensures are counted for each line and forgotten when it passes."""
+    flag_order: bool
+    """flag_1 must not stand after flag_2."""
+    early_ensure: bool
+    """An ensure may stand before any elicit (it must hold then); else it is an error."""
+    stored_prefix: bool
+    """``s | t`` is a value: a string that carries its prefix; else it stands in xents only."""
+    aliases: bool
+    """A register by itself, right of = or in a list, is read when it is used, not before."""
+    python_conditions: bool
+    """``==``, ``!=``, ``in``, ``and``, ``or``, ``not`` and fractional bounds."""
+    live_reveal: bool
+    """A register once revealed is seen from then on whenever it changes."""
+    cut_at_token: bool
+    """A move is cut to its first tokens; else to the longest prefix that re-tokenises to so
+    few."""
 
 
 PAPER = Dialect(
@@ -46,6 +61,13 @@ PAPER = Dialect(
     env_rewarded=False,
     flags_at_start=True,
     failures_per_line=False,
+    flag_order=True,
+    early_ensure=True,
+    stored_prefix=False,
+    aliases=False,
+    python_conditions=False,
+    live_reveal=False,
+    cut_at_token=False,
 )
 
 XENT = Dialect(
@@ -58,6 +80,13 @@ XENT = Dialect(
     env_rewarded=True,
     flags_at_start=False,
     failures_per_line=True,
+    flag_order=False,
+    early_ensure=False,
+    stored_prefix=True,
+    aliases=True,
+    python_conditions=True,
+    live_reveal=True,
+    cut_at_token=True,
 )
 
 DIALECTS = {dialect.name: dialect for dialect in (PAPER, XENT)}

@@ -22,6 +22,7 @@ class Problem:
     found: str
     expected: str
     source: str = ""
+    """The line as written; characters that cannot be printed stand as ``\\ufffd``."""
     suggestion: str = ""
 
     def __str__(self) -> str:
@@ -31,7 +32,9 @@ class Problem:
         )
         if not self.source:
             return head
-        return f"{head}\n    {self.source}\n    {' ' * (self.column - 1)}^"
+        before = self.source[: self.column - 1].ljust(self.column - 1)
+        margin = "".join("\t" if c == "\t" else " " for c in before)
+        return f"{head}\n    {self.source}\n    {margin}^"
 
 
 class ProgramError(XGLError):
@@ -54,12 +57,32 @@ class OversizeError(XGLError):
     """
 
 
-class FlagOrderError(XGLError):
+class DialectError(XGLError):
+    """No such dialect."""
+
+
+class FlowError(XGLError):
+    """A program that is valid line by line cannot run in this order of lines."""
+
+
+class FlagOrderError(FlowError):
     """flag_1 was placed after flag_2 (paper §2.4.1)."""
+
+
+class FlagMissingError(FlowError):
+    """A replay of a flag that was never placed, where the dialect allows none."""
+
+
+class EarlyEnsureError(FlowError):
+    """An ensure before any elicit, where the dialect allows none."""
 
 
 class JudgeError(XGLError):
     """The judge could not give a number; a failed score is never 0."""
+
+
+class StoryError(XGLError):
+    """No source can tell a story that a program asks for."""
 
 
 class PlayerError(XGLError):

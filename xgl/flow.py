@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from xgl.errors import FlagOrderError
+from xgl.dialects import DIALECTS, Dialect
+from xgl.errors import FlagMissingError, FlagOrderError, FlowError
 from xgl.syntax import MAX_STEPS, Beacon, Program, Replay
 
 
@@ -21,6 +22,10 @@ class Flow:
     position: int = 0
     flags: dict[str, int] = field(default_factory=dict)
     jumps: dict[int, int] = field(default_factory=dict)
+    dialect: Dialect = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.dialect = DIALECTS[self.program.dialect]
 
     @property
     def done(self) -> bool:
@@ -29,7 +34,8 @@ class Flow:
     def advance(self) -> None:
         """Leave the present line: place its flag, take its jump, or go on to the next line.
 
-        Raises :class:`FlagOrderError` when flag_1 comes to stand after flag_2.
+        Raises, as the dialect demands, :class:`FlagOrderError` when flag_1 comes to stand after
+        flag_2 and :class:`FlagMissingError` for a replay of a flag that was never placed.
         """
         instruction = self.program.instructions[self.position]
         if isinstance(instruction, Beacon):
@@ -40,10 +46,14 @@ class Flow:
 
     def _place(self, flag: str) -> None:
         self.flags[flag] = self.position
+        if not self.dialect.flag_order:
+            return
         if self.flags.get("flag_1", 0) > self.flags.get("flag_2", self.position):
             raise FlagOrderError(f"line {self.position + 1}: flag_1 stands after flag_2")
 
     def _jump(self, replay: Replay) -> bool:
+        if not self.dialect.flags_at_start and replay.flag not in self.flags:
+            raise FlagMissingError(f"line {self.position + 1}: {replay.flag} was never placed")
         taken = self.jumps.get(self.position, 0)
         if taken >= replay.times:
             self.jumps[self.position] = 0  # an outer loop starts this one afresh
@@ -69,6 +79,6 @@ def unrolled_steps(program: Program) -> int:
             steps += 1
             if steps > MAX_STEPS:
                 break
-    except FlagOrderError:
+    except FlowError:
         pass  # ends there when played; the analysis names it
     return steps

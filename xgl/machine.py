@@ -8,22 +8,22 @@ request ends the game as ``oversize``.
 
 from __future__ import annotations
 
-import operator
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Iterator
-from typing import Any, cast
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, TypeVar, cast
 
 from xgl import syntax as syn
 from xgl.canonical import Game
 from xgl.dialects import DIALECTS
-from xgl.errors import OversizeError
+from xgl.errors import EarlyEnsureError, OversizeError
 from xgl.flow import Flow
-from xgl.presentation import visible
+from xgl.presentation import Sight, visible
 from xgl.requests import (
     Answer,
     Assigned,
     Ensured,
     Event,
+    Item,
     Move,
     Moved,
     MoveRequest,
@@ -39,16 +39,11 @@ from xgl.requests import (
 )
 from xgl.text import expression_text
 from xgl.truth import predicate
+from xgl.values import MissingError, Text, Value, Values, compare
 from xgl.walk import descendants
 
 Asking = Generator[tuple[Request, ...], tuple[Answer, ...], Any]
-
-_COMPARE: dict[syn.Comparator, Callable[[float, float], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+Settled = TypeVar("Settled")
 
 
 class _ForfeitError(Exception):
@@ -63,9 +58,10 @@ class Machine:
         self.game = game
         self.dialect = DIALECTS[game.dialect]
         self.flow = Flow(game.program)
-        self.registers = dict.fromkeys(syn.REGISTERS, "") | game.metadata.constants
+        self.values = Values(self.dialect, game.metadata)
         self.scores: defaultdict[str, float] = defaultdict(float)
         self.events: list[Event] = []
+        self.sights: dict[str, Sight] = {}
         self.failures: Counter[str | int] = Counter()
         self.steps = self.turns = 0
         self.last_elicit: tuple[int, str] | None = None
@@ -83,12 +79,14 @@ class Machine:
         except OversizeError:
             outcome = "oversize"
         scores = {player: self.scores[player] for player in sorted(self.cast)}
-        registers = {name: text for name, text in self.registers.items() if text}
-        return Play(outcome, scores, registers, tuple(self.events), self.steps, forfeiter)
+        return Play(outcome, scores, self.values.held(), tuple(self.events), self.steps, forfeiter)
 
     def _step(self) -> Asking:
         self.steps += 1
+        if self.steps > syn.MAX_EXECUTED:
+            raise OversizeError(f"a play of more than {syn.MAX_EXECUTED} steps")
         instruction = self.game.program.instructions[self.flow.position]
+        self.values.begin()
         match instruction:
             case syn.Assign():
                 yield from self._assign(instruction)
@@ -100,24 +98,36 @@ class Machine:
             case syn.Reward():
                 yield from self._reward(instruction)
             case syn.Reveal():
-                self._reveal(instruction)
+                yield from self._reveal(instruction)
         self.flow.advance()
 
     # -- instructions ----------------------------------------------------------------------
 
     def _assign(self, assign: syn.Assign) -> Asking:
-        stories = yield from self._stories(assign)
-        stored = []
-        values: Iterator[str] | None = None
+        self.values.begin((yield from self._stories(assign)))
         if self.dialect.parallel_assign:
-            values = iter([self._text(value, stories) for _, value in assign.targets])
-        for name, value in assign.targets:
-            text = next(values) if values else self._text(value, stories)
-            self.registers[name] = text
-            stored.append((name, text))
+            stored = yield from self._assign_at_once(assign)
+        else:
+            stored = []
+            for name, expression in assign.targets:
+                self.values.store(name, (yield from self._value(expression)))
+                stored.append((name, self.values.shown(name)))
         self.events.append(Assigned(tuple(stored)))
 
-    def _stories(self, assign: syn.Assign) -> Generator[Any, Any, Iterator[str]]:
+    def _assign_at_once(self, assign: syn.Assign) -> Generator[Any, Any, list[tuple[str, str]]]:
+        """All expressions first; a register named twice keeps its first place and last value.
+
+        What a list shows changes with the registers that it holds.
+        """
+        values: dict[str, Value] = {}
+        for name, expression in assign.targets:
+            values[name] = yield from self._value(expression)
+        for name, value in values.items():
+            self.values.store(name, value)
+        shown = [*values, *(name for name in self.values.holders(values) if name not in values)]
+        return [(name, self.values.shown(name)) for name in shown]
+
+    def _stories(self, assign: syn.Assign) -> Generator[Any, Any, Sequence[str]]:
         site = self.sites[self.flow.position]
         requests = tuple(
             self._story_request(site + offset, node)
@@ -125,7 +135,7 @@ class Machine:
                 n for n in descendants(assign) if isinstance(n, syn.Story)
             )
         )
-        return iter((yield requests) if requests else ())
+        return (yield requests) if requests else ()
 
     def _story_request(self, site: int, story: syn.Story) -> StoryRequest:
         if not self.dialect.story_arguments:
@@ -136,19 +146,31 @@ class Machine:
         self.last_elicit = (self.flow.position, elicit.player)
         max_len = elicit.max_len or self.game.metadata.max_len
         for name in elicit.registers:
-            items = self._constants(elicit.player) + visible(self.events, elicit.player)
+            items = self._constants(elicit.player) + self._seen_by(elicit.player)
             view = View(elicit.player, self.game.code, items, name)
             (answer,) = yield (MoveRequest(view, max_len, self.turns),)
             move = cast(Move, answer)
             self.turns += 1
-            self.registers[name] = self._capped(move.text)
+            self.values.store(name, Text(self.values.capped(move.text)))
             self.events.append(Moved(elicit.player, name, move, self.flow.position))
+            if holders := self.values.holders([name]):
+                shown = tuple((holder, self.values.shown(holder)) for holder in holders)
+                self.events.append(Assigned(shown))
+
+    def _seen_by(self, player: str) -> tuple[Item, ...]:
+        if player not in self.sights:
+            self.sights[player] = Sight(player, self.dialect.live_reveal)
+        items = self.sights[player].of(self.events)
+        self.values.spend(len(items))
+        return items
 
     def _constants(self, player: str) -> tuple[Any, ...]:
         shown = sorted(self.game.metadata.constants.items())
         return visible([Assigned(tuple(shown))], player) if shown else ()
 
     def _ensure(self, ensure: syn.Ensure) -> Generator[Any, Any, bool]:
+        if self.last_elicit is None and not self.dialect.early_ensure:
+            raise EarlyEnsureError(f"line {self.flow.position + 1}: an ensure before any elicit")
         holds = yield from self._conditions(ensure.conditions)
         position, player = self.last_elicit or (None, syn.MAIN_PLAYER)
         key = self.flow.position if self.dialect.failures_per_line else player
@@ -165,21 +187,48 @@ class Machine:
         return False
 
     def _conditions(self, conditions: tuple[syn.Condition, ...]) -> Generator[Any, Any, bool]:
-        truths = [self._truth_request(c) for c in conditions if isinstance(c, syn.Truth)]
+        truths = []
+        for condition in conditions:
+            if isinstance(condition, syn.Truth):
+                truths.append((yield from self._truth_request(condition)))
         decided = iter((yield tuple(truths)) if truths else ())
         results = []
         for condition in conditions:
             if isinstance(condition, syn.Truth):
                 results.append(bool(next(decided)) == condition.expected)
-                continue
-            left, _ = yield from self._amount(condition.left)
-            right, _ = yield from self._amount(condition.right)
-            results.append(_COMPARE[condition.comparator](left, right))
+            else:
+                results.append((yield from self._holds(condition)))
         return all(results)
 
-    def _truth_request(self, truth: syn.Truth) -> TruthRequest:
-        parts = [self._text(part, iter(())) for part in (truth.statement, *truth.params)]
-        return TruthRequest(" ".join(parts), predicate(truth, self._plain_text))
+    def _holds(self, condition: syn.Condition) -> Generator[Any, Any, bool]:
+        match condition:
+            case syn.Comparison(left, comparator, right):
+                one, _ = yield from self._amount(left)
+                other, _ = yield from self._amount(right)
+                return compare(one, comparator, other)
+            case syn.Test(left, comparator, right):
+                found: bool = yield from self._settled(
+                    lambda: compare(self.values.plain(left), comparator, self.values.plain(right))
+                )
+                return found
+            case syn.Logic("not", (inner,)):
+                return not (yield from self._holds(inner))
+            case syn.Logic(word, parts):
+                for part in parts:
+                    if (yield from self._holds(part)) == (word == "or"):
+                        return word == "or"
+                return word == "and"
+            case syn.Truth():
+                return (yield from self._conditions((condition,)))
+        return bool((yield from self._settled(lambda: self.values.plain(condition))))
+
+    def _truth_request(self, truth: syn.Truth) -> Generator[Any, Any, TruthRequest]:
+        def request() -> TruthRequest:
+            parts = [self.values.text(part) for part in (truth.statement, *truth.params)]
+            self.values.spend(2 * sum(map(len, parts)) + 1)
+            return TruthRequest(" ".join(parts), predicate(truth, self.values.text))
+
+        return (yield from self._settled(request))
 
     def _reward(self, reward: syn.Reward) -> Asking:
         bits, terms = yield from self._amount(reward.amount)
@@ -195,75 +244,74 @@ class Machine:
         signed = tuple((sign * s, kind, scores) for s, kind, scores in terms)
         self.events.append(Rewarded(player, sign * bits, signed))
 
-    def _reveal(self, reveal: syn.Reveal) -> None:
-        values = [(expression_text(v), self._text(v, iter(()))) for v in reveal.values]
-        self.events.append(Revealed(reveal.player, tuple(values)))
+    def _reveal(self, reveal: syn.Reveal) -> Asking:
+        shown = []
+        for expression in reveal.values:
+            value = yield from self._value(expression)
+            shown.append((expression_text(expression), self.values.as_text(value)))
+        self.events.append(Revealed(reveal.player, tuple(shown)))
 
     # -- expressions -----------------------------------------------------------------------
 
+    def _settled(self, evaluate: Callable[[], Settled]) -> Generator[Any, Any, Settled]:
+        """Evaluate again until no helper function misses an answer of the judge or of chance."""
+        told, drawn = self.values.told, self.values.drawn
+        while True:
+            try:
+                return evaluate()
+            except MissingError as missing:
+                (answer,) = yield (missing.request,)
+                self.values.answers[missing.request] = answer
+                self.values.told, self.values.drawn = told, drawn
+
+    def _value(self, expression: syn.StringExpr | syn.ListExpr) -> Generator[Any, Any, Value]:
+        return self._settled(lambda: self.values.value(expression))
+
     def _amount(self, amount: syn.Sum) -> Generator[Any, Any, tuple[float, tuple[Any, ...]]]:
         """A signed sum in bits, with sign, kind and per-token bits of each xent term."""
-        asked = [
-            self._score_requests(t) if isinstance(t, syn.Xent) else () for _, t in amount.terms
-        ]
+        asked = []
+        for _, term in amount.terms:
+            pair: tuple[ScoreRequest, ...] = ()
+            if isinstance(term, syn.Xent):
+                pair = yield from self._score_requests(term)
+            asked.append(pair)
         requests = tuple(request for pair in asked for request in pair)
         answers = iter((yield requests) if requests else ())
         bits, terms = 0.0, []
         for (sign, term), pair in zip(amount.terms, asked, strict=True):
-            if isinstance(term, syn.Number):
-                bits += sign * term.value
+            if not isinstance(term, syn.Xent):
+                bits += sign * (yield from self._number(term))
                 continue
             scores = _combine(term.kind, [cast(TokenScores, next(answers)) for _ in pair])
             bits += sign * scores.total
             terms.append((sign, term.kind, scores))
         return bits, tuple(terms)
 
-    def _score_requests(self, term: syn.Xent) -> tuple[ScoreRequest, ...]:
+    def _number(self, term: syn.Number | syn.Function) -> Generator[Any, Any, float]:
+        if isinstance(term, syn.Number):
+            return term.value
+        return (yield from self._settled(lambda: self.values.plain(term)))
+
+    def _score_requests(self, term: syn.Xent) -> Generator[Any, Any, tuple[ScoreRequest, ...]]:
         """The conditional score, and for differences the one without the prefix before it."""
-        text = self._plain_text(term.target)
-        prefix = self._plain_text(term.prefix) if term.prefix else ""
-        outer = self._plain_text(term.outer) if term.outer else ""
+        target, prefix, outer = yield from self._settled(lambda: self._parts(term))
         scoring = self.dialect.scoring
-        given = ScoreRequest(text, self._context(outer, prefix), scoring)
+        given = ScoreRequest(target, self._context(outer, prefix), scoring)
         if term.kind in ("xent", "nex"):
             return (given,)
-        return (ScoreRequest(text, self._context(outer, ""), scoring), given)
+        return (ScoreRequest(target, self._context(outer, ""), scoring), given)
+
+    def _parts(self, term: syn.Xent) -> tuple[str, str, str]:
+        """Target, prefix (the one that the target carries where none is named) and outer."""
+        target = self.values.string(term.target)
+        prefix = self.values.text(term.prefix) if term.prefix else target.prefix
+        outer = self.values.text(term.outer) if term.outer else ""
+        self.values.spend(len(target.text) + len(prefix) + len(outer) + 1)
+        return target.text, prefix, outer
 
     def _context(self, outer: str, prefix: str) -> tuple[str, ...]:
         parts = (outer, prefix) if self.dialect.scoring.bos else (outer + prefix,)
         return tuple(part for part in parts if part)
-
-    def _plain_text(self, expression: syn.StringExpr) -> str:
-        return self._text(expression, iter(()))
-
-    def _text(self, expression: syn.StringExpr, stories: Iterator[str]) -> str:
-        match expression:
-            case syn.Literal(value):
-                text = value
-            case syn.Register(name):
-                text = self.registers[name]
-            case syn.Cat(left, right):
-                space = " " if self.dialect.cat_space else ""
-                text = self._text(left, stories) + space + self._text(right, stories)
-            case syn.Cut(whole, mark, side):
-                text = cut(self._text(whole, stories), self._text(mark, stories), side)
-            case syn.Story():
-                text = next(stories)
-        return self._capped(text)
-
-    def _capped(self, text: str) -> str:
-        limit = self.game.metadata.max_characters
-        if len(text) > limit:
-            raise OversizeError(f"a string of {len(text)} characters, at most {limit} may stand")
-        return text
-
-
-def cut(text: str, mark: str, side: str) -> str:
-    """``text // mark`` (before its first occurrence) or ``text % mark`` (after it)."""
-    if not mark or mark not in text:
-        return text if side == "before" else ""
-    before, _, after = text.partition(mark)
-    return before if side == "before" else after
 
 
 def _combine(kind: syn.XentKind, scores: list[TokenScores]) -> TokenScores:

@@ -4,26 +4,65 @@ they see every reward too."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from xgl.requests import Assigned, Ensured, Event, Item, Moved, Revealed, Rewarded, View
-from xgl.syntax import OMNISCIENT, PUBLIC_TYPES
+from xgl.syntax import LIST_REGISTERS, OMNISCIENT, PUBLIC_TYPES, REGISTERS
 
 STOP = "\n"
 """A move ends where a line ends."""
 
 
-def visible(events: Iterable[Event], player: str) -> tuple[Item, ...]:
-    """The part of the event log that ``player`` may see, in order."""
-    return tuple(item for event in events for item in _items(event, player))
+class Sight:
+    """What one player may see of an event log that grows, in order.
+
+    A value that it has before it already is not shown again: the repetition would tell of a
+    failed ensure of somebody else. ``live``: a register that was revealed to it stays in its
+    sight.
+    """
+
+    def __init__(self, player: str, live: bool = False) -> None:
+        self.player, self.live = player, live
+        self.items: list[Item] = []
+        self._looked = 0
+        self._watched: set[str] = set()
+        self._shown: dict[str, str] = {}
+
+    def of(self, events: Sequence[Event]) -> tuple[Item, ...]:
+        """The items of the log, of which only what is new since the last look is gone through."""
+        for place in range(self._looked, len(events)):
+            self._see(events[place])
+        self._looked = len(events)
+        return tuple(self.items)
+
+    def _see(self, event: Event) -> None:
+        for item in _items(event, self.player, self._watched):
+            said_before = self._shown.get(item.label) == item.text
+            self._shown[item.label] = item.text
+            if not (said_before and isinstance(event, Assigned | Revealed)):
+                self.items.append(item)
+        if self.live and isinstance(event, Revealed) and event.player == self.player:
+            self._watched.update(name for name, _ in event.values if name in _NAMES)
 
 
-def _items(event: Event, player: str) -> list[Item]:
+def visible(events: Sequence[Event], player: str, live: bool = False) -> tuple[Item, ...]:
+    """The part of an event log that ``player`` may see, as :class:`Sight` has it."""
+    return Sight(player, live).of(events)
+
+
+_NAMES = frozenset((*REGISTERS, *LIST_REGISTERS))
+
+
+def _items(event: Event, player: str, watched: set[str]) -> list[Item]:
     sees_all = player in OMNISCIENT
+
+    def seen(name: str) -> bool:
+        return sees_all or name[0] in PUBLIC_TYPES or name in watched
+
     match event:
         case Assigned(values):
-            return [Item(name, text) for name, text in values if sees_all or _public(name)]
-        case Moved(mover, register, move) if sees_all or mover == player or _public(register):
+            return [Item(name, text) for name, text in values if seen(name)]
+        case Moved(mover, register, move) if mover == player or seen(register):
             return [Item(register, move.text)]
         case Revealed(to, values) if to == player:
             return [Item(label, text) for label, text in values]
@@ -34,10 +73,6 @@ def _items(event: Event, player: str) -> list[Item]:
         case Rewarded(to, bits, _) if sees_all:
             return [Item(f"reward {to}", _reward_text(event, bits))]
     return []
-
-
-def _public(register: str) -> bool:
-    return register[0] in PUBLIC_TYPES
 
 
 def _reward_text(event: Rewarded, bits: float) -> str:

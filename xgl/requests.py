@@ -65,6 +65,22 @@ class StoryRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class PrefixRequest:
+    """The text of the first ``tokens`` judge tokens of ``text``."""
+
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class DrawRequest:
+    """A random order of ``size`` things; ``draw`` counts the draws of one play, from 0."""
+
+    size: int
+    draw: int
+
+
+@dataclass(frozen=True, slots=True)
 class Move:
     """A player's answer.
 
@@ -107,8 +123,8 @@ class MoveRequest:
     turn: int
 
 
-Request = ScoreRequest | TruthRequest | StoryRequest | MoveRequest
-Answer = TokenScores | bool | str | Move
+Request = ScoreRequest | TruthRequest | StoryRequest | MoveRequest | PrefixRequest | DrawRequest
+Answer = TokenScores | bool | str | Move | tuple[int, ...]
 
 # -- what happened -----------------------------------------------------------------------------
 
@@ -222,6 +238,10 @@ class Judge(Protocol):
 
     def truncate(self, text: str, max_len: int) -> str:
         """The longest prefix that re-tokenises to at most ``max_len`` tokens."""
+        ...
+
+    def first_tokens(self, text: str, tokens: int) -> str:
+        """The text of the first ``tokens`` tokens; ``text`` itself where it has no more."""
         ...
 
 

@@ -10,10 +10,22 @@ from dataclasses import dataclass, field
 from typing import Literal as OneOf
 
 MAX_LINES = 64
+MAX_CHARACTERS = 1_000_000
+"""Of a whole text, comments included."""
+MAX_PROBLEMS = 100
+"""Reading a text stops at the line in which this many are reached."""
 MAX_STEPS = 1024
 MAX_DEPTH = 32
 MAX_NUMBER = 100_000
 MAX_TERMS = 32
+MAX_ITEMS = 256
+"""Of a list while a game runs; a longer one ends it as oversize."""
+MAX_EXECUTED = 32 * MAX_STEPS
+"""Steps that one play may take, retries included; beyond it ends as oversize. Only the xent
+dialect, which forgets failures, can come so far."""
+MAX_WORK = 4096
+"""Longest strings (of the metadata's cap) that one play may make, compare, send to a judge or
+show; beyond it ends as oversize."""
 MAX_LINE_CHARACTERS = 2000
 """Of an instruction as ``to_text`` spells it with one-letter registers; its source may have
 twice as many. So the canonical text of a valid line, whatever its registers, is valid."""
@@ -21,6 +33,8 @@ twice as many. So the canonical text of a valid line, whatever its registers, is
 REGISTER_TYPES = ("s", "t", "x", "y", "p", "a", "b", "c")
 REGISTER_SUFFIXES = ("", "0", "1", "2", "3")
 REGISTERS = tuple(kind + suffix for suffix in REGISTER_SUFFIXES for kind in REGISTER_TYPES)
+LIST_REGISTERS = tuple("l" + suffix for suffix in REGISTER_SUFFIXES)
+"""Private, mutable lists of strings: the released package's own type."""
 CONSTANT_TYPES = ("a", "b", "c")
 PUBLIC_TYPES = ("p", "a", "b")
 
@@ -30,9 +44,44 @@ MAIN_PLAYER = "black"
 FLAGS = ("flag_1", "flag_2")
 
 XentKind = OneOf["xent", "nex", "xed", "dex"]
-Comparator = OneOf["<", "<=", ">", ">="]
+Comparator = OneOf["<", "<=", ">", ">=", "==", "!=", "in", "not in"]
 XENT_KINDS: tuple[XentKind, ...] = ("xent", "nex", "xed", "dex")
 COMPARATORS: tuple[Comparator, ...] = ("<", "<=", ">", ">=")
+"""Of the paper; the package knows Python's others as well."""
+
+Kind = OneOf["string", "list", "words", "number", "truth"]
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a helper function takes (the kinds each argument may have) and gives."""
+
+    arguments: tuple[tuple[Kind, ...], ...]
+    result: Kind
+    optional: int = 0
+    """How many of the last arguments may be left out."""
+    method: bool = False
+    """Written ``first.name(others)``."""
+
+
+_STRING: tuple[Kind, ...] = ("string",)
+_LIST: tuple[Kind, ...] = ("list",)
+_EITHER: tuple[Kind, ...] = ("string", "list")
+FUNCTIONS: dict[str, Signature] = {
+    "remove_common_words": Signature((_STRING, _EITHER), "string"),
+    "first_n_tokens": Signature((_STRING, ("number",)), "string"),
+    "sample": Signature((_LIST,), "string"),
+    "join": Signature((_STRING, _LIST), "string", method=True),
+    "split": Signature((_STRING, _STRING), "list", optional=1, method=True),
+    "shuffle": Signature((_LIST,), "list"),
+    "word_set": Signature((_STRING,), "words"),
+    "common_word_set": Signature((_STRING, _STRING), "words"),
+    "num_words": Signature((_STRING,), "number"),
+    "len": Signature((("string", "list", "words"),), "number"),
+    "only_uses_words": Signature((_EITHER, _STRING), "truth"),
+    "only_uses_chars": Signature((_STRING, _STRING), "truth"),
+}
+"""The released package's helper functions; nothing else can be called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +143,47 @@ class Story:
     span: Span = _span()
 
 
-StringExpr = Literal | Register | Cat | Cut | Story
+@dataclass(frozen=True, slots=True)
+class Given:
+    """``text | prefix`` as a value: a string that carries the prefix it is scored after."""
+
+    text: StringExpr
+    prefix: StringExpr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A call of one of :data:`FUNCTIONS`; its signature says which kind of value it gives."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+    span: Span = _span()
+
+
+StringExpr = Literal | Register | Cat | Cut | Story | Given | Function
+
+# -- lists and sets of words -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """``[item, …]``"""
+
+    items: tuple[StringExpr, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """``left + right`` of lists."""
+
+    left: ListExpr
+    right: ListExpr
+    span: Span = _span()
+
+
+ListExpr = Register | ListOf | Chain | Function
 
 # -- numbers and conditions --------------------------------------------------------------------
 
@@ -114,7 +203,7 @@ class Xent:
 class Number:
     """A bound in a comparison, in bits. Rewards hold none: a constant teaches nothing."""
 
-    value: int
+    value: int | float
     span: Span = _span()
 
 
@@ -122,8 +211,12 @@ class Number:
 class Sum:
     """A signed sum: ``terms`` are (+1 or −1, term), in the order written."""
 
-    terms: tuple[tuple[int, Xent | Number], ...]
+    terms: tuple[tuple[int, Term], ...]
     span: Span = _span()
+
+
+Term = Xent | Number | Function
+Expression = StringExpr | ListExpr | Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,14 +237,33 @@ class Truth:
     span: Span = _span()
 
 
-Condition = Comparison | Truth
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A comparison of strings, lists or sets of words, or ``in``."""
+
+    left: StringExpr | ListExpr
+    comparator: Comparator
+    right: StringExpr | ListExpr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Logic:
+    """``and``, ``or`` (two conditions or more) or ``not`` (one)."""
+
+    word: OneOf["and", "or", "not"]
+    conditions: tuple[Condition, ...]
+    span: Span = _span()
+
+
+Condition = Comparison | Truth | Test | Logic | Function
 
 # -- instructions ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Assign:
-    targets: tuple[tuple[str, StringExpr], ...]
+    targets: tuple[tuple[str, StringExpr | ListExpr], ...]
     span: Span = _span()
 
 
@@ -181,7 +293,7 @@ class Reward:
 @dataclass(frozen=True, slots=True)
 class Reveal:
     player: str
-    values: tuple[StringExpr, ...]
+    values: tuple[StringExpr | ListExpr, ...]
     span: Span = _span()
 
 
@@ -209,3 +321,18 @@ class Program:
 
     instructions: tuple[Instruction, ...]
     dialect: str = "paper"
+
+
+def kind_of(node: Expression) -> Kind:
+    """Which kind of value an expression has."""
+    match node:
+        case ListOf() | Chain():
+            return "list"
+        case Register(name):
+            return "list" if name in LIST_REGISTERS else "string"
+        case Function(name):
+            return FUNCTIONS[name].result
+        case Number():
+            return "number"
+        case _:
+            return "string"

@@ -43,27 +43,54 @@ def expression_text(node: Any) -> str:
             return json.dumps(value, ensure_ascii=False)
         case syn.Register(name):
             return str(name)
-        case syn.Cat(left, right):
-            return f"{expression_text(left)} + {_operand(right, syn.Cat)}"
+        case syn.Cat(left, right) | syn.Chain(left, right):
+            return f"{_operand(left, syn.Given)} + {_operand(right, _ADDED)}"
         case syn.Cut(text, mark, side):
             operator = "//" if side == "before" else "%"
-            return f"{_operand(text, syn.Cat)} {operator} {_operand(mark, syn.Cat | syn.Cut)}"
+            return f"{_operand(text, _ADDED)} {operator} {_operand(mark, _ADDED | syn.Cut)}"
+        case syn.Given(text, prefix):
+            return f"{expression_text(text)} | {_operand(prefix, syn.Given)}"
+        case syn.ListOf(items):
+            return f"[{', '.join(map(expression_text, items))}]"
+        case syn.Function():
+            return _call_text(node)
         case syn.Story(tokens, prompt):
             said = json.dumps(prompt, ensure_ascii=False) if prompt else ""
             return f"story({tokens if tokens else said})"
         case syn.Xent(kind, target, prefix, outer):
-            given = "" if prefix is None else f" | {expression_text(prefix)}"
+            given = "" if prefix is None else f" | {_operand(prefix, syn.Given)}"
             before = "" if outer is None else f", {expression_text(outer)}"
             return f"{kind}({expression_text(target)}{given}{before})"
         case syn.Sum(terms):
             return _sum_text(terms)
         case syn.Number(value):
-            return str(value)
-        case syn.Comparison(left, comparator, right):
+            return repr(value)
+        case syn.Comparison(left, comparator, right) | syn.Test(left, comparator, right):
             return f"{expression_text(left)} {comparator} {expression_text(right)}"
         case syn.Truth():
             return _truth_text(node)
+        case syn.Logic(word, conditions):
+            parts = [_decided_text(condition) for condition in conditions]
+            return f"not {parts[0]}" if word == "not" else f" {word} ".join(parts)
     raise TypeError(f"no expression: {node!r}")
+
+
+_ADDED = syn.Cat | syn.Chain | syn.Given
+
+
+def _call_text(call: syn.Function) -> str:
+    first, *rest = call.arguments
+    if syn.FUNCTIONS[call.name].method:
+        own = _operand(first, syn.Cat | syn.Cut | syn.Given)
+        return f"{own}.{call.name}({', '.join(map(expression_text, rest))})"
+    return f"{call.name}({', '.join(map(expression_text, call.arguments))})"
+
+
+def _decided_text(condition: syn.Condition) -> str:
+    """A condition inside another: statements are named as such, and/or/not in parentheses."""
+    if isinstance(condition, syn.Truth):
+        return _named_truth(condition)
+    return _operand(condition, syn.Logic)
 
 
 def _operand(node: Any, needs_parentheses: Any) -> str:
@@ -71,7 +98,7 @@ def _operand(node: Any, needs_parentheses: Any) -> str:
     return f"({text})" if isinstance(node, needs_parentheses) else text
 
 
-def _sum_text(terms: tuple[tuple[int, syn.Xent | syn.Number], ...]) -> str:
+def _sum_text(terms: tuple[tuple[int, syn.Term], ...]) -> str:
     (first_sign, first), *rest = terms
     text = ("-" if first_sign < 0 else "") + expression_text(first)
     for sign, term in rest:
@@ -82,5 +109,9 @@ def _sum_text(terms: tuple[tuple[int, syn.Xent | syn.Number], ...]) -> str:
 def _truth_text(truth: syn.Truth) -> str:
     if truth.expected and not truth.params:
         return expression_text(truth.statement)
+    return _named_truth(truth)
+
+
+def _named_truth(truth: syn.Truth) -> str:
     name = "is_true" if truth.expected else "is_false"
     return f"{name}({', '.join(map(expression_text, (truth.statement, *truth.params)))})"

@@ -14,8 +14,12 @@ Node = TypeVar("Node")
 def children(node: object) -> tuple[Any, ...]:
     """Direct sub-expressions, in the order written."""
     match node:
-        case syn.Cat(left, right) | syn.Cut(left, right):
+        case syn.Cat(left, right) | syn.Cut(left, right) | syn.Given(left, right):
             return (left, right)
+        case syn.Chain(left, right) | syn.Test(left, _, right):
+            return (left, right)
+        case syn.Function(_, parts) | syn.ListOf(parts) | syn.Logic(_, parts):
+            return parts
         case syn.Xent(_, target, prefix, outer):
             return tuple(part for part in (target, prefix, outer) if part is not None)
         case syn.Sum(terms):
@@ -51,8 +55,14 @@ def rebuild(node: Node, change: Callable[[Any], Any]) -> Node:
 
     fields: dict[str, Any]
     match node:
-        case syn.Cat(left, right):
+        case syn.Cat(left, right) | syn.Chain(left, right) | syn.Test(left, _, right):
             fields = {"left": change(left), "right": change(right)}
+        case syn.Given(text, prefix):
+            fields = {"text": change(text), "prefix": change(prefix)}
+        case syn.Function(_, arguments):
+            fields = {"arguments": tuple(map(change, arguments))}
+        case syn.ListOf(items):
+            fields = {"items": tuple(map(change, items))}
         case syn.Cut(text, mark):
             fields = {"text": change(text), "mark": change(mark)}
         case syn.Xent(_, target, prefix, outer):
@@ -65,7 +75,7 @@ def rebuild(node: Node, change: Callable[[Any], Any]) -> Node:
             fields = {"statement": change(statement), "params": tuple(map(change, params))}
         case syn.Assign(targets):
             fields = {"targets": tuple((name, change(value)) for name, value in targets)}
-        case syn.Ensure(conditions):
+        case syn.Ensure(conditions) | syn.Logic(_, conditions):
             fields = {"conditions": tuple(map(change, conditions))}
         case syn.Reward(_, amount):
             fields = {"amount": change(amount)}

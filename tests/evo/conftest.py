@@ -115,6 +115,9 @@ class WordJudge:
     def truncate(self, text: str, max_len: int) -> str:
         return " ".join(text.split()[:max_len])
 
+    def first_tokens(self, text: str, tokens: int) -> str:
+        return self.truncate(text, tokens)
+
 
 class Tales:
     """A tale of its own for each map and site."""

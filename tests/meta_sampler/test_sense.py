@@ -129,7 +129,12 @@ def test_limits_are_part_of_the_meaning() -> None:
 
 
 def test_assignments_run_as_the_dialect_says() -> None:
-    chained = HEAD + "assign(y=s + x, s1=y)\nreward(xed(t | s1))"
-    direct = HEAD + "reward(xed(t | s + x))"
+    chained = HEAD + "assign(y=s + x, s1=y + x)\nreward(xed(t | s1))"
+    direct = HEAD + "reward(xed(t | s + x + x))"
     assert meaning(xgl.parse(chained, "paper")) == meaning(xgl.parse(direct, "paper"))
     assert meaning(xgl.parse(chained, "xent")) != meaning(xgl.parse(direct, "xent"))
+
+
+def test_a_register_by_itself_is_read_as_it_is_stored() -> None:
+    copied = program(HEAD + "assign(y=s + x, s1=y)\nreward(xed(t | s1))")
+    assert meaning(copied) == meaning(program(HEAD + "reward(xed(t | s + x))"))

@@ -1,88 +1,22 @@
-"""A deterministic judge, stories and players behind the protocols, and random programs."""
+"""A deterministic judge, stories and players behind the protocols."""
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import strategies as st
+from support.doubles import NumberedStories, WordJudge, number
+from support.programs import PROGRAMS
 
 from xgl import Cast, Instance, Metadata, Play, Program, Seeds, game, parse, play_all
 from xgl import syntax as syn
 from xgl.dialects import DIALECTS
 from xgl.errors import OversizeError
-from xgl.flow import unrolled_steps
 from xgl.presentation import render
-from xgl.requests import Move, ScoreRequest, StoryRequest, TokenScores, TruthRequest, Turn, View
-from xgl.truth import decide
-
-_TOKEN = re.compile(r"\s*\S+|\s+$")
-
-
-def number(*key: object) -> int:
-    """An integer below 2^32 named by a key."""
-    return int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:4], "big")
-
-
-@dataclass
-class WordJudge:
-    """A token is a word with the space before it; its bits hang on all text before it.
-
-    Bits are whole eighths, so sums are exact. Requests of more than ``window`` tokens are
-    oversize. Statements that no rule decides are true as ``believes`` says.
-    """
-
-    window: int = 10_000
-    believes: Callable[[str], bool] = lambda statement: "bad" not in statement
-    scored: list[list[ScoreRequest]] = field(default_factory=list)
-    judged: list[list[TruthRequest]] = field(default_factory=list)
-
-    def score(self, requests: list[ScoreRequest]) -> list[TokenScores | OversizeError]:
-        self.scored.append(requests)
-        return [self._score(request) for request in requests]
-
-    def _score(self, request: ScoreRequest) -> TokenScores | OversizeError:
-        before = [token for part in request.context for token in _TOKEN.findall(part)]
-        tokens = _TOKEN.findall(request.text)
-        if len(before) + len(tokens) > self.window:
-            return OversizeError("too long for the judge")
-        bits = tuple(
-            number(request.scoring.bos, before, tokens[: index + 1]) % 128 / 8
-            for index in range(len(tokens))
-        )
-        return TokenScores(bits if request.scoring.first_token else bits[1:])
-
-    def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
-        self.judged.append(requests)
-        return [self._truth(request) for request in requests]
-
-    def _truth(self, request: TruthRequest) -> bool | OversizeError:
-        if request.predicate is not None:
-            return decide(request.predicate, self.count)
-        if self.count(request.statement) > self.window:
-            return OversizeError("too long for the judge")
-        return self.believes(request.statement)
-
-    def count(self, text: str) -> int:
-        return len(_TOKEN.findall(text))
-
-    def truncate(self, text: str, max_len: int) -> str:
-        return "".join(_TOKEN.findall(text)[:max_len])
-
-
-@dataclass
-class NumberedStories:
-    """Tells ``tale <map seed> <site>`` and the prompt, and remembers what it was asked."""
-
-    asked: list[tuple[int, StoryRequest]] = field(default_factory=list)
-
-    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
-        self.asked += asked
-        return [f"tale {seed} {request.site} {request.prompt}".strip() for seed, request in asked]
+from xgl.requests import Move, ScoreRequest, TokenScores, Turn, View
 
 
 @dataclass
@@ -158,66 +92,10 @@ def table() -> Table:
     return Table()
 
 
-# -- random valid programs -----------------------------------------------------------------------
-
-MUTABLE = [name for name in syn.REGISTERS if name[0] not in syn.CONSTANT_TYPES]
-_TEXT = st.text(st.characters(exclude_categories=("C", "Z")) | st.sampled_from(" \n\t\"'\\{}#&"))
-_LITERAL = st.builds(syn.Literal, _TEXT)
-_REGISTER = st.builds(syn.Register, st.sampled_from(syn.REGISTERS))
-_STORY = st.one_of(
-    st.builds(syn.Story),
-    st.builds(syn.Story, tokens=st.integers(1, 50)),
-    st.builds(syn.Story, prompt=_TEXT),
-)
-
-
-def _joined(parts: st.SearchStrategy[syn.StringExpr]) -> st.SearchStrategy[syn.StringExpr]:
-    return st.one_of(
-        st.builds(syn.Cat, parts, parts),
-        st.builds(syn.Cut, parts, parts, st.sampled_from(["before", "after"])),
-    )
-
-
-STRINGS = st.recursive(_LITERAL | _REGISTER, _joined, max_leaves=5)
-ASSIGNABLE = st.recursive(_LITERAL | _REGISTER | _STORY, _joined, max_leaves=5)
-_XENTS = st.builds(
-    syn.Xent, st.sampled_from(syn.XENT_KINDS), STRINGS, st.none() | STRINGS, st.none() | STRINGS
-)
-_SIGNS = st.sampled_from([1, -1])
-
-
-def _sums(terms: st.SearchStrategy[syn.Xent | syn.Number]) -> st.SearchStrategy[syn.Sum]:
-    signed = st.lists(st.tuples(_SIGNS, terms), min_size=1, max_size=3)
-    return st.builds(syn.Sum, signed.map(tuple))
-
-
-_BOUNDED = _sums(_XENTS | st.builds(syn.Number, st.integers(0, 60)))
-_CONDITIONS = st.one_of(
-    st.builds(syn.Comparison, _BOUNDED, st.sampled_from(syn.COMPARATORS), _BOUNDED),
-    st.builds(syn.Truth, STRINGS, st.lists(STRINGS, max_size=2).map(tuple), st.booleans()),
-)
-_PLAYERS = st.sampled_from(syn.PLAYERS)
-_FLAGS = st.sampled_from(syn.FLAGS)
-_TARGETS = st.lists(st.tuples(st.sampled_from(MUTABLE), ASSIGNABLE), min_size=1, max_size=3)
-_ASKED = st.lists(st.sampled_from(MUTABLE), min_size=1, max_size=3)
-_LIMITS = st.none() | st.integers(1, 30)
-INSTRUCTIONS = st.one_of(
-    st.builds(syn.Assign, _TARGETS.map(tuple)),
-    st.builds(syn.Elicit, _PLAYERS, _ASKED.map(tuple), _LIMITS),
-    st.builds(syn.Ensure, st.lists(_CONDITIONS, min_size=1, max_size=2).map(tuple)),
-    st.builds(syn.Reward, _PLAYERS, _sums(_XENTS)),
-    st.builds(syn.Reveal, _PLAYERS, st.lists(STRINGS, min_size=1, max_size=3).map(tuple)),
-    st.builds(syn.Beacon, _FLAGS),
-    st.builds(syn.Replay, _FLAGS, st.integers(0, 3)),
-)
-
-
 @pytest.fixture(scope="session")
 def programs() -> st.SearchStrategy[Program]:
     """Valid programs of either dialect."""
-    lines = st.lists(INSTRUCTIONS, min_size=1, max_size=7).map(tuple)
-    drawn = st.builds(Program, lines, st.sampled_from(["paper", "xent"]))
-    return drawn.filter(lambda program: unrolled_steps(program) <= syn.MAX_STEPS)
+    return PROGRAMS
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import pytest
 
 from xgl import analyse, parse
 from xgl.analyse import Report
+from xgl.bounds import Asked, Bound
 
 GOOD = "assign(s=story())\nelicit(x, 10)\nreward(xed(s | x))"
 
@@ -26,6 +27,9 @@ def test_a_good_game() -> None:
         read_before_set=(),
         faults=(),
     )
+    assert report(GOOD).asked == (Asked(2, "black", "x", 10, 1, ("s",), ()),)
+    assert report(GOOD).bounds == (Bound(1, "story", 24), Bound(3, "score", 34))
+    assert [view.line for view in report(GOOD).views] == [2]
     assert report(GOOD).degenerate == ""
 
 
@@ -94,12 +98,12 @@ def test_a_loop_carries_a_move_to_a_reward_above_its_elicit() -> None:
 
 
 def test_left_to_right_and_parallel_assigns_flow_differently() -> None:
-    moved = 'elicit(x)\nassign(x="a", t=x)\nreward(xent(t))'
+    moved = 'elicit(x)\nassign(x="a", t=x + "")\nreward(xent(t))'
     assert not report(moved).main_reward_depends_on_moves
     assert report(moved).unused_moves == ("x",)
     assert report(moved, "xent").main_reward_depends_on_moves
     assert report(moved, "xent").unused_moves == ()
-    chained = "elicit(x)\nassign(t=x, y=t)\nreward(xent(y))"
+    chained = 'elicit(x)\nassign(t=x, y=t + "")\nreward(xent(y))'
     assert report(chained).main_reward_depends_on_moves
     assert not report(chained, "xent").main_reward_depends_on_moves
     assert report(chained).read_before_set == ()
@@ -146,3 +150,15 @@ def test_a_move_reaches_a_reward_through_a_player_that_was_told(
 def test_omniscient_players_are_always_told() -> None:
     text = "assign(s=story())\nelicit(t, 8)\nelicit(white, x, 8)\nreward(xed(s | x))"
     assert analyse(parse(text, "xent")).main_reward_depends_on_moves
+
+
+def test_another_player_as_the_main_one() -> None:
+    text = "assign(s=story())\nelicit(bob, x, 4)\nelicit(white, t, 6)\nreward(bob, xed(s | x))"
+    program = parse(text)
+    assert analyse(program).degenerate == "the main player makes no move"
+    assert analyse(program, role="bob").degenerate == ""
+    assert analyse(program, role="bob").move_tokens == 4
+    assert analyse(program, role="white").unused_moves == ("t",)
+    zero_sum = parse("elicit(white, x, 4)\nelicit(t, 4)\nreward(xent(x | t))")
+    assert analyse(zero_sum, role="white").degenerate == ""
+    assert analyse(zero_sum, role="alice").degenerate == "the main player makes no move"

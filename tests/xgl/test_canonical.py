@@ -29,6 +29,8 @@ def test_renaming_within_a_pool_never_changes_the_game(
     program = data.draw(programs)
     names = dict(zip(PRIVATE, data.draw(st.permutations(PRIVATE)), strict=True))
     names |= dict(zip(PUBLIC, data.draw(st.permutations(PUBLIC)), strict=True))
+    lists = syn.LIST_REGISTERS
+    names |= dict(zip(lists, data.draw(st.permutations(lists)), strict=True))
     renamed = replace(
         program, instructions=tuple(rename(line, names) for line in program.instructions)
     )
@@ -55,12 +57,15 @@ SPACES = st.lists(st.sampled_from(["", " ", "  ", "\t"]), min_size=3, max_size=7
 
 def _respelled(line: str, spaces: list[str]) -> str:
     """The same tokens with other spaces, other quotes and a comment."""
-    tokens = [
-        repr(ast.literal_eval(token.string)) if token.type == tokenize.STRING else token.string
-        for token in tokenize.generate_tokens(io.StringIO(line).readline)
-    ]
-    spaced = (spaces[i % len(spaces)] + token for i, token in enumerate(tokens))
-    return "".join(spaced) + "  # reward(xent(s))"
+    text, before = "", tokenize.OP
+    for place, token in enumerate(tokenize.generate_tokens(io.StringIO(line).readline)):
+        space = spaces[place % len(spaces)]
+        if {before, token.type} <= {tokenize.NAME, tokenize.NUMBER}:
+            space = space or " "
+        is_text = token.type == tokenize.STRING
+        text += space + (repr(ast.literal_eval(token.string)) if is_text else token.string)
+        before = token.type
+    return text + "  # reward(xent(s))"
 
 
 @QUICK

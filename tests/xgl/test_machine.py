@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from xgl import Metadata, game, parse
-from xgl.errors import FlagOrderError, OversizeError
-from xgl.machine import Machine, cut
+from xgl.errors import EarlyEnsureError, FlagOrderError, OversizeError
+from xgl.machine import Machine
 from xgl.requests import (
     Assigned,
     Ensured,
@@ -20,6 +20,7 @@ from xgl.requests import (
     Rewarded,
     TokenScores,
 )
+from xgl.values import cut
 
 DIALECTS = pytest.mark.parametrize("dialect", ["paper", "xent"])
 SETTING = 'assign(s="the cat sat", t="a dog ran", x="once upon")\nelicit(y)\n'
@@ -79,10 +80,15 @@ def test_cut(table: Any, dialect: str, text: str, mark: str, before: str, after:
 def test_assign_stores_left_to_right_in_the_paper_and_all_at_once_in_xent(table: Any) -> None:
     code = 'assign(s="a", t=s + "b", x=t)'
     assert table.play(code).registers == {"s": "a", "t": "a b", "x": "a b"}
-    assert table.play(code, dialect="xent").registers == {"s": "a", "t": "b"}
-    swap = 'assign(s="a", t="b")\nassign(s=t, t=s)'
-    assert table.play(swap).registers == {"s": "b", "t": "b"}
+    assert table.play(code, dialect="xent").registers == {"s": "a", "t": "b", "x": "b"}
+    swap = 'assign(s="a", t="b")\nassign(s=t + "", t=s + "")'
     assert table.play(swap, dialect="xent").registers == {"s": "b", "t": "a"}
+
+
+@DIALECTS
+def test_a_register_by_itself_is_read_as_it_is_stored(table: Any, dialect: str) -> None:
+    swap = 'assign(s="a", t="b")\nassign(s=t, t=s)'
+    assert table.play(swap, dialect=dialect).registers == {"s": "b", "t": "b"}
 
 
 @DIALECTS
@@ -405,11 +411,16 @@ def test_the_others_keep_what_they_have_at_a_forfeit(table: Any) -> None:
     assert play.outcome_for("alice") == "finished"
 
 
-@DIALECTS
-def test_an_ensure_before_any_elicit_must_hold(table: Any, dialect: str) -> None:
-    assert table.play('ensure("good")\nelicit(s)', "m", dialect=dialect).outcome == "finished"
-    play = table.play('ensure("bad")\nelicit(s)', "m", dialect=dialect)
+def test_an_ensure_before_any_elicit_must_hold_in_the_paper(table: Any) -> None:
+    assert table.play('ensure("good")\nelicit(s)', "m").outcome == "finished"
+    play = table.play('ensure("bad")\nelicit(s)', "m")
     assert (play.outcome, play.forfeiter, events(play, Moved)) == ("forfeit", "black", [])
+
+
+@pytest.mark.parametrize("statement", ["good", "bad"])
+def test_an_ensure_before_any_elicit_is_an_error_in_xent(table: Any, statement: str) -> None:
+    with pytest.raises(EarlyEnsureError, match=r"^line 1: an ensure before any elicit$"):
+        table.play(f'ensure("{statement}")\nelicit(s)', "m", dialect="xent")
 
 
 def test_accepted_moves_of_earlier_turns_of_a_loop_stay(table: Any) -> None:

@@ -155,7 +155,7 @@ REFUSED: dict[tuple[str, str], list[tuple[str, int, str]]] = {
         ("ensure(s is t)", 8, "ensure(s + t)"),
     ],
     ("an attribute", SUM): [("ensure(xent(s) < s.x)", 18, "ensure(xent(s) < xent(t))")],
-    ("a name", SUM): [("ensure(s < t)", 8, "ensure(xent(s) < xent(t))")],
+    ("a name", SUM): [("ensure(s < xent(t))", 8, "ensure(xent(s) < xent(t))")],
     # reward
     ("0 amounts", "reward([player,] xent sum)"): [("reward(bob)", 1, "reward(bob, xent(s))")],
     ("2 amounts", "reward([player,] xent sum)"): [

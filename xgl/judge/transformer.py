@@ -113,6 +113,11 @@ class TransformerJudge:
             end -= 1
         return text[:end]
 
+    def first_tokens(self, text: str, tokens: int) -> str:
+        """The text of the first ``tokens`` tokens; ``text`` itself where it has no more."""
+        ids = self._encode(text)
+        return text if len(ids) <= tokens else str(self.lm.tokenizer.decode(ids[:tokens]))
+
     # -- rows and batches ------------------------------------------------------------------
 
     def _row(self, request: ScoreRequest) -> _Row:

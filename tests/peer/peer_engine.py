@@ -1,0 +1,302 @@
+"""One program on both engines, and what happened there in one vocabulary."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from xgl import Cast, Instance, ProgramError, Seeds, game, parse, play_all
+from xgl import syntax as syn
+from xgl.errors import FlowError, OversizeError
+from xgl.judge.transformer import TransformerJudge
+from xgl.random import stream
+from xgl.requests import (
+    Ensured,
+    Move,
+    Moved,
+    Play,
+    Revealed,
+    Rewarded,
+    StoryRequest,
+    TruthRequest,
+    Turn,
+)
+from xgl.walk import mentions
+
+SEEDS = Seeds(7, 0)
+STORIES = (
+    "Once upon a time a small red hen lived by the river. She baked bread every day.",
+    "The old sailor mended his net while the rain fell on the harbour.",
+    "Two children found a key in the garden, but no door that it opened.",
+    "A fox ran over the hill and the dog ran after it.",
+)
+MOVES = ("the hen and the river", "rain on a red boat", "a key", "bread, bread and bread", "dogs")
+
+Event = tuple[Any, ...]
+"""("move", player, register, text), ("reveal", player, texts), ("failed", player) or
+("reward", player, per-token bits)."""
+
+
+@dataclass
+class Outcome:
+    """``ending`` is finished, forfeit or refused; ``sights`` holds what each asked player could
+    read in registers, by name, at each request."""
+
+    ending: str
+    why: str = ""
+    registers: dict[str, str] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    sights: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    score: float = 0.0
+
+
+def believed(statement: str) -> bool:
+    """Both engines' truth where a test is not about the model's own."""
+    return "rain" not in statement
+
+
+def script(moves: Mapping[str, Sequence[str]], player: str, turn: int) -> str:
+    said = moves.get(player, MOVES)
+    return said[turn % len(said)]
+
+
+# -- this project ------------------------------------------------------------------------------
+
+
+class BelievingJudge(TransformerJudge):
+    """The transformer judge, but statements are believed by rule."""
+
+    def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
+        return [believed(request.statement) for request in requests]
+
+
+class FixedStories:
+    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
+        return [STORIES[request.site % len(STORIES)] for _, request in asked]
+
+
+@dataclass
+class Script:
+    """Says each player's lines in turn; keeps what each could see."""
+
+    moves_of: Mapping[str, Sequence[str]]
+    said: dict[str, int] = field(default_factory=dict)
+    turns: list[Turn] = field(default_factory=list)
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        self.turns += turns
+        return [Move(self._next(turn.request.view.player)) for turn in turns]
+
+    def _next(self, player: str) -> str:
+        turn = self.said.get(player, 0)
+        self.said[player] = turn + 1
+        return script(self.moves_of, player, turn)
+
+
+def play_here(code: str, moves: Mapping[str, Sequence[str]], judge: TransformerJudge) -> Outcome:
+    """Registers keep the names that the text gives them."""
+    player = Script(moves)
+    try:
+        program = parse(code, "xent")
+        made = game(program)
+        cast = Cast(judge, FixedStories(), dict.fromkeys(syn.PLAYERS, player))
+        [play] = play_all([Instance(made, SEEDS)], cast)
+    except (ProgramError, FlowError) as error:
+        return Outcome("refused", str(error))
+    names = _names(program, made.program)
+    events = [event for each in play.events for event in _event(each, names)]
+    if play.outcome == "forfeit":
+        events.pop()  # there the failure beyond the limit is no event but an error
+    return Outcome(
+        play.outcome,
+        registers={names[name]: text for name, text in play.registers.items()},
+        events=events,
+        sights=[_sight(turn, names, play) for turn in player.turns],
+        score=play.scores.get("black", 0.0),
+    )
+
+
+def _names(written: syn.Program, canonical: syn.Program) -> dict[str, str]:
+    """From canonical names to those of the text."""
+    pairs = zip(written.instructions, canonical.instructions, strict=True)
+    both = (zip(mentions(new), mentions(old), strict=True) for old, new in pairs)
+    return dict(pair for each in both for pair in each)
+
+
+def _event(event: Any, names: Mapping[str, str]) -> list[Event]:
+    match event:
+        case Moved(player, register, move):
+            return [("move", player, names[register], move.text)]
+        case Revealed(player, values):
+            return [("reveal", player, tuple(text for _, text in values))]
+        case Ensured(player, False):
+            return [("failed", player)]
+        case Rewarded(player, bits, terms):
+            vectors = [[sign * bit for bit in scores.bits] for sign, _, scores in terms]
+            alike = len({len(vector) for vector in vectors}) == 1
+            summed = [sum(column) for column in zip(*vectors, strict=True)] if alike else [bits]
+            return [("reward", player, tuple(summed))]
+    return []
+
+
+def _sight(turn: Turn, names: Mapping[str, str], play: Play) -> tuple[str, dict[str, str]]:
+    view = turn.request.view
+    seen = {names[item.label]: item.text for item in view.items if item.label in names}
+    return view.player, {name: text for name, text in seen.items() if text not in ("", "[]")}
+
+
+# -- the authors' engine -----------------------------------------------------------------------
+
+
+class SameChance:
+    """Draws what this project draws, where the other engine draws unseeded."""
+
+    def __init__(self) -> None:
+        self.draws = 0
+
+    def choice(self, items: Sequence[Any]) -> Any:
+        return items[self._order(len(items))[0]]
+
+    def shuffle(self, items: list[Any]) -> None:
+        items[:] = [items[place] for place in self._order(len(items))]
+
+    def _order(self, size: int) -> list[int]:
+        drawn = stream("draw", SEEDS.map_seed, SEEDS.play_seed, self.draws)
+        self.draws += 1
+        return [int(place) for place in drawn.permutation(size)]
+
+
+class Peer:
+    """The authors' engine, version 0.5.0, with one judge for all programs."""
+
+    def __init__(self, model_folder: Any, dtype: Any) -> None:
+        from xent.runtime.judge import Judge
+
+        folder, name = str(model_folder.parent), model_folder.name
+        self.judge = Judge(name, hf_dir_path=folder, model_params={"dtype": dtype})
+
+    def play(
+        self, code: str, moves: Mapping[str, Sequence[str]], own_truth: bool = False
+    ) -> Outcome:
+        """``own_truth``: its ``is_true`` asks the model; else :func:`believed` decides."""
+        from xent.benchmark.expand_benchmark import preprocess_dsl_code
+        from xent.runtime.execution import play_game
+
+        self.judge.rng = SameChance()
+        told = _Teller()
+        outcome = Outcome("finished")
+        runtime = self._runtime(outcome, moves, own_truth)
+        try:
+            expanded = preprocess_dsl_code(code, told)
+            [result] = asyncio.run(play_game(expanded, runtime, num_rounds=1))
+            outcome.score = result["score"]
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is how that engine refuses
+            forfeit = "Ensure limit exceeded" in str(error)
+            outcome.ending, outcome.why = "forfeit" if forfeit else "refused", str(error)
+        if not outcome.registers:
+            outcome.registers = _held(runtime)
+        return outcome
+
+    def _runtime(
+        self, outcome: Outcome, moves: Mapping[str, Sequence[str]], own_truth: bool
+    ) -> Any:
+        from xent.runtime.runtime import XentRuntime
+        from xent.runtime.variables import build_globals, build_locals
+
+        class Watched(XentRuntime):
+            def get_results_and_reset(self) -> Any:
+                outcome.registers = _held(self)
+                return super().get_results_and_reset()
+
+        player, *others = _scripted_players(outcome, moves)
+        known = build_globals(self.judge)
+        if not own_truth:
+            known["is_true"] = lambda statement: believed(str(statement))
+            known["is_false"] = lambda statement: not believed(str(statement))
+        return Watched(player, others, build_locals(player, others, player.map), known)
+
+
+class _Teller:
+    def __init__(self) -> None:
+        self.told = 0
+
+    def generate_text(self) -> str:
+        self.told += 1
+        return STORIES[(self.told - 1) % len(STORIES)]
+
+
+def _scripted_players(outcome: Outcome, moves: Mapping[str, Sequence[str]]) -> list[Any]:
+    from xent.common.constants import ALL_PLAYERS
+    from xent.runtime.players.base_player import XGP, MoveResult
+
+    class Scripted(XGP):
+        def __init__(self, name: str) -> None:
+            self.map: Any = {"metadata": {}, "game_map": {"code": ""}}
+            super().__init__(name, name, {}, self.map)
+            self.turn, self.asked = 0, ""
+
+        def serialize(self) -> dict[str, Any]:
+            return {}
+
+        @classmethod
+        def deserialize(cls, data: dict[str, Any]) -> Any:
+            return cls(data["name"])
+
+        def add_score(self, score: float) -> None:
+            self.score += score
+
+        def get_score(self) -> float:
+            return self.score
+
+        def reset_score(self) -> None:
+            self.score = 0.0
+
+        async def make_move(self, var_name: str, register_states: Mapping[str, Any]) -> Any:
+            seen = {name: _shown(value) for name, value in register_states.items()}
+            held = {name: text for name, text in seen.items() if text not in ("", "[]")}
+            outcome.sights.append((self.name, held))
+            self.turn, self.asked = self.turn + 1, var_name
+            said = script(moves, self.name, self.turn - 1)
+            return MoveResult(said, {"input_tokens": 0, "output_tokens": 0}, [], [])
+
+        async def post(self, event: Any) -> None:
+            # Now: the event holds registers, not values, and they change.
+            outcome.events += _peer_event(event, self.asked, outcome.events)
+
+    return [Scripted(name) for name in ALL_PLAYERS]
+
+
+def _peer_event(event: Any, asked: str, before: list[Event]) -> list[Event]:
+    match event["type"]:
+        case "elicit_response":
+            return [("move", event["player"], asked, event["response"])]
+        case "reveal":
+            return [("reveal", event["player"], tuple(map(_shown, event["values"].values())))]
+        case "failed_ensure":
+            return [("failed", event["player"])]
+        case "reward":
+            value = event["value"]
+            bits = tuple(value.scale * bit for _, bit in value.pairs)
+            return [("reward", event["player"], bits)]
+    return []
+
+
+def _shown(value: Any) -> str:
+    if hasattr(value, "items"):
+        return json.dumps([str(item) for item in value.items], ensure_ascii=False)
+    return str(value)
+
+
+def _held(runtime: Any) -> dict[str, str]:
+    from xent.common.x_list import XList
+    from xent.common.x_string import XString
+
+    registers = {
+        name: _shown(value)
+        for name, value in runtime.local_vars.items()
+        if isinstance(value, XString | XList)
+    }
+    return {name: text for name, text in registers.items() if text not in ("", "[]")}

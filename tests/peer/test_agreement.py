@@ -1,0 +1,167 @@
+"""The xent dialect beside the authors' released engine: same judge model, maps and moves.
+
+Long, and needs the peer: see ``conftest.py``. Registers, the order of events, what each asked
+player can see, and refusals must be the same; rewards within 1e-3 bits a token.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import pytest
+from peer_engine import BelievingJudge, Event, Outcome, Peer, play_here
+from peer_expressions import CONDITIONS, OPERATORS, Case
+from peer_grammar import program
+from peer_programs import INSTRUCTIONS
+from peer_refusals import ONLY_HERE, ONLY_THERE, REFUSED
+
+from xgl.judge.transformer import TransformerJudge
+
+pytestmark = pytest.mark.long
+
+BITS_A_TOKEN = 1e-3
+GENERATED = 400
+PACKAGED = ("Alethiometer", "Condense", "Contrast", "Horizon", "Synthesize", "Two-Ways")
+MOVES = {
+    "words": ("sun owl tree", "the sun, the moon"),
+    "one": ("hen",),
+    "story": ("Once upon a time a small red hen", "and bread", "the harbour"),
+    "empty": ("", "x"),
+}
+CRASH = ("Horizon", "empty")
+
+
+def named(cases: list[Case]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", cases, ids=[case.name for case in cases])
+
+
+@named(OPERATORS + CONDITIONS + INSTRUCTIONS)
+def test_programs_by_hand(case: Case, peer: Peer, judge: TransformerJudge) -> None:
+    agree(case, peer, judge)
+
+
+@pytest.mark.parametrize("seed", range(GENERATED))
+def test_programs_of_a_grammar(seed: int, peer: Peer, judge: TransformerJudge) -> None:
+    agree(Case(f"seed {seed}", program(seed)), peer, judge)
+
+
+PLAYS = [(name, moves) for name in PACKAGED for moves in MOVES if (name, moves) != CRASH]
+
+
+@pytest.mark.parametrize(("name", "moves"), PLAYS)
+def test_its_packaged_games(name: str, moves: str, peer: Peer, judge: TransformerJudge) -> None:
+    agree(packaged(name, moves), peer, judge)
+
+
+def packaged(name: str, moves: str) -> Case:
+    code = files("xent").joinpath("games", f"{name}.xent").read_text()
+    return Case(name, code, {"black": MOVES[moves]})
+
+
+def test_an_empty_move_that_breaks_its_judge_is_a_failed_ensure_here(
+    peer: Peer, judge: TransformerJudge
+) -> None:
+    case = packaged(*CRASH)
+    there, here = peer.play(case.code, case.moves), play_here(case.code, case.moves, judge)
+    assert (there.ending, here.ending) == ("refused", "forfeit")
+    assert "reshape" in there.why
+
+
+def test_every_packaged_game_is_named_above(peer: Peer) -> None:
+    found = {entry.name for entry in files("xent").joinpath("games").iterdir()}
+    assert {name for name in found if name.endswith(".xent")} == {f"{n}.xent" for n in PACKAGED}
+
+
+@named(REFUSED)
+def test_what_both_refuse(case: Case, peer: Peer, judge: TransformerJudge) -> None:
+    there, here = peer.play(case.code, case.moves), play_here(case.code, case.moves, judge)
+    assert (there.ending, here.ending) == ("refused", "refused"), (there.why, here.why)
+
+
+@named(ONLY_THERE)
+def test_what_we_refuse_on_purpose(case: Case, peer: Peer, judge: TransformerJudge) -> None:
+    there, here = peer.play(case.code, case.moves), play_here(case.code, case.moves, judge)
+    assert (there.ending, here.ending) == ("finished", "refused"), (there.why, here.why)
+
+
+@named(ONLY_HERE)
+def test_what_we_play_beyond_it(case: Case, peer: Peer, judge: TransformerJudge) -> None:
+    there, here = peer.play(case.code, case.moves), play_here(case.code, case.moves, judge)
+    assert (there.ending, here.ending) == ("refused", "finished"), (there.why, here.why)
+
+
+def agree(case: Case, peer: Peer, judge: TransformerJudge) -> None:
+    there, here = peer.play(case.code, case.moves), play_here(case.code, case.moves, judge)
+    assert here.ending == there.ending, (case.code, there.why, here.why)
+    assert here.ending in ("finished", "forfeit"), (case.code, there.why)
+    assert here.registers == there.registers, case.code
+    _same_events(here.events, _without_mirrors(there.events, case.code), case.code)
+    _same_sights(here, there, case.code)
+    if any(event[:2] == ("move", "black") for event in here.events) and here.ending == "finished":
+        tokens = sum(len(event[2]) for event in here.events if event[0] == "reward")
+        assert here.score == pytest.approx(there.score, abs=BITS_A_TOKEN * (1 + tokens)), case.code
+
+
+def _without_mirrors(events: list[Event], code: str) -> list[Event]:
+    """Without the other half of a zero-sum reward whose player is never asked (SPEC §1: it is
+    discarded; nobody sees it there either)."""
+    asked = {player for player in ("white", "black") if _asks(code, player)}
+    partner = {"white": "black", "black": "white"}
+    kept: list[Event] = []
+    mirror = ""
+    for event in events:
+        player = event[1]
+        if event[0] == "reward" and player == mirror:
+            kept += [event] if player in asked else []
+            mirror = ""
+            continue
+        mirror = partner.get(player, "") if event[0] == "reward" else ""
+        kept.append(event)
+    return kept
+
+
+def _asks(code: str, player: str) -> bool:
+    elicits = [line.split("(", 1)[1] for line in code.split("\n") if line.strip()[:7] == "elicit("]
+    firsts = [rest.split(",")[0].strip() for rest in elicits]
+    others = ("white", "alice", "bob", "carol", "env")
+    return any(first == player or (player == "black" and first not in others) for first in firsts)
+
+
+def _same_events(here: list[Event], there: list[Event], code: str) -> None:
+    assert [event[:2] for event in here] == [event[:2] for event in there], code
+    for ours, theirs in zip(here, there, strict=True):
+        if ours[0] == "reward":
+            assert ours[2] == pytest.approx(theirs[2], abs=BITS_A_TOKEN), code
+        else:
+            assert ours == theirs, code
+
+
+def _same_sights(here: Outcome, there: Outcome, code: str) -> None:
+    """Who was asked, and every register that it could read there reads the same here.
+
+    Here a player also finds its own earlier moves, which there stand in its history.
+    """
+    own: dict[str, set[str]] = {}
+    moves = iter([event for event in here.events if event[0] == "move"])
+    for ours, theirs in zip(here.sights, there.sights, strict=True):
+        (player, seen), (asked, shown) = ours, theirs
+        assert player == asked, code
+        hers = own.setdefault(player, set())
+        assert {name: text for name, text in seen.items() if name in shown or name not in hers} == (
+            shown
+        ), code
+        hers.add(next(moves)[2])
+
+
+def test_its_truth_asks_the_model_and_ours_quotes_the_statement(
+    peer: Peer, judge: TransformerJudge
+) -> None:
+    """The one number that differs on purpose: another preamble, so no move can close the quote."""
+    code = (
+        'elicit(x, 40)\nensure(is_true("Water is wet, says " + x) or len(x) > 0)\nreward(xent(x))'
+    )
+    moves = {"black": ("a sailor",)}
+    there = peer.play(code, moves, own_truth=True)
+    here = play_here(code, moves, TransformerJudge(judge.lm))
+    assert (there.ending, here.ending) == ("finished", "finished")
+    assert isinstance(judge, BelievingJudge)

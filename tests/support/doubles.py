@@ -1,0 +1,79 @@
+"""A deterministic judge and stories behind the protocols."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from xgl.errors import OversizeError
+from xgl.requests import ScoreRequest, StoryRequest, TokenScores, TruthRequest
+from xgl.truth import decide
+
+_TOKEN = re.compile(r"\s*\S+|\s+$")
+
+
+def number(*key: object) -> int:
+    """An integer below 2^32 named by a key."""
+    return int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:4], "big")
+
+
+@dataclass
+class WordJudge:
+    """A token is a word with the space before it; its bits hang on all text before it.
+
+    Bits are whole eighths, so sums are exact. Requests of more than ``window`` tokens are
+    oversize. Statements that no rule decides are true as ``believes`` says.
+    """
+
+    window: int = 10_000
+    believes: Callable[[str], bool] = lambda statement: "bad" not in statement
+    scored: list[list[ScoreRequest]] = field(default_factory=list)
+    judged: list[list[TruthRequest]] = field(default_factory=list)
+
+    def score(self, requests: list[ScoreRequest]) -> list[TokenScores | OversizeError]:
+        self.scored.append(requests)
+        return [self._score(request) for request in requests]
+
+    def _score(self, request: ScoreRequest) -> TokenScores | OversizeError:
+        before = [token for part in request.context for token in _TOKEN.findall(part)]
+        tokens = _TOKEN.findall(request.text)
+        if len(before) + len(tokens) > self.window:
+            return OversizeError("too long for the judge")
+        bits = tuple(
+            number(request.scoring.bos, before, tokens[: index + 1]) % 128 / 8
+            for index in range(len(tokens))
+        )
+        return TokenScores(bits if request.scoring.first_token else bits[1:])
+
+    def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
+        self.judged.append(requests)
+        return [self._truth(request) for request in requests]
+
+    def _truth(self, request: TruthRequest) -> bool | OversizeError:
+        if request.predicate is not None:
+            return decide(request.predicate, self.count)
+        if self.count(request.statement) > self.window:
+            return OversizeError("too long for the judge")
+        return self.believes(request.statement)
+
+    def count(self, text: str) -> int:
+        return len(_TOKEN.findall(text))
+
+    def truncate(self, text: str, max_len: int) -> str:
+        return "".join(_TOKEN.findall(text)[:max_len])
+
+    def first_tokens(self, text: str, tokens: int) -> str:
+        return self.truncate(text, tokens)
+
+
+@dataclass
+class NumberedStories:
+    """Tells ``tale <map seed> <site>`` and the prompt, and remembers what it was asked."""
+
+    asked: list[tuple[int, StoryRequest]] = field(default_factory=list)
+
+    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
+        self.asked += asked
+        return [f"tale {seed} {request.site} {request.prompt}".strip() for seed, request in asked]
