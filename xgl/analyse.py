@@ -28,7 +28,7 @@ class Report:
     stories: int
     """Number of ``story()`` sites."""
     move_tokens: int
-    """Most judge tokens the main player may write in one play (default limits not counted)."""
+    """Most judge tokens the main player may write in one play."""
     main_reward_depends_on_moves: bool
     """Whether some reward of the main player reads an elicited string (data flow)."""
     rewards_cancel: bool
@@ -82,7 +82,7 @@ def analyse(
 
     ``metadata`` says how long a story and an elicit without a limit are (None: its defaults).
     """
-    lines = program.instructions
+    lines, facts = program.instructions, metadata or Metadata()
     elicits = [line for line in lines if isinstance(line, syn.Elicit)]
     order, faults = _order(program)
     flow = _data_flow(program, order)
@@ -90,7 +90,7 @@ def analyse(
         steps=unrolled_steps(program),
         players=tuple(dict.fromkeys(line.player for line in elicits)),
         stories=sum(isinstance(n, syn.Story) for line in lines for n in descendants(line)),
-        move_tokens=sum(_move_tokens(lines[position], role) for position in order),
+        move_tokens=sum(_move_tokens(lines[i], role, facts.max_len) for i in order),
         main_reward_depends_on_moves=_reward_depends(
             flow, role, DIALECTS[program.dialect].live_reveal
         ),
@@ -99,7 +99,7 @@ def analyse(
         read_before_set=_read_before_set(flow),
         faults=faults,
         role=role,
-        run=Unrolled(program, order, metadata or Metadata()),
+        run=Unrolled(program, order, facts),
     )
 
 
@@ -148,10 +148,11 @@ def _with_held(node: Any, held: tuple[syn.Register, ...]) -> Any:
     return rebuild(node, lambda part: _with_held(part, held))
 
 
-def _move_tokens(instruction: syn.Instruction, role: str) -> int:
+def _move_tokens(instruction: syn.Instruction, role: str, max_len: int) -> int:
     if not isinstance(instruction, syn.Elicit) or instruction.player != role:
         return 0
-    return (instruction.max_len or 0) * len(instruction.registers)
+    limit = max_len if instruction.max_len is None else instruction.max_len
+    return limit * len(instruction.registers)
 
 
 _PARTNERS = {"black": "white", "white": "black"}

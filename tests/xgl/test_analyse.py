@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from xgl import analyse, parse
+from xgl import Metadata, analyse, parse
 from xgl.analyse import Report
 from xgl.bounds import Asked, Bound
 
@@ -122,7 +122,7 @@ def test_steps_moves_players_and_stories_count_loops() -> None:
     )
     facts = report(code)
     assert facts.steps == 19
-    assert facts.move_tokens == 3 * 2 * 5
+    assert facts.move_tokens == 3 * (2 * 5 + Metadata().max_len)
     assert facts.players == ("black", "bob", "alice")
     assert facts.stories == 3
 
