@@ -10,7 +10,7 @@ from typing import Any
 from xgl import syntax as syn
 from xgl.dialects import DIALECTS
 from xgl.errors import FlowError
-from xgl.flow import path, unrolled_steps
+from xgl.flow import path
 from xgl.walk import descendants, reads, rebuild, writes
 
 
@@ -60,7 +60,7 @@ def analyse(program: syn.Program) -> Report:
     order, faults = _order(program)
     flow = _data_flow(program, order)
     return Report(
-        steps=unrolled_steps(program),
+        steps=len(order),
         players=tuple(dict.fromkeys(line.player for line in elicits)),
         stories=sum(isinstance(n, syn.Story) for line in lines for n in descendants(line)),
         move_tokens=sum(_move_tokens(lines[position]) for position in order),
@@ -93,14 +93,21 @@ def _data_flow(program: syn.Program, order: tuple[int, ...]) -> list[syn.Instruc
     and each list read together with the registers that it may hold."""
     dialect = DIALECTS[program.dialect]
     held = _held(program) if dialect.aliases else ()
-    flow: list[syn.Instruction] = []
-    for position in order:
+    parts: dict[int, list[syn.Instruction]] = {}
+    for position in dict.fromkeys(order):
         line = program.instructions[position]
         if isinstance(line, syn.Assign) and not dialect.parallel_assign:
-            flow += [replace(line, targets=(target,)) for target in line.targets]
+            parts[position] = [replace(line, targets=(target,)) for target in line.targets]
         else:
-            flow.append(line)
-    return [_with_held(line, held) for line in flow] if held else flow
+            parts[position] = [_with_held(line, held) if held and _reads_list(line) else line]
+    return [part for position in order for part in parts[position]]
+
+
+_LISTS = frozenset(syn.LIST_REGISTERS)
+
+
+def _reads_list(line: Any) -> bool:
+    return not _LISTS.isdisjoint(reads(line))
 
 
 def _held(program: syn.Program) -> tuple[syn.Register, ...]:
@@ -114,7 +121,7 @@ def _with_held(node: Any, held: tuple[syn.Register, ...]) -> Any:
     """``node`` with every list register in it read together with all that a list may hold."""
     if isinstance(node, syn.Register) and node.name in syn.LIST_REGISTERS:
         return syn.Chain(node, syn.ListOf(held))
-    return rebuild(node, lambda part: _with_held(part, held))
+    return rebuild(node, lambda part: _with_held(part, held) if _reads_list(part) else part)
 
 
 def _move_tokens(instruction: syn.Instruction) -> int:
@@ -227,7 +234,7 @@ def _unused(flow: list[syn.Instruction]) -> tuple[str, ...]:
 def _read_before_set(flow: list[syn.Instruction]) -> tuple[str, ...]:
     known: set[str] = set()
     early: dict[str, None] = {}
-    for line in flow:
+    for line in {id(line): line for line in flow}.values():  # later turns of a loop read no sooner
         early |= {n: None for n in reads(line) if n not in known and n[0] not in "abc"}
         known.update(writes(line))
     return tuple(early)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from xgl.canonical import Game
 from xgl.dialects import DIALECTS
 from xgl.errors import OversizeError
-from xgl.machine import Machine
+from xgl.machine import Machine, Plan
 from xgl.random import stream
 from xgl.requests import (
     DrawRequest,
@@ -67,8 +67,11 @@ def play_all(instances: Sequence[Instance], cast: Cast) -> list[Play]:
     """Play all instances to their end; results in the order given."""
     plays: list[Play | None] = [None] * len(instances)
     running = []
+    plans = {
+        id(game): Plan.of(game.program) for game in {id(i.game): i.game for i in instances}.values()
+    }
     for index, instance in enumerate(instances):
-        machine = _Running(index, instance, Machine(instance.game).play())
+        machine = _Running(index, instance, Machine(instance.game, plans[id(instance.game)]).play())
         if _resume(machine, lambda m=machine: next(m.generator), plays):  # type: ignore[misc]
             running.append(machine)
     while running:
