@@ -198,7 +198,8 @@ def _rewards_cancel(program: syn.Program, order: tuple[int, ...]) -> bool:
     versions: Counter[str] = Counter()
     for position in order:
         line = program.instructions[position]
-        versions.update(writes(line))
+        for name in writes(line):
+            versions[name] += 1
         if isinstance(line, syn.Reward) and line.player in _MAIN_SIGNS:
             for sign, term in line.amount.terms:
                 for part_sign, part in _xents(term):
@@ -221,8 +222,9 @@ def _unused(flow: list[syn.Instruction]) -> tuple[str, ...]:
     pending: dict[str, int] = {}
     used: set[int] = set()
     asked: dict[int, str] = {}
+    names = {key: reads(line) for key, line in _distinct(flow).items()}
     for step, line in enumerate(flow):
-        used.update(pending[name] for name in reads(line) if name in pending)
+        used.update(pending[name] for name in names[id(line)] if name in pending)
         for offset, name in enumerate(writes(line)):
             pending.pop(name, None)
             if isinstance(line, syn.Elicit) and line.player == syn.MAIN_PLAYER:
@@ -231,10 +233,15 @@ def _unused(flow: list[syn.Instruction]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for key, name in asked.items() if key not in used))
 
 
+def _distinct(flow: list[syn.Instruction]) -> dict[int, syn.Instruction]:
+    """The lines by identity, in order of their first turn: the turns of a loop share them."""
+    return {id(line): line for line in flow}
+
+
 def _read_before_set(flow: list[syn.Instruction]) -> tuple[str, ...]:
     known: set[str] = set()
     early: dict[str, None] = {}
-    for line in {id(line): line for line in flow}.values():  # later turns of a loop read no sooner
+    for line in _distinct(flow).values():  # later turns of a loop read nothing sooner
         early |= {n: None for n in reads(line) if n not in known and n[0] not in "abc"}
         known.update(writes(line))
     return tuple(early)
