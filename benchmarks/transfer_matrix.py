@@ -20,12 +20,15 @@ from evo.laboratory import Evaluation, Laboratory, LaboratorySettings, Training,
 from evo.scope import metadata
 from xgl import game, parse
 
-TWO = "assign(s=story(), t=story())\nelicit(x, 8)\n"
+ONE, TWO = "assign(s=story())\n", "assign(s=story(), t=story())\n"
+MOVE = "elicit(x, 8)\n"
 GAMES = {
-    "contrast": TWO + "reward(xed(s | x) - xed(t | x))",
-    "echo": TWO + "reward(xed(x | s) - xed(x | t))",
-    "single": "assign(s=story())\nelicit(t, 8)\nreward(xed(s | t))",
-    "multi": TWO + "reward(xed(s | x) + xed(t | x))",
+    "rival": ONE + MOVE + "assign(y=story())\nreward(xed(s | x) - xed(y | x))",
+    "single": ONE + MOVE + "reward(xed(s | x))",
+    "first": TWO + MOVE + "reward(xed(s | x))",
+    "second": TWO + MOVE + "reward(xed(t | x))",
+    "multi": TWO + MOVE + "reward(xed(s | x) + xed(t | x))",
+    "contrast": TWO + MOVE + "reward(xed(s | x) - xed(t | x))",
 }
 TRAINING_SEED = 1
 

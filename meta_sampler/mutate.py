@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from random import Random
 from typing import Any
 
-from meta_sampler.base import Outcome, Proposal, Provenance
+from meta_sampler.base import Outcome, Proposal, Provenance, SamplerError
 from meta_sampler.bench import Bench, Lines, as_donor, bench_for
 from meta_sampler.budget import FIT, excess, fit
 from meta_sampler.meaning import meaning
@@ -43,6 +44,7 @@ class Mutate:
         self.settings = settings or MutateSettings()
         self._operators = dict(operators)
         table = {name: entry.weight for name, entry in self._operators.items()}
+        table |= _checked(self.settings.weights, table)
         self._weights = AdaptiveWeights(table, self.settings.memory)
 
     def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
@@ -96,6 +98,8 @@ class Mutate:
         names = [name for name, entry in self._operators.items() if entry.available(bench)]
         weights = [self._weights[name] for name in names]
         applied: tuple[str, ...] = ()
+        if not any(weights):
+            return lines, applied
         count = rng.choices(_COUNTS, _COUNT_WEIGHTS)[0]
         for name in rng.choices(names, weights, k=count):
             edited = self._operators[name].apply(lines, bench, rng)
@@ -126,6 +130,17 @@ class Mutate:
         Raises :class:`~meta_sampler.base.SamplerError` when they name other operators.
         """
         self._weights.restore(state)
+
+
+def _checked(weights: Mapping[str, float], table: Mapping[str, float]) -> dict[str, float]:
+    for name, weight in weights.items():
+        if name not in table:
+            near = get_close_matches(str(name), table, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"expected some of {', '.join(table)}"
+            raise SamplerError(f"weights: unknown operator {name!r}, {hint}")
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight >= 0:
+            raise SamplerError(f"weights: {name} is {weight!r}, expected a number from 0")
+    return dict(weights)
 
 
 def _donors(parent: Game, scope: Sequence[Game], bench: Bench) -> list[_Donor]:

@@ -22,13 +22,14 @@ def unread(lines: Lines) -> frozenset[str]:
 def prune(lines: Lines, kept: frozenset[str]) -> Lines:
     """``lines`` without values computed for nobody, those of the registers ``kept`` apart.
 
-    Moves stay, whoever asks for one that is not read. So do stories: among the texts that a move
-    is paid for, one that it is not paid for makes another game.
+    Moves stay, whoever asks for one that is not read. So do stories that a move may be meant to
+    leave alone, those drawn before the last move.
     """
     while dead := unread(lines) - kept:
+        last = max((i for i, line in enumerate(lines) if isinstance(line, syn.Elicit)), default=-1)
         shorter = tuple(
             line
-            for line in (_without(line, dead) for line in lines)
+            for line in (_without(line, dead, i < last) for i, line in enumerate(lines))
             if not (isinstance(line, syn.Assign) and not line.targets)
         )
         if shorter == lines:
@@ -37,8 +38,12 @@ def prune(lines: Lines, kept: frozenset[str]) -> Lines:
     return lines
 
 
-def _without(line: syn.Instruction, dead: frozenset[str]) -> syn.Instruction:
+def _without(line: syn.Instruction, dead: frozenset[str], in_view: bool) -> syn.Instruction:
     if not isinstance(line, syn.Assign):
         return line
-    alive = tuple((n, v) for n, v in line.targets if n not in dead or isinstance(v, syn.Story))
+    alive = tuple(
+        (name, value)
+        for name, value in line.targets
+        if name not in dead or (in_view and isinstance(value, syn.Story))
+    )
     return replace(line, targets=alive)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 
 from meta_sampler.base import SamplerError
 from xgl import syntax as syn
@@ -34,6 +35,8 @@ class MutateSettings:
     """Draws for one proposal before it is given up."""
     memory: float = 0.99
     """Factor by which each observed outcome fades the earlier ones."""
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """Weights of operators before anything was observed, where they differ from the table's."""
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -44,6 +47,8 @@ class MutateSettings:
                 raise SamplerError(f"{item.name} is {value!r}, expected true or false")
         if not isinstance(self.memory, float | int) or not 0 < self.memory <= 1:
             raise SamplerError(f"memory is {self.memory!r}, expected a number in (0, 1]")
+        if not isinstance(self.weights, Mapping):
+            raise SamplerError(f"weights is {self.weights!r}, expected operators with weights")
         self._check_players()
         if self.max_lines > syn.MAX_LINES or self.max_steps > syn.MAX_STEPS:
             limits = f"{syn.MAX_LINES} lines and {syn.MAX_STEPS} steps"

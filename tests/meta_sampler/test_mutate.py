@@ -210,13 +210,13 @@ def test_a_parent_beyond_the_caps_has_children_within_them() -> None:
 def test_observation_leads_the_draws_within_bounds_and_survives_a_restore() -> None:
     scope = parents.SCOPE["xent"]
     learned, fresh = Mutate(), Mutate()
-    good = [Outcome(f"g{i}", ("rescale",), True) for i in range(60)]
+    good = [Outcome(f"g{i}", ("replace_operand",), True) for i in range(60)]
     bad = [Outcome(f"b{i}", ("add_term", "insert_story"), False) for i in range(60)]
     learned.observe(good + bad)
     resumed = Mutate()
     resumed.restore(learned.state())
     assert resumed.state() == learned.state() != fresh.state()
-    assert _share(learned, scope, "rescale") > 1.3 * _share(fresh, scope, "rescale")
+    assert _share(learned, scope, "replace_operand") > 1.3 * _share(fresh, scope, "replace_operand")
     assert 0 < _share(learned, scope, "add_term") < _share(fresh, scope, "add_term")
     again = resumed.propose(scope[0], scope, 10, 1)
     assert again == learned.propose(scope[0], scope, 10, 1)

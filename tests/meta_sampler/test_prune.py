@@ -25,6 +25,11 @@ def test_a_story_that_no_reward_speaks_of_stays_in_view() -> None:
     assert pruned(without_last).splitlines()[0] == "assign(s=story(), t=story(), x=story())"
 
 
+def test_a_story_that_no_move_sees_goes_with_the_term_about_it() -> None:
+    text = "assign(s=story())\nelicit(x, 8)\nassign(t=story())\nreward(xed(s | x))"
+    assert "t=" not in pruned(text)
+
+
 def test_what_is_read_stays() -> None:
     assert pruned(ENDS) == xgl.to_text(xgl.parse(ENDS.strip(), "xent"))
 

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from meta_sampler import Mutate, MutateSettings, SamplerError, make
+from meta_sampler.operators import OPERATORS
+from xgl import game, parse
 
 
 def test_make_builds_from_plain_settings() -> None:
@@ -28,6 +30,9 @@ def test_make_builds_from_plain_settings() -> None:
         ("mutate", {"players": ["bob"]}, "list of players"),
         ("mutate", {"players": ["black", "rob"]}, "unknown player 'rob'"),
         ("mutate", {"memory": 1.5}, "memory is 1.5"),
+        ("mutate", {"weights": 2}, "weights is 2"),
+        ("mutate", {"weights": {"drop_terms": 2}}, "'drop_terms', did you mean 'drop_term'"),
+        ("mutate", {"weights": {"drop_term": -1}}, "drop_term is -1"),
     ],
 )
 def test_wrong_settings_are_named_in_one_sentence(
@@ -36,6 +41,15 @@ def test_wrong_settings_are_named_in_one_sentence(
     with pytest.raises(SamplerError, match=told) as caught:
         make(name, given)
     assert "\n" not in str(caught.value)
+
+
+def test_weights_lead_the_draws() -> None:
+    parent = game(parse("assign(s=story())\nelicit(x, 8)\nreward(xed(s | x))", "xent"))
+    only = dict.fromkeys(OPERATORS, 0) | {"insert_distractor": 1}
+    drawn = make("mutate", {"weights": only}).propose(parent, [parent], 2, 1)
+    assert {o for proposal in drawn for o in proposal.provenance.operators} == {"insert_distractor"}
+    nothing = make("mutate", {"weights": dict.fromkeys(OPERATORS, 0)})
+    assert nothing.propose(parent, [parent], 2, 1) == []
 
 
 @pytest.mark.parametrize("state", [{}, {"tried": {}, "accepted": {}}, {"tried": 3}])

@@ -35,7 +35,7 @@ def program(text: str) -> xgl.Program:
         ("ensure(xent(x) < 9)\nensure(xent(x) < 9)\nreward(xed(s|x))", "a condition stands twice"),
         ("ensure(s + s + x)\nreward(xed(s|x))", "a statement about a string and itself"),
         ("reward(xed(s | x))\nassign(y=story())", "a stored value is never used"),
-        ("assign(y=story())\nreward(xed(y | x))", "a move is scored on a story drawn later"),
+        ("assign(y=story())\nreward(xed(y | x))", "a move is scored on stories drawn later only"),
         ("assign(y=x)\nreward(xed(s | y))", "an assignment that only copies"),
         ("assign(y=s, y=t)\nreward(xed(y | x))", "two values for one register"),
         ("elicit(y, 3)\nensure(xent(y) < 9)\nreward(xed(s|x))", "a move that is neither"),
@@ -56,6 +56,7 @@ def test_objection(rest: str, objection: str) -> None:
     "rest",
     [
         "reward(xed(s | x) - xed(t | x))",
+        "assign(y=story())\nreward(xed(s | x) - xed(y | x))",
         "assign(y=s//x, s1=s%x)\nreward(xed(y | s1) - xed(t | x))",
         "ensure(xent(x | t) < xent(x))\nreward(xed(s + t | x))",
         'ensure("no common words between"+s+"&"+x)\nreward(xed(s | x) - xent(x | t))',
