@@ -155,13 +155,18 @@ class Machine:
         return (yield requests) if requests else ()
 
     def _story_request(self, site: int, story: syn.Story) -> StoryRequest:
+        usual = self.game.metadata.story_tokens
         if not self.dialect.story_arguments:
-            return StoryRequest(site, self.game.metadata.story_tokens)
-        return StoryRequest(site, story.tokens or self.game.metadata.story_tokens, story.prompt)
+            return StoryRequest(site, usual)
+        return StoryRequest(site, self._room(story.tokens or usual), story.prompt)
+
+    def _room(self, tokens: int) -> int:
+        """A limit in tokens, as far as a string may go: nobody need write what cannot stand."""
+        return min(tokens, self.game.metadata.max_characters)
 
     def _elicit(self, elicit: syn.Elicit) -> Asking:
         self.last_elicit = (self.flow.position, elicit.player)
-        max_len = elicit.max_len or self.game.metadata.max_len
+        max_len = self._room(elicit.max_len or self.game.metadata.max_len)
         for name in elicit.registers:
             items = self._constants(elicit.player) + self._seen_by(elicit.player)
             view = View(elicit.player, self.game.code, items, name)

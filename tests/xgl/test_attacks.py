@@ -140,6 +140,14 @@ def test_a_program_of_the_longest_lines_is_bounded_in_nodes() -> None:
     assert sum(len(line.values) for line in program.instructions) < MAX_NODES  # type: ignore[union-attr]
 
 
+def test_nobody_is_asked_for_more_than_can_stand(table: Any) -> None:
+    metadata = Metadata(max_characters=50)
+    code = "assign(s=story(100000))\nelicit(t, 100000)"
+    assert table.play(code, "m", metadata=metadata).outcome == "finished"
+    assert table.stories.asked[0][1].tokens == 50
+    assert table.players["black"].turns[0].request.max_len == 50
+
+
 # -- moves ---------------------------------------------------------------------------------------
 
 RULES = 'assign(s="cat")\nelicit(x, 30)\nensure("no common words between" + s + "&" + x)'
