@@ -195,7 +195,11 @@ _FINETUNES = Table(
             "no step was made",
         ),
         Column(
-            "forfeit_rate", FLOAT64, "share", "training plays that were forfeit", "no play was made"
+            "forfeit_rate",
+            FLOAT64,
+            "share",
+            "plays of the last step that did not finish",
+            "no play was made",
         ),
         Column(
             "adapter_hash",
@@ -250,11 +254,13 @@ _SCORES = Table(
     ),
 )
 
-_INTERVAL = "bound of the interval over evaluation seeds"
+_INTERVAL = "one-sided bound over evaluation seeds, at the row's confidence,"
+_BOUNDED = "undefined, unbounded or not measured"
 
 
 def _estimate(name: str, unit: str, meaning: str) -> Column:
-    return Column(name, FLOAT64, unit, meaning, "undefined or not measured")
+    null = _BOUNDED if name.endswith(("_low", "_high")) else "undefined or not measured"
+    return Column(name, FLOAT64, unit, meaning, null)
 
 
 _DECISIONS = Table(
@@ -283,13 +289,15 @@ _DECISIONS = Table(
         _estimate("captured_def37_low", "1", f"lower {_INTERVAL} of captured_def37"),
         _estimate("captured_def37_high", "1", f"upper {_INTERVAL} of captured_def37"),
         _estimate("gamma", "1", "the most that one accepted game teaches of the candidate"),
-        _estimate("gamma_low", "1", f"lower {_INTERVAL} of gamma"),
+        _estimate("gamma_low", "1", f"lower {_INTERVAL} of gamma, simultaneous over the scope"),
         _estimate("gamma_high", "1", f"upper {_INTERVAL} of gamma, simultaneous over the scope"),
         Column("gamma_game_id", STRING, "id", "the accepted game that attains gamma", "no gamma"),
         Column("gamma_role", STRING, "name", "main player of that game", "no gamma"),
         _estimate("alpha1", "1", "least captured value that accepts"),
         _estimate("alpha2", "1", "accepts gamma up to 1 − alpha2"),
-        _estimate("confidence", "probability", "coverage of the intervals"),
+        _estimate(
+            "confidence", "probability", "of each one-sided bound (for gamma, of all together)"
+        ),
         _estimate("own_gain", "bits", "gain of the candidate's fine-tuning on its own game"),
         _estimate("own_gain_low", "bits", f"lower {_INTERVAL} of own_gain"),
         _estimate("specific_gain", "bits", "the part of own_gain that permuting moves removes"),
@@ -320,7 +328,12 @@ _SCOPES = Table(
         _ROLE,
         _PARENT,
         Column("gamma", FLOAT64, "1", "its gamma when accepted", "of the initial scope"),
-        Column("accepted_in", INT32, "count", "generation of its acceptance; 0 when initial"),
+        Column(
+            "accepted_in",
+            INT32,
+            "count",
+            "first generation of the scope that holds it, its decision's plus 1; 0 when initial",
+        ),
     ),
 )
 

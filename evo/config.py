@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -108,6 +109,11 @@ class FinetuneConfig:
         _at_least("finetune.tokens", self.tokens, 0)
         _at_least("finetune.maps", self.maps, 1)
         _at_least("finetune.rollouts", self.rollouts, 1)
+        if self.rollouts < 2 and self.baseline != "none":
+            raise ConfigError(
+                f"finetune.rollouts: found {self.rollouts}, expected at least 2, because the "
+                f"baseline {self.baseline} compares plays on one map"
+            )
         _above("finetune.learning_rate", self.learning_rate, 0)
         _one_of("finetune.baseline", self.baseline, ("group_mean", "leave_one_out", "none"))
         _at_least("finetune.entropy_bonus", self.entropy_bonus, 0)
@@ -176,9 +182,12 @@ class GrowthConfig:
         if not self.initial_scope:
             raise ConfigError("growth.initial_scope: found no game, expected at least one")
         _above("growth.alpha1", self.alpha1, 0)
-        _above("growth.alpha2", self.alpha2, 0)
+        _between("growth.alpha2", self.alpha2, 0, 1)
         for name in ("generations", "list_size"):
             _at_least(f"growth.{name}", getattr(self, name), 1)
+        for name in ("max_candidates", "max_accepts_per_parent"):
+            if getattr(self, name) is not None:
+                _at_least(f"growth.{name}", getattr(self, name), 1)
         known = ("scope_and_pending", "scope")
         _one_of("growth.coverage_against", self.coverage_against, known)
         if self.coverage_against == "scope" and self.max_accepts_per_parent is None:
@@ -246,7 +255,8 @@ class RunConfig:
     def __post_init__(self) -> None:
         if not 0 <= self.seed < 2**63:
             raise ConfigError(f"seed: found {self.seed}, expected at least 0 and less than 2^63")
-        if Path(self.name).name != self.name or self.name in ("", ".", ".."):
+        plain = Path(self.name).name == self.name and self.name not in ("", ".", "..")
+        if not plain or len(os.fsencode(self.name)) > 255:
             raise ConfigError(f"name: found {self.name!r}, expected the name of a new folder")
 
     @property

@@ -129,7 +129,8 @@ def floor_of(scores: Sequence[tuple[str, float]], game: Game) -> float | None:
     fine-tuning (SPEC §3).
     """
     feasible = [bits for outcome, bits in scores if outcome == "finished"]
-    return min(feasible) - analyse(game.program).move_tokens if feasible else None
+    report = analyse(game.program, game.metadata)
+    return min(feasible) - report.move_tokens if feasible else None
 
 
 def with_floor(score: Score, floor: float) -> Score:

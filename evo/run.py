@@ -30,7 +30,7 @@ from evo.ledger import Ledger
 from evo.proposals import Proposer
 from evo.scope import initial_tasks
 from evo.transfer import TransferOracle
-from evo.workers import RayWorkshop, WorkersLostError
+from evo.workers import RayWorkshop, WorkersLostError, check
 from meta_sampler import MetaSampler, SamplerError, make
 from xgl.models.errors import ModelNotFound
 from xgl.models.resolve import resolve
@@ -80,7 +80,7 @@ def _plan(arguments: list[str]) -> Plan:
         config = _resumed(resumed[0].partition("=")[2], [a for a in arguments if a not in resumed])
     else:
         config = load(arguments)
-        if config.folder.exists():
+        if config.folder.exists() and not _never_begun(config.folder):
             raise ConfigError(
                 f"name: {config.folder} exists already, expected a new name, or "
                 f"resume={config.folder} to go on with it"
@@ -91,7 +91,17 @@ def _plan(arguments: list[str]) -> Plan:
     sampler = make(config.meta_sampler.name, config.meta_sampler.settings)
     for reference in dict.fromkeys((config.judge.model, config.player.model)):
         resolve(reference)
+    check(config.cluster)
     return Plan(config, initial, sampler, bool(resumed))
+
+
+def _never_begun(folder: Path) -> bool:
+    """Whether a run was killed between making its archive and saying that it began."""
+    if [path.name for path in folder.iterdir()] != ["archive"]:
+        return False
+    with suppress(ArchiveError), Archive.open(folder / "archive") as archive:
+        return archive.count("runs") == 0
+    return False
 
 
 def _resumed(folder: str, overrides: list[str]) -> RunConfig:
@@ -102,6 +112,8 @@ def _resumed(folder: str, overrides: list[str]) -> RunConfig:
             f"{foreign[0]}: a resumed run keeps its settings, only cluster.* may change"
         )
     path = Path(folder)
+    if path.name in ("", ".."):
+        path = path.resolve()
     with Archive.open(path / "archive") as archive:
         rows = [row for row in archive.rows("runs") if row["event"] == RunEvent.CREATED]
     if not rows:
@@ -128,7 +140,7 @@ def _check_unchanged(config: RunConfig, initial: list[Task]) -> None:
 
 def _archive(plan: Plan) -> Archive:
     folder = plan.config.folder / "archive"
-    return Archive.open(folder, "a") if plan.resumed else Archive.create(folder)
+    return Archive.open(folder, "a") if folder.exists() else Archive.create(folder)
 
 
 def _run(plan: Plan, archive: Archive, console: Console) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
+from os.path import isfile  # unlike Path's, false for a name too long for the disk
 from pathlib import Path
 
 from evo.config import ConfigError, GameConfig, RunConfig
@@ -63,11 +64,11 @@ def _file(entry: str, dialect: str) -> Path:
                 f"growth.initial_scope: {entry}: {found}, expected {suffix} for "
                 f"game.dialect={dialect}"
             )
-        if not path.is_file():
+        if not isfile(path):
             raise ConfigError(f"growth.initial_scope: {entry}: no such file, expected a game file")
         return path
     library = LIBRARY / f"{entry}{suffix}"
-    if not library.is_file():
+    if not isfile(library):
         raise ConfigError(f"growth.initial_scope: {entry!r} is not in the library{_hint(entry)}")
     return library
 

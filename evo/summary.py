@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from rich.console import Console
@@ -21,11 +22,11 @@ def show(console: Console, ledger: Ledger, folder: Path, finished: bool) -> None
     console.print(_cost_table(ledger))
     console.print(f"archive  {folder / 'archive'}", highlight=False, soft_wrap=True)
     commands = [
-        ("inspect", f"python -m archive inspect {folder}"),
-        ("export", f"python -m archive export {folder} {folder}-games"),
+        ("inspect", f"python -m archive inspect {quote(str(folder))}"),
+        ("export", f"python -m archive export {quote(str(folder))} {quote(f'{folder}-games')}"),
     ]
     if not finished:
-        commands.insert(0, ("resume", f"python -m evo.run resume={folder}"))
+        commands.insert(0, ("resume", f"python -m evo.run resume={quote(str(folder))}"))
     for name, command in commands:
         console.print(f"{name:8} {command}", highlight=False, soft_wrap=True)
 

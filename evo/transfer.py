@@ -16,7 +16,7 @@ from archive.derive.intervals import Scores, mean_interval
 from archive.derive.transfer import BASE, Values, gains, specific_share, transfer_values
 from evo.config import ConfigError, RunConfig
 from evo.evaluate import Task
-from evo.experiments import Experiments, SeedSet
+from evo.experiments import Experiments, Plays, SeedSet
 from evo.growth import Assessment, Place, rank
 from evo.ledger import Ledger, Row, decision_key
 from evo.verdict import Decision, Evidence, Thresholds, decide, decision_columns
@@ -107,6 +107,7 @@ class TransferOracle:
         lab.play(p for t in playable for p in lab.crossed([t], parent, asked.purpose, asked.seeds))
         useful = [t for t in playable if self._seems_to_help(t, parent)]
         lab.play(p for t in useful for p in lab.crossed(scope, t, asked.purpose, asked.seeds))
+        lab.play(self._denominators(scope, asked) if useful else ())
         found = [
             (t, self._evidence(t, parent, scope if t in useful else (), asked)) for t in playable
         ]
@@ -149,6 +150,7 @@ class TransferOracle:
                 + lab.own_plays(parent, *at)
                 + lab.crossed([candidate], parent, *at)
                 + lab.crossed(scope, candidate, *at)
+                + self._denominators(scope, asked)
             )
             evidence = self._evidence(candidate, parent, scope, asked)
             decision = decide(evidence, self.thresholds)
@@ -188,7 +190,16 @@ class TransferOracle:
         own = self.experiments.own_plays(source, asked.purpose, asked.seeds)
         known = all(self.ledger.has_scores(plays.key, plays.seeds) for plays in own)
         source_own = self._gains(source, source, asked) if known else None
-        return transfer_values(cross, self._gains(target, target, asked), source_own, level)
+        target_own = self._gains(target, target, asked)
+        plain = _two_sided(asked.confidence)
+        return transfer_values(cross, target_own, source_own, level, plain)
+
+    def _denominators(self, scope: Sequence[Task], asked: Inquiry) -> list[Plays]:
+        """What V, unlike C, needs beside the plays on the candidate: the sources' own gains."""
+        if self.thresholds.definition == "captured":
+            return []
+        own = self.experiments.own_plays
+        return [plays for task in scope for plays in own(task, asked.purpose, asked.seeds)]
 
     def _gains(self, source: Task, target: Task, asked: Inquiry) -> Scores:
         at = (target, asked.purpose, asked.seeds)
@@ -225,8 +236,9 @@ class TransferOracle:
                 evidence = Evidence(None, self.selection.confidence)
                 if self.experiments.policy_id(task) in self.ledger.finetunes:
                     evidence = self._own_evidence(task, self.selection)
+                settled = evidence.purpose is None or evidence.own.high <= 0
                 kind = reason.partition(":")[0]
-                self._record(parent, task, Decision(Verdict.REFUSED, kind, True), evidence)
+                self._record(parent, task, Decision(Verdict.REFUSED, kind, settled), evidence)
             else:
                 passed.append(task)
         return passed

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import logging
+import socket
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import ray
+import torch
 from ray.exceptions import OutOfMemoryError, RayActorError
 
-from evo.config import ClusterConfig
+from evo.config import ClusterConfig, ConfigError
 from evo.laboratory import Evaluation, Job, Laboratory, LaboratorySettings, Result, single_threaded
 
 RETRIES = 3
 MOST_WORKERS = 8
 """Without ``cluster.workers``: a list of candidates keeps no more than a few workers busy."""
 OBJECT_STORE_BYTES = 200 * 1024**2
+CONNECT_SECONDS = 10.0
+"""For the head of a cluster to answer at all."""
 log = logging.getLogger("evo")
 
 
@@ -110,7 +114,37 @@ def _cause(error: Exception) -> str:
     return "out of memory" if isinstance(error, OutOfMemoryError) else "for a cause unknown to Ray"
 
 
+def check(cluster: ClusterConfig) -> None:
+    """Raises :class:`ConfigError` for a cluster that cannot be joined or a GPU that is not there.
+
+    Joins a cluster that is given by address; a local Ray is started by the workshop.
+    """
+    if cluster.address is None:
+        if cluster.gpus_per_worker > 0 and not torch.cuda.is_available():
+            raise ConfigError(
+                f"cluster.gpus_per_worker: found {cluster.gpus_per_worker}, but torch sees no GPU "
+                "here, expected 0"
+            )
+        return
+    expected = "expected null, auto, or host:port of a running Ray"
+    host, _, port = cluster.address.rpartition(":")
+    if host and port.isdigit() and "//" not in host:
+        try:
+            socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
+        except (OSError, OverflowError) as error:
+            raise ConfigError(
+                f"cluster.address: {cluster.address} does not answer ({error}), {expected}"
+            ) from None
+    try:
+        _connect(cluster)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ConfigError(f"cluster.address: {cluster.address}: {reason}, {expected}") from None
+
+
 def _connect(cluster: ClusterConfig) -> None:
+    if ray.is_initialized():
+        return
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     if cluster.address:
         ray.init(address=cluster.address, **quiet)

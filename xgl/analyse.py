@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from xgl import syntax as syn
+from xgl.bounds import Asked, Bound, Unrolled, asked, bounds
+from xgl.canonical import Metadata
 from xgl.dialects import DIALECTS
 from xgl.errors import FlowError
 from xgl.flow import path
+from xgl.views import views
 from xgl.walk import descendants, reads, rebuild, writes
 
 
@@ -25,7 +28,7 @@ class Report:
     stories: int
     """Number of ``story()`` sites."""
     move_tokens: int
-    """Most judge tokens the main player may write in one play (default limits not counted)."""
+    """Most judge tokens the main player may write in one play."""
     main_reward_depends_on_moves: bool
     """Whether some reward of the main player reads an elicited string (data flow)."""
     rewards_cancel: bool
@@ -36,13 +39,32 @@ class Report:
     """Registers of s t x y p read before anything sets them."""
     faults: tuple[str, ...]
     """Reasons for which it cannot be played at all."""
+    role: str = syn.MAIN_PLAYER
+    """The player taken as the main one."""
+    run: Unrolled | None = field(default=None, repr=False, compare=False)
+    """Whence the facts below come, when they are asked for."""
+
+    @property
+    def asked(self) -> tuple[Asked, ...]:
+        """Every request for a move: its limit, and what its player has and has not been shown."""
+        return asked(self.run) if self.run else ()
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """The largest request of each line to the judge or the story source, in tokens."""
+        return bounds(self.run) if self.run else ()
+
+    @property
+    def views(self) -> tuple[Bound, ...]:
+        """The largest view of each elicit, in tokens, while no ensure fails."""
+        return views(self.run) if self.run else ()
 
     @property
     def degenerate(self) -> str:
         """Why the program can teach its main player nothing; empty if it might."""
         if self.faults:
             return self.faults[0]
-        if syn.MAIN_PLAYER not in self.players:
+        if self.role not in self.players:
             return "the main player makes no move"
         if not self.main_reward_depends_on_moves:
             return "no reward of the main player depends on a move"
@@ -53,9 +75,14 @@ class Report:
         return ""
 
 
-def analyse(program: syn.Program) -> Report:
-    """All static facts of a valid program, for the main player ``black``."""
-    lines = program.instructions
+def analyse(
+    program: syn.Program, metadata: Metadata | None = None, role: str = syn.MAIN_PLAYER
+) -> Report:
+    """All static facts of a valid program, with ``role`` as the main player.
+
+    ``metadata`` says how long a story and an elicit without a limit are (None: its defaults).
+    """
+    lines, facts = program.instructions, metadata or Metadata()
     elicits = [line for line in lines if isinstance(line, syn.Elicit)]
     order, faults = _order(program)
     flow = _data_flow(program, order)
@@ -63,12 +90,16 @@ def analyse(program: syn.Program) -> Report:
         steps=len(order),
         players=tuple(dict.fromkeys(line.player for line in elicits)),
         stories=sum(isinstance(n, syn.Story) for line in lines for n in descendants(line)),
-        move_tokens=sum(_move_tokens(lines[position]) for position in order),
-        main_reward_depends_on_moves=_reward_depends(flow, DIALECTS[program.dialect].live_reveal),
-        rewards_cancel=_rewards_cancel(program, order),
-        unused_moves=_unused(flow),
+        move_tokens=sum(_move_tokens(lines[i], role, facts.max_len) for i in order),
+        main_reward_depends_on_moves=_reward_depends(
+            flow, role, DIALECTS[program.dialect].live_reveal
+        ),
+        rewards_cancel=_rewards_cancel(program, order, role),
+        unused_moves=_unused(flow, role),
         read_before_set=_read_before_set(flow),
         faults=faults,
+        role=role,
+        run=Unrolled(program, order, facts),
     )
 
 
@@ -124,34 +155,40 @@ def _with_held(node: Any, held: tuple[syn.Register, ...]) -> Any:
     return rebuild(node, lambda part: _with_held(part, held) if _reads_list(part) else part)
 
 
-def _move_tokens(instruction: syn.Instruction) -> int:
-    if not isinstance(instruction, syn.Elicit) or instruction.player != syn.MAIN_PLAYER:
+def _move_tokens(instruction: syn.Instruction, role: str, max_len: int) -> int:
+    if not isinstance(instruction, syn.Elicit) or instruction.player != role:
         return 0
-    return (instruction.max_len or 0) * len(instruction.registers)
+    limit = max_len if instruction.max_len is None else instruction.max_len
+    return limit * len(instruction.registers)
 
 
-_MAIN_SIGNS = {syn.MAIN_PLAYER: 1, "white": -1}
-"""Whose rewards reach the main player, with their sign (the zero-sum pair)."""
+_PARTNERS = {"black": "white", "white": "black"}
 
 
-def _reward_depends(flow: list[syn.Instruction], live: bool) -> bool:
+def _signs(role: str) -> dict[str, int]:
+    """Whose rewards reach ``role``, with their sign (the zero-sum pair)."""
+    return {role: 1} | ({_PARTNERS[role]: -1} if role in _PARTNERS else {})
+
+
+def _reward_depends(flow: list[syn.Instruction], role: str, live: bool) -> bool:
     """Whether a move can reach a reward: through assigns, or through another player that was
     shown something of it before its own move (``live``: or a register before it was set)."""
+    paid = _signs(role)
     tainted: set[str] = set()
     informed: set[str] = set()
     watchers: defaultdict[str, set[str]] = defaultdict(set)
     for line in flow:
         touched = bool(tainted.intersection(reads(line)))
-        if isinstance(line, syn.Reward) and line.player in _MAIN_SIGNS and touched:
+        if isinstance(line, syn.Reward) and line.player in paid and touched:
             return True
         if isinstance(line, syn.Reveal):
             informed.update([line.player] if touched else [])
             for value in line.values if live else ():
                 watchers[_bare(value)].add(line.player)
         elif isinstance(line, syn.Elicit):
-            if line.player == syn.MAIN_PLAYER:
+            if line.player == role:
                 informed.update(_onlookers(line.registers, watchers))
-            reached = line.player == syn.MAIN_PLAYER or line.player in informed
+            reached = line.player == role or line.player in informed
             (tainted.update if reached else tainted.difference_update)(line.registers)
         elif isinstance(line, syn.Assign):
             changed = _tainted_by(line, tainted)
@@ -192,19 +229,20 @@ _SIGNS = {"xent": 1, "nex": -1, "xed": -1, "dex": 1}
 """Of the conditional xent in each kind; xed and dex hold the unconditional one as well."""
 
 
-def _rewards_cancel(program: syn.Program, order: tuple[int, ...]) -> bool:
+def _rewards_cancel(program: syn.Program, order: tuple[int, ...], role: str) -> bool:
     """Whether equal terms of opposite sign leave nothing, while no register changes between."""
+    paid = _signs(role)
     balance: Counter[object] = Counter()
     versions: Counter[str] = Counter()
     for position in order:
         line = program.instructions[position]
         for name in writes(line):
             versions[name] += 1
-        if isinstance(line, syn.Reward) and line.player in _MAIN_SIGNS:
+        if isinstance(line, syn.Reward) and line.player in paid:
             for sign, term in line.amount.terms:
                 for part_sign, part in _xents(term):
                     state = tuple((name, versions[name]) for name in reads(part))
-                    balance[part, state] += _MAIN_SIGNS[line.player] * sign * part_sign
+                    balance[part, state] += paid[line.player] * sign * part_sign
     return bool(balance) and not any(balance.values())
 
 
@@ -217,8 +255,8 @@ def _xents(term: syn.Term) -> Iterator[tuple[int, syn.Xent]]:
             yield -sign, replace(term, kind="xent", prefix=None)
 
 
-def _unused(flow: list[syn.Instruction]) -> tuple[str, ...]:
-    """Elicited registers of the main player that nothing reads before they are overwritten."""
+def _unused(flow: list[syn.Instruction], role: str) -> tuple[str, ...]:
+    """Elicited registers of ``role`` that nothing reads before they are overwritten."""
     pending: dict[str, int] = {}
     used: set[int] = set()
     asked: dict[int, str] = {}
@@ -227,7 +265,7 @@ def _unused(flow: list[syn.Instruction]) -> tuple[str, ...]:
         used.update(pending[name] for name in names[id(line)] if name in pending)
         for offset, name in enumerate(writes(line)):
             pending.pop(name, None)
-            if isinstance(line, syn.Elicit) and line.player == syn.MAIN_PLAYER:
+            if isinstance(line, syn.Elicit) and line.player == role:
                 pending[name] = key = step * len(syn.REGISTERS) + offset
                 asked[key] = name
     return tuple(dict.fromkeys(name for key, name in asked.items() if key not in used))

@@ -63,21 +63,31 @@ class _Running:
     answers: list[Any] = None  # type: ignore[assignment]  # set with each question
 
 
-def play_all(instances: Sequence[Instance], cast: Cast) -> list[Play]:
-    """Play all instances to their end; results in the order given."""
+def play_all(
+    instances: Sequence[Instance], cast: Cast, machines: Sequence[Machine] | None = None
+) -> list[Play]:
+    """Play all instances to their end; results in the order given.
+
+    ``machines``: their machines, where somebody wants to watch them run.
+    """
+    machines = machines or _machines(instances)
     plays: list[Play | None] = [None] * len(instances)
     running = []
-    plans = {
-        id(game): Plan.of(game.program) for game in {id(i.game): i.game for i in instances}.values()
-    }
-    for index, instance in enumerate(instances):
-        machine = _Running(index, instance, Machine(instance.game, plans[id(instance.game)]).play())
+    for index, (instance, fresh) in enumerate(zip(instances, machines, strict=True)):
+        machine = _Running(index, instance, fresh.play())
         if _resume(machine, lambda m=machine: next(m.generator), plays):  # type: ignore[misc]
             running.append(machine)
     while running:
         _answer(running, cast)
         running = [machine for machine in running if _resume(machine, _reply(machine), plays)]
     return [play for play in plays if play is not None]
+
+
+def _machines(instances: Sequence[Instance]) -> list[Machine]:
+    """One for each instance; those of one game share what its program says of them all."""
+    games = {id(instance.game): instance.game for instance in instances}
+    plans = {key: Plan.of(game.program) for key, game in games.items()}
+    return [Machine(instance.game, plans[id(instance.game)]) for instance in instances]
 
 
 def _resume(

@@ -39,14 +39,15 @@ def simultaneous(confidence: float, comparisons: int) -> float:
 def gamma(values: Mapping[str, Interval]) -> Gamma:
     """γ = max over the scope; ``values`` are simultaneous intervals by game id.
 
-    Undefined values do not count. The bounds are the largest lower and the largest upper one.
+    Undefined values do not count for γ itself, but leave its upper bound open: what was not
+    established was not excluded either.
     """
     defined = {key: value for key, value in values.items() if value.value is not None}
     if not defined:
         return Gamma(UNDEFINED, None)
     best = max(defined, key=lambda key: defined[key].value or -math.inf)
     low = max(value.low for value in defined.values())
-    high = max(value.high for value in defined.values())
+    high = max(value.high for value in values.values())
     return Gamma(Interval(defined[best].value, low, high), best)
 
 
@@ -60,9 +61,7 @@ def helps(value: Interval, alpha1: float) -> Answer:
 
 
 def is_new(gamma: Gamma, alpha2: float) -> Answer:
-    """γ ≤ 1 − α2? An undefined γ is 0: nothing in the scope teaches the game."""
-    if gamma.interval.value is None:
-        return Answer.YES
+    """γ ≤ 1 − α2? Open where γ is undefined or unbounded: newness wants evidence."""
     if gamma.interval.high <= 1 - alpha2:
         return Answer.YES
     return Answer.NO if gamma.interval.low > 1 - alpha2 else Answer.OPEN

@@ -39,40 +39,45 @@ def mean_interval(sample: Scores, confidence: float) -> Interval:
     return Interval(mean, mean - reach, mean + reach)
 
 
-def exceeds(sample: Scores, level: float) -> bool:
-    """Whether the mean of ``sample`` (n,) is above 0: one-sided t test at ``level``."""
-    mean, error = _mean_error(sample)
-    return mean > float(stats.t.ppf(1 - level, len(sample) - 1)) * error
-
-
-def ratio_interval(numerator: Scores, denominator: Scores, confidence: float) -> Interval:
+def ratio_interval(
+    numerator: Scores, denominator: Scores, confidence: float, defined_at: float | None = None
+) -> Interval:
     """Fieller's interval for mean(numerator)/mean(denominator), paired samples (n,) float64.
 
-    Undefined where the denominator is not significantly above 0 (one-sided, at the same
-    confidence): a ratio to nothing is no value.
+    Undefined where the denominator is not significantly above 0 (the lower bound of its two-sided
+    interval at ``defined_at``, by default ``confidence``): a ratio to nothing is no value. Where
+    it is significant at ``defined_at`` but not at ``confidence``, the bounds are infinite.
     Fieller, E. C. (1954), Some problems in interval estimation, JRSS B 16(2).
     """
     if len(numerator) != len(denominator):
         raise ValueError(f"{len(numerator)} numerators, {len(denominator)} denominators")
-    covariance = np.cov(numerator, denominator, ddof=1) / len(numerator)
+    n = len(numerator)
+    covariance = np.cov(numerator, denominator, ddof=1) / n
     means = float(numerator.mean()), float(denominator.mean())
-    return _fieller(means, covariance, _t(confidence, len(numerator)))
+    return _fieller(means, covariance, _t(confidence, n), _t(defined_at or confidence, n))
 
 
-def unpaired_ratio_interval(numerator: Scores, denominator: Scores, confidence: float) -> Interval:
+def unpaired_ratio_interval(
+    numerator: Scores, denominator: Scores, confidence: float, defined_at: float | None = None
+) -> Interval:
     """Fieller's interval for a ratio of means of independent samples (n,), (m,)."""
     variances = (_mean_error(numerator)[1] ** 2, _mean_error(denominator)[1] ** 2)
     means = float(numerator.mean()), float(denominator.mean())
-    t = _t(confidence, min(len(numerator), len(denominator)))
-    return _fieller(means, np.diag(variances), t)
+    n = min(len(numerator), len(denominator))
+    return _fieller(means, np.diag(variances), _t(confidence, n), _t(defined_at or confidence, n))
 
 
-def _fieller(means: tuple[float, float], covariance: Scores, t: float) -> Interval:
+def _fieller(
+    means: tuple[float, float], covariance: Scores, t: float, t_defined: float
+) -> Interval:
     """Roots of (a − θb)² = t²(v_aa − 2θ v_ab + θ² v_bb)."""
     a, b = means
     vaa, vab, vbb = covariance[0, 0], covariance[0, 1], covariance[1, 1]
-    if b <= t * math.sqrt(max(vbb, 0.0)) or b <= 0:
+    error = math.sqrt(max(vbb, 0.0))
+    if b <= t_defined * error or b <= 0:
         return UNDEFINED
+    if b <= t * error:
+        return Interval(a / b, -math.inf, math.inf)
     quadratic = b * b - t * t * vbb
     half = a * b - t * t * vab
     root = math.sqrt(max(half * half - quadratic * (a * a - t * t * vaa), 0.0))

@@ -67,18 +67,23 @@ class Values:
 
 
 def transfer_values(
-    cross: Scores, target_own: Scores, source_own: Scores | None, confidence: float
+    cross: Scores,
+    target_own: Scores,
+    source_own: Scores | None,
+    confidence: float,
+    defined_at: float | None = None,
 ) -> Values:
     """Values from per-play gains: source→target (n,), target→target (n,), source→source (m,).
 
-    V is undefined where the source's own gains are not known.
+    Bounds hold at ``confidence``; whether a value is defined is asked at ``defined_at``, so that
+    wider bounds make no value disappear. V is undefined where the source's own gains are unknown.
     """
     def37 = UNDEFINED
     if source_own is not None:
-        def37 = unpaired_ratio_interval(cross, source_own, confidence)
+        def37 = unpaired_ratio_interval(cross, source_own, confidence, defined_at)
     return Values(
         gain=mean_interval(cross, confidence),
-        captured=ratio_interval(cross, target_own, confidence),
+        captured=ratio_interval(cross, target_own, confidence, defined_at),
         def37=def37,
     )
 

@@ -12,6 +12,7 @@ import pytest
 
 import evo.run
 from archive import Archive
+from xgl.models import resolve
 
 Tree = Callable[[], dict[str, bytes | None]]
 
@@ -36,6 +37,21 @@ MISTAKES = {
     "bad sampler value": ([*RUN, "meta_sampler.settings.max_lines=0"], r"max_lines is 0"),
     "broken game": ([*RUN[:1], "growth.initial_scope=[broken.xent]"], r"broken\.xent.*line 2"),
     "missing game": ([*RUN[:1], "growth.initial_scope=[none.xent]"], r"none\.xent: no such file"),
+    "long game": ([*RUN[:1], f"growth.initial_scope=[{'a' * 300}.xent]"], r"a\.xent: no such file"),
+    "long library name": ([*RUN[:1], f"growth.initial_scope=[{'a' * 300}]"], r"not in the library"),
+    "long model": ([*RUN, f"judge.model={'a' * 300}"], r"no model 'a+'"),
+    "long name": ([*RUN, f"name={'a' * 300}"], r"name: found 'a+', expected the name"),
+    "cut weights": ([*RUN, "judge.model=cut"], r"cut/model\.safetensors is damaged"),
+    "no GPU": ([*RUN, "cluster.gpus_per_worker=0.5"], r"gpus_per_worker: found 0\.5.*no GPU"),
+    "no cluster": ([*RUN, "cluster.address=127.0.0.1:1"], r"127\.0\.0\.1:1 does not answer"),
+    "no candidates": ([*RUN, "growth.max_candidates=0"], r"max_candidates: found 0"),
+    "negative accepts": ([*RUN, "growth.max_accepts_per_parent=-1"], r"max_accepts_per_parent"),
+    "large alpha2": ([*RUN, "growth.alpha2=3"], r"growth\.alpha2: found 3\.0.*between 0 and 1"),
+    "lonely rollout": ([*RUN, "finetune.rollouts=1"], r"rollouts: found 1, expected at least 2"),
+    "misspelt operator": (
+        [*RUN, "+meta_sampler.settings.weights.drop_terms=1"],
+        r"unknown operator 'drop_terms', did you mean 'drop_term'",
+    ),
     "missing model": ([*RUN, "judge.model=./no-such-model"], r"no-such-model"),
     "misspelt model": ([*RUN, "model=embeded"], r"embeded"),
     "existing run": ([*RUN, "name=old"], r"name: runs/old exists already"),
@@ -52,6 +68,11 @@ def folder(commands: Any, tree: Tree) -> Path:
     root: Path = commands.folder
     (root / "broken.xent").write_text("assign(s=story())\nelicit(t, \nreward(xed(s | t))\n")
     (root / "runs" / "old").mkdir(parents=True)
+    (root / "cut").mkdir()
+    (root / "cut" / "config.json").write_text("{}")
+    (root / "cut" / "model.safetensors").write_bytes(
+        (resolve.EMBEDDED / "model.safetensors").read_bytes()[:5000]
+    )
     (root / "runs" / "old" / "notes.txt").write_text("mine")
     with Archive.create(root / "runs" / "newer" / "archive"):
         pass
@@ -70,6 +91,7 @@ def test_a_mistake_is_told_in_one_message_and_nothing_is_written(
     message: str,
 ) -> None:
     monkeypatch.chdir(folder)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     before = tree()
     assert evo.run.main(arguments) == 2
     shown = capsys.readouterr()

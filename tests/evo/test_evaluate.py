@@ -125,6 +125,11 @@ def test_the_floor_is_the_worst_feasible_score_less_a_bit_for_each_token(
     assert floor_of([], game) is None
 
 
+def test_the_floor_counts_a_limit_that_the_metadata_sets(make_task: MakeTask) -> None:
+    silent = make_task("assign(s=story())\nelicit(t)\nreward(xed(s | t))\n").game
+    assert floor_of([("finished", 5.0)], silent) == 5.0 - silent.metadata.max_len
+
+
 @pytest.mark.parametrize(
     ("outcome", "permuted", "expected"),
     [

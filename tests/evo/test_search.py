@@ -16,7 +16,7 @@ VERDICTS = [
     (Nature(forfeits=0.6), "refused", r"forfeit rate 0\.\d+ above 0.25", True, None),
     (Nature(constant=True), "refused", "constant score", True, None),
     (Nature(tokens=500), "refused", "too long to learn", True, None),
-    (Nature(own=0.0), "refused", "not playable", True, "selection"),
+    (Nature(own=0.0), "refused", "not playable", False, "selection"),
     (Nature(own=-3.0), "refused", "not playable", True, "selection"),
     (Nature(teaches=0.0), "refused", "does not help its parent", True, "selection"),
     (Nature(teaches=-0.5), "refused", "does not help its parent", True, "selection"),
@@ -224,3 +224,22 @@ def test_an_initial_game_that_cannot_be_learned_stops_the_run_by_name(
     shown = capsys.readouterr().err
     assert re.match(rf"error: growth.initial_scope: .*{reason}", shown)
     assert shown.count("error:") == 1
+
+
+def test_under_def37_every_scope_game_has_its_denominator_on_fresh_seeds(search: Search) -> None:
+    files = [search.folder / "parent.xent", search.folder / "other.xent"]
+    for file, size in zip(files, (PARENT, 9), strict=True):
+        file.write_text(code(size))
+    scope = f"growth.initial_scope=[{','.join(map(str, files))}]"
+    settings = ["growth.list_size=1", "growth.max_candidates=1", "transfer.definition=def37"]
+    search.run(of_limits(), scope, *settings, sampler=Listed([code(7)]))
+    (row,) = search.rows("decisions")
+    assert row["purpose"] == "acceptance"
+    policies = {r["game_id"]: r["finetune_id"] for r in search.rows("finetunes")}
+    fresh = {
+        (r["game_id"], r["policy_id"])
+        for r in search.rows("scores")
+        if r["purpose"] == "acceptance"
+    }
+    initial = {r["game_id"] for r in search.rows("scopes") if r["generation"] == 0}
+    assert {(game_id, policies[game_id]) for game_id in initial} <= fresh

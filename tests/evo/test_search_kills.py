@@ -131,6 +131,13 @@ def test_a_run_does_not_go_on_from_another_game(
     assert [row["event"] for row in search.rows("runs")] == ["created"]
 
 
+def test_a_run_killed_before_it_said_that_it_began_starts_anew(search: Search) -> None:
+    with Archive.create(search.folder / "run" / "archive"):
+        pass
+    assert search.run(by_hash, *GROWING) == 0
+    assert search.rows("runs")[0]["event"] == "created"
+
+
 def test_another_seed_is_another_search(search: Search) -> None:
     search.run(by_hash, *GROWING, name="one")
     PURPOSES.update(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from xgl import analyse, parse
+from xgl import Metadata, analyse, parse
 from xgl.analyse import Report
+from xgl.bounds import Asked, Bound
 
 GOOD = "assign(s=story())\nelicit(x, 10)\nreward(xed(s | x))"
 
@@ -26,6 +27,9 @@ def test_a_good_game() -> None:
         read_before_set=(),
         faults=(),
     )
+    assert report(GOOD).asked == (Asked(2, "black", "x", 10, 1, ("s",), ()),)
+    assert report(GOOD).bounds == (Bound(1, "story", 24), Bound(3, "score", 34))
+    assert [view.line for view in report(GOOD).views] == [2]
     assert report(GOOD).degenerate == ""
 
 
@@ -118,7 +122,7 @@ def test_steps_moves_players_and_stories_count_loops() -> None:
     )
     facts = report(code)
     assert facts.steps == 19
-    assert facts.move_tokens == 3 * 2 * 5
+    assert facts.move_tokens == 3 * (2 * 5 + Metadata().max_len)
     assert facts.players == ("black", "bob", "alice")
     assert facts.stories == 3
 
@@ -146,3 +150,15 @@ def test_a_move_reaches_a_reward_through_a_player_that_was_told(
 def test_omniscient_players_are_always_told() -> None:
     text = "assign(s=story())\nelicit(t, 8)\nelicit(white, x, 8)\nreward(xed(s | x))"
     assert analyse(parse(text, "xent")).main_reward_depends_on_moves
+
+
+def test_another_player_as_the_main_one() -> None:
+    text = "assign(s=story())\nelicit(bob, x, 4)\nelicit(white, t, 6)\nreward(bob, xed(s | x))"
+    program = parse(text)
+    assert analyse(program).degenerate == "the main player makes no move"
+    assert analyse(program, role="bob").degenerate == ""
+    assert analyse(program, role="bob").move_tokens == 4
+    assert analyse(program, role="white").unused_moves == ("t",)
+    zero_sum = parse("elicit(white, x, 4)\nelicit(t, 4)\nreward(xent(x | t))")
+    assert analyse(zero_sum, role="white").degenerate == ""
+    assert analyse(zero_sum, role="alice").degenerate == "the main player makes no move"

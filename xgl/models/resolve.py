@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -29,9 +30,9 @@ def resolve(reference: str) -> Path:
     if reference == "smollm2":
         return smollm2.obtain()
     folder = Path(reference).expanduser()
-    if folder.is_dir():
+    if os.path.isdir(folder):  # unlike Path's, false for a name too long for the disk
         return _checked(folder, reference)
-    if folder.exists():
+    if os.path.exists(folder):
         raise ModelNotFound(f"model {reference!r} is a file; {EXPECTED}")
     if HUB_ID.fullmatch(reference):
         return _from_hub(reference)
@@ -45,7 +46,22 @@ def _checked(folder: Path, reference: str) -> Path:
         raise ModelNotFound(f"model {reference!r}: {folder} has no config.json; {EXPECTED}")
     if not any(any(folder.glob(pattern)) for pattern in WEIGHTS):
         raise ModelNotFound(f"model {reference!r}: {folder} has no *.safetensors; {EXPECTED}")
+    for weights in sorted(folder.glob("*.safetensors")):
+        _check_whole(weights, reference)
     return folder
+
+
+def _check_whole(weights: Path, reference: str) -> None:
+    """A file that was cut short would only be found out by every worker in turn."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(weights, framework="numpy"):
+            pass
+    except (SafetensorError, OSError) as error:
+        raise ModelNotFound(
+            f"model {reference!r}: {weights} is damaged ({error}), expected whole weights"
+        ) from None
 
 
 def _from_hub(reference: str) -> Path:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from archive.derive.intervals import (
-    exceeds,
     mean_interval,
     ratio_interval,
     unpaired_ratio_interval,
@@ -72,10 +71,14 @@ def test_ratios_have_no_unit(scale: float, seed: int) -> None:
     assert (scaled.low, scaled.high) == pytest.approx((plain.low, plain.high))
 
 
-def test_exceeds_errs_at_its_level() -> None:
+def test_wider_bounds_open_but_the_value_stays() -> None:
     rng = np.random.default_rng(4)
-    errors = [exceeds(rng.normal(0, 1, 30), 0.05) for _ in range(4000)]
-    assert 0.04 <= np.mean(errors) <= 0.06
+    top, bottom = rng.normal(1, 1, 40), rng.normal(0, 1, 40)
+    bottom += 2.2 * bottom.std(ddof=1) / math.sqrt(40) - bottom.mean()
+    found = ratio_interval(top, bottom, 0.99, defined_at=0.9)
+    assert found.value == pytest.approx(top.mean() / bottom.mean())
+    assert (found.low, found.high) == (-math.inf, math.inf)
+    assert not ratio_interval(top, bottom, 0.99).defined
 
 
 def test_unequal_samples_are_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -54,6 +55,14 @@ def test_folder_without_a_model_says_what_is_missing(tmp_path: Path) -> None:
     with pytest.raises(ModelNotFound, match=r"has no \*\.safetensors"):
         resolve(str(tmp_path))
     (tmp_path / "model.safetensors").write_bytes(b"damaged")
+    with pytest.raises(ModelNotFound, match=r"model\.safetensors is damaged") as error:
+        resolve(str(tmp_path))
+    one_sentence(error)
+
+
+def test_folder_of_no_known_architecture_does_not_load(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    shutil.copy(EMBEDDED / "model.safetensors", tmp_path)
     with pytest.raises(ModelNotFound, match="does not load") as error:
         load(str(tmp_path))
     one_sentence(error)

@@ -1,0 +1,211 @@
+"""The commands as a user types them: what they print, and their exit codes."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from xgl import Program, game, parse
+from xgl.cli import main
+from xgl.cli.formatting import formatted
+from xgl.library import Entry, entries
+from xgl.text import to_text
+
+GOOD = "assign(s=story())\nelicit(x, 5)\nreward(xed(s | x))\n"
+SLOPPY = "\n\nassign( s = story( ) )   # a text\n\n\n# what follows\nelicit(x,5)\nreward(xed(s|x))"
+IDLE = "assign(s=story())\nelicit(x, 5)\nreward(xed(s | t))\n"
+
+
+@pytest.fixture
+def typed(monkeypatch: pytest.MonkeyPatch) -> object:
+    """Puts a text on standard input."""
+
+    def put(text: str | bytes) -> None:
+        data = text if isinstance(text, bytes) else text.encode()
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data)))
+
+    return put
+
+
+# -- check ---------------------------------------------------------------------------------------
+
+
+def test_check_shows_the_facts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "censor"]) == 0
+    said = capsys.readouterr().out
+    assert "13 steps, 2 stories; players: alice, carol, bob" in said
+    assert "line 9: carol writes t0 (at most 10 tokens); sees t, not s s0" in said
+
+
+def test_check_tells_all_problems_of_all_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad, good, idle = (tmp_path / name for name in ("bad.xgl", "good.xgl", "idle.xgl"))
+    bad.write_text("elicit(x, 0)\nreward(xad(x))\n")
+    good.write_text(GOOD)
+    idle.write_text(IDLE)
+    assert main(["check", str(good)]) == 0
+    assert main(["check", str(bad), str(good), str(idle)]) == 1
+    said = capsys.readouterr().out
+    assert "line 1, column 11" in said
+    assert "did you mean 'xed'?" in said
+    assert "problem: black: no reward of the main player depends on a move" in said
+    assert "note: t is read before it is set" in said
+
+
+def test_check_for_programs(typed: object, capsys: pytest.CaptureFixture[str]) -> None:
+    typed(IDLE)  # type: ignore[operator]
+    assert main(["check", "-", "contrast", "--json"]) == 1
+    idle, contrast = json.loads(capsys.readouterr().out)
+    assert idle["faults"] == ["black: no reward of the main player depends on a move"]
+    assert contrast["faults"] == contrast["problems"] == []
+    report = contrast["roles"]["black"]
+    assert (report["steps"], report["stories"], report["move_tokens"]) == (3, 2, 8)
+    assert report["asked"][0]["sees"] == ["s", "t"]
+    typed("reward(xad(x))")  # type: ignore[operator]
+    assert main(["check", "-", "--json"]) == 1
+    [problem] = json.loads(capsys.readouterr().out)[0]["problems"]
+    assert (problem["line"], problem["column"], problem["suggestion"]) == (1, 8, "xed")
+
+
+# -- format, canonical, diagram, games -----------------------------------------------------------
+
+
+def test_format(typed: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wanted = "assign(s=story())  # a text\n\n# what follows\nelicit(x, 5)\nreward(xed(s | x))\n"
+    typed(SLOPPY)  # type: ignore[operator]
+    assert main(["format", "-"]) == 0
+    assert capsys.readouterr().out == wanted
+    file = tmp_path / "game.xgl"
+    file.write_text(SLOPPY)
+    assert main(["format", str(file), "--check"]) == 1
+    assert file.read_text() == SLOPPY
+    assert main(["format", str(file), "--write"]) == 0
+    assert file.read_text() == wanted
+    assert main(["format", str(file), "--check"]) == 0
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_formatting_keeps_the_game_and_is_done_once(
+    programs: st.SearchStrategy[Program], data: st.DataObject
+) -> None:
+    program = data.draw(programs)
+    text = to_text(program)
+    once = formatted(text, program.dialect)
+    assert formatted(once, program.dialect) == once
+    assert game(parse(once, program.dialect)) == game(parse(text, program.dialect))
+
+
+def test_canonical_is_a_program_again(capsys: pytest.CaptureFixture[str]) -> None:
+    for entry in entries():
+        if entry.refused:
+            continue
+        assert main(["canonical", entry.name]) == 0
+        said = capsys.readouterr().out
+        found = game(parse(said, entry.dialect))
+        assert f"# game_id: {found.game_id}" in said
+        assert said.startswith(found.code)
+
+
+def test_diagram_to_a_file_or_standard_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "game.svg"
+    assert main(["diagram", "contrast", "-o", str(file)]) == 0
+    assert main(["diagram", "contrast"]) == 0
+    text = file.read_text(encoding="utf-8")
+    assert capsys.readouterr().out == text
+
+
+@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
+def test_every_library_game_is_drawn(entry: Entry, capsys: pytest.CaptureFixture[str]) -> None:
+    """Chess too, which is too long to be played."""
+    assert main(["diagram", entry.name]) == 0
+    svg = capsys.readouterr().out
+    assert ElementTree.fromstring(svg).tag.endswith("svg")
+    assert entry.title in svg
+
+
+def test_games_lists_the_library(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["games"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) == len(entries())
+    assert all(entry.name in line for entry, line in zip(entries(), said, strict=True))
+
+
+# -- the user's errors ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["check", "nosuch.xgl"], "nosuch.xgl: no such file"),
+        (["check", "contrst"], "did you mean 'contrast'?"),
+        (["check", "."], "a folder; expected a .xgl or .xent file"),
+        (["diagram", "contrast", "-o", "no/such/folder.svg"], "No such file"),
+        (["play", "contrast", "--role", "alice"], "the game asks black"),
+        (["play", "contrast", "--moves", "nosuch.json"], "nosuch.json: No such file"),
+        (["play", "-"], "standard input"),
+    ],
+)
+def test_a_users_error_is_one_sentence(
+    arguments: list[str], said: str, typed: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed(GOOD)  # type: ignore[operator]
+    assert main(arguments) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("error: ")
+    assert said in told.err
+    assert told.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "COMMAND"),
+        (["chek"], "invalid choice: 'chek'"),
+        (["play", "contrast", "--seed", "-1"], "found '-1'; expected a whole number from 0 on"),
+        (["play", "contrast", "--rounds", "x"], "found 'x'; expected a whole number from 1 on"),
+    ],
+)
+def test_a_wrong_argument_is_one_sentence(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(arguments)
+    assert left.value.code == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert told.count("\n") == 1
+
+
+def test_what_is_no_text(typed: object, capsys: pytest.CaptureFixture[str]) -> None:
+    typed(b"\xff\xfe")  # type: ignore[operator]
+    assert main(["check", "-"]) == 2
+    assert "no UTF-8 text" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("beacon(flag_2)\nbeacon(flag_1)\nelicit(t, 5)\nreward(xent(t))", "flag_1 stands after"),
+        ("assign(s=story())\nreward(xent(s))", "asks nobody for a move"),
+    ],
+)
+def test_a_game_that_cannot_be_played(
+    code: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "game.xgl"
+    file.write_text(code)
+    assert main(["play", str(file)]) == 2
+    assert said in capsys.readouterr().err

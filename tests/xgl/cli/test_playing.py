@@ -1,0 +1,236 @@
+"""Rounds in the terminal: by a typing person, by a script, and in a real terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from xgl import game, parse
+from xgl.cli import main
+from xgl.cli.playing import Bench, Round, Session, tokens
+from xgl.cli.screen import ASCII, COLOURED, strip
+from xgl.requests import Judge, Move, Turn
+
+SUM_UP = (
+    'assign(s=story())\nelicit(x, 3)\nensure("no common words between" + s + "&" + x)\n'
+    "reward(xed(s | x))"
+)
+NOTE = (
+    "assign(s=story())\nreveal(alice, s)\nelicit(alice, t, 4)\nreveal(bob, t)\n"
+    "elicit(bob, x, 4)\nreward(bob, xed(s | x))"
+)
+
+
+class Other:
+    """The model that plays the other characters."""
+
+    def moves(self, turns: list[Turn]) -> list[Move]:
+        return [Move(f"said by {turn.request.view.player}") for turn in turns]
+
+
+Seat = Callable[..., tuple[list[Round], str, Session]]
+
+
+@pytest.fixture
+def sit(table: object, monkeypatch: pytest.MonkeyPatch) -> Seat:
+    """Plays ``code`` as ``role``, typing ``lines``; returns the rounds and all that was shown."""
+
+    def sit_down(
+        code: str,
+        role: str,
+        *lines: str,
+        rounds: int = 1,
+        script: Sequence[Mapping[str, Sequence[str]]] | None = None,
+    ) -> tuple[list[Round], str, Session]:
+        monkeypatch.setattr(sys, "stdin", io.StringIO("".join(line + "\n" for line in lines)))
+        shown = io.StringIO()
+        console = Console(file=shown, width=100, highlight=False, markup=False)
+        monkeypatch.setattr("builtins.input", lambda prompt: _line(sys.stdin))
+        bench = Bench(table.judge, table.stories, Other())  # type: ignore[attr-defined]
+        session = Session(game(parse(code)), role, bench, console, 3, script)
+        session.open("A Game")
+        return session.rounds(rounds), shown.getvalue(), session
+
+    return sit_down
+
+
+def _line(stream: io.TextIOBase) -> str:
+    line = stream.readline()
+    if not line:
+        raise EOFError
+    return line.rstrip("\n")
+
+
+def test_a_failed_ensure_is_explained_and_a_long_move_is_cut(sit: Seat) -> None:
+    [done], shown, _ = sit(SUM_UP, "black", "a tale", "hills and hills and more", rounds=1)
+    assert "both have 'tale'" in shown
+    assert "failures left before a forfeit: 9" in shown
+    assert "These are 5 tokens; what goes beyond 3 is cut." in shown
+    assert "s (black): hills and hills" not in shown  # registers are canonical
+    assert "t (black): hills and hills\n" in shown
+    assert done.moves == ["hills and hills"]
+    assert f"Score of black: {done.score:+.1f} bits" in shown
+
+
+def test_a_move_that_stands_as_typed_is_not_shown_again(sit: Seat) -> None:
+    _, shown, _ = sit(SUM_UP, "black", "hills")
+    assert "(black): hills" not in shown
+
+
+def test_the_best_earlier_round(sit: Seat) -> None:
+    played, shown, session = sit(SUM_UP, "black", "hills", "seas", "woods", rounds=3)
+    scores = [one.score for one in played]
+    assert None not in scores
+    best = max(range(2), key=lambda index: (scores[index] or 0, -index))
+    *_, last = shown.split("Round 3 of 3")
+    word = ("hills", "seas")[best]
+    assert f"Best earlier round: {best + 1}, {scores[best]:+.1f} bits, with: {word}" in last
+    assert session.record(played)["best"]["score"] == max(scores)  # type: ignore[type-var]
+
+
+def test_a_round_without_an_end_has_no_score(sit: Seat) -> None:
+    [lost, kept], shown, _ = sit(SUM_UP, "black", *["tale"] * 11, "hills", rounds=2)
+    assert (lost.score, lost.play.outcome) == (None, "forfeit")
+    assert kept.score is not None
+    assert "black has failed too often: a forfeit." in shown
+    assert "Best earlier round" not in shown
+
+
+def test_the_person_may_leave(sit: Seat) -> None:
+    played, shown, session = sit(SUM_UP, "black", "hills", rounds=3)
+    assert len(played) == 1
+    assert "You have left the game." in shown
+    assert len(session.record(played)["rounds"]) == 1
+
+
+def test_what_a_player_may_not_see_is_never_on_its_screen(sit: Seat) -> None:
+    _, shown, _ = sit(NOTE, "bob", "a guess")
+    assert "tale" not in shown
+    assert "t: said by alice" in shown
+    assert "of a text that is not shown:" in shown
+    _, shown, _ = sit(NOTE, "alice", "a note")
+    assert "s: tale 3 0" in shown
+    assert "said by bob" not in shown
+    assert "reward" not in shown.split("You are alice")[1]
+
+
+def test_control_characters_do_not_reach_the_terminal(sit: Seat) -> None:
+    [done], shown, _ = sit(SUM_UP, "black", "red\x1b[31m \udcff x y z")
+    assert "\x1b" not in shown
+    assert "\udcff" not in done.moves[0]
+
+
+def test_scripted_rounds(sit: Seat) -> None:
+    script = [{"bob": ["one"]}, {"alice": ["note"], "bob": ["two"]}]
+    played, shown, _ = sit(NOTE, "bob", rounds=3, script=script)
+    assert [one.moves for one in played] == [["one"], ["two"], ["two"]]
+    assert "t: said by alice" in shown
+    assert "t: note" in shown
+    assert "x (bob): two" in shown
+
+
+# -- the strip -----------------------------------------------------------------------------------
+
+
+def test_a_bar_stands_under_each_token() -> None:
+    line = strip([("ab", None), ("cde", 4.0), ("f", -2.0), (" ", 0.0)], 4.0, COLOURED)
+    assert line.plain == "  ███▄ "
+    assert [str(span.style) for span in line.spans] == ["green", "red", "green"]
+    assert strip([("ab", 1.0), ("c", -1.0)], 1.0, ASCII).plain == "88h"
+
+
+def test_tokens_are_pieces_of_the_text(table: object) -> None:
+    judge: Judge = table.judge  # type: ignore[attr-defined]
+    assert tokens(judge, "one two three", 3) == ["one", " two", " three"]
+    assert tokens(judge, "one two three", 2) == ["one", " two", " three"]
+    assert tokens(judge, "abcd", 2) == ["ab", "cd"]  # more scored than the judge tells apart
+
+
+# -- the command with its own judge --------------------------------------------------------------
+
+
+def test_a_script_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    moves = tmp_path / "moves.json"
+    moves.write_text('[["the sea"], {"black": ["a cat"]}]')
+    arguments = ["play", "contrast", "--moves", str(moves), "--json", "--seed", "5"]
+    assert main(arguments) == 0
+    told = capsys.readouterr()
+    assert told.err == ""
+    record = json.loads(told.out)
+    assert [one["moves"] for one in record["rounds"]] == [["the sea"], ["a cat"]]
+    first, second = record["rounds"]
+    assert first["events"][0] == second["events"][0]  # the same map
+    assert record["best"]["score"] == max(first["score"], second["score"])
+    [paid] = [event for event in first["events"] if event["event"] == "rewarded"]
+    terms = sum(sign * sum(scores["bits"]) for sign, _, scores in paid["terms"])
+    assert terms == pytest.approx(first["score"], abs=1e-9)
+    assert main(arguments) == 0
+    assert json.loads(capsys.readouterr().out) == record
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "no JSON"),
+        ("[]", "no moves"),
+        ("[1]", "round 1 holds no moves"),
+        ('[["a"], {"zed": ["x"]}]', "round 2: no 'zed'; expected black"),
+        ('{"bob": ["x"]}', "round 1: no 'bob'; expected black"),
+        ('["\\ud800"]', "holds no moves"),
+    ],
+)
+def test_moves_that_are_none(
+    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moves = tmp_path / "moves.json"
+    moves.write_text(text)
+    assert main(["play", "contrast", "--moves", str(moves)]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert said in told.err
+
+
+def test_in_a_terminal() -> None:
+    """A person types into a real terminal, sees the heat strip, and leaves with Ctrl-D."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "xgl", "play", "contrast", "--rounds", "2"]
+    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "80"}
+    with subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment
+    ) as p:
+        os.close(theirs)
+        shown = _until(ours, "\n> ")
+        os.write(ours, b"the sea\n")
+        shown += _until(ours, "\n> ")
+        os.write(ours, b"\x04")
+        shown += _until(ours, "left the game.")
+        _rest(ours)
+        assert p.wait() == 0
+    assert "Score of black" in shown
+    assert "Best earlier round: 1" in shown
+    assert "█" in shown
+    assert "\x1b[32m" in shown
+
+
+def _until(terminal: int, end: str) -> str:
+    shown = b""
+    while end.encode() not in shown:
+        shown += os.read(terminal, 4096)
+    return shown.decode(errors="replace")
+
+
+def _rest(terminal: int) -> None:
+    try:
+        while os.read(terminal, 4096):
+            pass
+    except OSError:  # how Linux says that the other side is closed
+        pass

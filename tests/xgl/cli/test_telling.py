@@ -1,0 +1,160 @@
+"""A player is told what the rules let it know, and the right text behind each number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from xgl import Cast, Instance, Program, Seeds, analyse, game, parse, play_all
+from xgl.cli.telling import Paid, Refused, Shown, Teller, Told
+from xgl.cli.watching import WatchedMachine
+from xgl.dialects import DIALECTS
+from xgl.presentation import visible
+from xgl.requests import Ensured, Move, Moved, Play, Rewarded, Turn
+from xgl.syntax import OMNISCIENT, PLAYERS
+
+
+class Talker:
+    """Says what it is told to, one line after another."""
+
+    def __init__(self, *lines: str) -> None:
+        self.lines = list(lines)
+
+    def moves(self, turns: list[Turn]) -> list[Move]:
+        return [Move(self.lines.pop(0) if self.lines else "sea") for _ in turns]
+
+
+def told(
+    seat: Callable[..., Cast], code: str, player: str, *lines: str, dialect: str = "paper"
+) -> tuple[list[Told], Play]:
+    whole = game(parse(code, dialect))
+    machine = WatchedMachine(whole)
+    [play] = play_all([Instance(whole, Seeds(1, 0))], seat(Talker(*lines)), [machine])
+    return list(Teller(whole, player).tell(machine.log())), play
+
+
+def paid(found: list[Told]) -> list[Paid]:
+    return [one for one in found if isinstance(one, Paid)]
+
+
+def test_the_omniscient_are_told_every_text(seat: Callable[..., Cast]) -> None:
+    code = "assign(s=story())\nelicit(x, 4)\nreward(xed(s | x) - xent(x + s))"
+    found, play = told(seat, code, "black", "one two")
+    texts = [one.item.text for one in found if isinstance(one, Shown)]
+    assert texts == ["tale 1 0", "one two"]
+    [reward] = paid(found)
+    assert [term.text for term in reward.terms] == ["tale 1 0", "one two tale 1 0"]
+    assert [term.said for term in reward.terms] == ["xed(s | t)", "−xent(t + s)"]
+    assert sum(sum(term.bits) for term in reward.terms) == play.scores["black"]
+
+
+def test_a_hidden_text_is_numbers_only(seat: Callable[..., Cast]) -> None:
+    code = "assign(s=story())\n{}elicit(bob, x, 4)\nreward(bob, xent(s | x) + xent(x))"
+    [reward] = paid(told(seat, code.format(""), "bob", "hello")[0])
+    assert [term.text for term in reward.terms] == [None, "hello"]
+    assert len(reward.terms[0].bits) == 3
+    [reward] = paid(told(seat, code.format("reveal(bob, s)\n"), "bob", "hello")[0])
+    assert reward.terms[0].text == "tale 1 0"
+    stale = code.format("reveal(bob, s)\nassign(s=story())\n")
+    [reward] = paid(told(seat, stale, "bob", "hello")[0])
+    assert reward.terms[0].text is None
+    part = code.format("reveal(bob, s // s)\n")
+    [reward] = paid(told(seat, part, "bob", "hello")[0])
+    assert reward.terms[0].text is None
+
+
+def test_another_players_reward_is_told_to_the_omniscient_only(seat: Callable[..., Cast]) -> None:
+    code = "elicit(x, 4)\nelicit(bob, t, 4)\nreward(bob, xent(t))"
+    [seen] = paid(told(seat, code, "black")[0])
+    assert (seen.player, seen.terms) == ("bob", ())
+    code = "elicit(x, 4)\nelicit(bob, t, 4)\nreward(xent(t))"
+    assert paid(told(seat, code, "bob")[0]) == []
+
+
+def test_the_zero_sum_pair_line_by_line(seat: Callable[..., Cast]) -> None:
+    code = (
+        "elicit(x, 4)\nelicit(white, t, 4)\nreward(xent(x))\nreward(white, xent(t))\n"
+        "reward(env, xent(x))\nreward(xent(x + t))"
+    )
+    for player, sign in (("black", ""), ("white", "−")):
+        found, play = told(seat, code, player, "one", "two")
+        own = [reward for reward in paid(found) if reward.player == player]
+        other = "−" if sign == "" else ""
+        said = [term.said for reward in own for term in reward.terms]
+        assert said == [sign + "xent(s)", other + "xent(t)", sign + "xent(s + t)"]
+        texts = [term.text for reward in own for term in reward.terms]
+        assert texts == ["one", "two", "one two"]
+        assert sum(reward.bits for reward in own) == play.scores[player]
+
+
+def test_a_failed_ensure_is_explained(seat: Callable[..., Cast]) -> None:
+    code = (
+        'elicit(white, t, 4)\nelicit(x, 4)\nensure("no common words between" + t + "&" + x, '
+        "xent(x) >= 0)\nreward(xent(x))"
+    )
+    found, _ = told(seat, code, "black", "the sea", "a sea", "hills")
+    [refused] = [one for one in found if isinstance(one, Refused)]
+    assert refused.line == 3
+    assert refused.said[0].endswith("both have 'sea'")
+    assert refused.said[1] == "xent(t) >= 0"
+    assert (refused.failures, refused.left) == (1, 9)
+    assert not any(isinstance(one, Refused) for one in told(seat, code, "white", "b", "b", "c")[0])
+
+
+def test_helper_functions_are_explained(seat: Callable[..., Cast]) -> None:
+    code = (
+        'assign(s=story(), l=["tale"])\nelicit(x, 4)\n'
+        "ensure(num_words(x) > 1, len(common_word_set(x, s)) == 0)\n"
+        'reward(xed("".join(l) | x) + xent(remove_common_words(x, s)))'
+    )
+    found, _ = told(seat, code, "black", "tale", "hills sea", dialect="xent")
+    [refused] = [one for one in found if isinstance(one, Refused)]
+    assert refused.said == (
+        "num_words(t) > 1: num_words(t) is 1",
+        "len(common_word_set(t, s)) == 0: common_word_set(t, s) is 'tale'",
+    )
+    [reward] = paid(found)
+    assert [term.text for term in reward.terms] == ["tale", "hills sea"]
+
+
+def test_words_of_a_hidden_text_are_not_named(seat: Callable[..., Cast]) -> None:
+    code = (
+        'assign(s=story())\nelicit(bob, x, 4)\nensure("no common words between" + s + "&" + x)\n'
+        "reward(bob, xent(x))"
+    )
+    found, _ = told(seat, code, "bob", "a tale", "hills")
+    [refused] = [one for one in found if isinstance(one, Refused)]
+    assert "tale" not in " ".join(refused.said)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_any_game_is_followed_to_its_end(
+    programs: st.SearchStrategy[Program],
+    seat: Callable[..., Cast],
+    echo_player: Callable[[], object],
+    data: st.DataObject,
+) -> None:
+    """What is shown is what ``presentation.visible`` lets through, reward for reward."""
+    program = data.draw(programs)
+    assume(not analyse(program).faults)
+    whole = game(program)
+    player = data.draw(st.sampled_from(PLAYERS))
+    machine = WatchedMachine(whole)
+    [play] = play_all([Instance(whole, Seeds(1, 0))], seat(echo_player()), [machine])
+    log = machine.log()
+    assert tuple(event for _, event in log) == play.events
+    assert all(line == event.line for line, event in log if isinstance(event, Moved))
+    found = list(Teller(whole, player).tell(log))
+    items = [one.item for one in found if isinstance(one, Shown)]
+    facts = [e for e in play.events if not isinstance(e, Rewarded | Ensured)]
+    assert items == list(visible(facts, player, DIALECTS[whole.dialect].live_reveal))
+    own = [e for e in play.events if isinstance(e, Rewarded) and e.player == player]
+    mine = [one for one in paid(found) if one.player == player]
+    assert [one.bits for one in mine] == [event.bits for event in own]
+    for one, event in zip(mine, own, strict=True):
+        assert [len(t.bits) for t in one.terms] == [len(s.bits) for _, _, s in event.terms]
+    if player not in OMNISCIENT:
+        assert len(paid(found)) == len(mine)

@@ -1,0 +1,234 @@
+"""Every program has a diagram: well-formed, complete, its text legible."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support import parents
+
+import xgl
+from meta_sampler import Mutate, MutateSettings
+from xgl import Program, parse
+from xgl import syntax as syn
+from xgl.diagram import draw, lay_out
+from xgl.diagram.palette import triangle
+from xgl.diagram.shapes import Box, Circle, Label, Line, Polygon, cells, shortened, wrapped
+from xgl.library import Entry, entries
+
+SVG = "{http://www.w3.org/2000/svg}"
+PLAYABLE = [entry for entry in entries() if not entry.refused]
+PLAYERS = ("black", "white", "alice", "bob")
+
+
+def expected(program: Program) -> Counter[tuple[str, int]]:
+    """Marks that a program must show: kind and line, with their number."""
+    marks: Counter[tuple[str, int]] = Counter()
+    for order, line in enumerate(program.instructions, start=1):
+        match line:
+            case syn.Elicit(_, registers):
+                marks["elicit", order] += len(registers)
+            case syn.Reward(_, amount):
+                marks["reward", order] += sum(isinstance(t, syn.Xent) for _, t in amount.terms)
+            case syn.Ensure(conditions):
+                for condition in conditions:
+                    if isinstance(condition, syn.Comparison):
+                        both = condition.left.terms + condition.right.terms
+                        marks["bound", order] += sum(isinstance(t, syn.Xent) for _, t in both)
+            case syn.Replay():
+                marks["repeat", order] += 1
+                marks["after", order] += 1
+            case syn.Beacon():
+                marks["beacon", order] += 1
+    return +marks
+
+
+def shown(svg: str) -> Counter[tuple[str, int]]:
+    root = ElementTree.fromstring(svg)
+    found = ((node.get("class"), node.get("data-line")) for node in root.iter())
+    kinds = {"elicit", "reward", "bound", "repeat", "after", "beacon"}
+    return Counter((kind, int(line)) for kind, line in found if kind in kinds and line)
+
+
+def check(program: Program) -> None:
+    svg = draw(program, "a & <b>")
+    assert shown(svg) == expected(program)
+    drawing = lay_out(program, "a title")
+    texts = " ".join(s.text for s in drawing.shapes if isinstance(s, Label)).split()
+    for order, line in enumerate(program.instructions, start=1):
+        if isinstance(line, syn.Ensure):
+            assert str(order) in texts
+    inside_frames(program)
+    for label in labels(program):
+        left, top, right, bottom = label.extent
+        assert left >= 0
+        assert top >= 0
+        assert right <= drawing.width
+        assert bottom <= drawing.height
+    for one, other in combinations(labels(program), 2):
+        assert not overlap(one, other), (one, other)
+
+
+def labels(program: Program) -> list[Label]:
+    return [shape for shape in lay_out(program, "a title").shapes if isinstance(shape, Label)]
+
+
+def inside_frames(program: Program) -> None:
+    """An ensure's frame holds the elicit to which a failure goes back."""
+    shapes = lay_out(program).shapes
+    frames = [s for s in shapes if isinstance(s, Box) and s.mark == "ensure"]
+    ensures = [line for line in program.instructions if isinstance(line, syn.Ensure)]
+    assert bool(frames) == bool(ensures)
+    elicits = {s.order: s for s in shapes if isinstance(s, Circle) and s.mark == "elicit"}
+    for frame in frames:
+        before = [order for order in elicits if order < frame.order]
+        if before:
+            circle = elicits[max(before)]
+            assert frame.y < circle.y < frame.y + frame.height
+
+
+def overlap(one: Label, other: Label) -> bool:
+    left, top, right, bottom = one.extent
+    left2, top2, right2, bottom2 = other.extent
+    return left < right2 and left2 < right and top < bottom2 and top2 < bottom
+
+
+@pytest.mark.parametrize("entry", PLAYABLE, ids=lambda entry: entry.name)
+def test_library(entry: Entry) -> None:
+    check(parse(entry.text, entry.dialect))
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.sampled_from(parents.EVERY),
+    st.integers(0, 2**31),
+    st.sampled_from([("black",), PLAYERS]),
+    st.booleans(),
+)
+def test_children_of_mutate(
+    parent: xgl.Game, seed: int, players: tuple[str, ...], loops: bool
+) -> None:
+    limits = MutateSettings(max_lines=14, players=players, loops=loops, truths=True)
+    scope = parents.SCOPE[parent.dialect]
+    for proposal in Mutate(limits).propose(parent, scope, 3, seed):
+        assert proposal.game is not None
+        check(proposal.game.program)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_any_valid_program(programs: st.SearchStrategy[Program], data: st.DataObject) -> None:
+    program = data.draw(programs)
+    assert shown(draw(program)) == expected(program)
+    inside_frames(program)
+
+
+def test_no_two_texts_meet_in_a_long_program() -> None:
+    code = (
+        'assign(s="a", t="b" + story() + "c", p=(s // t) + ("x" % s))\n'
+        "elicit(david, x, y, x, 100000)\n"
+        'ensure(xent(s + s | t + s, p) - xed(t | t) + 5 >= 12, "long " + s + "'
+        + "word " * 60
+        + '")\n'
+    )
+    check(parse(code * 8 + "replay(flag_2, 1)\nbeacon(flag_2)\nreplay(flag_1, 2)\nreward(xent(b))"))
+
+
+def test_the_same_program_has_the_same_diagram() -> None:
+    for entry in PLAYABLE[:4]:
+        assert draw(parse(entry.text, entry.dialect)) == draw(parse(entry.text, entry.dialect))
+
+
+# -- marks ---------------------------------------------------------------------------------------
+
+
+def marks(code: str, mark: str, dialect: str = "paper") -> list[object]:
+    shapes = lay_out(parse(code, dialect)).shapes
+    return [shape for shape in shapes if getattr(shape, "mark", "") == mark]
+
+
+@pytest.mark.parametrize(
+    ("player", "kind", "sign", "fill", "dot"),
+    [
+        ("black", "xent", 1, "black", ""),
+        ("white", "nex", 1, "black", ""),
+        ("black", "nex", 1, "white", ""),
+        ("white", "xent", 1, "white", ""),
+        ("black", "xed", 1, "white", "black"),
+        ("white", "dex", 1, "white", "black"),
+        ("white", "xed", 1, "black", "white"),
+        ("black", "dex", 1, "black", "white"),
+        ("black", "xent", -1, "white", ""),
+        ("alice", "xed", 1, "cyan", "red"),
+        ("carol", "nex", 1, "yellow", ""),
+    ],
+)
+def test_colours_of_xent_symbols(player: str, kind: str, sign: int, fill: str, dot: str) -> None:
+    assert triangle(player, kind, sign) == (fill, dot)
+
+
+@pytest.mark.parametrize(
+    ("term", "points_to_the_right"), [("xent(s | t)", False), ("xent(t | s)", True)]
+)
+def test_a_triangle_points_from_prefix_to_scored_string(
+    term: str, points_to_the_right: bool
+) -> None:
+    [symbol] = marks(f"assign(s=story())\nelicit(t, 4)\nreward({term})", "reward")
+    assert isinstance(symbol, Polygon)
+    (tip, _), (base, _), _ = symbol.points
+    assert (tip > base) is points_to_the_right
+
+
+def test_circle_square_and_star() -> None:
+    code = 'assign(s=story(), t="x")\nelicit(bob, x, 4)\nassign(y=s + x)\nreward(bob, xent(y))'
+    [circle] = marks(code, "elicit")
+    assert isinstance(circle, Circle)
+    assert circle.fill == "green"
+    assert len(marks(code, "constant")) == 2
+    assert len(marks(code, "assigned")) == 1
+
+
+def test_a_concatenation_has_an_arrow_for_each_joint() -> None:
+    alone = len(marks("elicit(s, t, x, 4)\nreward(xent(s))", "arrow"))
+    assert alone == 0
+    assert len(marks("elicit(s, t, x, 4)\nreward(xent(x + s + t + s + s))", "arrow")) == 4
+
+
+def test_cut_meets_its_mark_with_a_double_arrow_and_goes_on_as_it_is_kept() -> None:
+    code = "elicit(s, t, 4)\nassign(x=s {} t)\nreward(xent(x))"
+    assert len(marks(code.format("//"), "arrow")) == 1 + 2 + 2
+    assert len(marks(code.format("%"), "arrow")) == 1 + 2 + 1
+
+
+def test_what_a_player_was_shown_is_linked_to_its_elicit() -> None:
+    code = "assign(s=story())\n{}elicit(bob, x, 4)\nreward(bob, xed(s | x))"
+    assert marks(code.format(""), "known") == []
+    [star] = marks(code.format("reveal(bob, s)\n"), "known")
+    assert isinstance(star, Polygon)
+    assert star.fill == "green"
+    assert marks(code.format("reveal(bob, s)\nassign(s=story())\n"), "known") == []
+    assert marks(code.format("reveal(alice, s)\n"), "known") == []
+
+
+def test_a_loop_goes_back_to_its_flag() -> None:
+    code = "assign(s=story())\nbeacon(flag_1)\nelicit(x, 4)\nreward(xent(x))\nreplay(flag_1, 3)"
+    [loop] = marks(code, "loop")
+    [beacon] = marks(code, "beacon")
+    assert isinstance(loop, Line)
+    assert isinstance(beacon, Box)
+    assert loop.points[-1][1] == beacon.y + beacon.height / 2
+
+
+# -- text ----------------------------------------------------------------------------------------
+
+
+@given(st.text(max_size=60), st.integers(3, 20))
+def test_wrapped_text_fits_and_loses_nothing(text: str, columns: int) -> None:
+    lines = wrapped(text, columns)
+    assert all(cells(line) <= columns for line in lines)
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    assert cells(shortened(text, columns)) <= columns

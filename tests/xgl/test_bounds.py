@@ -1,0 +1,159 @@
+"""Who is asked, knowing what; and how large the judge's requests can get."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from xgl import (
+    Cast,
+    Instance,
+    Metadata,
+    Program,
+    Seeds,
+    analyse,
+    game,
+    parse,
+    play_all,
+    to_text,
+)
+from xgl.bounds import Asked, Bound
+from xgl.errors import OversizeError
+from xgl.presentation import render
+from xgl.requests import Ensured, Move, Moved, Player, Turn
+
+
+def asked(code: str, metadata: Metadata | None = None) -> tuple[Asked, ...]:
+    return analyse(parse(code), metadata).asked
+
+
+def bounds(
+    code: str, dialect: str = "paper", metadata: Metadata | None = None
+) -> tuple[Bound, ...]:
+    return analyse(parse(code, dialect), metadata).bounds
+
+
+def test_the_omniscient_see_all_the_others_what_they_are_shown() -> None:
+    code = (
+        "assign(s=story(), t=story(), p=story())\nreveal(bob, s)\nelicit(bob, x, 5)\n"
+        "elicit(alice, y)\nelicit(y1, 3)"
+    )
+    bob, alice, black = asked(code)
+    assert bob == Asked(3, "bob", "x", 5, 1, ("s", "p"), ("t",))
+    assert alice == Asked(4, "alice", "y", 10, 1, ("p",), ("s", "t", "x"))
+    assert black == Asked(5, "black", "y1", 3, 1, ("s", "t", "p", "x", "y"), ())
+
+
+def test_a_new_value_is_hidden_again() -> None:
+    code = "assign(s=story())\nreveal(bob, s)\nassign(s=story())\nelicit(bob, x)"
+    assert asked(code)[0].hidden == ("s",)
+
+
+def test_own_moves_are_known_and_public_ones_to_all() -> None:
+    first, second, third = asked("elicit(bob, x)\nelicit(bob, p)\nelicit(alice, t)")
+    assert (first.sees, first.hidden) == ((), ())
+    assert (second.sees, second.hidden) == (("x",), ())
+    assert (third.sees, third.hidden) == (("p",), ("x",))
+
+
+def test_constants_of_the_metadata_are_known_by_their_type() -> None:
+    [only] = asked("elicit(bob, x)", Metadata(constants={"a": "open", "c": "closed"}))
+    assert (only.sees, only.hidden) == (("a",), ("c",))
+
+
+def test_loops_count_and_what_they_show_later_is_seen() -> None:
+    code = "assign(s=story())\nbeacon(flag_1)\nelicit(bob, x, y)\nreveal(bob, s)\nreplay(flag_1, 2)"
+    x, y = asked(code)
+    assert (x.times, y.times) == (3, 3)
+    assert set(x.sees) == {"s", "x", "y"}
+    assert x.hidden == ()
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("elicit(x, 5)\nreward(xent(x))", (Bound(2, "score", 5),)),
+        ('elicit(x, 5)\nreward(xent("été" | x + x, x))', (Bound(2, "score", 5 + 11 + 5),)),
+        ('elicit(x, 5)\nensure("ok" + x)', (Bound(2, "truth", 8),)),
+        ("assign(s=story(7) + story())", (Bound(1, "story", 24),)),
+        (
+            "elicit(x, 5)\nbeacon(flag_1)\nassign(t=t + x)\nreward(xent(t))\nreplay(flag_1, 2)",
+            (Bound(4, "score", 3 * 6),),
+        ),
+    ],
+)
+def test_bounds(code: str, expected: tuple[Bound, ...]) -> None:
+    assert bounds(code) == expected
+
+
+def test_bounds_heed_dialect_and_metadata() -> None:
+    code = 'assign(s=story(90))\nelicit(x)\nreward(xent(s + "" + x))'
+    longer = Metadata(story_tokens=40, max_len=3)
+    assert bounds(code, "paper", longer)[-1].tokens == 90 + 3 + 2
+    assert bounds(code, "xent", longer)[-1].tokens == 40 + 3
+
+
+def test_no_bound_exceeds_the_cap_of_a_string() -> None:
+    code = "elicit(x)\nbeacon(flag_1)\nassign(x=x + x)\nreplay(flag_1, 60)\nreward(xent(x))"
+    assert bounds(code)[-1].tokens == Metadata().max_characters
+
+
+def test_a_live_reveal_shows_what_comes_later() -> None:
+    code = 'assign(s="a")\nreveal(bob, s)\nassign(s="b", t="c")\nelicit(bob, x, 4)\nreward(xent(x))'
+    for dialect, seen in (("xent", ("s",)), ("paper", ())):
+        [asking] = analyse(parse(code, dialect)).asked
+        assert asking.sees == seen
+
+
+def test_helpers_make_no_text_longer() -> None:
+    code = (
+        "assign(s=story())\nelicit(x, 6)\nreward(xent(remove_common_words(x, s) | s))\n"
+        "reward(xent(first_n_tokens(s, 3)))"
+    )
+    assert [b.tokens for b in analyse(parse(code, "xent")).bounds] == [24, 30, 3]
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_no_view_is_larger_than_its_bound(
+    programs: st.SearchStrategy[Program],
+    seat: Callable[..., Cast],
+    echo_player: Callable[[], Player],
+    data: st.DataObject,
+) -> None:
+    program = data.draw(programs)
+    report = analyse(program)
+    assume(not report.faults)
+    seen: list[int] = []
+    cast = seat(_Reader(echo_player(), seen))
+    [play] = play_all([Instance(game(program), Seeds(1, 0))], cast)
+    assume(all(event.passed for event in play.events if isinstance(event, Ensured)))
+    lines = [event.line + 1 for event in play.events if isinstance(event, Moved)]
+    largest = {bound.line: bound.tokens for bound in report.views}
+    for line, size in zip(lines, seen, strict=False):  # an oversize game ends after a view
+        assert size <= largest[line]
+
+
+class _Reader:
+    """Another player's moves; keeps how many words each view has."""
+
+    def __init__(self, player: Player, seen: list[int]) -> None:
+        self.player, self.seen = player, seen
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        self.seen += [len(render(turn.request.view).split()) for turn in turns]
+        return self.player.moves(turns)
+
+
+def test_the_view_of_a_move() -> None:
+    code = (
+        "assign(s=story(9))\nreveal(bob, s)\nelicit(bob, t, 5)\nelicit(alice, x, 5)\n"
+        "reward(xent(x))"
+    )
+    bob, alice = analyse(parse(code)).views
+    known = len(to_text(parse(code)))
+    assert (bob.line, bob.tokens) == (3, known + 5 + 9 + 5)
+    assert (alice.line, alice.tokens) == (4, known + 5)

@@ -1,0 +1,99 @@
+"""What ``check`` says of a valid program: faults, notes and facts (SPEC §1, static facts)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from typing import Any
+
+from xgl.analyse import Report, analyse
+from xgl.bounds import Asked, Bound
+from xgl.canonical import game
+from xgl.syntax import MAIN_PLAYER, Program
+
+
+def roles(program: Program) -> list[Report]:
+    """One report for each player that is asked for a move; the main player's where none is."""
+    first = analyse(program)
+    return [analyse(program, role=name) for name in first.players or (MAIN_PLAYER,)]
+
+
+def faults(reports: list[Report]) -> list[str]:
+    """Reasons for which the program is no game: it cannot run, or can teach nobody anything."""
+    found = list(reports[0].faults)
+    reasons = [f"{report.role}: {report.degenerate}" for report in reports if report.degenerate]
+    if not found and len(reasons) == len(reports):
+        found = reasons
+    return found
+
+
+def notes(reports: list[Report]) -> list[str]:
+    """What is allowed and yet likely a slip."""
+    found = [f"{name} is read before it is set" for name in reports[0].read_before_set]
+    if not faults(reports):
+        found += [f"{r.role} can learn nothing: {r.degenerate}" for r in reports if r.degenerate]
+    return found
+
+
+def facts(program: Program, report: Report) -> Iterator[str]:
+    """Lines for a person; line numbers are those of the file."""
+    stories = "1 story" if report.stories == 1 else f"{report.stories} stories"
+    yield f"{report.steps} steps, {stories}; players: {', '.join(report.players)}"
+    for asked in report.asked:
+        yield _asking(program, asked)
+    for kind, said in _READ.items():
+        requests = (b for b in (*report.bounds, *report.views) if b.kind == kind)
+        largest = max(requests, key=_size, default=None)
+        if largest is not None:
+            where = _source_line(program, largest.line)
+            yield f"{said} at most {largest.tokens} tokens (line {where})"
+
+
+_READ = {
+    "view": "a player is shown",
+    "score": "the judge scores",
+    "truth": "the judge reads statements of",
+}
+
+
+def _source_line(program: Program, instruction: int) -> int:
+    """The line of the source text that holds the ``instruction``-th instruction, from 1."""
+    return program.instructions[instruction - 1].span.line or instruction
+
+
+def _size(bound: Bound) -> int:
+    return bound.tokens
+
+
+def _asking(program: Program, asked: Asked) -> str:
+    times = "" if asked.times == 1 else f", {asked.times} times"
+    seen = f"sees {' '.join(asked.sees)}" if asked.sees else "sees no text"
+    hidden = f", not {' '.join(asked.hidden)}" if asked.hidden else ""
+    return (
+        f"line {_source_line(program, asked.line)}: {asked.player} writes {asked.register} "
+        f"(at most {asked.max_len} tokens{times}); {seen}{hidden}"
+    )
+
+
+def record(program: Program, reports: list[Report]) -> dict[str, Any]:
+    """All facts, for JSON."""
+    return {
+        "game_id": game(program).game_id,
+        "dialect": program.dialect,
+        "faults": faults(reports),
+        "notes": notes(reports),
+        "roles": {
+            report.role: {**_placed(program, report), "degenerate": report.degenerate}
+            for report in reports
+        },
+    }
+
+
+def _placed(program: Program, report: Report) -> dict[str, Any]:
+    """A report whose lines are those of the file."""
+    fields = asdict(replace(report, run=None))
+    del fields["run"]
+    for name in ("asked", "bounds", "views"):
+        rows: list[Asked | Bound] = list(getattr(report, name))
+        fields[name] = [asdict(row) | {"line": _source_line(program, row.line)} for row in rows]
+    return fields

@@ -1,0 +1,290 @@
+"""``python -m xgl play``: rounds of one game on one map, by a person or from a script."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+from rich.console import Console
+
+from xgl import syntax as syn
+from xgl.analyse import analyse
+from xgl.batch import Cast, Instance, play_all
+from xgl.canonical import Game, game
+from xgl.cli.screen import Screen, signed
+from xgl.cli.scripts import Script, read_script
+from xgl.cli.sources import Source
+from xgl.cli.telling import Shown, Teller
+from xgl.cli.watching import WatchedMachine
+from xgl.errors import OversizeError, XGLError
+from xgl.players import ScriptedPlayer
+from xgl.requests import Event, Judge, Move, Moved, Play, Player, Seeds, StorySource, Turn
+
+
+class PlayingError(XGLError):
+    """A game that cannot be played, or a role that it does not have."""
+
+
+class Quit(XGLError):  # noqa: N818 - no error: the person has left
+    """The input has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Who answers: the judge, the stories, and the model that plays the other characters."""
+
+    judge: Judge
+    stories: StorySource
+    others: Player
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    number: int
+    play: Play
+    role: str
+
+    @property
+    def score(self) -> float | None:
+        """None where the game did not come to its end for the role."""
+        if self.play.outcome_for(self.role) != "finished":
+            return None
+        return self.play.scores.get(self.role, 0.0)
+
+    @property
+    def moves(self) -> list[str]:
+        return self.play.accepted_moves(self.role)
+
+
+with suppress(ImportError):  # arrow keys and a history of moves, where the platform has them
+    import readline  # noqa: F401
+
+
+def run(arguments: Namespace, source: Source) -> int:
+    """The command. Raises :class:`~xgl.errors.XGLError` for what the user got wrong."""
+    whole = game(source.program())
+    players = _players(whole)
+    role = _role(players, arguments.role)
+    if source.path is None and not arguments.moves:
+        raise PlayingError("a game from standard input leaves none for your moves; use --moves")
+    script = read_script(arguments.moves, role, players) if arguments.moves else None
+    console = _console(arguments)
+    rounds = arguments.rounds or (len(script) if script else 1)
+    session = Session(whole, role, bench(arguments.judge), console, arguments.seed, script)
+    session.open(source.title)
+    played = session.rounds(rounds)
+    if arguments.json:
+        record = {"judge": arguments.judge, **session.record(played)}
+        print(json.dumps(record, indent=1, ensure_ascii=False))
+    return 0
+
+
+def _console(arguments: Namespace) -> Console:
+    """With ``--json`` standard output is the record's, and a script needs no screen at all."""
+    quiet = bool(arguments.json and arguments.moves)
+    return Console(stderr=arguments.json, quiet=quiet, highlight=False, markup=False, emoji=False)
+
+
+def _players(whole: Game) -> tuple[str, ...]:
+    """Who is asked for a move; raises for a game that cannot be played."""
+    report = analyse(whole.program)
+    if report.faults:
+        raise PlayingError(f"this game cannot be played: {report.faults[0]}")
+    if not report.players:
+        raise PlayingError("this game asks nobody for a move; expected an elicit")
+    return report.players
+
+
+def _role(players: Sequence[str], wanted: str | None) -> str:
+    """Black, or who is asked first where black is not; raises for a role that nobody is asked."""
+    if wanted is None:
+        return syn.MAIN_PLAYER if syn.MAIN_PLAYER in players else players[0]
+    if wanted not in players:
+        raise PlayingError(f"--role {wanted}: the game asks {', '.join(players)}")
+    return wanted
+
+
+def bench(reference: str) -> Bench:
+    """The judge of a model reference, held-out stories, and its model as the other players.
+
+    Raises :class:`~xgl.models.errors.ModelNotFound`.
+    """
+    import torch
+
+    from xgl.judge.stories import CorpusStories
+    from xgl.judge.transformer import TransformerJudge
+    from xgl.lm import LanguageModel
+    from xgl.models import corpus, resolve
+    from xgl.players.local import LocalPolicy
+
+    model, tokenizer = resolve.load(reference)
+    lm = LanguageModel(model, tokenizer, torch.device("cpu"))
+    judge = TransformerJudge(lm)
+    texts = [story.text for story in corpus.stories("held_out")]
+    return Bench(judge, CorpusStories(texts, judge.truncate), LocalPolicy(lm))
+
+
+class Session:
+    """Rounds of one game on one map; the map's seed stays, the other players' seed moves on."""
+
+    def __init__(
+        self,
+        whole: Game,
+        role: str,
+        bench: Bench,
+        console: Console,
+        seed: int = 0,
+        script: Script | None = None,
+    ) -> None:
+        self.game, self.role, self.bench = whole, role, bench
+        self.seed, self.script = seed, script
+        self.screen = Screen(console, lambda text, count: tokens(bench.judge, text, count))
+
+    def open(self, title: str) -> None:
+        self.screen.open(self.game, title, self.role)
+
+    def rounds(self, count: int) -> list[Round]:
+        """Play them; stops early when the person leaves."""
+        played: list[Round] = []
+        for number in range(1, count + 1):
+            if count > 1:
+                self.screen.say(f"\nRound {number} of {count}", "bold")
+            if best := _best(played):
+                self.screen.best(best.number, best.score or 0.0, best.moves)
+            try:
+                played.append(self._round(number))
+            except Quit:
+                self.screen.say("\nYou have left the game.", "dim")
+                break
+        return played
+
+    def _round(self, number: int) -> Round:
+        seeds = Seeds(self.seed, number - 1)
+        machine = WatchedMachine(self.game)
+        viewer = _Viewer(machine, Teller(self.game, self.role), self.screen, self.bench.judge)
+        players = self._players(number, seeds, viewer)
+        cast = Cast(self.bench.judge, self.bench.stories, players)
+        [play] = play_all([Instance(self.game, seeds)], cast, [machine])
+        viewer.catch_up()
+        done = Round(number, play, self.role)
+        self._close(done)
+        return done
+
+    def _players(self, number: int, seeds: Seeds, viewer: _Viewer) -> dict[str, Player]:
+        players: dict[str, Player] = dict.fromkeys(syn.PLAYERS, self.bench.others)
+        players[self.role] = viewer
+        if self.script is not None:
+            lines = self.script[min(number, len(self.script)) - 1]
+            for name, moves in lines.items():
+                players[name] = ScriptedPlayer({seeds: moves})
+        return players
+
+    def _close(self, done: Round) -> None:
+        play = done.play
+        if play.outcome == "forfeit":
+            self.screen.say(f"{play.forfeiter} has failed too often: a forfeit.", "bold red")
+        elif play.outcome == "oversize":
+            self.screen.say("A text grew beyond its cap: the game ends there.", "bold red")
+        score = "none" if done.score is None else f"{signed(done.score)} bits"
+        self.screen.say(f"Score of {self.role}: {score}", "bold")
+
+    def record(self, played: Sequence[Round]) -> dict[str, Any]:
+        """The outcome for programs; unlike the screen it holds everything that happened."""
+        best = _best(played)
+        return {
+            "game_id": self.game.game_id,
+            "dialect": self.game.dialect,
+            "code": self.game.code,
+            "role": self.role,
+            "seed": self.seed,
+            "rounds": [_round_record(one) for one in played],
+            "best": None if best is None else {"round": best.number, "score": best.score},
+        }
+
+
+def _best(played: Sequence[Round]) -> Round | None:
+    """The finished round with the highest score, the first of equals."""
+    finished = [one for one in played if one.score is not None]
+    return max(finished, key=lambda one: one.score or 0.0, default=None)
+
+
+def _round_record(done: Round) -> dict[str, Any]:
+    play = done.play
+    return {
+        "round": done.number,
+        "outcome": play.outcome,
+        "forfeiter": play.forfeiter,
+        "score": done.score,
+        "scores": play.scores,
+        "moves": done.moves,
+        "events": [_event_record(event) for event in play.events],
+    }
+
+
+def _event_record(event: Event) -> dict[str, Any]:
+    fields = asdict(event)
+    if isinstance(event, Moved):
+        fields["move"] = event.move.text
+    return {"event": type(event).__name__.lower(), **fields}
+
+
+class _Viewer:
+    """The person's seat: shows what is new before each move, and takes the move."""
+
+    def __init__(
+        self, machine: WatchedMachine, teller: Teller, screen: Screen, judge: Judge
+    ) -> None:
+        self.machine, self.teller, self.screen, self.judge = machine, teller, screen, judge
+        self.told = 0
+        self.typed: str | None = None
+
+    def catch_up(self) -> None:
+        """Tell what has happened since the last time."""
+        log = self.machine.log(self.told)
+        self.told += len(log)
+        for told in self.teller.tell(log):
+            own = isinstance(told, Shown) and told.mover == self.teller.player
+            if own and told.item.text == self.typed:  # type: ignore[union-attr]
+                self.typed = None  # it stands on the screen as it was typed
+            else:
+                self.screen.tell(told)
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        """Raises :class:`Quit` when the input has ended."""
+        self.catch_up()
+        try:
+            return [Move(self._asked(turn)) for turn in turns]
+        except EOFError:
+            raise Quit("the input has ended") from None
+
+    def _asked(self, turn: Turn) -> str:
+        limit = turn.request.max_len
+        typed = self.screen.ask(turn.request.view, limit).strip()
+        text = typed.encode(errors="replace").decode()  # stray bytes are no text
+        count = self.judge.count(text)
+        if count > limit:
+            self.screen.say(f"These are {count} tokens; what goes beyond {limit} is cut.", "yellow")
+        self.typed = text
+        return text
+
+
+def tokens(judge: Judge, text: str, scored: int) -> list[str]:
+    """The judge's tokens of a text as pieces of it, of which the last ``scored`` count.
+
+    Where its tokens cannot be laid upon the text, the text is cut in pieces of one length.
+    """
+    ends = [len(judge.truncate(text, count)) for count in range(judge.count(text) + 1)]
+    pieces = [text[start:end] for start, end in pairwise(ends)]
+    if len(pieces) >= scored and all(pieces) and "".join(pieces) == text:
+        return pieces
+    return _evenly(text, scored)
+
+
+def _evenly(text: str, parts: int) -> list[str]:
+    marks = [round(k * len(text) / max(parts, 1)) for k in range(parts + 1)]
+    return [text[start:end] for start, end in pairwise(marks)]

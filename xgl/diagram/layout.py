@@ -1,0 +1,344 @@
+"""A program laid out as a Xent Game Diagram (paper §2.5), one band for each instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from xgl import syntax as syn
+from xgl.diagram.legend import key_and_legend
+from xgl.diagram.palette import CARRY, FAINT, INK, PAPER, PLAYERS, SAID, outline
+from xgl.diagram.shapes import Box, Circle, Drawing, Line, plain, shortened, wrapped
+from xgl.diagram.sheet import LANE, NODE, ROW, STEP, Sheet
+from xgl.diagram.strings import Anchor, Strokes, place, settle
+from xgl.diagram.xents import draw_term, has_xents, in_favour
+from xgl.dialects import DIALECTS
+from xgl.text import expression_text, instruction_text
+from xgl.walk import descendants, mentions, reads, writes
+
+COLUMNS = 52
+"""Width of a remark in characters."""
+REMARK_WIDTH = COLUMNS * 12 * 0.61
+LOOP = 22.0
+
+
+def lay_out(program: syn.Program, title: str = "") -> Drawing:
+    """The drawing of a valid program."""
+    layout = _Layout(program)
+    for order, line in enumerate(program.instructions, start=1):
+        layout.band(line, order)
+    return layout.finish(plain(title))
+
+
+@dataclass(slots=True)
+class _Frame:
+    """The box around an elicit and the ensures that fall back on it."""
+
+    player: str
+    top: float
+    bottom: float = 0.0
+    orders: list[int] = field(default_factory=list)
+
+
+class _Layout:
+    def __init__(self, program: syn.Program) -> None:
+        self.program = program
+        self.parallel = DIALECTS[program.dialect].parallel_assign
+        lines = program.instructions
+        loops = sum(isinstance(line, syn.Replay) for line in lines)
+        names = list(dict.fromkeys(name for line in lines for name in mentions(line)))
+        self.sheet = Sheet(names, left=60 + loops * LOOP)
+        self.loops = 0
+        self.flags: dict[str, float] = {}
+        self.frame: _Frame | None = None
+        self.frames: list[_Frame] = []
+        self.shown: dict[str, dict[str, None]] = {player: {} for player in syn.PLAYERS}
+        self._unset(names)
+        self.start = self.sheet.y
+
+    def _unset(self, names: list[str]) -> None:
+        """Registers read before anything sets them: constants of the instance, or empty ones."""
+        known: set[str] = set()
+        early: dict[str, None] = {}
+        for line in self.program.instructions:
+            early |= {name: None for name in reads(line) if name not in known}
+            known.update(writes(line))
+        if not early:
+            return
+        sheet = self.sheet
+        y = sheet.y + ROW / 2
+        for name in names:
+            if name in early:
+                given = name[0] in syn.CONSTANT_TYPES
+                x = sheet.node(name, y, "■", 0)
+                sheet.square(x, y, dash=not given)
+        said = "given: a constant of the instance, or empty (grey)"
+        sheet.remark(y, [said], FAINT)
+        sheet.y += ROW
+
+    # -- one band ----------------------------------------------------------------------------
+
+    def band(self, line: syn.Instruction, order: int) -> None:
+        self.sheet.in_use = 0
+        match line:
+            case syn.Assign():
+                self._assign(line, order)
+            case syn.Elicit():
+                self._elicit(line, order)
+            case syn.Ensure():
+                self._ensure(line, order)
+            case syn.Reward():
+                self._reward(line, order)
+            case syn.Reveal():
+                self._reveal(line, order)
+            case syn.Beacon(flag):
+                self._beacon(flag, order)
+            case syn.Replay():
+                self._replay(line, order)
+            case _:  # a later instruction of the language: at least its text
+                self._remark_row(instruction_text(line), order)
+        self.sheet.y += 6
+
+    def _assign(self, assign: syn.Assign, order: int) -> None:
+        settled: list[Anchor | None] = []
+        for index, (_, value) in enumerate(assign.targets):
+            ready = None
+            if self.parallel and len(assign.targets) > 1 and _moves(value):
+                anchor = place(self.sheet, value, Strokes(index), -1)
+                ready = settle(self.sheet, anchor, anchor.x - 6 * (index % 3))
+            settled.append(ready)
+        row: list[tuple[str, object]] = []
+        for target, ready in zip(assign.targets, settled, strict=True):
+            name, value = target
+            if not _is_square(value) or name in dict(row):
+                self._squares(row, order)
+                row = []
+            if _is_square(value):
+                row.append(target)
+            else:
+                self._star(name, value, ready, order)
+        self._squares(row, order)
+
+    def _squares(self, targets: Sequence[tuple[str, object]], order: int) -> None:
+        """Constant strings side by side."""
+        sheet = self.sheet
+        y = sheet.y + ROW / 2
+        for name, value in targets:
+            x = self._begin(name, y, "■", order)
+            key = sheet.key(value.value) if isinstance(value, syn.Literal) else ""
+            sheet.square(x, y, key, order)
+        if targets:
+            said = ", ".join(f"{name} = {expression_text(value)}" for name, value in targets)
+            lines = wrapped(plain(said), COLUMNS)
+            sheet.y += ROW + sheet.remark(y, lines, SAID)
+
+    def _star(self, name: str, value: object, ready: Anchor | None, order: int) -> None:
+        sheet = self.sheet
+        anchor = ready or place(sheet, value, Strokes(), -1)
+        y = sheet.y + ROW / 2
+        anchor.touch(y)
+        lane = sheet.lanes[name].x
+        dash = CARRY if isinstance(value, syn.Register) and ready is None else anchor.dash
+        sheet.line((anchor.x, y), (lane, y), dash=dash)
+        sheet.star(self._begin(name, y, "★", order), y, order=order)
+        sheet.remark(y, [_short(f"{name} = {expression_text(value)}")], SAID)
+        sheet.y += ROW
+
+    def _elicit(self, elicit: syn.Elicit, order: int) -> None:
+        sheet, player = self.sheet, elicit.player
+        top, said = sheet.y, self._asked(elicit)
+        for index, name in enumerate(elicit.registers):
+            if index and name in elicit.registers[:index]:
+                sheet.y += ROW
+            y = sheet.y + ROW / 2
+            self._knowledge(player, name, y)
+            self._circle(self._begin(name, y, "●", order), y, elicit, order)
+        sheet.y += ROW
+        height = sheet.remark(top + ROW / 2, wrapped(said, COLUMNS))
+        sheet.y = max(sheet.y, top + ROW + height)
+        self.frame = _Frame(player, top)
+
+    def _asked(self, elicit: syn.Elicit) -> str:
+        player, limit = elicit.player, f"at most {elicit.max_len} tokens"
+        if elicit.max_len is None:
+            limit = "the default limit"
+        public = any(
+            n[0] in syn.PUBLIC_TYPES and lane.nodes for n, lane in self.sheet.lanes.items()
+        )
+        blind = not (self.shown[player] or player in syn.OMNISCIENT or public)
+        hidden = ", shown nothing" if blind else ""
+        return f"{player} writes {', '.join(elicit.registers)}{hidden}: {limit}"
+
+    def _begin(self, name: str, y: float, symbol: str, order: int) -> float:
+        """A new string on a register's lane, which nobody was shown yet; returns its x."""
+        for known in self.shown.values():
+            known.pop(name, None)
+        return self.sheet.node(name, y, symbol, order)
+
+    def _circle(self, x: float, y: float, elicit: syn.Elicit, order: int) -> None:
+        colours = PLAYERS[elicit.player]
+        stroke = INK if elicit.player in ("black", "white") else colours.positive
+        self.sheet.marks.append(Circle(x, y, NODE, colours.positive, stroke, "elicit", order))
+        limit = "–" if elicit.max_len is None else str(elicit.max_len)
+        size = 11 if len(limit) < 4 else 34 / len(limit)
+        self.sheet.text(x, y, limit, size, colours.written, centred=True, bold=True)
+
+    def _knowledge(self, player: str, name: str, y: float) -> None:
+        """Undirected edges to the strings that were revealed to the player (§2.5.3)."""
+        sheet, colours = self.sheet, PLAYERS[player]
+        for known in self.shown[player]:
+            if known != name:
+                x = sheet.use(known, y)
+                sheet.line((x, y), (sheet.lanes[name].x, y), stroke=outline(player))
+                sheet.star(x, y, colours.positive, INK, 8, "known")
+
+    def _reveal(self, reveal: syn.Reveal, order: int) -> None:
+        sheet, player = self.sheet, reveal.player
+        y = sheet.y + STEP / 2
+        names = list(dict.fromkeys(name for value in reveal.values for name in reads(value)))
+        for name in names:
+            x = sheet.use(name, y)
+            sheet.star(x, y, PLAYERS[player].positive, INK, 8, "revealed", order)
+            self.shown[player][name] = None
+        if len(names) > 1:
+            xs = [sheet.lanes[name].x for name in names]
+            sheet.line((min(xs), y), (max(xs), y), stroke=outline(player))
+        said = ", ".join(map(expression_text, reveal.values))
+        self._remark_row(f"shown to {player}: {said}", order)
+
+    def _reward(self, reward: syn.Reward, order: int) -> None:
+        for index, (sign, term) in enumerate(reward.amount.terms):
+            if not isinstance(term, syn.Xent):
+                continue
+            row = draw_term(self.sheet, term, sign, reward.player, order, "reward")
+            who = f"{reward.player}:" if index == 0 else "".ljust(len(reward.player) + 1)
+            self.sheet.remark(row, [_short(_signed(sign, term), f"{who} ")], SAID)
+
+    # -- ensures ---------------------------------------------------------------------------
+
+    def _ensure(self, ensure: syn.Ensure, order: int) -> None:
+        frame = self.frame or _Frame(syn.MAIN_PLAYER, self.sheet.y)
+        for condition in ensure.conditions:
+            if isinstance(condition, syn.Comparison) and has_xents(condition):
+                self._comparison(condition, frame.player, order)
+            else:
+                self._statement(condition, order)
+        frame.bottom = self.sheet.y
+        frame.orders.append(order)
+        if frame not in self.frames:
+            self.frames.append(frame)
+
+    def _comparison(self, comparison: syn.Comparison, player: str, order: int) -> None:
+        """Symbols in favour of the asked player, whose sum must be positive (§2.5.2)."""
+        self._remark_row("must hold: " + expression_text(comparison), order)
+        for favour, term in in_favour(comparison):
+            said = [_short(_signed(favour, term), "   ")]
+            if isinstance(term, syn.Xent):
+                row = draw_term(self.sheet, term, favour, player, order, "bound")
+                self.sheet.remark(row, said, SAID)
+            elif term != syn.Number(0):
+                self.sheet.remark(self.sheet.y + STEP / 2, said, SAID)
+                self.sheet.y += STEP
+
+    def _statement(self, condition: syn.Condition, order: int) -> None:
+        y = self.sheet.y + STEP / 2
+        for name in dict.fromkeys(reads(condition)):
+            self.sheet.dot(self.sheet.use(name, y), y)
+        self._remark_row(self._said(condition), order)
+
+    def _said(self, condition: syn.Condition) -> str:
+        """A statement in words, with the marks of the strings that it speaks of."""
+        if not isinstance(condition, syn.Truth):
+            return plain(expression_text(condition))
+        parts = [condition.statement, *condition.params]
+        text = ", ".join(self._in_words(part) for part in parts)
+        return plain(("true: " if condition.expected else "false: ") + text)
+
+    def _in_words(self, node: object) -> str:
+        match node:
+            case syn.Literal(value):
+                return plain(value) or '""'
+            case syn.Register(name):
+                return f"{self.sheet.lanes[name].symbol}{name}"
+            case syn.Cat(left, right):
+                return f"{self._in_words(left)} {self._in_words(right)}"
+            case _:
+                return expression_text(node)
+
+    def _remark_row(self, text: str, order: int) -> None:
+        """A row of a remark only, with its order before it."""
+        first, *rest = wrapped(plain(text), COLUMNS - 3)
+        said = [f"{order:<2} {first}", *(f"   {line}" for line in rest)]
+        y = self.sheet.y + STEP / 2
+        self.sheet.y += STEP + self.sheet.remark(y, said)
+
+    # -- loops -----------------------------------------------------------------------------
+
+    def _beacon(self, flag: str, order: int) -> None:
+        y = self.sheet.y + STEP / 2
+        self.flags[flag] = y
+        self.sheet.pill(self.sheet.left - NODE, y, f"{order} {flag}", "beacon", order)
+        self.sheet.y += STEP + 2
+
+    def _replay(self, replay: syn.Replay, order: int) -> None:
+        """REPEAT(k) goes back to the flag (the first line where it was never placed)."""
+        sheet = self.sheet
+        y = sheet.y + STEP / 2
+        back = self.flags.get(replay.flag, self.start)
+        x = sheet.left - NODE - 14 - self.loops * LOOP
+        self.loops += 1
+        start = sheet.left - NODE
+        points = ((start, y), (x, y), (x, back), (start, back))
+        sheet.edges.append(Line(points, INK, "", 1.8, "loop"))
+        sheet.head(start, back, 1, 0)
+        right = sheet.pill(start, y, f"{order} REPEAT({replay.times})", "repeat", order)
+        right = sheet.pill(right + 10, y, "AFTER", "after", order)
+        sheet.line((right + 12, y - 8), (right + 12, y + 10), width=1.8)
+        sheet.head(right + 12, y + 12, 0, 1)
+        sheet.y += STEP + 4
+
+    # -- the end ---------------------------------------------------------------------------
+
+    def finish(self, title: str) -> Drawing:
+        sheet = self.sheet
+        right = sheet.temporary + sheet.most_in_use * LANE
+        remark_x = max(right, sheet.left + LANE * 2, sheet.reach() + 20)
+        width = max(remark_x + REMARK_WIDTH + 30, 700)
+        for frame in self.frames:
+            sheet.back.append(self._box(frame, remark_x + REMARK_WIDTH + 14))
+            if frame.top != frame.bottom:
+                sheet.back += self._rings(frame)
+        below, bottom = key_and_legend(self.program, sheet.literals, sheet.y + 14, width)
+        heading = shortened(title, int((width - 48) / 9.2))
+        return sheet.drawing(heading, remark_x, below, (width, bottom + 10))
+
+    def _box(self, frame: _Frame, right: float) -> Box:
+        left = self.sheet.left - NODE - 8
+        height = frame.bottom - frame.top + 2
+        stroke = outline(frame.player)
+        order = frame.orders[0]
+        return Box(left, frame.top - 1, right - left, height, stroke, "#f6f7f9", 8, "ensure", order)
+
+    def _rings(self, frame: _Frame) -> Iterator[Circle]:
+        """The elicit to which a failure falls back is circled."""
+        for mark in self.sheet.marks:
+            inside = isinstance(mark, Circle) and mark.mark == "elicit"
+            if inside and frame.top < mark.y < frame.top + ROW:  # type: ignore[union-attr]
+                yield Circle(mark.x, mark.y, NODE + 4, PAPER, outline(frame.player), "back")  # type: ignore[union-attr]
+
+
+def _is_square(value: object) -> bool:
+    return isinstance(value, syn.Literal | syn.Story)
+
+
+def _moves(value: object) -> bool:
+    return any(isinstance(node, syn.Register) for node in descendants(value))
+
+
+def _short(text: str, before: str = "") -> str:
+    return shortened(before + plain(text), COLUMNS)
+
+
+def _signed(sign: int, term: object) -> str:
+    unit = "" if isinstance(term, syn.Xent) else " bits"
+    return ("+ " if sign > 0 else "− ") + expression_text(term) + unit

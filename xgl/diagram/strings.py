@@ -1,0 +1,158 @@
+"""String expressions as marks on the sheet (paper §2.5.5).
+
+``s + t`` is an arrow from s to t; n strings are n − 1 arrows of one stroke, which bend where they
+turn back. Cut is the edge of the text met by the double-arrowed edge of the mark: what comes
+before goes on with a double arrow, what comes after with a single one. An edge of the same
+stroke, without an arrow, carries the result to its use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from xgl import syntax as syn
+from xgl.diagram.palette import INK, STROKES
+from xgl.diagram.sheet import LANE, STEP, Sheet
+from xgl.walk import reads
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """Where a string can be taken up: ``touch(y)`` brings it to (x, y), at or below its making."""
+
+    x: float
+    gap: float
+    """Room to leave around it for its mark."""
+    touch: Callable[[float], None]
+    dash: str = ""
+
+
+@dataclass(slots=True)
+class Strokes:
+    """Hands out a stroke for each operation of a line."""
+
+    used: int = 0
+
+    def next(self) -> str:
+        self.used += 1
+        return STROKES[(self.used - 1) % len(STROKES)]
+
+
+def place(sheet: Sheet, node: object, strokes: Strokes, side: int) -> Anchor:
+    """Draw what an expression needs, moving ``sheet.y`` on; ``side`` (±1) tells a prefix
+    from a target, whose concatenations may end on one lane."""
+    match node:
+        case syn.Register(name):
+            return _register(sheet, name)
+        case syn.Literal(value):
+            return _square(sheet, sheet.key(value))
+        case syn.Story():
+            return _square(sheet, "")
+        case syn.Cat():
+            parts = [place(sheet, part, strokes, -1) for part in _parts(node)]
+            return _chain(sheet, parts, strokes.next(), side)
+        case syn.Cut(text, mark, kept):
+            pair = place(sheet, text, strokes, -1), place(sheet, mark, strokes, -1)
+            return _cut(sheet, *pair, kept == "before", strokes.next())
+        case _:
+            return _other(sheet, node, strokes.next())
+
+
+def _parts(node: object) -> Iterator[object]:
+    """The strings of a concatenation, which is associative, from left to right."""
+    if isinstance(node, syn.Cat):
+        yield from _parts(node.left)
+        yield from _parts(node.right)
+    else:
+        yield node
+
+
+def _register(sheet: Sheet, name: str) -> Anchor:
+    lane = sheet.lanes[name]
+    return Anchor(lane.x, 3, lambda y: sheet.dot(sheet.use(name, y), y))
+
+
+def _square(sheet: Sheet, text: str) -> Anchor:
+    x = sheet.temporary_lane()
+    return Anchor(x, 12, lambda y: sheet.square(x, y, text))
+
+
+def _chain(sheet: Sheet, parts: list[Anchor], dash: str, side: int) -> Anchor:
+    """Arrows through all parts in order; they go on one row down where they turn back."""
+    y = sheet.y + STEP / 2
+    parts[0].touch(y)
+    heading = 0
+    for one, other in pairwise(parts):
+        turn = (other.x > one.x) - (other.x < one.x)
+        if turn == 0:
+            out = one.x + LANE / 4
+            sheet.line((one.x, y), (out, y), (out, y + STEP), (one.x, y + STEP), dash=dash)
+            sheet.head(one.x + one.gap, y + STEP, -1, 0)
+            y += STEP
+            heading = 0
+        else:
+            if heading not in (0, turn):
+                sheet.line((one.x, y), (one.x, y + STEP), dash=dash)
+                y += STEP
+            sheet.line((one.x, y), (other.x, y), dash=dash)
+            sheet.head(other.x - turn * other.gap, y, turn, 0)
+            heading = turn
+        other.touch(y)
+    sheet.y = y + STEP / 2
+    last = parts[-1]
+    away = 16 if side > 0 else 22  # prefix and target may end on one lane
+    return _hanging(sheet, last.x, y, last.x + (heading or side) * away, dash)
+
+
+def _hanging(sheet: Sheet, from_x: float, from_y: float, x: float, dash: str) -> Anchor:
+    """A result that is carried down at ``x``."""
+
+    def touch(y: float) -> None:
+        sheet.line((from_x, from_y), (x, from_y), (x, y), dash=dash)
+
+    return Anchor(x, 0, touch, dash)
+
+
+def _cut(sheet: Sheet, text: Anchor, mark: Anchor, before: bool, dash: str) -> Anchor:
+    y = sheet.y + STEP / 2
+    text.touch(y)
+    side = -1 if text.x < mark.x else 1
+    x = mark.x + side * LANE / 2
+    mark_y = y
+    if (text.x - x) * side <= text.gap:  # the edges would lie upon each other
+        mark_y = y + STEP
+        sheet.y += STEP
+    mark.touch(mark_y)
+    sheet.line((text.x, y), (x, y), dash=dash)
+    sheet.line((mark.x, mark_y), (x, mark_y), (x, y), dash=dash)
+    if abs(text.x - x) > 10:
+        sheet.head(x - 2 * (1 if x > text.x else -1), y, 1 if x > text.x else -1, 0)
+    sheet.head(x - 2 * side, mark_y, side, 0, double=True)
+    sheet.y += STEP + 8
+    end = mark_y + 20
+    sheet.line((x, y), (x, end), dash=dash)
+    sheet.head(x, end, 0, 1, double=before)
+    return _hanging(sheet, x, end, x, dash)
+
+
+def _other(sheet: Sheet, node: object, dash: str) -> Anchor:
+    """Any other expression: a star upon the registers that it reads."""
+    y = sheet.y + STEP / 2
+    x = sheet.temporary_lane()
+    for name in dict.fromkeys(reads(node)):
+        sheet.dot(sheet.use(name, y), y)
+        sheet.line((sheet.lanes[name].x, y), (x, y), dash=dash)
+    sheet.star(x, y, radius=9)
+    sheet.y += STEP
+    return _hanging(sheet, x, y, x, dash)
+
+
+def settle(sheet: Sheet, anchor: Anchor, x: float) -> Anchor:
+    """Take a string up now, before its register is set anew; it hangs at ``x`` from here on."""
+    y = sheet.y + STEP / 2
+    anchor.touch(y)
+    sheet.line((anchor.x, y), (x, y), dash=anchor.dash, stroke=INK)
+    sheet.y += STEP
+    return _hanging(sheet, x, y, x, anchor.dash)
