@@ -12,7 +12,7 @@ from xgl.bounds import Asked, Bound, Unrolled, asked, bounds
 from xgl.canonical import Metadata
 from xgl.dialects import DIALECTS
 from xgl.errors import FlowError
-from xgl.flow import path, unrolled_steps
+from xgl.flow import path
 from xgl.views import views
 from xgl.walk import descendants, reads, rebuild, writes
 
@@ -87,7 +87,7 @@ def analyse(
     order, faults = _order(program)
     flow = _data_flow(program, order)
     return Report(
-        steps=unrolled_steps(program),
+        steps=len(order),
         players=tuple(dict.fromkeys(line.player for line in elicits)),
         stories=sum(isinstance(n, syn.Story) for line in lines for n in descendants(line)),
         move_tokens=sum(_move_tokens(lines[i], role, facts.max_len) for i in order),
@@ -124,14 +124,21 @@ def _data_flow(program: syn.Program, order: tuple[int, ...]) -> list[syn.Instruc
     and each list read together with the registers that it may hold."""
     dialect = DIALECTS[program.dialect]
     held = _held(program) if dialect.aliases else ()
-    flow: list[syn.Instruction] = []
-    for position in order:
+    parts: dict[int, list[syn.Instruction]] = {}
+    for position in dict.fromkeys(order):
         line = program.instructions[position]
         if isinstance(line, syn.Assign) and not dialect.parallel_assign:
-            flow += [replace(line, targets=(target,)) for target in line.targets]
+            parts[position] = [replace(line, targets=(target,)) for target in line.targets]
         else:
-            flow.append(line)
-    return [_with_held(line, held) for line in flow] if held else flow
+            parts[position] = [_with_held(line, held) if held and _reads_list(line) else line]
+    return [part for position in order for part in parts[position]]
+
+
+_LISTS = frozenset(syn.LIST_REGISTERS)
+
+
+def _reads_list(line: Any) -> bool:
+    return not _LISTS.isdisjoint(reads(line))
 
 
 def _held(program: syn.Program) -> tuple[syn.Register, ...]:
@@ -145,7 +152,7 @@ def _with_held(node: Any, held: tuple[syn.Register, ...]) -> Any:
     """``node`` with every list register in it read together with all that a list may hold."""
     if isinstance(node, syn.Register) and node.name in syn.LIST_REGISTERS:
         return syn.Chain(node, syn.ListOf(held))
-    return rebuild(node, lambda part: _with_held(part, held))
+    return rebuild(node, lambda part: _with_held(part, held) if _reads_list(part) else part)
 
 
 def _move_tokens(instruction: syn.Instruction, role: str, max_len: int) -> int:
@@ -229,7 +236,8 @@ def _rewards_cancel(program: syn.Program, order: tuple[int, ...], role: str) -> 
     versions: Counter[str] = Counter()
     for position in order:
         line = program.instructions[position]
-        versions.update(writes(line))
+        for name in writes(line):
+            versions[name] += 1
         if isinstance(line, syn.Reward) and line.player in paid:
             for sign, term in line.amount.terms:
                 for part_sign, part in _xents(term):
@@ -252,8 +260,9 @@ def _unused(flow: list[syn.Instruction], role: str) -> tuple[str, ...]:
     pending: dict[str, int] = {}
     used: set[int] = set()
     asked: dict[int, str] = {}
+    names = {key: reads(line) for key, line in _distinct(flow).items()}
     for step, line in enumerate(flow):
-        used.update(pending[name] for name in reads(line) if name in pending)
+        used.update(pending[name] for name in names[id(line)] if name in pending)
         for offset, name in enumerate(writes(line)):
             pending.pop(name, None)
             if isinstance(line, syn.Elicit) and line.player == role:
@@ -262,10 +271,15 @@ def _unused(flow: list[syn.Instruction], role: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for key, name in asked.items() if key not in used))
 
 
+def _distinct(flow: list[syn.Instruction]) -> dict[int, syn.Instruction]:
+    """The lines by identity, in order of their first turn: the turns of a loop share them."""
+    return {id(line): line for line in flow}
+
+
 def _read_before_set(flow: list[syn.Instruction]) -> tuple[str, ...]:
     known: set[str] = set()
     early: dict[str, None] = {}
-    for line in flow:
+    for line in _distinct(flow).values():  # later turns of a loop read nothing sooner
         early |= {n: None for n in reads(line) if n not in known and n[0] not in "abc"}
         known.update(writes(line))
     return tuple(early)

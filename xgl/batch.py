@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from xgl.canonical import Game
 from xgl.dialects import DIALECTS
 from xgl.errors import OversizeError
-from xgl.machine import Machine
+from xgl.machine import Machine, Plan
 from xgl.random import stream
 from xgl.requests import (
     DrawRequest,
@@ -70,7 +70,7 @@ def play_all(
 
     ``machines``: their machines, where somebody wants to watch them run.
     """
-    machines = machines or [Machine(instance.game) for instance in instances]
+    machines = machines or _machines(instances)
     plays: list[Play | None] = [None] * len(instances)
     running = []
     for index, (instance, fresh) in enumerate(zip(instances, machines, strict=True)):
@@ -81,6 +81,13 @@ def play_all(
         _answer(running, cast)
         running = [machine for machine in running if _resume(machine, _reply(machine), plays)]
     return [play for play in plays if play is not None]
+
+
+def _machines(instances: Sequence[Instance]) -> list[Machine]:
+    """One for each instance; those of one game share what its program says of them all."""
+    games = {id(instance.game): instance.game for instance in instances}
+    plans = {key: Plan.of(game.program) for key, game in games.items()}
+    return [Machine(instance.game, plans[id(instance.game)]) for instance in instances]
 
 
 def _resume(

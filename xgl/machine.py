@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from itertools import count
 from typing import Any, TypeVar, cast
 
 from xgl import syntax as syn
@@ -51,11 +53,33 @@ class _ForfeitError(Exception):
         self.player = player
 
 
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What all instances of one game share: who plays, and the ``story()`` calls of each line,
+    numbered through the program."""
+
+    cast: frozenset[str]
+    stories: tuple[tuple[tuple[int, syn.Story], ...], ...]
+
+    @classmethod
+    def of(cls, program: syn.Program) -> Plan:
+        lines = program.instructions
+        sites = count()
+        return cls(
+            frozenset(line.player for line in lines if isinstance(line, syn.Elicit)),
+            tuple(
+                tuple((next(sites), n) for n in descendants(line) if isinstance(n, syn.Story))
+                for line in lines
+            ),
+        )
+
+
 class Machine:
     """State of one instance: registers, position, counters, scores, event log."""
 
-    def __init__(self, game: Game) -> None:
+    def __init__(self, game: Game, plan: Plan | None = None) -> None:
         self.game = game
+        self.plan = plan or Plan.of(game.program)
         self.dialect = DIALECTS[game.dialect]
         self.flow = Flow(game.program)
         self.values = Values(self.dialect, game.metadata)
@@ -65,8 +89,6 @@ class Machine:
         self.failures: Counter[str | int] = Counter()
         self.steps = self.turns = 0
         self.last_elicit: tuple[int, str] | None = None
-        self.sites = _story_sites(game.program)
-        self.cast = {i.player for i in game.program.instructions if isinstance(i, syn.Elicit)}
 
     def play(self) -> Generator[tuple[Request, ...], tuple[Answer, ...], Play]:
         """Run to the end; yields requests, takes their answers, returns the :class:`Play`."""
@@ -78,7 +100,7 @@ class Machine:
             outcome, forfeiter = "forfeit", forfeit.player
         except OversizeError:
             outcome = "oversize"
-        scores = {player: self.scores[player] for player in sorted(self.cast)}
+        scores = {player: self.scores[player] for player in sorted(self.plan.cast)}
         return Play(outcome, scores, self.values.held(), tuple(self.events), self.steps, forfeiter)
 
     def _step(self) -> Asking:
@@ -104,7 +126,7 @@ class Machine:
     # -- instructions ----------------------------------------------------------------------
 
     def _assign(self, assign: syn.Assign) -> Asking:
-        self.values.begin((yield from self._stories(assign)))
+        self.values.begin((yield from self._stories()))
         if self.dialect.parallel_assign:
             stored = yield from self._assign_at_once(assign)
         else:
@@ -127,24 +149,24 @@ class Machine:
         shown = [*values, *(name for name in self.values.holders(values) if name not in values)]
         return [(name, self.values.shown(name)) for name in shown]
 
-    def _stories(self, assign: syn.Assign) -> Generator[Any, Any, Sequence[str]]:
-        site = self.sites[self.flow.position]
-        requests = tuple(
-            self._story_request(site + offset, node)
-            for offset, node in enumerate(
-                n for n in descendants(assign) if isinstance(n, syn.Story)
-            )
-        )
+    def _stories(self) -> Generator[Any, Any, Sequence[str]]:
+        calls = self.plan.stories[self.flow.position]
+        requests = tuple(self._story_request(site, story) for site, story in calls)
         return (yield requests) if requests else ()
 
     def _story_request(self, site: int, story: syn.Story) -> StoryRequest:
+        usual = self.game.metadata.story_tokens
         if not self.dialect.story_arguments:
-            return StoryRequest(site, self.game.metadata.story_tokens)
-        return StoryRequest(site, story.tokens or self.game.metadata.story_tokens, story.prompt)
+            return StoryRequest(site, usual)
+        return StoryRequest(site, self._room(story.tokens or usual), story.prompt)
+
+    def _room(self, tokens: int) -> int:
+        """A limit in tokens, as far as a string may go: nobody need write what cannot stand."""
+        return min(tokens, self.game.metadata.max_characters)
 
     def _elicit(self, elicit: syn.Elicit) -> Asking:
         self.last_elicit = (self.flow.position, elicit.player)
-        max_len = elicit.max_len or self.game.metadata.max_len
+        max_len = self._room(elicit.max_len or self.game.metadata.max_len)
         for name in elicit.registers:
             items = self._constants(elicit.player) + self._seen_by(elicit.player)
             view = View(elicit.player, self.game.code, items, name)
@@ -234,7 +256,7 @@ class Machine:
         bits, terms = yield from self._amount(reward.amount)
         self._pay(reward.player, 1, bits, terms)
         partner = {"black": "white", "white": "black"}.get(reward.player)
-        if partner in self.cast:
+        if partner in self.plan.cast:
             self._pay(partner, -1, bits, terms)
 
     def _pay(self, player: str, sign: int, bits: float, terms: tuple[Any, ...]) -> None:
@@ -318,12 +340,3 @@ def _combine(kind: syn.XentKind, scores: list[TokenScores]) -> TokenScores:
     """xed(s|t,o) = xent(s,o) − xent(s|t,o); dex = −xed; nex = −xent (SPEC §1)."""
     value = scores[0] - scores[1] if len(scores) == 2 else scores[0]
     return -value if kind in ("nex", "dex") else value
-
-
-def _story_sites(program: syn.Program) -> list[int]:
-    """For each line the number of ``story()`` calls before it."""
-    sites, count = [], 0
-    for instruction in program.instructions:
-        sites.append(count)
-        count += sum(isinstance(node, syn.Story) for node in descendants(instruction))
-    return sites

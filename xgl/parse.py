@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from xgl import syntax as syn
 from xgl.conditions import condition, xent_sum
-from xgl.dialects import DIALECTS
+from xgl.dialects import DIALECTS, Dialect
 from xgl.errors import DialectError, Problem, ProgramError
 from xgl.expressions import kind_of, list_of, string, value
 from xgl.refusals import Place, Refusal, each, nearest, register, whole
@@ -37,29 +38,46 @@ def parse(text: str, dialect: str = "paper", origin: str = "program") -> Program
     if len(text) > syn.MAX_CHARACTERS:
         found, limit = f"a text of {len(text)} characters", f"at most {syn.MAX_CHARACTERS}"
         raise ProgramError((Problem(1, 1, found, limit, _shown(sources[0])),), origin)
-    problems: list[Problem] = []
-    instructions: list[syn.Instruction] = []
-    written = [number for number, source in enumerate(sources, start=1) if not _is_note(source)]
-    for number in written:
-        if len(problems) >= syn.MAX_PROBLEMS:
-            break
-        try:
-            instruction = parse_line(sources[number - 1], number, dialect)
-        except ProgramError as error:
-            problems.extend(error.problems)
-        else:
-            assert instruction is not None
-            instructions.append(instruction)
-    if len(written) > syn.MAX_LINES:
-        line = written[syn.MAX_LINES]
-        found, limit = f"{len(written)} instructions", f"at most {syn.MAX_LINES}"
-        problems.append(Problem(line, 1, found, limit, _shown(sources[line - 1])))
+    instructions, problems = _read(sources, _dialect(dialect))
     program = Program(tuple(instructions), dialect)
     if not problems:
         problems.extend(_whole_program_problems(program, sources))
     if problems:
         raise ProgramError(tuple(problems), origin)
     return program
+
+
+def _read(sources: list[str], dialect: Dialect) -> tuple[list[syn.Instruction], list[Problem]]:
+    instructions: list[syn.Instruction] = []
+    problems: list[Problem] = []
+    written = [number for number, source in enumerate(sources, start=1) if not _is_note(source)]
+    with _quiet():
+        for number in written:
+            if len(problems) >= syn.MAX_PROBLEMS:
+                break
+            try:
+                instructions.append(_line(sources[number - 1], Place(number, dialect)))
+            except ProgramError as error:
+                problems.extend(error.problems)
+    if len(written) > syn.MAX_LINES:
+        line = written[syn.MAX_LINES]
+        found, limit = f"{len(written)} instructions", f"at most {syn.MAX_LINES}"
+        problems.append(Problem(line, 1, found, limit, _shown(sources[line - 1])))
+    return instructions, problems
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without Python's warnings of its own, about escapes that it does not know."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _dialect(name: str) -> Dialect:
+    if name not in DIALECTS:
+        raise DialectError(f"no dialect {name!r}; there are {', '.join(DIALECTS)}")
+    return DIALECTS[name]
 
 
 def _is_note(source: str) -> bool:
@@ -77,15 +95,19 @@ def parse_line(source: str, number: int = 1, dialect: str = "paper") -> syn.Inst
 
     Raises :class:`ProgramError` with all its problems, :class:`DialectError`.
     """
-    if dialect not in DIALECTS:
-        raise DialectError(f"no dialect {dialect!r}; there are {', '.join(DIALECTS)}")
-    call = _call(source, number)
-    if call is None:
+    place = Place(number, _dialect(dialect))
+    if _is_note(source):
         return None
+    with _quiet():
+        return _line(source, place)
+
+
+def _line(source: str, place: Place) -> syn.Instruction:
+    call = _call(source, place.line)
     try:
-        return _sized(_instruction(call, Place(number, DIALECTS[dialect])), call)
+        return _sized(_instruction(call, place), call)
     except Refusal as refusal:
-        problems = (_problem(one, number, source) for one in refusal.all)
+        problems = (_problem(one, place.line, source) for one in refusal.all)
         raise ProgramError(tuple(problems)) from None
 
 
@@ -100,7 +122,7 @@ def _shown(source: str) -> str:
     return "".join(c if c.isprintable() or c == "\t" else "\ufffd" for c in short)
 
 
-def _call(source: str, number: int) -> ast.Call | None:
+def _call(source: str, number: int) -> ast.Call:
     unprintable = _unprintable(source)
     if unprintable is not None:
         column = source.index(unprintable) + 1
@@ -109,17 +131,13 @@ def _call(source: str, number: int) -> ast.Call | None:
     if len(source) > 2 * syn.MAX_LINE_CHARACTERS:
         limit = f"at most {2 * syn.MAX_LINE_CHARACTERS} characters in a line"
         raise _refused(number, 1, f"{len(source)} characters", limit, source)
-    if _is_note(source):
-        return None
     return _python_call(source, number)
 
 
 def _python_call(source: str, number: int) -> ast.Call:
     indent = len(source) - len(source.lstrip())
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(source.strip(), mode="eval").body
+        tree = ast.parse(source.strip(), mode="eval").body
     except SyntaxError as error:
         column = indent + (error.offset or 1)
         column = max(1, min(column, len(source) + 1))
@@ -128,6 +146,8 @@ def _python_call(source: str, number: int) -> ast.Call:
         raise _refused(number, 1, "a line too deep to read", "one instruction", source) from None
     if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
         raise _refused(number, indent + 1, "no call", "a call such as elicit(s, 10)", source)
+    if not indent and source.isascii():
+        return tree  # its columns count characters already, and no letter looks like another
     encoded = source.strip().encode()
     for node in ast.walk(tree):
         if isinstance(node, ast.expr | ast.keyword):

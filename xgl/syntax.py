@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Literal as OneOf
+from typing import NamedTuple
 
 MAX_LINES = 64
 MAX_CHARACTERS = 1_000_000
@@ -84,8 +85,7 @@ FUNCTIONS: dict[str, Signature] = {
 """The released package's helper functions; nothing else can be called."""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """Where a node stood: line from 1 in the whole text, columns from 1, end exclusive."""
 
     line: int

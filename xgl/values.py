@@ -110,6 +110,8 @@ class Values:
 
     def holders(self, names: Iterable[str]) -> list[str]:
         """The lists that hold one of these registers itself, not its value."""
+        if not any(self.lists.values()):
+            return []
         changed = {Alias(name) for name in names}
         return [name for name, items in self.lists.items() if not changed.isdisjoint(items)]
 

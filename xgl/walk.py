@@ -11,40 +11,43 @@ from xgl import syntax as syn
 Node = TypeVar("Node")
 
 
+_CHILDREN: dict[type, Callable[[Any], tuple[Any, ...]]] = {
+    syn.Cat: lambda node: (node.left, node.right),
+    syn.Cut: lambda node: (node.text, node.mark),
+    syn.Given: lambda node: (node.text, node.prefix),
+    syn.Chain: lambda node: (node.left, node.right),
+    syn.Test: lambda node: (node.left, node.right),
+    syn.Function: lambda node: node.arguments,
+    syn.ListOf: lambda node: node.items,
+    syn.Logic: lambda node: node.conditions,
+    syn.Xent: lambda node: tuple(
+        part for part in (node.target, node.prefix, node.outer) if part is not None
+    ),
+    syn.Sum: lambda node: tuple([term for _, term in node.terms]),
+    syn.Comparison: lambda node: (node.left, node.right),
+    syn.Truth: lambda node: (node.statement, *node.params),
+    syn.Assign: lambda node: tuple([value for _, value in node.targets]),
+    syn.Ensure: lambda node: node.conditions,
+    syn.Reward: lambda node: (node.amount,),
+    syn.Reveal: lambda node: node.values,
+}
+
+
 def children(node: object) -> tuple[Any, ...]:
     """Direct sub-expressions, in the order written."""
-    match node:
-        case syn.Cat(left, right) | syn.Cut(left, right) | syn.Given(left, right):
-            return (left, right)
-        case syn.Chain(left, right) | syn.Test(left, _, right):
-            return (left, right)
-        case syn.Function(_, parts) | syn.ListOf(parts) | syn.Logic(_, parts):
-            return parts
-        case syn.Xent(_, target, prefix, outer):
-            return tuple(part for part in (target, prefix, outer) if part is not None)
-        case syn.Sum(terms):
-            return tuple(term for _, term in terms)
-        case syn.Comparison(left, _, right):
-            return (left, right)
-        case syn.Truth(statement, params):
-            return (statement, *params)
-        case syn.Assign(targets):
-            return tuple(value for _, value in targets)
-        case syn.Ensure(conditions):
-            return conditions
-        case syn.Reward(_, amount):
-            return (amount,)
-        case syn.Reveal(_, values):
-            return values
-        case _:
-            return ()
+    of = _CHILDREN.get(type(node))
+    return of(node) if of else ()
 
 
 def descendants(node: object) -> Iterator[Any]:
     """``node`` and everything below it, parents first."""
-    yield node
-    for child in children(node):
-        yield from descendants(child)
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        of = _CHILDREN.get(type(node))
+        if of:
+            waiting += of(node)[::-1]
 
 
 def rebuild(node: Node, change: Callable[[Any], Any]) -> Node:
@@ -100,9 +103,16 @@ def rename(node: Node, names: dict[str, str]) -> Node:
             return rebuild(node, lambda child: rename(child, names))
 
 
-def reads(node: object) -> Iterator[str]:
+def reads(node: object) -> list[str]:
     """Names of the registers whose values an instruction or expression uses, in order."""
-    return (part.name for part in descendants(node) if isinstance(part, syn.Register))
+    names, waiting = [], [node]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, syn.Register):
+            names.append(part.name)
+        elif of := _CHILDREN.get(type(part)):
+            waiting += of(part)[::-1]
+    return names
 
 
 def writes(instruction: syn.Instruction) -> tuple[str, ...]:

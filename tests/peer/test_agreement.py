@@ -20,7 +20,7 @@ from xgl.judge.transformer import TransformerJudge
 pytestmark = pytest.mark.long
 
 BITS_A_TOKEN = 1e-3
-GENERATED = 400
+GENERATED = 250
 PACKAGED = ("Alethiometer", "Condense", "Contrast", "Horizon", "Synthesize", "Two-Ways")
 MOVES = {
     "words": ("sun owl tree", "the sun, the moon"),

@@ -172,6 +172,7 @@ def _library() -> tuple[str, ...]:
 
 
 SOUND = _library()
+BLOCK = 10_000
 SOURCES = (from_grammar, mutated, noise)
 
 # -- what must hold ------------------------------------------------------------------------------
@@ -276,5 +277,7 @@ def counted(number: int, seed: int = 0) -> Counter[str]:
 
 
 if __name__ == "__main__":
-    began = time.perf_counter()
-    print(counted(int(sys.argv[1])), f"{time.perf_counter() - began:.0f} s")
+    began, total = time.perf_counter(), Counter[str]()
+    for block in range(max(1, int(sys.argv[1]) // BLOCK)):
+        total += counted(min(BLOCK, int(sys.argv[1])), seed=block)
+        print(f"{time.perf_counter() - began:.0f} s", dict(total), flush=True)

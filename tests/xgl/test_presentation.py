@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from xgl import Metadata
-from xgl.presentation import render, visible
+from xgl.presentation import Sight, render, visible
 from xgl.requests import (
     Assigned,
     Ensured,
@@ -125,3 +125,33 @@ def test_rewards_reach_their_player_and_the_omniscient() -> None:
     assert visible(events, "alice") == (Item("reward", "2.0"),)
     assert visible(events, "black") == (Item("reward alice", "2.0"),)
     assert visible(events, "bob") == ()
+
+
+@pytest.mark.parametrize("player", ["alice", "black"])
+def test_what_a_player_has_before_it_is_not_shown_again(player: str) -> None:
+    events = [
+        Assigned((("p", "one"),)),
+        Revealed(player, (("s", "two"),)),
+        Assigned((("p", "one"),)),
+        Revealed(player, (("s", "two"),)),
+        Moved(player, "t", Move("three")),
+        Moved(player, "t", Move("three")),
+        Assigned((("p", "four"),)),
+        Assigned((("p", "one"),)),
+    ]
+    shown = [(item.label, item.text) for item in visible(events, player)]
+    said = [("p", "one"), ("s", "two"), ("t", "three"), ("t", "three"), ("p", "four"), ("p", "one")]
+    assert shown == said
+
+
+def test_looking_twice_shows_what_looking_once_does() -> None:
+    sight = Sight("alice")
+    assert sight.of(LOG[:3]) == visible(LOG[:3], "alice")
+    assert sight.of(LOG) == visible(LOG, "alice")
+
+
+def test_a_list_of_registers_changes_with_them(table: Any) -> None:
+    code = "assign(l=[s, t])\nreveal(alice, l)\nelicit(s, 3)\nelicit(alice, x, 3)"
+    table.play(code, "new", dialect="xent", alice=["m"])
+    [view] = table.views("alice")
+    assert view.items == (Item("l", '["", ""]'), Item("l", '["new", ""]'))

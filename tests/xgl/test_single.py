@@ -1,0 +1,66 @@
+"""One play of one game, as a notebook asks for it."""
+
+from __future__ import annotations
+
+import pytest
+from support.doubles import NumberedStories, WordJudge
+
+import xgl
+from xgl import Metadata, game, parse, play
+from xgl.errors import EarlyEnsureError, PlayerError, StoryError
+from xgl.players.simple import RandomPlayer
+from xgl.requests import Moved, Rewarded
+
+SINGLE = parse("assign(s=story())\nelicit(t, 3)\nreward(xed(s | t))")  # Fig. 3.1
+DUEL = parse('elicit(t, 3)\nelicit(alice, x, 3)\nensure("so " + x)\nreward(alice, xed(t | x))')
+
+
+def test_scores_events_and_registers_come_back() -> None:
+    done = play(SINGLE, {"black": ["a b c d"]}, WordJudge(), 7, stories=NumberedStories())
+    assert done.outcome == "finished"
+    assert done.registers == {"s": "tale 7 0", "t": "a b c"}
+    assert [type(event).__name__ for event in done.events] == ["Assigned", "Moved", "Rewarded"]
+    [paid] = [event for event in done.events if isinstance(event, Rewarded)]
+    assert done.scores == {"black": paid.bits}
+    assert paid.bits == sum(paid.terms[0][2].bits) != 0
+
+
+def test_the_same_seed_plays_the_same_game() -> None:
+    player = RandomPlayer(["red", "hen", "river"])
+    one, other, third = (
+        play(SINGLE, player, WordJudge(), seed, stories=NumberedStories()) for seed in (1, 1, 2)
+    )
+    assert one == other != third
+
+
+def test_a_line_is_said_again_when_a_player_has_no_more() -> None:
+    moves = {"black": ["m"], "alice": ["bad", "bad", "good"]}
+    done = play(DUEL, moves, WordJudge(), 0)
+    said = [event.move.text for event in done.events if isinstance(event, Moved)]
+    assert said == ["m", "bad", "bad", "good"]
+    assert play(DUEL, moves | {"alice": ["bad"]}, WordJudge(), 0).forfeiter == "alice"
+
+
+def test_metadata_is_the_games_own_or_given() -> None:
+    short = Metadata(max_len=1)
+    code = parse("elicit(t)\nreward(xent(t))")
+    given = play(code, {"black": ["a b"]}, WordJudge(), 0, metadata=short)
+    own = play(game(code, short), {"black": ["a b"]}, WordJudge(), 0)
+    assert given == own
+    assert own.registers == {"s": "a"}
+
+
+def test_a_player_who_is_asked_must_be_there() -> None:
+    with pytest.raises(PlayerError, match="asks alice for moves"):
+        play(DUEL, {"black": ["m"]}, WordJudge(), 0)
+
+
+def test_a_story_needs_someone_to_tell_it() -> None:
+    with pytest.raises(StoryError, match="pass stories="):
+        play(SINGLE, {"black": ["m"]}, WordJudge(), 0)
+
+
+def test_a_program_that_cannot_run_says_so() -> None:
+    early = xgl.parse('ensure("a" in s)\nelicit(s, 3)', "xent")
+    with pytest.raises(EarlyEnsureError, match="line 1: an ensure before any elicit"):
+        play(early, {"black": ["m"]}, WordJudge(), 0)
