@@ -193,16 +193,17 @@ class Machine:
     def _ensure(self, ensure: syn.Ensure) -> Generator[Any, Any, bool]:
         if self.last_elicit is None and not self.dialect.early_ensure:
             raise EarlyEnsureError(f"line {self.flow.position + 1}: an ensure before any elicit")
+        self.sides: list[tuple[float, float]] = []
         holds = yield from self._conditions(ensure.conditions)
         position, player = self.last_elicit or (None, syn.MAIN_PLAYER)
         key = self.flow.position if self.dialect.failures_per_line else player
         if holds:
             if self.dialect.failures_per_line:
                 self.failures[key] = 0
-            self.events.append(Ensured(player, True, self.failures[key]))
+            self.events.append(Ensured(player, True, self.failures[key], tuple(self.sides)))
             return True
         self.failures[key] += 1
-        self.events.append(Ensured(player, False, self.failures[key]))
+        self.events.append(Ensured(player, False, self.failures[key], tuple(self.sides)))
         if position is None or self.failures[key] > self.game.metadata.max_failures:
             raise _ForfeitError(player)
         self.flow.position = position
@@ -227,6 +228,7 @@ class Machine:
             case syn.Comparison(left, comparator, right):
                 one, _ = yield from self._amount(left)
                 other, _ = yield from self._amount(right)
+                self.sides.append((one, other))
                 return compare(one, comparator, other)
             case syn.Test(left, comparator, right):
                 found: bool = yield from self._settled(

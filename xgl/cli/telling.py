@@ -146,7 +146,11 @@ class Teller:
     def _refused(self, event: Ensured) -> Refused:
         line = self._line
         assert isinstance(line, syn.Ensure)
-        said = tuple(self._explained(condition) for condition in line.conditions)
+        sides = _sides(line.conditions, event)
+        said = tuple(
+            self._explained(condition) + told
+            for condition, told in zip(line.conditions, sides, strict=True)
+        )
         if len(said) == 1 and said[0] == expression_text(line.conditions[0]):
             said = (f"{said[0]}: {_judged(line.conditions[0])}",)
         left = self.game.metadata.max_failures - event.failures
@@ -180,6 +184,19 @@ class Teller:
         except UnknownTextError:
             return ""
         return "; ".join(f"{expression_text(call)} is {_value(value)}" for call, value in found)
+
+
+def _sides(conditions: tuple[syn.Condition, ...], event: Ensured) -> list[str]:
+    """What the sums of each plain comparison of xents came to; empty for other conditions."""
+    plain = [isinstance(condition, syn.Comparison) for condition in conditions]
+    if sum(plain) != len(event.sides):
+        return [""] * len(conditions)
+    sides = iter(event.sides)
+    told = [": {:.1f} against {:.1f} bits".format(*next(sides)) if found else "" for found in plain]
+    return [
+        said if any(isinstance(node, syn.Xent) for node in descendants(condition)) else ""
+        for said, condition in zip(told, conditions, strict=True)
+    ]
 
 
 _TELLING = ("common_word_set", "num_words", "only_uses_words", "only_uses_chars")
