@@ -1,6 +1,6 @@
 """Programs to break the language with: drawn from the grammar, mutated, and noise.
 
-``python -m support.fuzz 1000000`` in ``tests/`` runs as many by hand and prints what came out.
+``python -m support.fuzz 1000000`` in ``tests/lib`` runs as many by hand and prints what came out.
 """
 
 from __future__ import annotations
