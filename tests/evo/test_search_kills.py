@@ -23,13 +23,13 @@ def by_hash(played: Game) -> Nature:
     return Nature(
         own=0.0 if draw[0] < 0.1 else 10.0,
         teaches=float(draw[1]),
-        covered=float(draw[2]) * 1.2,
+        covered=float(draw[2]) * 0.9,
         forfeits=0.6 if draw[3] < 0.1 else 0.0,
         lucky={"teaches": 0.7} if draw[4] < 0.3 else {},
     )
 
 
-GROWING = ("growth.generations=2", "growth.list_size=2", "growth.max_candidates=5")
+GROWING = ("growth.generations=2", "growth.list_size=2", "growth.max_candidates=7")
 
 
 class Tired:
