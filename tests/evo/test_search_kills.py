@@ -22,7 +22,7 @@ def by_hash(played: Game) -> Nature:
         return Nature()
     return Nature(
         own=0.0 if draw[0] < 0.1 else 10.0,
-        teaches=float(draw[1]),
+        teaches=0.2 + 0.8 * float(draw[1]),
         covered=float(draw[2]) * 0.9,
         forfeits=0.6 if draw[3] < 0.1 else 0.0,
         lucky={"teaches": 0.7} if draw[4] < 0.3 else {},
