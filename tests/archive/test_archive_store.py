@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +32,15 @@ from archive import (
 from archive.column import Column
 
 MakeRow = Callable[..., dict[str, Any]]
+OFFSETS = st.integers(-12, 14).map(lambda hours: timezone(timedelta(hours=hours)))
 
 
 def _scalars(column: Column, kind: pa.DataType) -> st.SearchStrategy[Any]:
     if column.values:
         return st.sampled_from(column.values)
     if pa.types.is_timestamp(kind):
-        return st.datetimes(timezones=st.timezones())
+        # fixed offsets: a local time that a zone skips equals no time of another zone
+        return st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1), timezones=OFFSETS)
     if pa.types.is_floating(kind):
         return st.floats(allow_nan=False, allow_infinity=not column.finite)
     if pa.types.is_boolean(kind):
