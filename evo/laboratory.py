@@ -83,8 +83,9 @@ class Laboratory:
         self.base = BarePlayer(self.bench)
 
     def do(self, job: Job) -> Result:
-        """Do one job."""
+        """Do one job; its result hangs on the job alone, not on what was done before."""
         self.stories.clear()
+        self.judge.forget()
         outcome = self._train(job) if isinstance(job, Training) else self._evaluate(job)
         return Result(outcome, tuple(self.stories.told.values()))
 

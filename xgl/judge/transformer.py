@@ -42,7 +42,7 @@ class TransformerJudge:
 
     ``batch_tokens`` bounds a forward's padded tokens. Requests are sorted by length, so batches
     depend on the requests alone, never on the machine's load. The last ``remembered`` scores
-    are kept: the unconditional score of a map is asked again by every policy that plays it.
+    are kept until :meth:`forget`: moves and their permutations ask again for what maps cost.
     """
 
     def __init__(
@@ -80,6 +80,11 @@ class TransformerJudge:
             results[index] = self._checked(requests[index], known[rows[index]])
         self._remember(known)
         return results
+
+    def forget(self) -> None:
+        """Drop remembered scores. They shape batches and so the last bits of new ones: what must
+        not hang on earlier work begins with this."""
+        self._memory.clear()
 
     def _remember(self, scores: dict[_Row, list[float]]) -> None:
         for row, bits in scores.items():
