@@ -150,7 +150,8 @@ def _answer_each(slots: list[tuple[_Running, int]], answer: Callable[[_Running, 
 def _order(machine: _Running, request: DrawRequest) -> tuple[int, ...]:
     """Chance in a game: a function of the play's seeds, the same for every policy."""
     seeds = machine.instance.seeds
-    drawn = stream("draw", seeds.map_seed, seeds.play_seed, request.draw)
+    place = (request.line, request.visit, request.draw)
+    drawn = stream("draw", seeds.map_seed, seeds.play_seed, *place)
     return tuple(map(int, drawn.permutation(request.size)))
 
 

@@ -31,6 +31,10 @@ class Flow:
     def done(self) -> bool:
         return self.position >= len(self.program.instructions)
 
+    @property
+    def _line(self) -> int:
+        return self.program.source_line(self.position)
+
     def advance(self) -> None:
         """Leave the present line: place its flag, take its jump, or go on to the next line.
 
@@ -49,11 +53,11 @@ class Flow:
         if not self.dialect.flag_order:
             return
         if self.flags.get("flag_1", 0) > self.flags.get("flag_2", self.position):
-            raise FlagOrderError(f"line {self.position + 1}: flag_1 stands after flag_2")
+            raise FlagOrderError(f"line {self._line}: flag_1 stands after flag_2")
 
     def _jump(self, replay: Replay) -> bool:
         if not self.dialect.flags_at_start and replay.flag not in self.flags:
-            raise FlagMissingError(f"line {self.position + 1}: {replay.flag} was never placed")
+            raise FlagMissingError(f"line {self._line}: {replay.flag} was never placed")
         taken = self.jumps.get(self.position, 0)
         if taken >= replay.times:
             self.jumps[self.position] = 0  # an outer loop starts this one afresh

@@ -74,6 +74,15 @@ class Plan:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Where a failed ensure returns to: the elicit, its player, and how often each line had run."""
+
+    position: int
+    player: str
+    visits: Counter[int]
+
+
 class Machine:
     """State of one instance: registers, position, counters, scores, event log."""
 
@@ -88,7 +97,8 @@ class Machine:
         self.sights: dict[str, Sight] = {}
         self.failures: Counter[str | int] = Counter()
         self.steps = self.turns = 0
-        self.last_elicit: tuple[int, str] | None = None
+        self.visits: Counter[int] = Counter()
+        self.last_elicit: Asked | None = None
 
     def play(self) -> Generator[tuple[Request, ...], tuple[Answer, ...], Play]:
         """Run to the end; yields requests, takes their answers, returns the :class:`Play`."""
@@ -108,7 +118,7 @@ class Machine:
         if self.steps > syn.MAX_EXECUTED:
             raise OversizeError(f"a play of more than {syn.MAX_EXECUTED} steps")
         instruction = self.game.program.instructions[self.flow.position]
-        self.values.begin()
+        self.values.begin(self.flow.position, self.visits[self.flow.position])
         match instruction:
             case syn.Assign():
                 yield from self._assign(instruction)
@@ -121,12 +131,13 @@ class Machine:
                 yield from self._reward(instruction)
             case syn.Reveal():
                 yield from self._reveal(instruction)
+        self.visits[self.flow.position] += 1
         self.flow.advance()
 
     # -- instructions ----------------------------------------------------------------------
 
     def _assign(self, assign: syn.Assign) -> Asking:
-        self.values.begin((yield from self._stories()))
+        self.values.stories = yield from self._stories()
         if self.dialect.parallel_assign:
             stored = yield from self._assign_at_once(assign)
         else:
@@ -165,7 +176,7 @@ class Machine:
         return min(tokens, self.game.metadata.max_characters)
 
     def _elicit(self, elicit: syn.Elicit) -> Asking:
-        self.last_elicit = (self.flow.position, elicit.player)
+        self.last_elicit = Asked(self.flow.position, elicit.player, self.visits.copy())
         max_len = self._room(elicit.max_len or self.game.metadata.max_len)
         for name in elicit.registers:
             items = self._constants(elicit.player) + self._seen_by(elicit.player)
@@ -192,10 +203,12 @@ class Machine:
 
     def _ensure(self, ensure: syn.Ensure) -> Generator[Any, Any, bool]:
         if self.last_elicit is None and not self.dialect.early_ensure:
-            raise EarlyEnsureError(f"line {self.flow.position + 1}: an ensure before any elicit")
+            line = self.game.program.source_line(self.flow.position)
+            raise EarlyEnsureError(f"line {line}: an ensure before any elicit")
         self.sides: list[tuple[float, float]] = []
         holds = yield from self._conditions(ensure.conditions)
-        position, player = self.last_elicit or (None, syn.MAIN_PLAYER)
+        asked = self.last_elicit
+        player = asked.player if asked else syn.MAIN_PLAYER
         key = self.flow.position if self.dialect.failures_per_line else player
         if holds:
             if self.dialect.failures_per_line:
@@ -204,9 +217,9 @@ class Machine:
             return True
         self.failures[key] += 1
         self.events.append(Ensured(player, False, self.failures[key], tuple(self.sides)))
-        if position is None or self.failures[key] > self.game.metadata.max_failures:
+        if asked is None or self.failures[key] > self.game.metadata.max_failures:
             raise _ForfeitError(player)
-        self.flow.position = position
+        self.flow.position, self.visits = asked.position, asked.visits.copy()
         return False
 
     def _conditions(self, conditions: tuple[syn.Condition, ...]) -> Generator[Any, Any, bool]:

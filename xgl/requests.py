@@ -74,9 +74,16 @@ class PrefixRequest:
 
 @dataclass(frozen=True, slots=True)
 class DrawRequest:
-    """A random order of ``size`` things; ``draw`` counts the draws of one play, from 0."""
+    """A random order of ``size`` things, for the ``draw``-th draw of a line at its
+    ``visit``-th run, all from 0.
+
+    Runs that a failed ensure took back do not count, so a retry meets the same chance, and no
+    player can tell from chance how often another had to retry.
+    """
 
     size: int
+    line: int
+    visit: int
     draw: int
 
 

@@ -322,6 +322,10 @@ class Program:
     instructions: tuple[Instruction, ...]
     dialect: str = "paper"
 
+    def source_line(self, position: int) -> int:
+        """The line of the text, from 1, that holds the instruction at a position, from 0."""
+        return self.instructions[position].span.line or position + 1
+
 
 def kind_of(node: Expression) -> Kind:
     """Which kind of value an expression has."""

@@ -80,10 +80,12 @@ class Values:
         self.answers: dict[PrefixRequest | DrawRequest, Any] = {}
         self.stories: Sequence[str] = ()
         self.told = self.drawn = 0
+        self.place = (0, 0)
 
-    def begin(self, stories: Sequence[str] = ()) -> None:
-        """A new line: its stories, and no answers from lines before."""
-        self.stories, self.told = stories, 0
+    def begin(self, line: int, visit: int) -> None:
+        """A new line at its so-manieth run: no stories and no answers from lines before."""
+        self.place, self.drawn = (line, visit), 0
+        self.stories, self.told = (), 0
         self.answers.clear()
 
     def spend(self, characters: int) -> None:
@@ -220,7 +222,8 @@ class Values:
                 return self._first_tokens(first, rest[0])
             case "sample":
                 items = self.items(first)
-                return items[self._draw(len(items))[0]] if items else NOTHING
+                order = self._draw(len(items))
+                return items[order[0]] if items else NOTHING
             case "shuffle":
                 items = self.items(first)
                 return tuple(items[place] for place in self._draw(len(items)))
@@ -249,8 +252,9 @@ class Values:
         return value if first == whole else Text(self.capped(first))
 
     def _draw(self, size: int) -> tuple[int, ...]:
+        request = DrawRequest(size, *self.place, self.drawn)
         self.drawn += 1
-        order: tuple[int, ...] = self._answer(DrawRequest(size, self.drawn - 1))
+        order: tuple[int, ...] = self._answer(request)
         return order
 
     def _answer(self, request: PrefixRequest | DrawRequest) -> Any:

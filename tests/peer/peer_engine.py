@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any
 
 from xgl import Cast, Instance, ProgramError, Seeds, game, parse, play_all
 from xgl import syntax as syn
+from xgl.canonical import Game
 from xgl.errors import FlowError, OversizeError
 from xgl.judge.transformer import TransformerJudge
-from xgl.random import stream
+from xgl.machine import Machine
 from xgl.requests import (
+    Answer,
+    DrawRequest,
     Ensured,
     Move,
     Moved,
     Play,
+    Request,
     Revealed,
     Rewarded,
     StoryRequest,
@@ -51,6 +56,7 @@ class Outcome:
     events: list[Event] = field(default_factory=list)
     sights: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     score: float = 0.0
+    orders: list[tuple[int, ...]] = field(default_factory=list)
 
 
 def believed(statement: str) -> bool:
@@ -96,6 +102,26 @@ class Script:
         return script(self.moves_of, player, turn)
 
 
+class Noting(Machine):
+    """A machine that notes the random orders that it was given."""
+
+    def __init__(self, made: Game) -> None:
+        super().__init__(made)
+        self.orders: list[tuple[int, ...]] = []
+
+    def play(self) -> Generator[tuple[Request, ...], tuple[Answer, ...], Play]:
+        play = super().play()
+        answers: Any = None
+        while True:
+            try:
+                requests = play.send(answers)
+            except StopIteration as end:
+                return end.value
+            answers = yield requests
+            drawn = [isinstance(request, DrawRequest) for request in requests]
+            self.orders += compress(answers, drawn)
+
+
 def play_here(code: str, moves: Mapping[str, Sequence[str]], judge: TransformerJudge) -> Outcome:
     """Registers keep the names that the text gives them."""
     player = Script(moves)
@@ -103,7 +129,8 @@ def play_here(code: str, moves: Mapping[str, Sequence[str]], judge: TransformerJ
         program = parse(code, "xent")
         made = game(program)
         cast = Cast(judge, FixedStories(), dict.fromkeys(syn.PLAYERS, player))
-        [play] = play_all([Instance(made, SEEDS)], cast)
+        machine = Noting(made)
+        [play] = play_all([Instance(made, SEEDS)], cast, [machine])
     except (ProgramError, FlowError) as error:
         return Outcome("refused", str(error))
     names = _names(program, made.program)
@@ -116,6 +143,7 @@ def play_here(code: str, moves: Mapping[str, Sequence[str]], judge: TransformerJ
         events=events,
         sights=[_sight(turn, names, play) for turn in player.turns],
         score=play.scores.get("black", 0.0),
+        orders=machine.orders,
     )
 
 
@@ -152,10 +180,10 @@ def _sight(turn: Turn, names: Mapping[str, str], play: Play) -> tuple[str, dict[
 
 
 class SameChance:
-    """Draws what this project draws, where the other engine draws unseeded."""
+    """Draws what was drawn here, in the same order, where the other engine draws unseeded."""
 
-    def __init__(self) -> None:
-        self.draws = 0
+    def __init__(self, orders: Sequence[tuple[int, ...]]) -> None:
+        self.orders = iter(orders)
 
     def choice(self, items: Sequence[Any]) -> Any:
         return items[self._order(len(items))[0]]
@@ -164,9 +192,10 @@ class SameChance:
         items[:] = [items[place] for place in self._order(len(items))]
 
     def _order(self, size: int) -> list[int]:
-        drawn = stream("draw", SEEDS.map_seed, SEEDS.play_seed, self.draws)
-        self.draws += 1
-        return [int(place) for place in drawn.permutation(size)]
+        """What was drawn here; as they stand where nothing was, as of a program refused here."""
+        order = list(next(self.orders, range(size)))
+        assert len(order) == size, f"drawn among {size}, here among {len(order)}"
+        return order
 
 
 class Peer:
@@ -179,13 +208,18 @@ class Peer:
         self.judge = Judge(name, hf_dir_path=folder, model_params={"dtype": dtype})
 
     def play(
-        self, code: str, moves: Mapping[str, Sequence[str]], own_truth: bool = False
+        self,
+        code: str,
+        moves: Mapping[str, Sequence[str]],
+        orders: Sequence[tuple[int, ...]] = (),
+        own_truth: bool = False,
     ) -> Outcome:
-        """``own_truth``: its ``is_true`` asks the model; else :func:`believed` decides."""
+        """``orders``: what its chance gives. ``own_truth``: its ``is_true`` asks the model; else
+        :func:`believed` decides."""
         from xent.benchmark.expand_benchmark import preprocess_dsl_code
         from xent.runtime.execution import play_game
 
-        self.judge.rng = SameChance()
+        self.judge.rng = SameChance(orders)
         told = _Teller()
         outcome = Outcome("finished")
         runtime = self._runtime(outcome, moves, own_truth)

@@ -62,7 +62,7 @@ def test_an_empty_move_that_breaks_its_judge_is_a_failed_ensure_here(
     peer: Peer, judge: TransformerJudge
 ) -> None:
     case = packaged(*CRASH)
-    there, here = peer.play(case.code, case.moves), play_here(case.code, case.moves, judge)
+    there, here = both(case, peer, judge)
     assert (there.ending, here.ending) == ("refused", "forfeit")
     assert "reshape" in there.why
 
@@ -74,24 +74,30 @@ def test_every_packaged_game_is_named_above(peer: Peer) -> None:
 
 @named(REFUSED)
 def test_what_both_refuse(case: Case, peer: Peer, judge: TransformerJudge) -> None:
-    there, here = peer.play(case.code, case.moves), play_here(case.code, case.moves, judge)
+    there, here = both(case, peer, judge)
     assert (there.ending, here.ending) == ("refused", "refused"), (there.why, here.why)
 
 
 @named(ONLY_THERE)
 def test_what_we_refuse_on_purpose(case: Case, peer: Peer, judge: TransformerJudge) -> None:
-    there, here = peer.play(case.code, case.moves), play_here(case.code, case.moves, judge)
+    there, here = both(case, peer, judge)
     assert (there.ending, here.ending) == ("finished", "refused"), (there.why, here.why)
 
 
 @named(ONLY_HERE)
 def test_what_we_play_beyond_it(case: Case, peer: Peer, judge: TransformerJudge) -> None:
-    there, here = peer.play(case.code, case.moves), play_here(case.code, case.moves, judge)
+    there, here = both(case, peer, judge)
     assert (there.ending, here.ending) == ("refused", "finished"), (there.why, here.why)
 
 
+def both(case: Case, peer: Peer, judge: TransformerJudge) -> tuple[Outcome, Outcome]:
+    """There and here; chance there gives what it gave here."""
+    here = play_here(case.code, case.moves, judge)
+    return peer.play(case.code, case.moves, here.orders), here
+
+
 def agree(case: Case, peer: Peer, judge: TransformerJudge) -> None:
-    there, here = peer.play(case.code, case.moves), play_here(case.code, case.moves, judge)
+    there, here = both(case, peer, judge)
     assert here.ending == there.ending, (case.code, there.why, here.why)
     assert here.ending in ("finished", "forfeit"), (case.code, there.why)
     assert here.registers == there.registers, case.code

@@ -131,6 +131,7 @@ def test_a_replay_of_a_flag_never_placed_is_a_fault_in_the_xent_dialect_only() -
     code = GOOD + "\nreplay(flag_2, 1)"
     assert report(code).faults == ()
     assert report(code, "xent").faults == ("line 4: flag_2 was never placed",)
+    assert report("# a note\n\n" + code, "xent").faults == ("line 6: flag_2 was never placed",)
     assert report("beacon(flag_2)\n" + code, "xent").faults == ()
     assert report(code + "\nbeacon(flag_2)", "xent").degenerate == "line 4: flag_2 was never placed"
 

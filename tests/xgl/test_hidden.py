@@ -40,12 +40,14 @@ def _call(name: str, *arguments: Any) -> Any:
 def _joined(parts: Any) -> Any:
     items = st.lists(parts, min_size=1, max_size=2).map(lambda found: syn.ListOf(tuple(found)))
     lists = items | st.builds(syn.Register, LISTS) | _call("split", parts)
+    lists |= _call("shuffle", lists)
     return st.one_of(
         st.builds(syn.Cat, parts, parts),
         st.builds(syn.Cut, parts, parts, st.sampled_from(["before", "after"])),
         _call("remove_common_words", parts, parts | lists),
         _call("first_n_tokens", parts, st.builds(syn.Number, st.integers(0, 3))),
         _call("join", parts, lists),
+        _call("sample", lists),
     )
 
 
@@ -59,6 +61,7 @@ LIST_VALUES = (
     ITEMS
     | st.builds(syn.Register, LISTS)
     | st.builds(syn.Chain, st.builds(syn.Register, LISTS), ITEMS)
+    | _call("shuffle", ITEMS | st.builds(syn.Register, LISTS))
 )
 AMOUNTS = st.builds(
     lambda kind, target, prefix: syn.Sum(((1, syn.Xent(kind, target, prefix)),)),

@@ -45,7 +45,7 @@ def facts(program: Program, report: Report) -> Iterator[str]:
         requests = (b for b in (*report.bounds, *report.views) if b.kind == kind)
         largest = max(requests, key=_size, default=None)
         if largest is not None:
-            where = _source_line(program, largest.line)
+            where = program.source_line(largest.line - 1)
             yield f"{said} at most {largest.tokens} tokens (line {where})"
 
 
@@ -54,11 +54,6 @@ _READ = {
     "score": "the judge scores",
     "truth": "the judge reads statements of",
 }
-
-
-def _source_line(program: Program, instruction: int) -> int:
-    """The line of the source text that holds the ``instruction``-th instruction, from 1."""
-    return program.instructions[instruction - 1].span.line or instruction
 
 
 def _size(bound: Bound) -> int:
@@ -70,7 +65,7 @@ def _asking(program: Program, asked: Asked) -> str:
     seen = f"sees {' '.join(asked.sees)}" if asked.sees else "sees no text"
     hidden = f", not {' '.join(asked.hidden)}" if asked.hidden else ""
     return (
-        f"line {_source_line(program, asked.line)}: {asked.player} writes {asked.register} "
+        f"line {program.source_line(asked.line - 1)}: {asked.player} writes {asked.register} "
         f"(at most {asked.max_len} tokens{times}); {seen}{hidden}"
     )
 
@@ -95,5 +90,5 @@ def _placed(program: Program, report: Report) -> dict[str, Any]:
     del fields["run"]
     for name in ("asked", "bounds", "views"):
         rows: list[Asked | Bound] = list(getattr(report, name))
-        fields[name] = [asdict(row) | {"line": _source_line(program, row.line)} for row in rows]
+        fields[name] = [asdict(row) | {"line": program.source_line(row.line - 1)} for row in rows]
     return fields
