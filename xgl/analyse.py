@@ -14,7 +14,7 @@ from xgl.dialects import DIALECTS
 from xgl.errors import FlowError
 from xgl.flow import path
 from xgl.views import views
-from xgl.walk import descendants, reads, rebuild, writes
+from xgl.walk import descendants, held, reads, rebuild, writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +123,14 @@ def _data_flow(program: syn.Program, order: tuple[int, ...]) -> list[syn.Instruc
     """The instructions as they run: an assign that stores left to right as one for each target,
     and each list read together with the registers that it may hold."""
     dialect = DIALECTS[program.dialect]
-    held = _held(program) if dialect.aliases else ()
+    kept = held(program) if dialect.aliases else ()
     parts: dict[int, list[syn.Instruction]] = {}
     for position in dict.fromkeys(order):
         line = program.instructions[position]
         if isinstance(line, syn.Assign) and not dialect.parallel_assign:
             parts[position] = [replace(line, targets=(target,)) for target in line.targets]
         else:
-            parts[position] = [_with_held(line, held) if held and _reads_list(line) else line]
+            parts[position] = [_with_held(line, kept) if kept and _reads_list(line) else line]
     return [part for position in order for part in parts[position]]
 
 
@@ -141,18 +141,11 @@ def _reads_list(line: Any) -> bool:
     return not _LISTS.isdisjoint(reads(line))
 
 
-def _held(program: syn.Program) -> tuple[syn.Register, ...]:
-    """Registers that some list of the program may hold, not their values."""
-    lists = (n for i in program.instructions for n in descendants(i) if isinstance(n, syn.ListOf))
-    held = (item for found in lists for item in found.items if isinstance(item, syn.Register))
-    return tuple(dict.fromkeys(held))
-
-
-def _with_held(node: Any, held: tuple[syn.Register, ...]) -> Any:
+def _with_held(node: Any, kept: tuple[syn.Register, ...]) -> Any:
     """``node`` with every list register in it read together with all that a list may hold."""
     if isinstance(node, syn.Register) and node.name in syn.LIST_REGISTERS:
-        return syn.Chain(node, syn.ListOf(held))
-    return rebuild(node, lambda part: _with_held(part, held) if _reads_list(part) else part)
+        return syn.Chain(node, syn.ListOf(kept))
+    return rebuild(node, lambda part: _with_held(part, kept) if _reads_list(part) else part)
 
 
 def _move_tokens(instruction: syn.Instruction, role: str, max_len: int) -> int:
@@ -231,19 +224,28 @@ _SIGNS = {"xent": 1, "nex": -1, "xed": -1, "dex": 1}
 
 def _rewards_cancel(program: syn.Program, order: tuple[int, ...], role: str) -> bool:
     """Whether equal terms of opposite sign leave nothing, while no register changes between."""
-    paid = _signs(role)
+    terms = {i: _paid_terms(program.instructions[i], role) for i in dict.fromkeys(order)}
     balance: Counter[object] = Counter()
     versions: Counter[str] = Counter()
     for position in order:
-        line = program.instructions[position]
-        for name in writes(line):
+        for name in writes(program.instructions[position]):
             versions[name] += 1
-        if isinstance(line, syn.Reward) and line.player in paid:
-            for sign, term in line.amount.terms:
-                for part_sign, part in _xents(term):
-                    state = tuple((name, versions[name]) for name in reads(part))
-                    balance[part, state] += paid[line.player] * sign * part_sign
+        for sign, xent, names in terms[position]:
+            state = tuple([versions[name] for name in names])
+            balance[xent, state] += sign
     return bool(balance) and not any(balance.values())
+
+
+def _paid_terms(line: syn.Instruction, role: str) -> list[tuple[int, syn.Xent, list[str]]]:
+    """The plain xents that a line pays to ``role``, with their sign and the registers in them."""
+    paid = _signs(role)
+    if not isinstance(line, syn.Reward) or line.player not in paid:
+        return []
+    return [
+        (paid[line.player] * sign * part_sign, part, reads(part))
+        for sign, term in line.amount.terms
+        for part_sign, part in _xents(term)
+    ]
 
 
 def _xents(term: syn.Term) -> Iterator[tuple[int, syn.Xent]]:

@@ -12,6 +12,7 @@ from xgl import syntax as syn
 from xgl.bounds import Bound, Scale, Unrolled
 from xgl.canonical import canonicalise
 from xgl.text import expression_text, to_text
+from xgl.walk import held
 
 NUMBER = 8
 """Bytes of one token's bits, with what parts it from the next."""
@@ -24,6 +25,7 @@ def views(run: Unrolled) -> tuple[Bound, ...]:
     """The largest view of each ``elicit`` line, in line order."""
     largest: dict[int, int] = {}
     shown = _Shown(Scale(run.program.dialect, run.metadata))
+    in_lists = {kept.name for kept in held(run.program)} if shown.scale.dialect.aliases else set()
     code = len(to_text(canonicalise(run.program)).encode())
     for position in run.order:
         line = run.program.instructions[position]
@@ -34,6 +36,8 @@ def views(run: Unrolled) -> tuple[Bound, ...]:
                 largest[position + 1] = max(largest.get(position + 1, 0), view)
                 shown.tell(line.player, _label(name) + tokens)
             shown.keep(name, tokens, line.player if isinstance(line, syn.Elicit) else "")
+            if name in in_lists:
+                shown.keep_lists()
         shown.learn(line)
     return tuple(Bound(line, "view", tokens) for line, tokens in sorted(largest.items()))
 
@@ -61,6 +65,12 @@ class _Shown:
             public = name[0] in syn.PUBLIC_TYPES or player in syn.OMNISCIENT
             if player != mover and (public or (player, name) in self.revealed):
                 self.tell(player, _label(name) + tokens)
+
+    def keep_lists(self) -> None:
+        """A register that lists may hold was set: what they show may have changed with it."""
+        for name in syn.LIST_REGISTERS:
+            if name in self.scale.sizes:
+                self.keep(name, self.scale.sizes[name])
 
     def learn(self, line: syn.Instruction) -> None:
         """What a reveal and a reward show."""

@@ -137,6 +137,14 @@ def test_no_view_is_larger_than_its_bound(
         assert size <= largest[line]
 
 
+def test_a_list_is_shown_again_when_a_register_in_it_changes() -> None:
+    """A list that holds registers themselves shows what they hold now."""
+    code = "assign(l=[s])\nassign(s=story())\nelicit(x, 5)\nreward(xent(x))"
+    alone, again = (analyse(parse(code, dialect)).views[0].tokens for dialect in ("paper", "xent"))
+    label = len("l") + 4
+    assert again == alone + label + Metadata().max_characters
+
+
 class _Reader:
     """Another player's moves; keeps how many words each view has."""
 
