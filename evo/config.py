@@ -28,20 +28,29 @@ class ConfigError(Exception):
     """One sentence: the key, what was found, what would be right."""
 
 
+DTYPES = ("auto", "float32", "bfloat16")
+
+
 @dataclass(frozen=True)
 class JudgeConfig:
     model: str
     """Model reference: embedded, smollm2, a folder or a hub id."""
     dtype: str
-    """float32 or bfloat16."""
+    """float32, bfloat16, or auto: bfloat16 on a GPU, float32 elsewhere."""
     batch_tokens: int
-    """Padded tokens of one forward pass."""
+    """Padded tokens of one forward pass, at most."""
+    memory_mib: int
+    """MiB that one forward pass may take: fewer tokens than batch_tokens where it must be."""
+    remembered_mib: int
+    """MiB of scores that are remembered within a job."""
     stories: str
     """Where maps come from: corpus (held-out stories of the package) or judge (it writes)."""
 
     def __post_init__(self) -> None:
-        _one_of("judge.dtype", self.dtype, ("float32", "bfloat16"))
+        _one_of("judge.dtype", self.dtype, DTYPES)
         _at_least("judge.batch_tokens", self.batch_tokens, 64)
+        _at_least("judge.memory_mib", self.memory_mib, 16)
+        _at_least("judge.remembered_mib", self.remembered_mib, 0)
         _one_of("judge.stories", self.stories, ("corpus", "judge"))
 
 
@@ -50,7 +59,7 @@ class PlayerConfig:
     model: str
     """Model reference of the player, before fine-tuning: the base player M."""
     dtype: str
-    """float32 or bfloat16."""
+    """float32, bfloat16, or auto: bfloat16 on a GPU, float32 elsewhere."""
     lora_rank: int
     """Rank of the adapters."""
     lora_alpha: int
@@ -59,7 +68,7 @@ class PlayerConfig:
     """Adapters on the last so many blocks; null: on all."""
 
     def __post_init__(self) -> None:
-        _one_of("player.dtype", self.dtype, ("float32", "bfloat16"))
+        _one_of("player.dtype", self.dtype, DTYPES)
         _at_least("player.lora_rank", self.lora_rank, 1)
         _at_least("player.lora_alpha", self.lora_alpha, 1)
         if self.lora_layers is not None:

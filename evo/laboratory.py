@@ -17,6 +17,7 @@ from evo.finetune import Finetune, FinetuneSettings, finetune
 from xgl.analyse import analyse
 from xgl.batch import Cast
 from xgl.errors import OversizeError
+from xgl.judge.engine import EngineSettings
 from xgl.judge.stories import CorpusStories, JudgeStories
 from xgl.judge.transformer import TransformerJudge
 from xgl.lm import LanguageModel
@@ -74,7 +75,7 @@ class Laboratory:
         judge = sharing_weights(player)
         if _reference(settings.judge) != _reference(settings.player):
             judge = _load(settings.judge.model, settings.judge.dtype, settings.device)
-        self.judge = TransformerJudge(judge, settings.judge.batch_tokens)
+        self.judge = TransformerJudge(judge, _engine_settings(settings.judge))
         self.stories = Recorder(self._stories(judge), self.judge)
         lora = settings.player
         self.bench = AdapterBench(
@@ -144,6 +145,14 @@ class Recorder:
 def single_threaded() -> None:
     """One thread a worker: floating-point sums must not depend on the machine's cores."""
     torch.set_num_threads(1)
+
+
+def _engine_settings(judge: JudgeConfig) -> EngineSettings:
+    return EngineSettings(
+        batch_tokens=judge.batch_tokens,
+        memory_bytes=judge.memory_mib << 20,
+        remembered_bytes=judge.remembered_mib << 20,
+    )
 
 
 def _reference(section: JudgeConfig | PlayerConfig) -> tuple[str, str]:

@@ -87,3 +87,7 @@ class StoryError(XGLError):
 
 class PlayerError(XGLError):
     """A player could not give a move."""
+
+
+class BudgetError(PlayerError):
+    """A player's budget of tokens or dollars is spent; no further request was sent."""

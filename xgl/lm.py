@@ -15,9 +15,6 @@ from torch import Tensor
 
 from xgl.stems import plan
 
-LOGIT_CHUNK = 4096
-"""Positions whose logits are held at once, times the vocabulary."""
-
 
 @dataclass(frozen=True)
 class LanguageModel:
@@ -47,10 +44,14 @@ class LanguageModel:
         """The model without its head: hidden states and cache."""
         return self.model.base_model(**inputs)
 
+    @property
+    def head(self) -> Any:
+        """The module from hidden states to logits."""
+        return self.model.get_output_embeddings()
+
     def logits(self, hidden: Tensor) -> Tensor:
         """Next-token logits, float32, of hidden states (…, H)."""
-        head: Any = self.model.get_output_embeddings()
-        return torch.as_tensor(head(hidden)).float()
+        return torch.as_tensor(self.head(hidden)).float()
 
 
 def padded(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
@@ -65,14 +66,6 @@ def padded(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor,
 def length_mask(lengths: Tensor, width: int) -> Tensor:
     """(N, width) int64: 1 where a row has a token."""
     return (torch.arange(width, device=lengths.device) < lengths[:, None]).long()
-
-
-def target_logprobs(lm: LanguageModel, hidden: Tensor, targets: Tensor) -> Tensor:
-    """Natural log-probabilities (P,) of ``targets`` (P,) after ``hidden`` (P, H), in chunks."""
-    parts = []
-    for h, t in zip(hidden.split(LOGIT_CHUNK), targets.split(LOGIT_CHUNK), strict=True):
-        parts.append(lm.logits(h).log_softmax(-1).gather(1, t[:, None])[:, 0])
-    return torch.cat(parts) if parts else hidden.new_zeros(0)
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,11 @@ def _add_play(adding: argparse._SubParsersAction[_Parser]) -> None:
     play.add_argument("--role", metavar="PLAYER", help="default: black, or who is asked first")
     play.add_argument("--seed", type=_natural, default=0, metavar="N", help="of the map")
     play.add_argument("--rounds", type=_positive, metavar="N", help="on the same map; default 1")
-    play.add_argument("--moves", metavar="FILE", help="JSON: moves instead of asking for them")
+    seat = play.add_mutually_exclusive_group()
+    seat.add_argument("--moves", metavar="FILE", help="JSON: moves instead of asking for them")
+    seat.add_argument("--chat", metavar="MODEL", help="a model behind an OpenAI-compatible API")
+    play.add_argument("--base-url", metavar="URL", help="of that API; default: OpenAI's")
+    play.add_argument("--key-variable", metavar="NAME", help="environment variable with its key")
     play.add_argument("--json", action="store_true", help="the outcome, for programs")
 
 

@@ -94,7 +94,7 @@ def games(arguments: Namespace) -> int:
 
 
 def play(arguments: Namespace) -> int:
-    """A person, or a script, plays."""
+    """A person, a script or a chat model plays."""
     from xgl.cli.playing import run  # needs rich and, for its judge, torch
 
     return run(arguments, read(arguments.game, arguments.dialect))

@@ -1,4 +1,4 @@
-"""``python -m xgl play``: rounds of one game on one map, by a person or from a script."""
+"""``python -m xgl play``: rounds of one game on one map, by a person, a script or a chat model."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from xgl import syntax as syn
 from xgl.analyse import analyse
 from xgl.batch import Cast, Instance, play_all
 from xgl.canonical import Game, game
+from xgl.cli.chatting import chat_player, chat_record, chat_summary
 from xgl.cli.screen import Screen, signed
 from xgl.cli.scripts import Script, read_script
 from xgl.cli.sources import Source
@@ -70,23 +71,30 @@ def run(arguments: Namespace, source: Source) -> int:
     whole = game(source.program())
     players = _players(whole)
     role = _role(players, arguments.role)
-    if source.path is None and not arguments.moves:
-        raise PlayingError("a game from standard input leaves none for your moves; use --moves")
+    chat = chat_player(arguments)
+    if source.path is None and not arguments.moves and chat is None:
+        raise PlayingError(
+            "a game from standard input leaves none for your moves; use --moves or --chat"
+        )
     script = read_script(arguments.moves, role, players) if arguments.moves else None
     console = _console(arguments)
     rounds = arguments.rounds or (len(script) if script else 1)
-    session = Session(whole, role, bench(arguments.judge), console, arguments.seed, script)
-    session.open(source.title)
+    session = Session(whole, role, bench(arguments.judge), console, arguments.seed, script, chat)
+    session.open(source.title, f"{arguments.chat} is" if chat else "You are")
     played = session.rounds(rounds)
+    if chat is not None:
+        session.screen.say(f"\n{chat_summary(chat)}", "dim")
     if arguments.json:
         record = {"judge": arguments.judge, **session.record(played)}
+        if chat is not None:
+            record["chat"] = chat_record(chat)
         print(json.dumps(record, indent=1, ensure_ascii=False))
     return 0
 
 
 def _console(arguments: Namespace) -> Console:
-    """With ``--json`` standard output is the record's, and a script needs no screen at all."""
-    quiet = bool(arguments.json and arguments.moves)
+    """With ``--json`` standard output is the record's, and without a person nobody looks."""
+    quiet = bool(arguments.json and (arguments.moves or arguments.chat))
     return Console(stderr=arguments.json, quiet=quiet, highlight=False, markup=False, emoji=False)
 
 
@@ -130,7 +138,10 @@ def bench(reference: str) -> Bench:
 
 
 class Session:
-    """Rounds of one game on one map; the map's seed stays, the other players' seed moves on."""
+    """Rounds of one game on one map; the map's seed stays, the other players' seed moves on.
+
+    ``player`` makes the moves of ``role`` instead of the person.
+    """
 
     def __init__(
         self,
@@ -140,13 +151,14 @@ class Session:
         console: Console,
         seed: int = 0,
         script: Script | None = None,
+        player: Player | None = None,
     ) -> None:
         self.game, self.role, self.bench = whole, role, bench
-        self.seed, self.script = seed, script
+        self.seed, self.script, self.player = seed, script, player
         self.screen = Screen(console, lambda text, count: tokens(bench.judge, text, count))
 
-    def open(self, title: str) -> None:
-        self.screen.open(self.game, title, self.role)
+    def open(self, title: str, who: str = "You are") -> None:
+        self.screen.open(self.game, title, f"{who} {self.role}")
 
     def rounds(self, count: int) -> list[Round]:
         """Play them; stops early when the person leaves."""
@@ -177,7 +189,7 @@ class Session:
 
     def _players(self, number: int, seeds: Seeds, viewer: _Viewer) -> dict[str, Player]:
         players: dict[str, Player] = dict.fromkeys(syn.PLAYERS, self.bench.others)
-        players[self.role] = viewer
+        players[self.role] = _Watched(self.player, viewer) if self.player else viewer
         if self.script is not None:
             lines = self.script[min(number, len(self.script)) - 1]
             for name, moves in lines.items():
@@ -271,6 +283,17 @@ class _Viewer:
             self.screen.say(f"These are {count} tokens; what goes beyond {limit} is cut.", "yellow")
         self.typed = text
         return text
+
+
+class _Watched:
+    """A player in the person's seat, whose game is shown up to each of its moves."""
+
+    def __init__(self, player: Player, viewer: _Viewer) -> None:
+        self.player, self.viewer = player, viewer
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        self.viewer.catch_up()
+        return self.player.moves(turns)
 
 
 def tokens(judge: Judge, text: str, scored: int) -> list[str]:

@@ -42,9 +42,10 @@ class Screen:
         self.bars = _bars(console)
         self.tokens = tokens
 
-    def open(self, game: Game, title: str, player: str) -> None:
+    def open(self, game: Game, title: str, who: str) -> None:
+        """``who`` plays whom, as a clause."""
         self.console.print(Panel(Text(game.code), title=title or None, title_align="left"))
-        self.say(f"You are {player}. A higher score is better; it is counted in bits.", "dim")
+        self.say(f"{printable(who)}. A higher score is better; it is counted in bits.", "dim")
 
     def say(self, text: str, style: str = "") -> None:
         self.console.print(Text(text, style=style))

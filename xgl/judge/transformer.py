@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-
-import torch
 
 from xgl.dialects import Scoring
 from xgl.errors import JudgeError, OversizeError
-from xgl.lm import LanguageModel, length_mask, padded, target_logprobs
+from xgl.judge.engine import EngineSettings, ScoringEngine
+from xgl.judge.packs import Row
+from xgl.lm import LanguageModel
 from xgl.requests import ScoreRequest, TokenScores, TruthRequest
 from xgl.truth import decide
-
-BITS = 1.0 / math.log(2.0)
 
 TRUTH_PREAMBLE = (
     "Each quoted statement is followed by whether it is true or false.\n"
@@ -29,31 +25,14 @@ TRUTH_PREAMBLE = (
 _TRUTH_SCORING = Scoring(bos=True, first_token=True)
 
 
-@dataclass(frozen=True)
-class _Row:
-    """Tokens of one request; the last ``counted`` of them are scored."""
-
-    ids: tuple[int, ...]
-    counted: int
-
-
 class TransformerJudge:
-    """Scores strings with ``lm``.
+    """Scores strings with ``lm`` by way of a :class:`~xgl.judge.engine.ScoringEngine`."""
 
-    ``batch_tokens`` bounds a forward's padded tokens. Requests are sorted by length, so batches
-    depend on the requests alone, never on the machine's load. The last ``remembered`` scores
-    are kept until :meth:`forget`: moves and their permutations ask again for what maps cost.
-    """
-
-    def __init__(
-        self, lm: LanguageModel, batch_tokens: int = 8192, remembered: int = 20_000
-    ) -> None:
+    def __init__(self, lm: LanguageModel, settings: EngineSettings | None = None) -> None:
         self.lm = lm
-        self.batch_tokens = batch_tokens
-        self.remembered = remembered
-        self.tokens = self.hits = 0
-        self._memory: OrderedDict[_Row, list[float]] = OrderedDict()
         self._encode = lru_cache(maxsize=65536)(lm.encode)
+        preamble = (lm.bos, *self._encode(TRUTH_PREAMBLE))
+        self.engine = ScoringEngine(lm, settings, [preamble[:-1]])  # its last may join the quote
 
     # -- the Judge protocol ----------------------------------------------------------------
 
@@ -63,35 +42,21 @@ class TransformerJudge:
         Raises :class:`JudgeError` naming the request whose logits are not finite.
         """
         rows = [self._row(request) for request in requests]
-        results: list[TokenScores | OversizeError] = [TokenScores(())] * len(requests)
-        open_rows = []
-        for index, row in enumerate(rows):
-            if len(row.ids) > self.lm.window:
-                results[index] = OversizeError(f"{len(row.ids)} tokens do not fit the judge")
-            elif row.counted:
-                open_rows.append(index)
-        open_rows.sort(key=lambda index: (len(rows[index].ids), rows[index].ids))
-        new = list(dict.fromkeys(rows[i] for i in open_rows if rows[i] not in self._memory))
-        known = {rows[i]: self._memory[rows[i]] for i in open_rows if rows[i] in self._memory}
-        self.hits += len(known)
-        for batch in self._batches(new):
-            known.update(zip(batch, self._bits(batch), strict=True))
-        for index in open_rows:
-            results[index] = self._checked(requests[index], known[rows[index]])
-        self._remember(known)
+        fitting = [row for row in rows if row and len(row.ids) <= self.lm.window]
+        answers = iter(self.engine.bits(fitting))
+        results: list[TokenScores | OversizeError] = []
+        for request, row in zip(requests, rows, strict=True):
+            if row is None:
+                results.append(TokenScores(()))
+            elif len(row.ids) > self.lm.window:
+                results.append(OversizeError(f"{len(row.ids)} tokens do not fit the judge"))
+            else:
+                results.append(_checked(request, next(answers)))
         return results
 
     def forget(self) -> None:
-        """Drop remembered scores. They shape batches and so the last bits of new ones: what must
-        not hang on earlier work begins with this."""
-        self._memory.clear()
-
-    def _remember(self, scores: dict[_Row, list[float]]) -> None:
-        for row, bits in scores.items():
-            self._memory[row] = bits
-            self._memory.move_to_end(row)
-        while len(self._memory) > self.remembered:
-            self._memory.popitem(last=False)
+        """Begin anew, without remembered scores: see :meth:`ScoringEngine.forget`."""
+        self.engine.forget()
 
     def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
         """Plain predicates by their function, all other statements by the model."""
@@ -123,46 +88,17 @@ class TransformerJudge:
         ids = self._encode(text)
         return text if len(ids) <= tokens else str(self.lm.tokenizer.decode(ids[:tokens]))
 
-    # -- rows and batches ------------------------------------------------------------------
+    # -- rows ------------------------------------------------------------------------------
 
-    def _row(self, request: ScoreRequest) -> _Row:
+    def _row(self, request: ScoreRequest) -> Row | None:
+        """The request's tokens; None where none of them is scored."""
         text = self._encode(request.text) if request.text else ()
         before: tuple[int, ...] = (self.lm.bos,) if request.scoring.bos else ()
         for part in request.context:
             before += self._encode(part)
         skipped = 0 if request.scoring.first_token and before else 1
-        return _Row(before + text, max(0, len(text) - skipped))
-
-    def _batches(self, rows: list[_Row]) -> list[list[_Row]]:
-        batches: list[list[_Row]] = []
-        for row in rows:
-            if not batches or (len(batches[-1]) + 1) * len(row.ids) > self.batch_tokens:
-                batches.append([])
-            batches[-1].append(row)
-        return batches
-
-    @torch.inference_mode()
-    def _bits(self, rows: Sequence[_Row]) -> list[list[float]]:
-        """Bits of each row's counted tokens, from one forward."""
-        ids, lengths = padded([row.ids for row in rows], self.lm.device)
-        mask = length_mask(lengths, ids.shape[1])
-        self.tokens += int(lengths.sum())
-        hidden = self.lm.backbone(input_ids=ids, attention_mask=mask, use_cache=False)
-        counts = [row.counted for row in rows]
-        where = [
-            (index, position)
-            for index, row in enumerate(rows)
-            for position in range(len(row.ids) - row.counted, len(row.ids))
-        ]
-        row_index, position = torch.tensor(where, device=self.lm.device).T
-        states = hidden.last_hidden_state[row_index, position - 1]
-        bits = -BITS * target_logprobs(self.lm, states, ids[row_index, position])
-        return [part.tolist() for part in bits.cpu().split(counts)]
-
-    def _checked(self, request: ScoreRequest, bits: list[float]) -> TokenScores:
-        if not all(map(math.isfinite, bits)):
-            raise JudgeError(f"the judge's logits are not finite for {request.text[:80]!r}")
-        return TokenScores(tuple(bits))
+        counted = len(text) - skipped
+        return Row(before + text, counted) if counted > 0 else None
 
     def _judged(self, asked: Sequence[TruthRequest]) -> list[bool | OversizeError]:
         """xent(" true" | preamble + quoted statement) < xent(" false" | the same)."""
@@ -179,3 +115,9 @@ class TransformerJudge:
             else:
                 verdicts.append(true.total < false.total)
         return verdicts
+
+
+def _checked(request: ScoreRequest, bits: tuple[float, ...]) -> TokenScores:
+    if not all(map(math.isfinite, bits)):
+        raise JudgeError(f"the judge's logits are not finite for {request.text[:80]!r}")
+    return TokenScores(bits)

@@ -74,10 +74,11 @@ def _from_hub(reference: str) -> Path:
     return found
 
 
-def load(reference: str, *, device: str = "cpu", dtype: str = "float32") -> tuple[Any, Any]:
+def load(reference: str, *, device: str = "cpu", dtype: str = "auto") -> tuple[Any, Any]:
     """(model in evaluation mode, tokenizer) of a reference.
 
-    `device`: a torch device, or `auto` for a GPU where there is one. `dtype`: a torch dtype's name.
+    `device`: a torch device, or `auto` for a GPU where there is one. `dtype`: a torch dtype's name,
+    or `auto` for bfloat16 on a GPU and float32 elsewhere.
     The tokenizer has a BOS (its EOS stands in where it has none). Raises ModelNotFound.
     """
     import torch
@@ -85,6 +86,9 @@ def load(reference: str, *, device: str = "cpu", dtype: str = "float32") -> tupl
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     folder = resolve(reference)
+    chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+    if dtype == "auto":
+        dtype = "float32" if torch.device(chosen).type == "cpu" else "bfloat16"
     try:
         with smollm2.quiet():
             tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -97,5 +101,4 @@ def load(reference: str, *, device: str = "cpu", dtype: str = "float32") -> tupl
     if tokenizer.bos_token_id is None:
         tokenizer.bos_token = tokenizer.eos_token
     tokenizer.model_max_length = UNLIMITED
-    chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
     return model.to(chosen).eval(), tokenizer

@@ -11,10 +11,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
 
 from xgl.dialects import PAPER, XENT, Scoring
 from xgl.errors import JudgeError, OversizeError
+from xgl.judge.engine import EngineSettings
 from xgl.judge.transformer import TRUTH_PREAMBLE, TransformerJudge
 from xgl.lm import LanguageModel
 from xgl.requests import Predicate, ScoreRequest, TokenScores, TruthRequest
@@ -66,7 +66,7 @@ def scores(judge: TransformerJudge, requests: list[ScoreRequest]) -> list[tuple[
 def test_scores_are_the_formula_whatever_the_batch(
     lm: LanguageModel, requests: list[ScoreRequest], batch_tokens: int
 ) -> None:
-    found = scores(TransformerJudge(lm, batch_tokens), requests)
+    found = scores(TransformerJudge(lm, EngineSettings(batch_tokens)), requests)
     for request, bits in zip(requests, found, strict=True):
         assert bits == pytest.approx(literal(lm, request), abs=1e-4)
 
@@ -82,7 +82,7 @@ def test_order_and_company_change_nothing(
 ) -> None:
     alone = {request: scores(judge, [request])[0] for request in requests}
     order = data.draw(st.permutations(requests))
-    found = scores(TransformerJudge(judge.lm, batch_tokens), order)
+    found = scores(TransformerJudge(judge.lm, EngineSettings(batch_tokens)), order)
     for request, bits in zip(order, found, strict=True):
         assert bits == pytest.approx(alone[request], abs=1e-4)
 
@@ -155,8 +155,9 @@ class Broken(LanguageModel):
 
     bad: float = math.nan
 
-    def logits(self, hidden: Tensor) -> Tensor:
-        return super().logits(hidden) + torch.tensor([self.bad])
+    @property
+    def head(self) -> Any:
+        return lambda hidden: super(Broken, self).head(hidden) + torch.tensor([self.bad])
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])

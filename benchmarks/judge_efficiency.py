@@ -1,0 +1,164 @@
+"""How much of a model's raw speed the scoring engine keeps, and what sharing saves.
+
+    python benchmarks/judge_efficiency.py [--model smollm2] [--dtype float32]
+
+Three loads: short xeds (45-token maps, 4-token moves), long contexts (400-token maps, 12-token
+moves), statements for ``is_true``. For each: tokens that the engine read a second, over what the
+bare model reads a second in rows of the same mean length, in its best batch. Both compute
+logits for the tokens that are scored; the bare model's last line computes all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from machine import described, median
+
+from xgl.dialects import XENT
+from xgl.judge.transformer import TransformerJudge
+from xgl.lm import LanguageModel
+from xgl.models import corpus, resolve
+from xgl.random import stream
+from xgl.requests import ScoreRequest, TruthRequest
+
+BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+LARGEST = {"cpu": 3072}
+"""Tokens of the bare model's largest batch that is tried; on a CPU more are slower."""
+CALLS = 2
+"""Each load is asked twice: what is remembered shows the second time."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """A name and what asks the judge."""
+
+    name: str
+    ask: Callable[[TransformerJudge], object]
+
+
+def loads(judge: TransformerJudge, scale: int) -> list[Load]:
+    """``scale`` multiplies the number of maps and statements."""
+    stories = [story.text for story in corpus.stories("held_out")]
+    rng = stream("judge_efficiency")
+    told = [stories[int(i)] for i in rng.permutation(len(stories))]
+    words = " ".join(told[200:]).split()
+
+    def move(tokens: int) -> str:
+        start = int(rng.integers(len(words) - tokens))
+        return judge.truncate(" ".join(words[start : start + tokens]), tokens)
+
+    short = [
+        ScoreRequest(story, context, XENT.scoring)
+        for story in (judge.truncate(text, 45) for text in told[: 8 * scale])
+        for m in [move(4) for _ in range(8)]
+        for context in ((), (m,))
+    ]
+    long = [
+        ScoreRequest(move(12), (story,), XENT.scoring)
+        for story in _long(judge, told, 4 * scale)
+        for _ in range(8)
+    ]
+    statements = [TruthRequest(" ".join(move(8).split())) for _ in range(64 * scale)]
+    return [
+        Load("short xeds", lambda j: j.score(short)),
+        Load("long contexts", lambda j: j.score(long)),
+        Load("is_true", lambda j: j.truths(statements)),
+    ]
+
+
+def _long(judge: TransformerJudge, told: Sequence[str], count: int) -> list[str]:
+    """Texts of 400 tokens: several stories after one another."""
+    joined = [" ".join(told[8 * k : 8 * k + 8]) for k in range(count)]
+    return [judge.truncate(text, 400) for text in joined]
+
+
+def raw(lm: LanguageModel, length: int, scored: float, every: bool) -> tuple[float, int]:
+    """Tokens a second of the bare model at its best batch of rows of ``length`` tokens, and that
+    batch; logits for the share ``scored`` of the positions, or for all of them."""
+    best = (0.0, 0)
+    for rows in BATCHES:
+        if best[1] and rows * length > LARGEST.get(lm.device.type, 65536):
+            break
+        ids = torch.randint(5, int(lm.model.config.vocab_size), (rows, length), device=lm.device)
+        taken = []
+        for _ in range(3):
+            started = time.perf_counter()
+            with torch.inference_mode():
+                if every:
+                    lm.model(input_ids=ids, use_cache=False).logits.sum().item()
+                else:
+                    hidden = lm.backbone(input_ids=ids, use_cache=False).last_hidden_state
+                    lm.head(hidden[:, : max(1, round(length * scored))]).sum().item()
+            taken.append(time.perf_counter() - started)
+        rate = rows * length / min(taken[1:])
+        best = max(best, (rate, rows))
+    return best
+
+
+def measured(judge: TransformerJudge, load: Load, repeats: int) -> float:
+    """Median seconds of a load that nothing remembers."""
+    taken = []
+    for _ in range(repeats):
+        judge.forget()
+        started = time.perf_counter()
+        load.ask(judge)
+        taken.append(time.perf_counter() - started)
+    return median(taken)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", default="smollm2")
+    parser.add_argument("--dtype", default="auto")
+    parser.add_argument("--scale", type=int, default=1)
+    parser.add_argument("--repeats", type=int, default=3)
+    arguments = parser.parse_args()
+    model, tokenizer = resolve.load(arguments.model, device="auto", dtype=arguments.dtype)
+    lm = LanguageModel(model, tokenizer, model.device)
+    judge = TransformerJudge(lm)
+    rows = []
+    for load in loads(judge, arguments.scale):
+        rows.append(_row(lm, judge, load, arguments.repeats))
+    print(f"{arguments.model}, {str(model.dtype).removeprefix('torch.')}; {described()}\n")
+    heads = ("load", "rows", "tokens asked", "after merging", "read", "padding", "read a second")
+    heads += ("bare model, scored logits (batch)", "ratio", "bare model, all logits", "ratio")
+    heads += ("remembered when asked again",)
+    print(f"| {' | '.join(heads)} |\n|{' --- |' * len(heads)}")
+    print("\n".join(f"| {' | '.join(row)} |" for row in rows))
+
+
+def _row(lm: LanguageModel, judge: TransformerJudge, load: Load, repeats: int) -> list[str]:
+    fresh = TransformerJudge(lm)
+    load.ask(fresh)
+    did = fresh.engine.statistics
+    load.ask(fresh)
+    again = fresh.engine.statistics
+    repeated = (again.remembered - did.remembered) / max(1, did.asked - did.merged)
+    seconds = measured(judge, load, repeats)
+    length = max(2, round(did.padded_tokens / max(1, did.sequences)))
+    scored = did.scored_tokens / did.read_tokens
+    fast, batch = raw(lm, length, scored, every=False)
+    plain, _ = raw(lm, length, scored, every=True)
+    rate = did.read_tokens / seconds
+    return [
+        load.name,
+        f"{did.asked:,}",
+        f"{did.asked_tokens:,}",
+        f"{did.new_tokens:,}",
+        f"{did.read_tokens:,}",
+        f"{1 - did.read_tokens / did.padded_tokens:.0%}",
+        f"{rate:,.0f}",
+        f"{fast:,.0f} ({batch} × {length})",
+        f"{rate / fast:.2f}",
+        f"{plain:,.0f}",
+        f"{rate / plain:.2f}",
+        f"{repeated:.0%}",
+    ]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""An OpenAI-compatible server on loopback that answers as a test scripts it."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any
+
+TOKENS = {"prompt_tokens": 30, "completion_tokens": 5, "total_tokens": 35}
+
+
+@dataclass(frozen=True)
+class Received:
+    """A request as it came in; names of headers in lower case."""
+
+    body: dict[str, Any]
+    headers: Mapping[str, str]
+
+    @property
+    def last(self) -> str:
+        """The last message's text."""
+        return str(self.body["messages"][-1]["content"])
+
+
+@dataclass(frozen=True)
+class Sent:
+    """An answer: its status, body and headers."""
+
+    status: int = 200
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    missing: int = 0
+    """Bytes that the Content-Length promises beyond the body."""
+
+
+class Stall:
+    """No answer for as long as the server lives."""
+
+
+class HangUp:
+    """The connection is closed without an answer."""
+
+
+class Drip:
+    """Headers and white space at once, then a byte now and then for as long as the server lives."""
+
+
+Answer = Sent | Stall | HangUp | Drip
+Script = Callable[[Received], Answer]
+
+
+def completion(message: Any, usage: Any = TOKENS, finish: str = "stop") -> Sent:
+    """A well-formed answer around ``message``."""
+    choice = {"index": 0, "message": message, "finish_reason": finish}
+    record = {"id": "1", "object": "chat.completion", "created": 1, "model": "m"}
+    body: dict[str, Any] = {**record, "choices": [choice]}
+    if usage is not None:
+        body["usage"] = usage
+    return Sent(body=json.dumps(body).encode())
+
+
+def said(text: str | None, usage: Any = TOKENS, finish: str = "stop") -> Sent:
+    """An answer that says ``text``."""
+    return completion({"role": "assistant", "content": text}, usage, finish)
+
+
+def move(text: str) -> Sent:
+    return said(f"<move>{text}</move>")
+
+
+def refused(status: int, message: str = "no", **fields: Any) -> Sent:
+    """An error as OpenAI's API tells it."""
+    body = {"error": {"message": message, "type": "error", **fields}}
+    return Sent(status, json.dumps(body).encode())
+
+
+def in_order(*answers: Answer) -> Script:
+    """Each answer once, the last one from then on."""
+    left = list(answers)
+    lock = threading.Lock()
+
+    def script(received: Received) -> Answer:
+        with lock:
+            return left.pop(0) if len(left) > 1 else left[0]
+
+    return script
+
+
+class ChatServer:
+    """Serves while it is entered; keeps what it received and how many it served at once."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.received: list[Received] = []
+        self.serving = self.most_at_once = 0
+        self.lock = threading.Lock()
+        self.closing = threading.Event()
+        self._http = _Http(("127.0.0.1", 0), _Handler)
+        self._http.owner = self
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,))
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
+
+    @property
+    def asked(self) -> Sequence[str]:
+        """The last message of each request."""
+        return [received.last for received in self.received]
+
+    def __enter__(self) -> ChatServer:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """May be called again."""
+        self.closing.set()
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+
+    def answer(self, received: Received) -> Answer:
+        with self.lock:
+            self.received.append(received)
+            self.serving += 1
+            self.most_at_once = max(self.most_at_once, self.serving)
+        try:
+            return self.script(received)
+        finally:
+            with self.lock:  # before the answer leaves, so that no next request can overlap
+                self.serving -= 1
+
+
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+    owner: ChatServer
+
+    def handle_error(self, request: Any, address: Any) -> None:
+        """A client that has given up is no error here."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: _Http
+
+    def do_POST(self) -> None:
+        owner = self.server.owner
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        answer = owner.answer(Received(body, {k.lower(): v for k, v in self.headers.items()}))
+        match answer:
+            case Sent():
+                self._send(answer)
+            case HangUp():
+                self.connection.shutdown(socket.SHUT_RDWR)
+                self.close_connection = True
+            case Stall():
+                owner.closing.wait()
+                self.close_connection = True
+            case Drip():
+                self._drip(owner.closing)
+
+    def _send(self, answer: Sent) -> None:
+        self.send_response(answer.status)
+        self.send_header("Content-Length", str(len(answer.body) + answer.missing))
+        for name, value in {"Content-Type": "application/json", **answer.headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(answer.body)
+        self.close_connection = answer.missing > 0
+
+    def _drip(self, closing: threading.Event) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", "1000000")
+        self.end_headers()
+        self.close_connection = True
+        while not closing.wait(0.02):
+            self.wfile.write(b" ")
+            self.wfile.flush()
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Keeps standard error clean."""

@@ -1,0 +1,41 @@
+"""Turns for chat players, and a player with the server that it asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from support.chat_server import ChatServer, Script, in_order
+
+from xgl.errors import OversizeError
+from xgl.players.chat import ChatPlayer
+from xgl.players.chat_settings import ChatSettings
+from xgl.requests import Item, Move, MoveRequest, Seeds, Turn, View
+
+KEY = "sk-the-key-of-the-tests"
+KEY_VARIABLE = "CHAT_KEY"
+CODE = "assign(s=story())\nelicit(t, 6)\nreward(xed(s | t))"
+QUICK = {"first_backoff": 0.001, "max_backoff": 0.01, "timeout": 60.0, "retries": 4}
+
+Chat = Callable[..., tuple[ChatPlayer, ChatServer]]
+"""Answers in order, or a script, and settings by name, to a player and its running server."""
+
+
+def turn(play_seed: int = 0, text: str = "A cat.", place: int = 0, max_len: int = 6) -> Turn:
+    view = View("black", CODE, (Item("s", text), Item("reward", "1.5 (1.0 0.5)")), "t")
+    return Turn(MoveRequest(view, max_len, place), Seeds(1, play_seed))
+
+
+def script_of(answers: tuple[Any, ...]) -> Script:
+    return answers[0] if callable(answers[0]) else in_order(*answers)
+
+
+def player_of(server: ChatServer, settings: dict[str, Any]) -> ChatPlayer:
+    """Does not wait long; ``settings`` go before the usual ones of the tests."""
+    usual = {"model": "m", "base_url": server.url, "key_variable": KEY_VARIABLE}
+    return ChatPlayer(ChatSettings(**(usual | QUICK | settings)))
+
+
+def texts(moves: list[Move | OversizeError]) -> list[str]:
+    assert all(isinstance(each, Move) for each in moves)
+    return [each.text for each in moves if isinstance(each, Move)]

@@ -1,0 +1,106 @@
+"""A chat model in the person's seat, as a user types it."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from types import SimpleNamespace
+
+import pytest
+from support.chat_server import ChatServer, in_order, move, refused, said
+
+from xgl.cli import main
+
+PLAY = ["play", "contrast", "--seed", "5", "--chat", "the-model"]
+
+
+@pytest.fixture(autouse=True)
+def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
+def test_a_chat_model_plays(capsys: pytest.CaptureFixture[str]) -> None:
+    with ChatServer(in_order(move("the sea"), said("hm"), move("a cat"))) as server:
+        assert main([*PLAY, "--base-url", server.url, "--rounds", "2", "--json"]) == 0
+    told = capsys.readouterr()
+    assert told.err == ""
+    record = json.loads(told.out)
+    assert [one["moves"] for one in record["rounds"]] == [["the sea"], ["a cat"]]
+    assert all(isinstance(one["score"], float) for one in record["rounds"])
+    assert record["chat"]["model"] == "the-model"
+    assert record["chat"]["base_url"] == server.url
+    usage = record["chat"]["usage"]
+    assert (usage["requests"], usage["asked_again"], usage["prompt_tokens"]) == (3, 1, 90)
+    assert len({received.body["seed"] for received in server.received}) == 3
+
+
+def test_its_game_is_shown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-1")
+    arguments = [*PLAY, "--key-variable", "MY_KEY", "--base-url"]
+    with ChatServer(in_order(move("the sea"))) as server:
+        assert main([*arguments, server.url]) == 0
+        assert server.received[0].headers["authorization"] == "Bearer sk-1"
+    shown = capsys.readouterr().out
+    assert "the-model is black. A higher score is better" in shown
+    assert "(black): the sea\n" in shown
+    assert "Score of black:" in shown
+    assert "the-model: 1 request, 30 + 5 tokens" in shown
+    assert "You are" not in shown
+
+
+def test_a_game_from_standard_input_is_left_to_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = b"assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))"
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(code)))
+    with ChatServer(in_order(move("the sea"))) as server:
+        assert main(["play", "-", "--chat", "m", "--base-url", server.url, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rounds"][0]["moves"] == ["the sea"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([*PLAY], "environment variable OPENAI_API_KEY is not set"),
+        ([*PLAY, "--key-variable", "NO_SUCH_KEY"], "environment variable NO_SUCH_KEY is not set"),
+        ([*PLAY, "--key-variable", "sk-secret"], "the name of an environment variable"),
+        ([*PLAY, "--base-url", "127.0.0.1"], "base_url: found '127.0.0.1', expected http"),
+        ([*PLAY, "--base-url", ""], "base_url: found '', expected http"),
+        (["play", "contrast", "--chat", ""], "model: found ''"),
+        ([*PLAY, "--moves", "moves.json"], "not allowed with argument"),
+        (["play", "contrast", "--base-url", "http://127.0.0.1"], "--base-url belongs to a model"),
+        (["play", "contrast", "--key-variable", "KEY"], "--key-variable belongs to a model"),
+    ],
+)
+def test_a_mistake_is_one_sentence(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _code(arguments) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("error: ")
+    assert told.err.count("\n") == 1
+    assert message in told.err
+    assert "secret" not in told.err
+
+
+def _code(arguments: list[str]) -> int:
+    try:
+        return main(arguments)
+    except SystemExit as end:  # argparse's way
+        return int(end.code or 0)
+
+
+def test_a_refusal_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    with ChatServer(in_order(refused(404, "no such model"))) as server:
+        assert main([*PLAY, "--base-url", server.url, "--json"]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err == (
+        f"error: {server.url}, model 'the-model': refused with 404 (no such model); check the "
+        "name of the model and the base URL\n"
+    )

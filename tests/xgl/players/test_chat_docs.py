@@ -1,0 +1,44 @@
+"""What docs/players.md says is true: its example runs, its names are those of the code."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from support.chat_server import ChatServer, in_order, move
+
+from xgl.cli import main
+from xgl.players.accounting import Usage
+from xgl.players.chat_settings import ChatSettings
+
+PAGE = (Path(__file__).parents[3] / "docs" / "players.md").read_text(encoding="utf-8")
+LOCAL = "http://127.0.0.1:8000/v1"
+pytestmark = pytest.mark.usefixtures("no_proxy")
+
+
+def test_its_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    [code] = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert LOCAL in code
+    with ChatServer(in_order(move("zebras"))) as server:
+        exec(code.replace(LOCAL, server.url), {})
+    shown = capsys.readouterr().out
+    assert shown.startswith("finished {'black': ")
+    assert "requests=1" in shown
+
+
+def test_its_command_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    [line] = [line for line in PAGE.splitlines() if line.startswith("python") and LOCAL in line]
+    _, _, _, *arguments = line.split()
+    with ChatServer(in_order(move("zebras"))) as server:
+        assert main([word.replace(LOCAL, server.url) for word in arguments]) == 0
+    assert '"outcome": "finished"' in capsys.readouterr().out
+
+
+def test_it_names_every_setting_and_every_count() -> None:
+    _, listed = PAGE.split("## Settings")
+    says, _ = listed.split("Each request carries")
+    assert re.findall(r"`(\w+)`[,.]", says) == [one.name for one in fields(ChatSettings)]
+    _, cost = PAGE.split("## What it cost")
+    assert set(re.findall(r"`(\w+)`", cost)) >= {one.name for one in fields(Usage)}

@@ -1,0 +1,233 @@
+"""Chat players against a server that answers badly, or not at all."""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import logging
+import pickle
+import time
+from typing import Any
+
+import pytest
+from support.chat_server import (
+    TOKENS,
+    Drip,
+    HangUp,
+    Received,
+    Sent,
+    Stall,
+    move,
+    refused,
+    said,
+)
+from support.chat_turns import KEY, Chat, texts, turn
+
+from xgl.errors import OversizeError, PlayerError
+from xgl.players.accounting import Usage
+from xgl.requests import Move
+
+# -- faults that pass ------------------------------------------------------------------------------
+
+NOW = email.utils.formatdate(usegmt=True)
+PASSING = {
+    "429": refused(429, "slow down"),
+    "429 with Retry-After": Sent(429, b"{}", {"Retry-After": "0.005"}),
+    "429 until a date": Sent(429, b"{}", {"Retry-After": NOW}),
+    "429 until whenever": Sent(429, b"{}", {"Retry-After": "soon"}),
+    "429 until no year": Sent(429, b"{}", {"Retry-After": "Wed, 21 Oct 99999999999 07:28:00 GMT"}),
+    "429 of no number": Sent(429, b"{}", {"Retry-After": "nan"}),
+    "408": refused(408),
+    "409": refused(409),
+    "500": refused(500),
+    "502 of a proxy": Sent(502, b"<html>Bad Gateway</html>", {"Content-Type": "text/html"}),
+    "503 without a body": Sent(503),
+    "closed connection": HangUp(),
+    "half JSON": Sent(body=b'{"choices": [{"message": {"content": "<move>a d'),
+    "half an answer": Sent(body=b'{"choices": [{"mess', missing=500),
+    "no JSON": Sent(body=b"<html>busy</html>", headers={"Content-Type": "text/html"}),
+    "no text": Sent(body=b"\xff\xfe\xff"),
+    "deep JSON": Sent(body=b"[" * 100_000),
+    "empty body": Sent(),
+    "null": Sent(body=b"null"),
+    "a string": Sent(body=b'"choices"'),
+    "no choices": Sent(body=b"{}"),
+    "empty choices": Sent(body=json.dumps({"choices": [], "usage": TOKENS}).encode()),
+    "choices of null": Sent(body=b'{"choices": null}'),
+    "a choice without a message": Sent(body=b'{"choices": [{"index": 0}]}'),
+    "an error as an answer": Sent(body=b'{"error": {"message": "overloaded"}}'),
+}
+
+
+@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
+def test_a_fault_that_passes_is_tried_again(chat: Chat, fault: Any) -> None:
+    player, server = chat(fault, fault, move("a cat"))
+    [given] = player.moves([turn()])
+    assert isinstance(given, Move)
+    assert given.text == "a cat"
+    assert server.received[0].body == server.received[2].body
+    assert (player.usage.requests, player.usage.retries) == (3, 2)
+    assert (player.usage.asked_again, player.usage.failed_attempts) == (0, 0)
+    told = isinstance(fault, Sent) and (fault.status >= 400 or b"usage" in fault.body)
+    assert player.usage.unmetered == (0 if told else 2)
+
+
+@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
+def test_a_fault_that_stays_is_an_error_and_no_lost_game(chat: Chat, fault: Any) -> None:
+    player, server = chat(fault, retries=1)
+    with pytest.raises(PlayerError, match=r"model 'm': no answer to 2 requests; the last: ."):
+        player.moves([turn()])
+    assert len(server.received) == player.usage.requests == 2
+    assert player.usage.failed_attempts == 0
+
+
+@pytest.mark.parametrize("silence", [Stall(), Drip()], ids=["stall", "drip"])
+def test_a_stall_is_tried_again(chat: Chat, silence: Stall | Drip) -> None:
+    player, _ = chat(silence, move("a cat"), timeout=1.0, retries=20)
+    assert texts(player.moves([turn()])) == ["a cat"]
+    assert player.usage.retries >= 1
+    assert player.usage.unmetered == player.usage.retries
+
+
+def test_a_lasting_stall_is_an_error(chat: Chat) -> None:
+    player, _ = chat(Stall(), timeout=0.05, retries=1)
+    with pytest.raises(PlayerError, match=r"no answer to 2 requests.* within 0\.05 seconds"):
+        player.moves([turn()])
+    assert player.usage.unmetered == 2
+
+
+def test_nobody_there_is_an_error(chat: Chat) -> None:
+    player, server = chat(move("x"), retries=1)
+    server.close()
+    with pytest.raises(PlayerError, match="no answer to 2 requests; the last: no connection"):
+        player.moves([turn()])
+
+
+def test_a_longer_wait_than_allowed_is_an_error(chat: Chat) -> None:
+    player, server = chat(Sent(429, b"{}", {"Retry-After": "3600"}))
+    with pytest.raises(PlayerError, match="asks to wait 3600 seconds, and max_backoff allows"):
+        player.moves([turn()])
+    assert len(server.received) == 1
+
+
+def without_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds of each back-off from now on, none of which is waited for."""
+    waited: list[float] = []
+
+    async def note(waiting: Any, seconds: float) -> None:
+        waiting.close()
+        waited.append(seconds)
+
+    monkeypatch.setattr("xgl.players.chat.asyncio.wait_for", note)
+    return waited
+
+
+def test_waits_are_as_long_as_the_server_asks(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited = without_waiting(monkeypatch)
+    date = email.utils.formatdate(time.time() + 40, usegmt=True)
+    asked = [Sent(429, b"{}", {"Retry-After": told}) for told in ("7", date)]
+    answers = [*asked, *[refused(500)] * 5, move("x")]
+    player, _ = chat(*answers, retries=7, first_backoff=1.0, max_backoff=50.0)
+    player.moves([turn()])
+    assert waited[0] == 7
+    assert 30 < waited[1] <= 41
+    bounds = zip(waited[2:], (4, 8, 16, 32, 50), strict=True)
+    assert all(most / 2 <= seconds <= most for seconds, most in bounds)
+
+
+def test_jitter_is_seeded(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited = without_waiting(monkeypatch)
+    player, _ = chat(lambda received: refused(500), retries=3)
+    for each in (turn(), turn(), turn(1)):
+        with pytest.raises(PlayerError):
+            player.moves([each])
+    assert waited[:3] == waited[3:6]
+    assert len(set(waited)) == 6
+
+
+# -- faults that stay ------------------------------------------------------------------------------
+
+FINAL = {
+    "wrong key": (refused(401, f"wrong key {KEY}"), r"401 \(wrong key \[key\]\); .*CHAT_KEY"),
+    "no access": (refused(403), r"403 \(no\); check the key"),
+    "unknown model": (refused(404, "no model m"), r"404 \(no model m\); check the name of the mod"),
+    "bad request": (refused(400, "no top_p\n\x1b[31m"), r"400 \(no top_p \[31m\); check"),
+    "pinned server": (Sent(400, b'{"detail": "pinned"}'), r"400 \(pinned\)"),
+    "unknown field": (Sent(422, b'{"detail": [{"loc": "seed"}]}'), r"422 .*seed"),
+    "no reason": (Sent(400), r"400 \(no reason given\)"),
+    "no quota": (refused(429, "pay", code="insufficient_quota"), r"429 \(pay\); the account"),
+}
+
+
+@pytest.mark.parametrize(("answer", "message"), FINAL.values(), ids=FINAL.keys())
+def test_a_refusal_is_an_error_at_once(chat: Chat, answer: Sent, message: str) -> None:
+    player, server = chat(answer)
+    with pytest.raises(PlayerError, match=message) as caught:
+        player.moves([turn()])
+    told = str(caught.value)
+    assert told.startswith(f"{server.url}, model 'm': refused with")
+    assert "\n" not in told
+    assert len(server.received) == 1
+    assert player.usage == Usage(requests=1)
+
+
+def test_a_server_that_wants_a_key_is_told_how_to_get_one(chat: Chat) -> None:
+    player, _ = chat(refused(401), key_variable=None)
+    with pytest.raises(PlayerError, match=r"name the environment variable.*key_variable"):
+        player.moves([turn()])
+
+
+@pytest.mark.parametrize("value", [None, "", " \n"])
+def test_a_missing_key_is_an_error_before_any_request(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch, value: str | None
+) -> None:
+    player, server = chat(move("x"))
+    monkeypatch.delenv("CHAT_KEY")
+    if value is not None:
+        monkeypatch.setenv("CHAT_KEY", value)
+    with pytest.raises(PlayerError, match="environment variable CHAT_KEY is not set"):
+        player.moves([turn()])
+    assert server.received == []
+
+
+def test_the_key_stays_in_the_environment(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    echo = refused(401, f"Bearer {KEY} is wrong: {KEY}", code=KEY)
+    player, _ = chat(refused(500, KEY), echo)
+    with pytest.raises(PlayerError) as caught:
+        player.moves([turn()])
+    everything = [repr(caught.value), repr(player.settings), repr(vars(player)), caplog.text]
+    assert caught.value.__context__ is None
+    assert KEY.encode() not in pickle.dumps((caught.value, player))
+    assert all(KEY not in shown for shown in everything)
+    monkeypatch.setenv("CHAT_KEY", "schlüssel")
+    with pytest.raises(PlayerError, match="CHAT_KEY holds no API key") as caught:
+        player.moves([turn()])
+    assert "schl" not in str(caught.value)
+
+
+WINDOW = {
+    "OpenAI": refused(400, "too long", code="context_length_exceeded"),
+    "vLLM": refused(400, "This model's maximum context length is 512 tokens."),
+    "llama.cpp": refused(400, "the request exceeds it", type="exceed_context_size_error"),
+    "text-generation-inference": Sent(422, b'{"error": "too many input tokens"}'),
+}
+
+
+@pytest.mark.parametrize("answer", WINDOW.values(), ids=WINDOW.keys())
+def test_a_view_too_long_is_a_value_beside_the_others(chat: Chat, answer: Sent) -> None:
+    def script(received: Received) -> Sent:
+        return answer if "long" in received.last else move("a cat")
+
+    player, _ = chat(script)
+    first, big, last = player.moves([turn(), turn(text="so long"), turn(1)])
+    assert isinstance(big, OversizeError)
+    assert texts([first, last]) == ["a cat", "a cat"]
+
+
+def test_a_conversation_too_long_is_a_failed_attempt(chat: Chat) -> None:
+    player, _ = chat(said("so " * 99), WINDOW["OpenAI"])
+    assert texts(player.moves([turn()])) == [""]
+    assert player.usage.failed_attempts == 1

@@ -1,0 +1,136 @@
+"""Chat players against a real OpenAI-compatible server, ``transformers serve``."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.tag_model import make_tag_model
+from transformers import AutoTokenizer
+
+from xgl import Cast, Instance, game, parse, play_all
+from xgl.cli import main
+from xgl.cli.playing import bench
+from xgl.errors import PlayerError
+from xgl.players.chat import ChatPlayer
+from xgl.players.chat_prompt import opening
+from xgl.players.chat_settings import ChatSettings
+from xgl.requests import Item, Move, Moved, MoveRequest, Rewarded, Seeds, Turn, View
+
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("no_proxy")]
+
+WORDS = ("the sea", "a small cat")
+CODE = "assign(s=story())\nelicit(t, 6)\nreward(xed(s | t))"
+STORIES = ("A boy had a dog.", "The sun went down over the hills and it was cold.", "She sang.")
+STARTED = re.compile(r"running on (http://127\.0\.0\.1:\d+)")
+
+
+def turn(play_seed: int, text: str = STORIES[0]) -> Turn:
+    view = View("black", CODE, (Item("s", text),), "t")
+    return Turn(MoveRequest(view, 6, 0), Seeds(1, play_seed))
+
+
+@dataclass(frozen=True)
+class Served:
+    """A model under an OpenAI-compatible server."""
+
+    folder: str
+    url: str
+
+    def player(self, **settings: Any) -> ChatPlayer:
+        usual = {"model": self.folder, "base_url": f"{self.url}/v1", "answer_tokens": 24}
+        return ChatPlayer(ChatSettings(**(usual | settings)))
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    place = tmp_path_factory.mktemp("served")
+    messages = [opening(turn(0, text).request)[-1]["content"] for text in STORIES]
+    make_tag_model(place / "model", messages, [f"<move>{words}</move>" for words in WORDS])
+    command = [sys.executable, "-c", "from transformers.cli.transformers import main; main()"]
+    command += ["serve", str(place / "model"), "--host", "127.0.0.1", "--port", "0"]
+    log = place / "log.txt"
+    with log.open("w") as output:
+        server = subprocess.Popen(
+            [*command, "--device", "cpu"],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=os.environ | {"HF_HUB_OFFLINE": "1"},
+        )
+    try:
+        yield Served(str(place / "model"), _url(server, log))
+    finally:
+        server.terminate()
+        server.wait(60)
+
+
+def _url(server: subprocess.Popen[bytes], log: Path) -> str:
+    deadline = time.monotonic() + 300
+    while (started := STARTED.search(log.read_text(errors="replace"))) is None:
+        assert server.poll() is None, log.read_text(errors="replace")
+        assert time.monotonic() < deadline, "the server does not start"
+        time.sleep(0.1)
+    return started[1]
+
+
+def test_a_served_model_plays_a_game(served: Served) -> None:
+    seats = bench("embedded")
+    player = served.player(concurrency=2)
+    instances = [Instance(game(parse(CODE)), Seeds(seed, 0)) for seed in (3, 5, 7, 9)]
+    plays = play_all(instances, Cast(seats.judge, seats.stories, {"black": player}))
+    moves = [e.move for played in plays for e in played.events if isinstance(e, Moved)]
+    assert all(move.text in WORDS for move in moves)
+    assert player.usage.prompt_tokens == sum(move.prompt_tokens for move in moves)
+    assert player.usage.new_tokens == sum(move.new_tokens for move in moves) > 0
+    assert (player.usage.retries, player.usage.unmetered, player.usage.failed_attempts) == (0, 0, 0)
+    for played in plays:
+        [paid] = [event for event in played.events if isinstance(event, Rewarded)]
+        assert played.outcome == "finished"
+        assert played.scores["black"] == paid.bits == math.fsum(paid.terms[0][2].bits)
+        assert paid.bits != 0
+
+
+def test_its_tokens_are_the_servers_own_count(served: Served) -> None:
+    player = served.player()
+    [given] = player.moves([turn(0)])
+    assert isinstance(given, Move)
+    asked = player.usage.requests
+    tokenizer = AutoTokenizer.from_pretrained(served.folder)
+    prompt = tokenizer.apply_chat_template(opening(turn(0).request), return_dict=False)
+    answer = tokenizer.encode(f"<move>{given.text}</move>", add_special_tokens=False)
+    assert asked == 1
+    assert given.prompt_tokens == len(prompt)
+    assert given.new_tokens - len(answer) in (0, 1)  # with the stop token or without
+
+
+def test_the_same_seeds_make_the_same_moves(served: Served) -> None:
+    """One at a time: this server has one random stream for all that it does."""
+    turns = [turn(seed) for seed in range(12)]
+    one, other = (served.player(concurrency=1).moves(turns) for _ in range(2))
+    assert one == other
+    assert {move.text for move in one if isinstance(move, Move)} == set(WORDS)
+
+
+def test_another_model_than_the_served_one_is_refused(served: Served) -> None:
+    with pytest.raises(PlayerError, match=r"model 'other': refused with 400 \(Server is pinned"):
+        served.player(model="other").moves([turn(0)])
+
+
+def test_the_command_plays_it(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["play", "contrast", "--rounds", "2", "--seed", "3", "--json"]
+    chat = ["--chat", served.folder, "--base-url", f"{served.url}/v1"]
+    assert main([*arguments, *chat]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert len(record["rounds"]) == 2
+    assert record["chat"]["usage"]["requests"] >= 2
+    assert record["chat"]["usage"]["prompt_tokens"] > 0

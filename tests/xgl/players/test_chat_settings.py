@@ -1,0 +1,70 @@
+"""Settings of chat players: what cannot be is said before anything is sent."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from support.chat_turns import turn
+
+from xgl.errors import PlayerError
+from xgl.players.accounting import Budget, Prices
+from xgl.players.chat import ChatPlayer
+from xgl.players.chat_settings import ChatSettings
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"model": " "}, "model: found ' '"),
+        ({"concurrency": 0}, "concurrency: found 0, expected at least 1"),
+        ({"retries": -1}, "retries: found -1"),
+        ({"timeout": 0}, "timeout: found 0"),
+        ({"timeout": float("nan")}, "timeout: found nan"),
+        ({"temperature": float("inf")}, "temperature: found inf"),
+        ({"top_p": 0.0}, "top_p: found 0"),
+        ({"budget": Budget(dollars=1.0)}, "expected both"),
+        ({"base_url": "127.0.0.1:8000/v1"}, "base_url: found '127"),
+        ({"base_url": "http://"}, "base_url: found 'http://'"),
+        ({"base_url": "http://[::1/v1"}, "base_url: expected"),
+        ({"base_url": "http://127.0.0.1:99999/v1"}, "base_url: expected"),
+    ],
+)
+def test_settings_that_cannot_be(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(PlayerError, match=message):
+        ChatSettings(**{"model": "m", **wrong})
+
+
+@pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
+def test_prices_and_budgets_that_cannot_be(value: float) -> None:
+    for make_wrong in (Prices, lambda new: Prices(0.0, new), lambda d: Budget(dollars=d)):
+        with pytest.raises(PlayerError, match=r"found .* from 0 on"):
+            make_wrong(value)
+    with pytest.raises(PlayerError, match="found -1 tokens"):
+        Budget(tokens=-1)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"key_variable": "sk-secret"},
+        {"key_variable": "gsk_secret"},
+        {"base_url": "http://me:sk-secret@127.0.0.1/v1"},
+        {"base_url": "http://127.0.0.1/v1?key=sk-secret"},
+    ],
+)
+def test_a_key_in_the_wrong_place_is_not_repeated(wrong: dict[str, Any]) -> None:
+    with pytest.raises(PlayerError, match="environment variable") as caught:
+        ChatSettings(**{"model": "m", **wrong})
+    assert "secret" not in str(caught.value)
+
+
+def test_the_defaults_are_openais_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = ChatSettings("m")
+    assert (settings.key_name, settings.limit_name) == ("OPENAI_API_KEY", "max_completion_tokens")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(PlayerError, match="OPENAI_API_KEY is not set"):
+        ChatPlayer(settings).moves([turn()])
+    local = ChatSettings("m", "http://127.0.0.1:8000/v1")
+    assert (local.key_name, local.limit_name) == (None, "max_tokens")

@@ -1,0 +1,68 @@
+"""Log-probabilities by tiles are those of a whole softmax."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from xgl import head as tiled
+from xgl.head import target_logprobs
+
+VOCABULARY, HIDDEN, POSITIONS = 1000, 16, 37
+
+
+def expected(head: nn.Module, hidden: Tensor, targets: Tensor) -> Tensor:
+    return head(hidden).double().log_softmax(-1).gather(1, targets[:, None])[:, 0]
+
+
+@pytest.fixture
+def asked() -> tuple[Tensor, Tensor]:
+    torch.manual_seed(0)
+    return torch.randn(POSITIONS, HIDDEN), torch.randint(VOCABULARY, (POSITIONS,))
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize(("width", "room"), [(8192, 8 << 20), (300, 4 * 300 * 5), (1, 4)])
+def test_tiles_give_what_a_whole_softmax_gives(
+    asked: tuple[Tensor, Tensor],
+    monkeypatch: pytest.MonkeyPatch,
+    bias: bool,
+    width: int,
+    room: int,
+) -> None:
+    monkeypatch.setitem(tiled.TILE_WIDTH, "cpu", width)
+    monkeypatch.setitem(tiled.TILE_BYTES, "cpu", room)
+    head = nn.Linear(HIDDEN, VOCABULARY, bias=bias)
+    found = target_logprobs(head, *asked)
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found.double(), expected(head, *asked), atol=1e-5, rtol=0)
+
+
+def test_no_tile_is_larger_than_its_bound(
+    asked: tuple[Tensor, Tensor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+    linear = nn.functional.linear
+
+    def watched(*arguments: Tensor) -> Tensor:
+        made.append(linear(*arguments).numel() * 4)
+        return linear(*arguments)
+
+    monkeypatch.setitem(tiled.TILE_WIDTH, "cpu", 128)
+    monkeypatch.setitem(tiled.TILE_BYTES, "cpu", 2048)
+    monkeypatch.setattr(nn.functional, "linear", watched)
+    target_logprobs(nn.Linear(HIDDEN, VOCABULARY), *asked)
+    assert max(made) <= 2048
+
+
+def test_a_head_that_is_more_than_a_matrix(asked: tuple[Tensor, Tensor]) -> None:
+    head = nn.Sequential(nn.Linear(HIDDEN, 8), nn.Linear(8, VOCABULARY))
+    found = target_logprobs(head, *asked)
+    torch.testing.assert_close(found.double(), expected(head, *asked), atol=1e-5, rtol=0)
+
+
+def test_no_positions_no_numbers() -> None:
+    head = nn.Linear(HIDDEN, VOCABULARY)
+    none = torch.zeros(0, dtype=torch.long)
+    assert target_logprobs(head, torch.zeros(0, HIDDEN), none).shape == (0,)

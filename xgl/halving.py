@@ -1,0 +1,49 @@
+"""Out of memory: the batch is halved, and the log says so."""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import torch
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
+
+_LOG = logging.getLogger(__name__)
+
+
+def halving(
+    run: Callable[[Sequence[Item]], Sequence[Found]], batch: Sequence[Item], what: str
+) -> list[Found]:
+    """``run(batch)``; where memory runs out, of each half by itself, and so on down to one.
+
+    ``what`` names the items in the log. Raises what ``run`` raised where a single item does not
+    fit, and whatever is not about memory.
+    """
+    try:
+        return list(run(batch))
+    except (RuntimeError, MemoryError) as error:
+        if len(batch) == 1 or not out_of_memory(error):
+            raise
+        told = str(error).splitlines()[0] if str(error) else type(error).__name__
+    _free()
+    middle = len(batch) // 2
+    _LOG.warning("out of memory at %d %s, going on with %d: %s", len(batch), what, middle, told)
+    return [*halving(run, batch[:middle], what), *halving(run, batch[middle:], what)]
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that a device or the machine has no memory left."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    said = str(error).lower()
+    return "not enough memory" in said or "out of memory" in said or "can't allocate" in said
+
+
+def _free() -> None:
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()

@@ -1,0 +1,84 @@
+"""What a remote player has asked for and what that cost, and the budget it must stay within."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import astuple, dataclass
+
+from xgl.errors import BudgetError, PlayerError
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Counts of requests and tokens, and dollars; usages add up.
+
+    ``retries``: requests sent again after a fault. ``asked_again``: answers without a move that
+    were asked again. ``failed_attempts``: moves that were given up as empty. ``unmetered``:
+    requests whose tokens the server did not tell and may have spent (an answer without usage, a
+    time-out, a closed connection); they add no tokens and no dollars.
+    """
+
+    requests: int = 0
+    retries: int = 0
+    asked_again: int = 0
+    failed_attempts: int = 0
+    unmetered: int = 0
+    prompt_tokens: int = 0
+    new_tokens: int = 0
+    dollars: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        """Of prompts and answers."""
+        return self.prompt_tokens + self.new_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Dollars per million tokens. Raises :class:`PlayerError` for what can be no price."""
+
+    prompt: float = 0.0
+    new: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_amount("a price", self.prompt, "dollars")
+        _check_amount("a price", self.new, "dollars")
+
+    def __bool__(self) -> bool:
+        """Whether anything costs anything."""
+        return self.prompt > 0 or self.new > 0
+
+    def of(self, prompt_tokens: int, new_tokens: int) -> float:
+        """Dollars."""
+        return (self.prompt * prompt_tokens + self.new * new_tokens) / 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What may be spent before the next request is refused; None: no bound.
+
+    ``tokens``: of prompts and answers. Raises :class:`PlayerError` for what can be no amount.
+    """
+
+    tokens: int | None = None
+    dollars: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_amount("a budget", self.tokens or 0, "tokens")
+        _check_amount("a budget", self.dollars or 0, "dollars")
+
+    def check(self, spent: Usage) -> None:
+        """Raises :class:`BudgetError` when ``spent`` reaches it."""
+        if self.tokens is not None and spent.tokens >= self.tokens:
+            raise BudgetError(f"the budget of {self.tokens} tokens is spent ({spent.tokens} used)")
+        if self.dollars is not None and spent.dollars >= self.dollars:
+            used = f"{spent.dollars:.4f} used"
+            raise BudgetError(f"the budget of {self.dollars:g} dollars is spent ({used})")
+
+
+def _check_amount(what: str, amount: float, unit: str) -> None:
+    if not (math.isfinite(amount) and amount >= 0):
+        raise PlayerError(f"found {amount} {unit} as {what}, expected a number from 0 on")

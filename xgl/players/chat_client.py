@@ -1,0 +1,230 @@
+"""One request to an OpenAI-compatible endpoint: an answer, or why there is none.
+
+Nothing here retries, and no exception of the client leaves: what went wrong is a value, in which
+the key is blotted out wherever the server echoes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import json
+import math
+import os
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import TracebackType
+from typing import Any
+
+import openai
+
+from xgl.errors import PlayerError
+from xgl.players.chat_prompt import Message, Reply
+from xgl.players.chat_settings import ChatSettings
+
+PASSING_STATUS = (408, 409, 425, 429)
+OVERSIZE_STATUS = (400, 413, 422)
+_WINDOW = re.compile(
+    r"context.?(length|size|window)|maximum context|prompt is too long|token count.*exceed"
+    r"|too many (input |prompt )?tokens",
+    re.IGNORECASE,
+)
+LONGEST_SAID = 300
+
+
+class Kind(Enum):
+    """What follows from a fault: a retry may help, the view is too long, or nothing helps."""
+
+    PASSING = "passing"
+    OVERSIZE = "oversize"
+    FINAL = "final"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """``said``: what went wrong, and for a final fault what to do, as a clause without a stop.
+
+    ``wait``: seconds that the server asks to wait, 0 where it does not say.
+    """
+
+    kind: Kind
+    said: str
+    wait: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """``tokens``: (of the prompt, of the answer) as the server counts; None: it does not tell."""
+
+    outcome: Reply | Fault
+    tokens: tuple[int, int] | None = None
+
+
+def read_key(settings: ChatSettings) -> str | None:
+    """The API key from the environment; None for an endpoint that needs none.
+
+    Raises :class:`PlayerError` where the variable is not set or holds what no header can carry.
+    """
+    if settings.key_name is None:
+        return None
+    key = os.environ.get(settings.key_name, "").strip()
+    if not key:
+        raise PlayerError(
+            f"{settings.place}: the environment variable {settings.key_name} is not set; expected "
+            "the API key in it"
+        )
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise PlayerError(f"the environment variable {settings.key_name} holds no API key")
+    return key
+
+
+class Endpoint:
+    """An endpoint while it is open (``async with``); connections are kept between requests."""
+
+    def __init__(self, settings: ChatSettings) -> None:
+        self.settings = settings
+        self._key = read_key(settings)
+        self._client = openai.AsyncOpenAI(
+            api_key=self._key or "none",  # the client demands one; servers without keys ignore it
+            base_url=settings.base_url,
+            max_retries=0,
+            timeout=None,  # its own would bound each read, not the answer as a whole
+        )
+
+    async def __aenter__(self) -> Endpoint:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._client.close()
+
+    async def ask(self, messages: list[Message], seed: int) -> Answered:
+        """Send one request and wait for its whole answer, ``settings.timeout`` seconds at most."""
+        create: Any = self._client.chat.completions.with_raw_response.create
+        try:
+            async with asyncio.timeout(self.settings.timeout):
+                response = await create(**self._parameters(messages, seed))
+            # Read by ourselves: the client takes any JSON for an answer.
+            return _read(response.http_response.content, self._key)
+        except TimeoutError:
+            said = f"no whole answer within {self.settings.timeout:g} seconds"
+            return Answered(Fault(Kind.PASSING, said))
+        except openai.APIStatusError as error:
+            return Answered(_refusal(error, self.settings, self._key), (0, 0))
+        except openai.APIConnectionError as error:
+            cause = error.__cause__ or error
+            reason = _clean(f"{type(cause).__name__}: {cause}", self._key)
+            return Answered(Fault(Kind.PASSING, f"no connection ({reason})"))
+
+    def _parameters(self, messages: list[Message], seed: int) -> dict[str, Any]:
+        settings = self.settings
+        parameters: dict[str, Any] = {
+            "model": settings.model,
+            "messages": messages,
+            "temperature": settings.temperature,
+        }
+        if settings.limit_name in ("max_tokens", "max_completion_tokens"):
+            parameters[settings.limit_name] = settings.answer_tokens
+        else:
+            parameters["extra_body"] = {settings.limit_name: settings.answer_tokens}
+        if settings.top_p is not None:
+            parameters["top_p"] = settings.top_p
+        if settings.send_seed:
+            parameters["seed"] = seed
+        return parameters
+
+
+def _read(body: bytes, key: str | None) -> Answered:
+    """The first choice of a chat completion, and the tokens it tells."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return Answered(Fault(Kind.PASSING, "an answer that is no whole JSON"))
+    counts = _at(found, "usage", "prompt_tokens"), _at(found, "usage", "completion_tokens")
+    tokens = counts if all(type(count) is int and count >= 0 for count in counts) else None
+    message = _at(found, "choices", 0, "message")
+    if not isinstance(message, dict):
+        error = _at(found, "error", "message")
+        told = f" ({_clean(str(error), key)})" if error else ""
+        return Answered(Fault(Kind.PASSING, f"an answer without a choice{told}"), tokens)
+    cut = _at(found, "choices", 0, "finish_reason") == "length"
+    return Answered(Reply(_content(message.get("content")), cut), tokens)
+
+
+def _content(content: Any) -> str:
+    """The text of a message: a string, nothing (all of it was thought), or a list of parts.
+
+    JSON can write half a surrogate pair, which no tokenizer takes and no request can carry.
+    """
+    if isinstance(content, list):
+        parts = [_at(part, "text") for part in content]
+        content = "".join(part for part in parts if isinstance(part, str))
+    text = content if isinstance(content, str) else ""
+    return text.encode(errors="replace").decode()
+
+
+def _at(found: Any, *path: str | int) -> Any:
+    """What stands at a path of keys and positions; None where nothing does."""
+    for step in path:
+        try:
+            found = found[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return found
+
+
+def _refusal(error: openai.APIStatusError, settings: ChatSettings, key: str | None) -> Fault:
+    status, body = error.status_code, error.body
+    # OpenAI's name, FastAPI's, and that of some other servers
+    told = _at(body, "message") or _at(body, "detail") or _at(body, "error") or body
+    said = f"refused with {status} ({_clean(str(told or 'no reason given'), key)})"
+    codes = f"{_at(body, 'code')} {_at(body, 'type')}"
+    if "insufficient_quota" in codes:
+        return Fault(Kind.FINAL, f"{said}; the account has no quota left")
+    if status in PASSING_STATUS or status >= 500:
+        return Fault(Kind.PASSING, said, _wait(error.response.headers))
+    if status in OVERSIZE_STATUS and _WINDOW.search(f"{codes} {told}"):
+        return Fault(Kind.OVERSIZE, said)
+    return Fault(Kind.FINAL, f"{said}; {_advice(status, settings)}")
+
+
+def _advice(status: int, settings: ChatSettings) -> str:
+    if status in (401, 403):
+        if settings.key_name is None:
+            return "name the environment variable that holds the key (key_variable)"
+        return f"check the key in the environment variable {settings.key_name}"
+    if status == 404:
+        return "check the name of the model and the base URL"
+    return "check the name of the model and what the endpoint takes"
+
+
+def _wait(headers: Mapping[str, str]) -> float:
+    """Seconds from now of a Retry-After header, in seconds or as a date; 0 where there is none."""
+    told = headers.get("retry-after", "")
+    try:
+        seconds = float(told)
+    except ValueError:
+        seconds = _seconds_until(told)
+    return 0.0 if math.isnan(seconds) else max(0.0, seconds)
+
+
+def _seconds_until(date: str) -> float:
+    fields = email.utils.parsedate_tz(date)
+    try:
+        return email.utils.mktime_tz(fields) - time.time() if fields else 0.0
+    except (ValueError, OverflowError):  # a year that no clock knows
+        return 0.0
+
+
+def _clean(text: str, key: str | None) -> str:
+    """What a server said, short, on one line, for a terminal, without the key."""
+    text = text.replace(key, "[key]") if key else text
+    printable = "".join(c if c.isprintable() else " " for c in text)
+    return " ".join(printable.split())[:LONGEST_SAID]
