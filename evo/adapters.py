@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +14,7 @@ import torch
 from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
 from safetensors.torch import load, save
 
+from evo.mixture import mixed
 from xgl.lm import LanguageModel
 
 _NAME = "player"
@@ -66,6 +67,15 @@ class AdapterBench:
         with self.fresh(0):
             set_peft_model_state_dict(self._peft, load(adapter), adapter_name=_NAME)
             yield self.base
+
+    @contextmanager
+    def together(self, adapters: Mapping[str, bytes | None]) -> Iterator[LanguageModel]:
+        """The base model with several stored adapters, for rows that name theirs."""
+        with (
+            self.bare(),
+            mixed(self.base, adapters, self.settings.alpha / self.settings.rank) as lm,
+        ):
+            yield lm
 
     @contextmanager
     def bare(self) -> Iterator[None]:

@@ -66,11 +66,14 @@ class PlayerConfig:
     """Scale of the adapters, over the rank."""
     lora_layers: int | None
     """Adapters on the last so many blocks; null: on all."""
+    policies_per_pass: int
+    """Adapters that are evaluated on a game in one pass, sharing the base weights' work."""
 
     def __post_init__(self) -> None:
         _one_of("player.dtype", self.dtype, DTYPES)
         _at_least("player.lora_rank", self.lora_rank, 1)
         _at_least("player.lora_alpha", self.lora_alpha, 1)
+        _at_least("player.policies_per_pass", self.policies_per_pass, 1)
         if self.lora_layers is not None:
             _at_least("player.lora_layers", self.lora_layers, 1)
 

@@ -66,11 +66,34 @@ def finite_score(play: Play, task: Task) -> float:
 
 def evaluate(policy: Player, cast: Cast, task: Task, seeds: Sequence[Seeds]) -> list[Score]:
     """Play ``task`` once on each pair of seeds, then once more with the moves of other maps."""
+    return evaluate_together(policy, ("",), cast, task, seeds)[0]
+
+
+def evaluate_together(
+    player: Player, policies: Sequence[str], cast: Cast, task: Task, seeds: Sequence[Seeds]
+) -> list[list[Score]]:
+    """:func:`evaluate` for each of ``policies``, all of them answered by ``player``."""
     started = time.perf_counter()
-    plays = _play(policy, cast, task, seeds)
-    moves = [moves_made(play, task.role) for play in plays]
-    permuted = _permuted_scores(cast, task, seeds, moves)
-    seconds = (time.perf_counter() - started) / max(1, len(seeds))
+    plays = _play(player, cast, task, seeds, policies)
+    count = len(seeds)
+    each = [plays[first : first + count] for first in range(0, len(plays), count or 1)]
+    moves = [[moves_made(play, task.role) for play in own] for own in each]
+    permuted = [_permuted_scores(cast, task, seeds, made) for made in moves]
+    seconds = (time.perf_counter() - started) / max(1, len(plays))
+    return [
+        _scores(task, seeds, *found, seconds=seconds)
+        for found in zip(each, moves, permuted, strict=True)
+    ] or [[] for _ in policies]
+
+
+def _scores(
+    task: Task,
+    seeds: Sequence[Seeds],
+    plays: Sequence[Play],
+    moves: Sequence[tuple[str, ...]],
+    permuted: Sequence[float],
+    seconds: float,
+) -> list[Score]:
     return [
         Score(
             seeds=each,
@@ -93,9 +116,16 @@ def moves_made(play: Play, role: str) -> tuple[str, ...]:
     return tuple(stood + said[-1:] if play.outcome_for(role) == "forfeit" else stood)
 
 
-def _play(policy: Player, cast: Cast, task: Task, seeds: Sequence[Seeds]) -> list[Play]:
-    players = cast.players | {task.role: policy}
-    instances = [Instance(task.game, each) for each in seeds]
+def _play(
+    player: Player,
+    cast: Cast,
+    task: Task,
+    seeds: Sequence[Seeds],
+    policies: Sequence[str] = ("",),
+) -> list[Play]:
+    """All seeds with the first policy, then all with the second, and so on."""
+    players = cast.players | {task.role: player}
+    instances = [Instance(task.game, each, policy) for policy in policies for each in seeds]
     return play_all(instances, Cast(cast.judge, cast.stories, players))
 
 

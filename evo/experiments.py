@@ -18,7 +18,7 @@ from evo.config import RunConfig
 from evo.display import Display
 from evo.evaluate import Score, Task, evaluation_seeds, floor_of, with_floor
 from evo.finetune import Finetune
-from evo.laboratory import Evaluation, Training
+from evo.laboratory import Evaluation, Result, Training
 from evo.ledger import Ledger, finetune_row, score_rows
 from evo.workers import Workshop
 from xgl.random import seed as named_seed
@@ -144,17 +144,22 @@ class Experiments:
         lacking = list(missing.values())
         for purpose in dict.fromkeys(plays.purpose for plays in lacking):
             self.display.stage(purpose, [p.task for p in lacking if p.purpose is purpose])
-        for plays, result in zip(
-            lacking, self.workshop.do(list(map(self._job, lacking))), strict=True
-        ):
-            scores = _finite(plays, result.outcome)
-            rows = score_rows(plays.policy_id, plays.task, plays.purpose, scores)
-            maps = self.ledger.map_rows(result.told, plays.purpose, self.config.judge.stories)
-            self.ledger.commit(scores=rows, maps=maps)
-            self.display.done(plays.purpose, sum(score.tokens for score in scores))
+        passes = _passes(lacking, self.config.player.policies_per_pass)
+        for one, result in zip(passes, self.workshop.do(list(map(self._job, passes))), strict=True):
+            assert isinstance(result.outcome, list)
+            for plays, outcome in zip(one, result.outcome, strict=True):
+                self._store(plays, outcome, result)
 
-    def _job(self, plays: Plays) -> Evaluation:
-        return Evaluation(self._floored(plays.task), self._adapter(plays.policy_id), plays.seeds)
+    def _store(self, plays: Plays, outcome: Sequence[Score], result: Result) -> None:
+        scores = _finite(plays, outcome)
+        rows = score_rows(plays.policy_id, plays.task, plays.purpose, scores)
+        maps = self.ledger.map_rows(result.told, plays.purpose, self.config.judge.stories)
+        self.ledger.commit(scores=rows, maps=maps)
+        self.display.done(plays.purpose, sum(score.tokens for score in scores))
+
+    def _job(self, plays: Sequence[Plays]) -> Evaluation:
+        adapters = tuple(self._adapter(each.policy_id) for each in plays)
+        return Evaluation(self._floored(plays[0].task), adapters, plays[0].seeds)
 
     def _floored(self, task: Task) -> Task:
         return replace(task, floor=self.floors.get(task.game_id, task.floor))
@@ -192,7 +197,18 @@ class Experiments:
         return self.ledger.sample((policy_id, task.game_id, task.role, purpose), seeds)
 
 
-def _finite(plays: Plays, outcome: Any) -> list[Score]:
+def _passes(lacking: Sequence[Plays], most: int) -> list[list[Plays]]:
+    """Plays that one pass can do: the same game and seeds, at most so many policies."""
+    groups: dict[tuple[Any, ...], list[list[Plays]]] = {}
+    for plays in lacking:
+        found = groups.setdefault((plays.key[1:], plays.seeds), [[]])
+        if len(found[-1]) == most:
+            found.append([])
+        found[-1].append(plays)
+    return [one for found in groups.values() for one in found]
+
+
+def _finite(plays: Plays, outcome: Sequence[Score]) -> list[Score]:
     """Scores with the floor of a game that is being calibrated put in."""
     scores: list[Score] = list(outcome)
     if plays.purpose is not Purpose.CALIBRATION:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,16 +84,24 @@ def training_seeds(seed: int, step: int, maps: int, rollouts: int) -> list[Seeds
 
 
 def finetune(
-    bench: AdapterBench, cast: Cast, task: Task, settings: FinetuneSettings, seed: int
+    bench: AdapterBench,
+    cast: Cast,
+    task: Task,
+    settings: FinetuneSettings,
+    seed: int,
+    count: Callable[[str], int] | None = None,
 ) -> Finetune:
-    """Train a new adapter on ``task``; equal arguments give equal adapters on one machine."""
+    """Train a new adapter on ``task``; equal arguments give equal adapters on one machine.
+
+    ``count`` counts judge tokens where the player's are others: see :class:`LocalPolicy`.
+    """
     started = time.perf_counter()
     curve: list[float] = []
     entropy: list[float] = []
     norms: list[float] = []
     plays: list[Play] = []
     with bench.fresh(named_seed("adapter", seed)) as lm:
-        policy = LocalPolicy(lm)
+        policy = LocalPolicy(lm, count=count)
         players = cast.players | {task.role: policy}
         optimizer = torch.optim.AdamW(bench.parameters(), lr=settings.learning_rate)
         while policy.prompt_tokens + policy.new_tokens < settings.tokens:

@@ -6,13 +6,15 @@ result depends on the job and the settings alone, never on what the laboratory d
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
 from evo.adapters import AdapterBench, LoraSettings, sharing_weights
 from evo.config import FinetuneConfig, JudgeConfig, PlayerConfig
-from evo.evaluate import Score, Task, evaluate
+from evo.evaluate import Score, Task, evaluate, evaluate_together
 from evo.finetune import Finetune, FinetuneSettings, finetune
 from xgl.analyse import analyse
 from xgl.batch import Cast
@@ -22,7 +24,7 @@ from xgl.judge.stories import CorpusStories, JudgeStories
 from xgl.judge.transformer import TransformerJudge
 from xgl.lm import LanguageModel
 from xgl.models import corpus, resolve
-from xgl.players.local import LocalPolicy
+from xgl.players.local import BATCH_ROWS, LocalPolicy
 from xgl.requests import Move, Player, Seeds, StoryRequest, StorySource, Turn
 
 
@@ -38,10 +40,11 @@ class LaboratorySettings:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Play ``task`` with an adapter (None: the base player) on each pair of seeds."""
+    """Play ``task`` with each adapter (None: the base player) on each pair of seeds; several
+    adapters in one pass."""
 
     task: Task
-    adapter: bytes | None
+    adapters: tuple[bytes | None, ...]
     seeds: tuple[Seeds, ...]
 
 
@@ -60,9 +63,10 @@ Told = tuple[int, int, str, int]
 
 @dataclass(frozen=True)
 class Result:
-    """A job's outcome and the texts of the maps it was played on."""
+    """A job's outcome (of an evaluation: scores for each adapter) and the texts of the maps it
+    was played on."""
 
-    outcome: list[Score] | Finetune
+    outcome: list[list[Score]] | Finetune
     told: tuple[Told, ...]
 
 
@@ -81,7 +85,9 @@ class Laboratory:
         self.bench = AdapterBench(
             player, LoraSettings(lora.lora_rank, lora.lora_alpha, lora.lora_layers)
         )
-        self.base = BarePlayer(self.bench)
+        same = _same_tokens(player.tokenizer, judge.tokenizer)
+        self.count = None if same else self.judge.count
+        self.base = BarePlayer(self.bench, self.count)
 
     def do(self, job: Job) -> Result:
         """Do one job; its result hangs on the job alone, not on what was done before."""
@@ -90,13 +96,22 @@ class Laboratory:
         outcome = self._train(job) if isinstance(job, Training) else self._evaluate(job)
         return Result(outcome, tuple(self.stories.told.values()))
 
-    def _evaluate(self, job: Evaluation) -> list[Score]:
-        with self.bench.wearing(job.adapter) as lm:
-            return evaluate(LocalPolicy(lm), self._cast(job.task), job.task, job.seeds)
+    def _evaluate(self, job: Evaluation) -> list[list[Score]]:
+        on = self._cast(job.task), job.task, job.seeds
+        if len(job.adapters) == 1:
+            with self.bench.wearing(job.adapters[0]) as lm:
+                return [evaluate(self._policy(lm), *on)]
+        names = tuple(map(str, range(len(job.adapters))))
+        with self.bench.together(dict(zip(names, job.adapters, strict=True))) as lm:
+            return evaluate_together(self._policy(lm, len(names)), names, *on)
+
+    def _policy(self, lm: LanguageModel, several: int = 1) -> LocalPolicy:
+        return LocalPolicy(lm, batch_rows=BATCH_ROWS * several, count=self.count)
 
     def _train(self, job: Training) -> Finetune:
         settings = FinetuneSettings(**vars(self.settings.finetune))
-        return finetune(self.bench, self._cast(job.task), job.task, settings, job.seed)
+        on = self._cast(job.task), job.task
+        return finetune(self.bench, *on, settings, job.seed, self.count)
 
     def _cast(self, task: Task) -> Cast:
         """Everyone but the role is played by the base player (SPEC §4: NPCs fixed)."""
@@ -114,9 +129,9 @@ class Laboratory:
 class BarePlayer:
     """The base player, also while an adapter is worn."""
 
-    def __init__(self, bench: AdapterBench) -> None:
+    def __init__(self, bench: AdapterBench, count: Callable[[str], int] | None = None) -> None:
         self.bench = bench
-        self.policy = LocalPolicy(bench.base)
+        self.policy = LocalPolicy(bench.base, count=count)
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         with self.bench.bare():
@@ -145,6 +160,11 @@ class Recorder:
 def single_threaded() -> None:
     """One thread a worker: floating-point sums must not depend on the machine's cores."""
     torch.set_num_threads(1)
+
+
+def _same_tokens(one: Any, other: Any) -> bool:
+    """Whether two tokenizers make the same tokens of every text."""
+    return one is other or one.backend_tokenizer.to_str() == other.backend_tokenizer.to_str()
 
 
 def _engine_settings(judge: JudgeConfig) -> EngineSettings:

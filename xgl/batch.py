@@ -37,10 +37,12 @@ Asked = TypeVar("Asked")
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One game to be played from one pair of seeds."""
+    """One game to be played from one pair of seeds, by one ``policy`` of a player that is
+    several."""
 
     game: Game
     seeds: Seeds
+    policy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +173,7 @@ def _move(slots: list[tuple[_Running, int]], player: Player, judge: Judge) -> No
         return
     requests = [machine.requests[position] for machine, position in slots]
     turns = [
-        Turn(request, machine.instance.seeds)
+        Turn(request, machine.instance.seeds, machine.instance.policy)
         for (machine, _), request in zip(slots, requests, strict=True)
         if isinstance(request, MoveRequest)
     ]

@@ -25,6 +25,11 @@ class LanguageModel:
     device: torch.device
 
     @property
+    def several(self) -> bool:
+        """Whether each row must name the policy that reads it."""
+        return False
+
+    @property
     def window(self) -> int:
         """Longest sequence in tokens."""
         return int(self.model.config.max_position_embeddings)
@@ -40,8 +45,13 @@ class LanguageModel:
     def decode(self, ids: Sequence[int]) -> str:
         return str(self.tokenizer.decode(ids, skip_special_tokens=True))
 
-    def backbone(self, **inputs: Any) -> Any:
-        """The model without its head: hidden states and cache."""
+    def backbone(self, policies: Sequence[str] | None = None, **inputs: Any) -> Any:
+        """The model without its head: hidden states and cache.
+
+        ``policies`` names one for each row, where several share the weights (``evo.mixture``).
+        """
+        if policies is not None:
+            raise ValueError("this model is a single policy")
         return self.model.base_model(**inputs)
 
     @property
@@ -70,41 +80,80 @@ def length_mask(lengths: Tensor, width: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Context:
-    """What N rows have read: cache, its mask (N, W), lengths (N,), last hidden state (N, H)."""
+    """What N rows have read: cache, its mask (N, W), lengths (N,), last hidden state (N, H), and
+    the policy that reads each row, where there are several."""
 
     cache: Any
     mask: Tensor
     lengths: Tensor
     last: Tensor
+    policies: tuple[str, ...] | None = None
 
 
-def encode_prompts(lm: LanguageModel, prompts: Sequence[tuple[int, ...]]) -> Context:
-    """Read one prompt a row: equal ones once, and once what others have in common."""
-    unique = list(dict.fromkeys(prompts))
-    place = {prompt: index for index, prompt in enumerate(unique)}
-    stems, owner = plan(unique)
-    state = _select(_encode(lm, stems), owner)
-    rests = [prompt[len(stems[stem]) :] for prompt, stem in zip(unique, owner, strict=True)]
+def encode_prompts(
+    lm: LanguageModel,
+    prompts: Sequence[tuple[int, ...]],
+    policies: Sequence[str] | None = None,
+) -> Context:
+    """Read one prompt a row: equal ones once, and once what others have in common.
+
+    ``policies`` (N,), None for a single one: nothing is shared between two of them.
+    """
+    rows = list(zip(policies or [""] * len(prompts), prompts, strict=True))
+    unique = sorted(dict.fromkeys(rows), key=lambda row: row[0])
+    stems: list[tuple[str, tuple[int, ...]]] = []
+    owner: list[int] = []
+    for policy in dict.fromkeys(each for each, _ in unique):
+        found, owners = plan([prompt for each, prompt in unique if each == policy])
+        owner += [len(stems) + index for index in owners]
+        stems += [(policy, stem) for stem in found]
+    state = select(_encode(lm, stems, policies is not None), owner)
+    rests = [prompt[len(stems[stem][1]) :] for (_, prompt), stem in zip(unique, owner, strict=True)]
     if any(rests):
-        state = read_on(lm, state, *padded(rests, lm.device))[1]
-    return _select(state, [place[prompt] for prompt in prompts])
+        state = _read_rests(lm, state, rests)
+    place = {row: index for index, row in enumerate(unique)}
+    return select(state, [place[row] for row in rows])
 
 
-def _encode(lm: LanguageModel, prompts: Sequence[tuple[int, ...]]) -> Context:
-    ids, lengths = padded(prompts, lm.device)
+def _encode(
+    lm: LanguageModel, stems: Sequence[tuple[str, tuple[int, ...]]], several: bool
+) -> Context:
+    policies = tuple(policy for policy, _ in stems) if several else None
+    ids, lengths = padded([ids for _, ids in stems], lm.device)
     mask = length_mask(lengths, ids.shape[1])
-    out = lm.backbone(input_ids=ids, attention_mask=mask, use_cache=True)
-    last = out.last_hidden_state[torch.arange(len(prompts), device=lm.device), lengths - 1]
-    return Context(out.past_key_values, mask, lengths, last)
+    out = lm.backbone(policies, input_ids=ids, attention_mask=mask, use_cache=True)
+    last = out.last_hidden_state[torch.arange(len(stems), device=lm.device), lengths - 1]
+    return Context(out.past_key_values, mask, lengths, last, policies)
 
 
-def _select(state: Context, rows: Sequence[int]) -> Context:
+def _read_rests(lm: LanguageModel, state: Context, rests: Sequence[tuple[int, ...]]) -> Context:
+    """Read on by rests of one or more tokens in some rows and none in others."""
+    if all(rests):
+        return read_on(lm, state, *padded(rests, lm.device))[1]
+    ids, lengths = padded([rest or (0,) for rest in rests], lm.device)
+    some = torch.tensor([bool(rest) for rest in rests], device=lm.device)
+    after = read_on(lm, state, ids, lengths)[1]
+    mask = after.mask.clone()
+    mask[~some, state.mask.shape[1] :] = 0
+    return Context(
+        after.cache,
+        mask,
+        torch.where(some, after.lengths, state.lengths),
+        torch.where(some[:, None], after.last, state.last),
+        after.policies,
+    )
+
+
+def select(state: Context, rows: Sequence[int]) -> Context:
     """The context of ``rows``, which may repeat; takes the cache over."""
     if list(rows) == list(range(len(state.lengths))):
         return state
     index = torch.tensor(list(rows), device=state.lengths.device)
     state.cache.batch_select_indices(index)
-    return Context(state.cache, state.mask[index], state.lengths[index], state.last[index])
+    policies = None if state.policies is None else tuple(state.policies[row] for row in rows)
+    return Context(
+        state.cache, state.mask[index], state.lengths[index], state.last[index], policies
+    )
 
 
 def read_on(
@@ -120,6 +169,7 @@ def read_on(
     mask = torch.cat([state.mask, length_mask(lengths, steps)], dim=1)
     positions = state.lengths[:, None] + torch.arange(steps, device=lm.device)
     out = lm.backbone(
+        state.policies,
         input_ids=ids,
         attention_mask=mask,
         position_ids=positions.clamp(max=lm.window - 1),
@@ -128,7 +178,8 @@ def read_on(
     )
     hidden: Tensor = out.last_hidden_state
     last = hidden[torch.arange(count, device=lm.device), lengths - 1]
-    return hidden, Context(out.past_key_values, mask, state.lengths + lengths, last)
+    after = state.lengths + lengths
+    return hidden, Context(out.past_key_values, mask, after, last, state.policies)
 
 
 def continuation_logits(

@@ -230,10 +230,12 @@ class Seeds:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A move request together with the seeds of the instance that asks."""
+    """A move request together with the seeds of the instance that asks, and the policy that shall
+    answer, where the player is several."""
 
     request: MoveRequest
     seeds: Seeds = field(default_factory=lambda: Seeds(0, 0))
+    policy: str = ""
 
 
 class Judge(Protocol):

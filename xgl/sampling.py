@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from xgl.lm import Context, LanguageModel, encode_prompts, read_on
+from xgl.lm import LanguageModel, encode_prompts, read_on, select
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,39 @@ def stop_tokens(lm: LanguageModel, mark: str) -> Tensor:
     return stops.to(lm.device)
 
 
+@dataclass(frozen=True)
+class Decoding:
+    """``temperature`` divides the logits, 0 takes the likeliest token; ``top_p`` keeps the fewest
+    likeliest tokens whose probabilities add up to at least that much.
+
+    Raises ValueError for a temperature below 0 or a ``top_p`` outside (0, 1].
+    """
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.temperature < 0:
+            raise ValueError(f"temperature: found {self.temperature}, expected 0 or more")
+        if not 0 < self.top_p <= 1:
+            raise ValueError(f"top_p: found {self.top_p}, expected more than 0 and at most 1")
+
+    def logprobs(self, logits: Tensor) -> Tensor:
+        """Log-probabilities (…, V) at this temperature, before ``top_p`` cuts; at 0, as at 1."""
+        return (logits / (self.temperature or 1.0)).log_softmax(-1)
+
+    def choose(self, logprobs: Tensor, uniform: Tensor) -> Tensor:
+        """Tokens (N,) drawn from ``logprobs`` (N, V) by numbers (N,) in [0, 1)."""
+        if self.temperature == 0:
+            return logprobs.argmax(-1)
+        kept = _nucleus(logprobs, self.top_p) if self.top_p < 1 else logprobs
+        return _invert(kept, uniform)
+
+
+LongEnough = Callable[[int, Sequence[int]], bool]
+"""Whether the continuation of a row (an index) needs no token after those it has."""
+
+
 @torch.inference_mode()
 def sample(
     lm: LanguageModel,
@@ -38,49 +71,65 @@ def sample(
     limits: Sequence[int],
     uniforms: np.ndarray,
     stops: Tensor,
-    temperature: float = 1.0,
+    decoding: Decoding | None = None,
+    policies: Sequence[str] | None = None,
+    long_enough: LongEnough | None = None,
 ) -> list[Continuation]:
     """One continuation for each prompt, by inversion of the cumulative distribution.
 
     ``uniforms`` (N, T ≥ max limit) float64 in [0, 1): row ``i`` decides all of continuation
-    ``i``, so policies that agree sample alike. Common beginnings are encoded once.
+    ``i``, so policies that agree sample alike. ``limits`` are in the model's tokens;
+    ``long_enough`` may end a row before. ``policies`` (N,) name who answers, where ``lm`` holds
+    several. Common beginnings are encoded once. Log-probabilities are :meth:`Decoding.logprobs`.
     """
-    state = encode_prompts(lm, prompts)
-    bounds = torch.tensor(list(limits), device=lm.device)
+    decoding = decoding or Decoding()
+    state = encode_prompts(lm, prompts, policies)
     draws = torch.from_numpy(np.asarray(uniforms)).to(lm.device)
-    tokens, logprobs, lengths = _decode(lm, state, bounds, draws, stops, temperature)
-    return [
-        Continuation(tuple(ids[:length]), tuple(values[:length]))
-        for ids, values, length in zip(
-            tokens.tolist(), logprobs.tolist(), lengths.tolist(), strict=True
-        )
-    ]
-
-
-def _decode(
-    lm: LanguageModel,
-    state: Context,
-    limits: Tensor,
-    draws: Tensor,
-    stops: Tensor,
-    temperature: float,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Tokens (N, T), log-probabilities (N, T) and lengths (N,)."""
-    steps = int(limits.max())
-    alive = torch.ones_like(limits, dtype=torch.bool)
-    lengths = torch.zeros_like(limits)
-    tokens, logprobs = [], []
-    for step in range(steps):
-        scores = (lm.logits(state.last) / temperature).log_softmax(-1)
-        chosen = _invert(scores, draws[:, step])
-        tokens.append(chosen)
-        logprobs.append(scores.gather(1, chosen[:, None])[:, 0])
-        lengths += alive
-        alive = alive & ~stops[chosen] & (step + 1 < limits)
-        if step + 1 == steps or not bool(alive.any()):
+    rows, said = list(range(len(prompts))), _Said(len(prompts))
+    for step in range(max(limits)):
+        scores = decoding.logprobs(lm.logits(state.last))
+        chosen = decoding.choose(scores, draws[rows, step])
+        said.add(rows, chosen, scores)
+        ended = stops[chosen].tolist()
+        alive = [
+            place
+            for place, row in enumerate(rows)
+            if step + 1 < limits[row]
+            and not ended[place]
+            and not (long_enough and long_enough(row, said.ids[row]))
+        ]
+        if not alive:
             break
+        if len(alive) < len(rows):
+            state, chosen, rows = select(state, alive), chosen[alive], [rows[i] for i in alive]
         state = read_on(lm, state, chosen[:, None])[1]
-    return torch.stack(tokens, 1), torch.stack(logprobs, 1), lengths
+    return said.continuations()
+
+
+class _Said:
+    """Tokens and log-probabilities of each row, so far."""
+
+    def __init__(self, count: int) -> None:
+        self.ids: list[list[int]] = [[] for _ in range(count)]
+        self.logprobs: list[list[float]] = [[] for _ in range(count)]
+
+    def add(self, rows: Sequence[int], chosen: Tensor, scores: Tensor) -> None:
+        picked = scores.gather(1, chosen[:, None])[:, 0]
+        for row, token, logprob in zip(rows, chosen.tolist(), picked.tolist(), strict=True):
+            self.ids[row].append(token)
+            self.logprobs[row].append(logprob)
+
+    def continuations(self) -> list[Continuation]:
+        pairs = zip(self.ids, self.logprobs, strict=True)
+        return [Continuation(tuple(ids), tuple(logprobs)) for ids, logprobs in pairs]
+
+
+def _nucleus(logprobs: Tensor, top_p: float) -> Tensor:
+    """``logprobs`` (N, V) with −∞ for all but the likeliest tokens of mass ``top_p``."""
+    ordered, places = logprobs.sort(-1, descending=True)
+    mass = ordered.double().exp()
+    beyond = mass.cumsum(-1) - mass >= top_p
+    return logprobs.scatter(1, places, ordered.masked_fill(beyond, -torch.inf))
 
 
 def _invert(logprobs: Tensor, uniform: Tensor) -> Tensor:

@@ -192,7 +192,7 @@ def test_a_budget_of_nothing_is_the_base_player_as_a_row(
     assert row["distinct_moves"] is None
     seeds = tuple(evaluation_seeds("selection", 0, 4))
     scores = [
-        [score.score for score in laboratory.do(Evaluation(task, adapter, seeds)).outcome]
+        [score.score for score in laboratory.do(Evaluation(task, (adapter,), seeds)).outcome[0]]
         for adapter in (None, made.adapter)
     ]
     assert scores[0] == pytest.approx(scores[1], abs=1e-3)
@@ -203,12 +203,12 @@ def test_a_job_is_done_alike_whatever_was_done_before(
 ) -> None:
     task, laboratory = make_task(), make_laboratory()
     seeds = tuple(evaluation_seeds("selection", 0, 4))
-    job = Evaluation(task, None, seeds)
+    job = Evaluation(task, (None,), seeds)
     first = laboratory.do(job)
     train(laboratory, task)
     again = laboratory.do(job)
-    assert [s.score for s in first.outcome] == [s.score for s in again.outcome]
-    assert [s.moves for s in first.outcome] == [s.moves for s in again.outcome]
+    assert [s.score for s in first.outcome[0]] == [s.score for s in again.outcome[0]]
+    assert [s.moves for s in first.outcome[0]] == [s.moves for s in again.outcome[0]]
     assert first.told == again.told
     assert {told[0] for told in first.told} == {each.map_seed for each in seeds}
 
@@ -222,7 +222,7 @@ def test_a_learnable_game_is_learned(
     made = train(laboratory, task)
     seeds = tuple(evaluation_seeds("acceptance", 0, 48))
     base, after = (
-        np.array([s.score for s in laboratory.do(Evaluation(task, adapter, seeds)).outcome])
+        np.array([s.score for s in laboratory.do(Evaluation(task, (adapter,), seeds)).outcome[0]])
         for adapter in (None, made.adapter)
     )
     assert mean_interval(after - base, 0.98).low > 0

@@ -45,6 +45,6 @@ def test_workers_that_keep_dying_end_the_run_with_the_way_on(
 @pytest.mark.parametrize("kind", [Evaluation, Training])
 def test_the_job_is_named(make_task: Any, kind: type) -> None:
     task = make_task()
-    job: Job = Training(task, 0) if kind is Training else Evaluation(task, None, ())
+    job: Job = Training(task, 0) if kind is Training else Evaluation(task, (None,), ())
     with pytest.raises(WorkersLostError, match=task.game_id[:8]):
         RayWorkshop._replace(Doomed(), 0, job, 4, RayActorError())  # type: ignore[arg-type]

@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
 
 from xgl.errors import OversizeError
+from xgl.halving import halving
 from xgl.lm import LanguageModel
 from xgl.presentation import STOP, render
 from xgl.random import stream
 from xgl.requests import Move, Turn
-from xgl.sampling import Continuation, sample, stop_tokens
+from xgl.sampling import Continuation, Decoding, LongEnough, sample, stop_tokens
+
+BATCH_ROWS = 128
+"""Moves that one policy samples at once."""
+ROOM = 8
+"""Tokens of a policy for one of the judge's, at most, where their tokenizers differ."""
 
 
 class LocalPolicy:
     """Samples moves from ``lm`` as it is now (adapters included).
 
     ``batch_rows`` moves are sampled at once, in the order asked, so that batches are functions
-    of the task. Counts what it processed: ``prompt_tokens`` for each rollout's whole prompt,
+    of the task. ``count`` counts judge tokens, which limit a move; None: the policy's tokens are
+    the judge's. Counts what it processed: ``prompt_tokens`` for each rollout's whole prompt,
     ``new_tokens`` sampled.
     """
 
-    def __init__(self, lm: LanguageModel, temperature: float = 1.0, batch_rows: int = 128) -> None:
+    def __init__(
+        self,
+        lm: LanguageModel,
+        decoding: Decoding | None = None,
+        batch_rows: int = BATCH_ROWS,
+        count: Callable[[str], int] | None = None,
+    ) -> None:
         self.lm = lm
-        self.temperature = temperature
+        self.decoding = decoding or Decoding()
         self.batch_rows = batch_rows
+        self.count = count
         self.prompt_tokens = self.new_tokens = 0
         self._stops = stop_tokens(lm, STOP)
         self._encode = lru_cache(maxsize=8192)(lm.encode)
@@ -38,7 +52,8 @@ class LocalPolicy:
         fitting = [i for i, turn in enumerate(turns) if self._fits(prompts[i], turn)]
         for first in range(0, len(fitting), self.batch_rows):
             batch = fitting[first : first + self.batch_rows]
-            moves = self._sample([turns[i] for i in batch], [prompts[i] for i in batch])
+            asked = [(turns[index], prompts[index]) for index in batch]
+            moves = halving(self._sample, asked, "moves to sample")
             for index, move in zip(batch, moves, strict=True):
                 answers[index] = move
         return answers
@@ -46,11 +61,36 @@ class LocalPolicy:
     def _fits(self, prompt: tuple[int, ...], turn: Turn) -> bool:
         return len(prompt) + turn.request.max_len <= self.lm.window
 
-    def _sample(self, turns: Sequence[Turn], prompts: Sequence[tuple[int, ...]]) -> list[Move]:
-        limits = [turn.request.max_len for turn in turns]
-        uniforms = np.stack([_uniforms(turn, max(limits)) for turn in turns])
-        drawn = sample(self.lm, prompts, limits, uniforms, self._stops, self.temperature)
+    def _sample(self, asked: Sequence[tuple[Turn, tuple[int, ...]]]) -> list[Move]:
+        limits = [self._limit(turn, prompt) for turn, prompt in asked]
+        uniforms = np.stack([_uniforms(turn, max(limits)) for turn, _ in asked])
+        prompts = [prompt for _, prompt in asked]
+        most = [turn.request.max_len for turn, _ in asked]
+        drawn = sample(
+            self.lm,
+            prompts,
+            limits,
+            uniforms,
+            self._stops,
+            self.decoding,
+            policies=[turn.policy for turn, _ in asked] if self.lm.several else None,
+            long_enough=self._long_enough(most) if self.count else None,
+        )
         return [self._move(p, c) for p, c in zip(prompts, drawn, strict=True)]
+
+    def _limit(self, turn: Turn, prompt: tuple[int, ...]) -> int:
+        """Most tokens of a move: judge tokens, or what surely holds as many."""
+        most = turn.request.max_len
+        return min(most * (ROOM if self.count else 1), self.lm.window - len(prompt))
+
+    def _long_enough(self, most: Sequence[int]) -> LongEnough:
+        """A move of more judge tokens than allowed is cut, so none need follow."""
+
+        def long_enough(row: int, ids: Sequence[int]) -> bool:
+            assert self.count is not None
+            return len(ids) >= most[row] // ROOM and self.count(self.lm.decode(ids)) > most[row]
+
+        return long_enough
 
     def _move(self, prompt: tuple[int, ...], drawn: Continuation) -> Move:
         self.prompt_tokens += len(prompt)

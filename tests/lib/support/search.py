@@ -90,29 +90,29 @@ class FakeWorkshop:
         return Result(made, ((2 * named_seed(job.seed), 0, "a training text", 3),))
 
     def _evaluate(self, job: Evaluation) -> Result:
-        scores = [self._score(job, each) for each in job.seeds]
+        scores = [[self._score(job, a, each) for each in job.seeds] for a in job.adapters]
         told = tuple((each.map_seed, 0, f"text {each.map_seed}", 2) for each in job.seeds)
         return Result(scores, told)
 
-    def _score(self, job: Evaluation, seeds: Seeds) -> Score:
+    def _score(self, job: Evaluation, adapter: bytes | None, seeds: Seeds) -> Score:
         target = self.world(job.task.game).at(PURPOSES[seeds.map_seed])
         if target.constant:
             return Score(seeds, 1.0, 1.0, "finished", 1.0, ("m",), target.tokens, 0.5)
         if stream("forfeit", job.task.game_id, seeds.map_seed).random() < target.forfeits:
             floor = job.task.floor
             return Score(seeds, floor, float("-inf"), "forfeit", floor, ("m",), target.tokens, 0.5)
-        who = job.adapter.decode() if job.adapter else "base"
+        who = adapter.decode() if adapter else "base"
         luck = stream("map", job.task.game_id, seeds.map_seed).normal(0, 3)
         noise = stream("noise", who, job.task.game_id, seeds.map_seed).normal(0, 0.7)
-        score = luck + noise + self._gain(job, target, PURPOSES[seeds.map_seed])
+        score = luck + noise + self._gain(job, adapter, target, PURPOSES[seeds.map_seed])
         return Score(
             seeds, score, score, "finished", luck - 1.0, (f"move of {who}",), target.tokens, 0.5
         )
 
-    def _gain(self, job: Evaluation, target: Nature, purpose: str) -> float:
-        if job.adapter is None:
+    def _gain(self, job: Evaluation, adapter: bytes | None, target: Nature, purpose: str) -> float:
+        if adapter is None:
             return 0.0
-        game_id, _, text = job.adapter.decode().partition(" ")
+        game_id, _, text = adapter.decode().partition(" ")
         if game_id == job.task.game_id:
             return target.own
         source = self.world(game(parse(text, "xent"), job.task.game.metadata)).at(purpose)

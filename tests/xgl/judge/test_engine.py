@@ -130,7 +130,7 @@ class Small(LanguageModel):
 
     room: int = 0
 
-    def backbone(self, **inputs: Any) -> Any:
+    def backbone(self, policies: Any = None, **inputs: Any) -> Any:
         if inputs["input_ids"].numel() > self.room:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
         return super().backbone(**inputs)

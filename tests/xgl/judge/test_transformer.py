@@ -111,7 +111,7 @@ def test_the_parts_of_a_context_are_joined_as_tokens(judge: TransformerJudge) ->
 class Silent(LanguageModel):
     """A model that must not be asked."""
 
-    def backbone(self, **inputs: Any) -> Any:
+    def backbone(self, policies: Any = None, **inputs: Any) -> Any:
         raise AssertionError("the model was asked")
 
 

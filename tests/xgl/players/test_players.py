@@ -124,3 +124,38 @@ def test_random_words_are_of_the_vocabulary_one_for_each_token() -> None:
 def test_a_random_player_needs_words() -> None:
     with pytest.raises(PlayerError, match="needs words"):
         RandomPlayer(())
+
+
+# -- moves are limited in judge tokens -----------------------------------------------------------
+
+
+def letters(text: str) -> int:
+    """A judge whose tokens are characters, two of them."""
+    return -(-len(text) // 2)
+
+
+@pytest.mark.parametrize("limit", [1, 4, 9])
+def test_a_move_ends_with_the_judges_limit_where_tokenizers_differ(
+    lm: LanguageModel, limit: int
+) -> None:
+    """Sampling goes on until the judge counts too many, and no further."""
+    policy = LocalPolicy(lm, count=letters)
+    moves = _moves(policy.moves([turn(1, play, max_len=limit) for play in range(8)]))
+    for move in moves:
+        ids = [token for token in move.token_ids if token not in policy._stops.nonzero()]
+        assert letters(lm.decode(ids[:-1])) <= limit
+    assert any(letters(lm.decode(move.token_ids)) > limit for move in moves)
+
+
+def test_more_tokens_are_sampled_for_a_judge_of_long_tokens(lm: LanguageModel) -> None:
+    def words(text: str) -> int:
+        return len(text.split())
+
+    policy = LocalPolicy(lm, count=words)
+    moves = _moves(policy.moves([turn(1, play, max_len=5) for play in range(8)]))
+    assert max(len(move.token_ids) for move in moves) > 5
+
+
+def _moves(answers: list[Move | OversizeError]) -> list[Move]:
+    assert all(isinstance(answer, Move) for answer in answers)
+    return [answer for answer in answers if isinstance(answer, Move)]

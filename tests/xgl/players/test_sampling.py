@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from xgl.lm import LanguageModel, continuation_logits
 from xgl.random import stream
-from xgl.sampling import sample, stop_tokens
+from xgl.sampling import Decoding, sample, stop_tokens
 
 PROMPTS = ("The king", "Once upon a time there was a small", "A", "The king")
 
@@ -78,7 +79,7 @@ def test_the_sampled_distribution_is_the_models(lm: LanguageModel, temperature: 
     count = 1000
     [prompt] = encoded(lm, PROMPTS[1])
     draws = ((np.arange(count) + 0.5) / count)[:, None]
-    drawn = sample(lm, [prompt] * count, [1] * count, draws, never(lm), temperature)
+    drawn = sample(lm, [prompt] * count, [1] * count, draws, never(lm), Decoding(temperature))
     tempered = distribution(lm, prompt) ** (1 / temperature)
     expected = count * tempered / tempered.sum()
     found = np.bincount([each.ids[0] for each in drawn], minlength=len(expected))
@@ -92,7 +93,7 @@ class Counting(LanguageModel):
 
     shapes: list[tuple[int, ...]] = field(default_factory=list)
 
-    def backbone(self, **inputs: Any) -> Any:
+    def backbone(self, policies: Any = None, **inputs: Any) -> Any:
         self.shapes.append(tuple(inputs["input_ids"].shape))
         return super().backbone(**inputs)
 
@@ -149,3 +150,62 @@ def test_stop_tokens_are_eos_and_whatever_holds_a_newline(lm: LanguageModel) -> 
     assert not any(stops[token] for token in lm.encode("The king was old."))
     for token in torch.nonzero(stops)[:, 0].tolist():
         assert token == lm.tokenizer.eos_token_id or "\n" in lm.tokenizer.decode([token])
+
+
+# -- temperature, nucleus, ends ------------------------------------------------------------------
+
+
+def test_the_nucleus_is_the_fewest_likeliest_tokens_of_enough_mass(lm: LanguageModel) -> None:
+    [prompt] = encoded(lm, "The king")
+    probabilities = distribution(lm, prompt)
+    order = np.argsort(-probabilities)
+    mass = probabilities[order].cumsum()
+    nucleus = set(order[: int(np.searchsorted(mass, 0.4)) + 1].tolist())
+    count = 400
+    draws = (np.arange(count)[:, None] + 0.5) / count
+    drawn = sample(lm, [prompt] * count, [1] * count, draws, never(lm), Decoding(1.0, 0.4))
+    found = [each.ids[0] for each in drawn]
+    assert set(found) <= nucleus
+    within = sum(probabilities[token] for token in nucleus)
+    for token in nucleus:
+        expected = count * probabilities[token] / within
+        assert abs(found.count(token) - expected) <= 1.01
+    for each in drawn[:5]:  # log-probabilities are those of the whole distribution
+        assert each.logprobs[0] == pytest.approx(np.log(probabilities[each.ids[0]]), abs=1e-4)
+
+
+def test_temperature_nought_takes_the_likeliest_token(lm: LanguageModel) -> None:
+    prompts = encoded(lm, *PROMPTS)
+    drawn = sample(lm, prompts, [1] * 4, uniforms(4, 1), never(lm), Decoding(0.0))
+    for prompt, each in zip(prompts, drawn, strict=True):
+        probabilities = distribution(lm, prompt)
+        assert each.ids == (int(probabilities.argmax()),)
+        assert each.logprobs[0] == pytest.approx(np.log(probabilities.max()), abs=1e-4)
+
+
+@pytest.mark.parametrize("numbers", [(-0.1, 1.0), (1.0, 0.0), (1.0, 1.1)])
+def test_impossible_decodings_are_refused(numbers: tuple[float, float]) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        Decoding(*numbers)
+
+
+def test_rows_that_ended_leave_the_others_as_they_would_be(lm: LanguageModel) -> None:
+    """Rows leave the batch at different steps: limits, and the rows' own ends."""
+    prompts, draws = encoded(lm, *PROMPTS), uniforms(4, 9)
+    limits = [9, 1, 4, 6]
+    counting = Counting(lm.model, lm.tokenizer, lm.device)
+
+    def long_enough(row: int, ids: Sequence[int]) -> bool:
+        return row == 0 and len(ids) == 3
+
+    drawn = sample(counting, prompts, limits, draws, never(lm), long_enough=long_enough)
+    assert [len(each.ids) for each in drawn] == [3, 1, 4, 6]
+    assert [shape[0] for shape in counting.shapes[1:]] == [3, 3, 2, 1, 1]
+    for row, prompt in enumerate(prompts):
+        [alone] = sample(lm, [prompt], [9], draws[row : row + 1], never(lm))
+        assert alone.ids[: len(drawn[row].ids)] == drawn[row].ids
+
+
+def test_one_policy_takes_no_names(lm: LanguageModel) -> None:
+    with pytest.raises(ValueError, match="single policy"):
+        sample(lm, encoded(lm, "A"), [1], uniforms(1, 1), never(lm), policies=["one"])

@@ -1,0 +1,159 @@
+"""Evaluating A adapters on one game: one after another, in one pass, and peft's mixed batches.
+
+    python benchmarks/mixed_adapters.py [--model embedded] [--adapters 2 4 8 16] [--plays 32]
+
+Two tables: a forward pass of A × n rows of 64 tokens, and evaluations of Rival as a run does them
+(sampling, scoring, the permuted control). One thread, as in a worker, where there is no GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from machine import described, median
+from peft import get_peft_model, set_peft_model_state_dict
+from safetensors.torch import load, save
+
+from evo.adapters import AdapterBench, LoraSettings
+from evo.evaluate import Task, evaluate, evaluate_together, evaluation_seeds
+from xgl import game, parse
+from xgl.batch import Cast
+from xgl.judge.stories import CorpusStories
+from xgl.judge.transformer import TransformerJudge
+from xgl.lm import LanguageModel
+from xgl.models import corpus, resolve
+from xgl.players.local import BATCH_ROWS, LocalPolicy
+
+ROWS, TOKENS, REPEATS = 8, 64, 5
+RIVAL = """\
+assign(s=story())
+elicit(x, 8)
+assign(t=story())
+reward(xed(s | x) - xed(t | x))
+"""
+LORA = LoraSettings(rank=16, alpha=32)
+
+
+def adapters(bench: AdapterBench, count: int) -> list[bytes]:
+    """Adapters with noise in place of training."""
+    made = []
+    for seed in range(count):
+        with bench.fresh(seed):
+            stored = load(bench.stored())
+        noise = torch.Generator().manual_seed(seed)
+        made.append(
+            save({k: 0.02 * torch.randn(t.shape, generator=noise) for k, t in stored.items()})
+        )
+    return made
+
+
+def seconds(work: Callable[[], object], repeats: int = REPEATS) -> float:
+    taken = []
+    for _ in range(repeats + 1):
+        started = time.perf_counter()
+        work()
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+        taken.append(time.perf_counter() - started)
+    return median(taken[1:])
+
+
+@torch.inference_mode()
+def forwards(bench: AdapterBench, worn: Sequence[bytes]) -> tuple[float, float]:
+    """Seconds of a pass over all rows: one adapter after another, and together."""
+    ids = torch.randint(5, 4000, (ROWS, TOKENS), device=bench.base.device)
+    each = 0.0
+    for adapter in worn:
+        with bench.wearing(adapter) as lm:
+            each += seconds(lambda lm=lm: lm.backbone(input_ids=ids, use_cache=False))  # type: ignore[misc]
+    names = {str(index): adapter for index, adapter in enumerate(worn)}
+    policies = [name for name in names for _ in range(ROWS)]
+    every = ids.repeat(len(worn), 1)
+    with bench.together(names) as lm:
+        together = seconds(lambda: lm.backbone(policies, input_ids=every, use_cache=False))
+    return each, together
+
+
+@torch.inference_mode()
+def peft_forward(lm: LanguageModel, bench: AdapterBench, worn: Sequence[bytes]) -> float:
+    """Seconds of the same pass with peft's ``adapter_names``."""
+    config = bench._config()
+    model: Any = get_peft_model(lm.model, config, adapter_name="0")
+    for index, adapter in enumerate(worn):
+        if index:
+            model.add_adapter(str(index), config)
+        set_peft_model_state_dict(model, load(adapter), adapter_name=str(index))
+    ids = torch.randint(5, 4000, (ROWS, TOKENS), device=lm.device).repeat(len(worn), 1)
+    names = [str(index) for index in range(len(worn)) for _ in range(ROWS)]
+    taken = seconds(lambda: model(input_ids=ids, adapter_names=names, logits_to_keep=1))
+    model.unload()
+    return taken
+
+
+def evaluations(
+    bench: AdapterBench, cast: Cast, worn: Sequence[bytes], plays: int
+) -> tuple[float, float]:
+    """Seconds of evaluating all adapters: one after another, and together."""
+    task = Task(game(parse(RIVAL, "xent")), "black", -50.0)
+    seeds = evaluation_seeds("benchmark", 0, plays)
+    names = {str(index): adapter for index, adapter in enumerate(worn)}
+
+    def one_by_one() -> None:
+        for adapter in worn:
+            with bench.wearing(adapter) as lm:
+                evaluate(LocalPolicy(lm), cast, task, seeds)
+
+    def at_once() -> None:
+        with bench.together(names) as lm:
+            player = LocalPolicy(lm, batch_rows=BATCH_ROWS * len(names))
+            evaluate_together(player, tuple(names), cast, task, seeds)
+
+    def fresh(work: Callable[[], None]) -> Callable[[], None]:
+        def run() -> None:
+            cast.judge.forget()  # type: ignore[attr-defined]
+            work()
+
+        return run
+
+    return seconds(fresh(one_by_one), 2), seconds(fresh(at_once), 2)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", default="embedded")
+    parser.add_argument("--adapters", type=int, nargs="+", default=[2, 4, 8, 16])
+    parser.add_argument("--plays", type=int, default=32)
+    arguments = parser.parse_args()
+    if not torch.cuda.is_available():
+        torch.set_num_threads(1)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    lms = [
+        LanguageModel(*resolve.load(arguments.model, device=device), torch.device(device))
+        for _ in range(3)
+    ]
+    bench = AdapterBench(lms[0], LORA)
+    judge = TransformerJudge(lms[1])
+    texts = [story.text for story in corpus.stories("held_out")]
+    cast = Cast(judge, CorpusStories(texts, judge.truncate), {})
+    print(f"{arguments.model}; {described()}\n")
+    print(f"| A | forward of A × {ROWS} × {TOKENS}: one by one | together | peft mixed |", end=" ")
+    print(f"{arguments.plays} plays of Rival: one by one | together | gain |")
+    print("|" + " --- |" * 7)
+    for count in arguments.adapters:
+        worn = adapters(bench, count)
+        each, together = forwards(bench, worn)
+        mixed = peft_forward(lms[2], bench, worn)
+        one, at_once = evaluations(bench, cast, worn, arguments.plays)
+        print(
+            f"| {count} | {each:.3f} s | {together:.3f} s | {mixed:.3f} s | {one:.2f} s "
+            f"| {at_once:.2f} s | {one / at_once:.2f}× |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
