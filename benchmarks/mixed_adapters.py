@@ -87,6 +87,7 @@ def peft_forward(lm: LanguageModel, bench: AdapterBench, worn: Sequence[bytes]) 
         if index:
             model.add_adapter(str(index), config)
         set_peft_model_state_dict(model, load(adapter), adapter_name=str(index))
+    model.eval()
     ids = torch.randint(5, 4000, (ROWS, TOKENS), device=lm.device).repeat(len(worn), 1)
     names = [str(index) for index in range(len(worn)) for _ in range(ROWS)]
     taken = seconds(lambda: model(input_ids=ids, adapter_names=names, logits_to_keep=1))

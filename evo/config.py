@@ -37,8 +37,8 @@ class JudgeConfig:
     """Model reference: embedded, smollm2, a folder or a hub id."""
     dtype: str
     """float32, bfloat16, or auto: bfloat16 on a GPU, float32 elsewhere."""
-    batch_tokens: int
-    """Padded tokens of one forward pass, at most."""
+    batch_tokens: int | None
+    """Padded tokens of one forward pass, at most; null: what is fast on the device."""
     memory_mib: int
     """MiB that one forward pass may take: fewer tokens than batch_tokens where it must be."""
     remembered_mib: int
@@ -48,7 +48,8 @@ class JudgeConfig:
 
     def __post_init__(self) -> None:
         _one_of("judge.dtype", self.dtype, DTYPES)
-        _at_least("judge.batch_tokens", self.batch_tokens, 64)
+        if self.batch_tokens is not None:
+            _at_least("judge.batch_tokens", self.batch_tokens, 64)
         _at_least("judge.memory_mib", self.memory_mib, 16)
         _at_least("judge.remembered_mib", self.remembered_mib, 0)
         _one_of("judge.stories", self.stories, ("corpus", "judge"))

@@ -40,10 +40,15 @@ def _normaliser(head: nn.Linear, hidden: Tensor, width: int) -> Tensor:
     """The log-sum-exp (P,) of all logits, one tile of the vocabulary after another."""
     biases = [None] * head.out_features if head.bias is None else head.bias.split(width)
     sums = [
-        nn.functional.linear(hidden, weight, bias).float().logsumexp(-1)
+        _log_sum_exp(nn.functional.linear(hidden, weight, bias))
         for weight, bias in zip(head.weight.split(width), biases, strict=False)
     ]
     return torch.stack(sums, -1).logsumexp(-1) if len(sums) > 1 else sums[0]
+
+
+def _log_sum_exp(logits: Tensor) -> Tensor:
+    """Over the last axis, float32; by way of log_softmax, whose kernel takes half the time."""
+    return logits[:, 0].float() - logits.log_softmax(-1, dtype=torch.float32)[:, 0]
 
 
 def _whole(head: nn.Module, hidden: Tensor, targets: Tensor) -> Tensor:

@@ -16,6 +16,9 @@ from xgl.judge.packs import LONGEST, Ids, Pack, Row, batches, packs
 from xgl.judge.reading import Bits, Root, read, read_root, shares_beginnings
 from xgl.lm import LanguageModel
 
+FAST_TOKENS = {"cpu": 1024}
+"""Padded tokens of a forward pass by kind of device; on a CPU larger ones leave its cache."""
+
 _LOG = logging.getLogger(__name__)
 
 
@@ -59,11 +62,12 @@ class Statistics:
 class EngineSettings:
     """Bounds of one engine; documented in ``conf/judge``.
 
-    ``batch_tokens``: padded tokens of one forward pass, fewer where ``memory_bytes`` would be
-    exceeded by them. ``remembered_bytes`` bound the scores kept, ``root_bytes`` the caches kept.
+    ``batch_tokens``: padded tokens of one forward pass (None: what was measured to be fast on the
+    kind of device), fewer where ``memory_bytes`` would be exceeded by them. ``remembered_bytes``
+    bound the scores kept, ``root_bytes`` the caches kept.
     """
 
-    batch_tokens: int = 2048
+    batch_tokens: int | None = None
     memory_bytes: int = 1 << 30
     remembered_bytes: int = 64 << 20
     root_bytes: int = 256 << 20
@@ -81,8 +85,8 @@ class ScoringEngine:
         settings = settings or EngineSettings()
         self.lm = lm
         self.statistics = Statistics()
-        fitting = settings.memory_bytes // token_bytes(lm)
-        self.batch_tokens = max(1, min(settings.batch_tokens, fitting))
+        wanted = settings.batch_tokens or FAST_TOKENS.get(lm.device.type, 65536)
+        self.batch_tokens = max(1, min(wanted, settings.memory_bytes // token_bytes(lm)))
         self._memory = ScoreMemory(settings.remembered_bytes)
         self._roots: Bounded[Root] = Bounded(settings.root_bytes, lambda root: root.bytes)
         self._announced = sorted(set(roots), key=len, reverse=True)

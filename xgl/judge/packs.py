@@ -20,6 +20,8 @@ WORTH = 8
 a whole pack costs something too."""
 LONGEST = 1024
 """Tokens of a pack of several rows, at most."""
+LONGEST_BELOW = 128
+"""The same below a root, where any rows share a pack: each pack takes a copy of the root's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +73,13 @@ def packs(rows: Sequence[Row], root: int = 0, longest: int = LONGEST) -> list[Pa
     ``root``: how many first tokens, common to all rows and fewer than any row reads, were read
     before. ``longest`` bounds the tokens of a pack of several rows; 0 keeps every row alone.
     """
+    worth, longest = (0, min(longest, LONGEST_BELOW)) if root else (WORTH, longest)
     order = sorted(range(len(rows)), key=lambda index: rows[index].ids)
     made: list[Pack] = []
     growing: _Growing | None = None
     for index in order:
         read = rows[index].ids[root:-1]
-        if growing is None or not growing.admits(read, longest):
+        if growing is None or not growing.admits(read, worth, longest):
             made += [growing.pack()] if growing else []
             growing = _Growing()
         growing.add(index, read, rows[index].ids[-rows[index].counted :])
@@ -95,9 +98,9 @@ class _Growing:
         self.path: list[int] = []
         self.last: Ids = ()
 
-    def admits(self, read: Ids, longest: int) -> bool:
+    def admits(self, read: Ids, worth: int, longest: int) -> bool:
         shared = common(self.last, read)
-        enough = shared >= WORTH or shared == len(read)
+        enough = shared >= worth or shared == len(read)
         return enough and len(self.tokens) + len(read) - shared <= longest
 
     def add(self, index: int, read: Ids, targets: Ids) -> None:
