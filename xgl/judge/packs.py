@@ -21,7 +21,7 @@ a whole pack costs something too."""
 LONGEST = 1024
 """Tokens of a pack of several rows, at most."""
 LONGEST_BELOW = 128
-"""The same below a root, where any rows share a pack: each pack takes a copy of the root's cache."""
+"""The same below a root, where any rows share a pack: each takes a copy of the cache."""
 
 
 @dataclass(frozen=True, slots=True)
