@@ -16,6 +16,7 @@ from rich.text import Text
 from evo.evaluate import Task
 from evo.growth import Place
 from evo.verdict import Decision
+from xgl.judge.engine import Statistics
 
 
 @dataclass
@@ -60,6 +61,7 @@ class Display:
     ) -> None:
         self.console, self.title = console, title
         self.state = State(expected_finetunes, known)
+        self.scoring = Statistics()
         self._live = Live(
             console=console, get_renderable=self._panel, refresh_per_second=2, transient=True
         )
@@ -88,6 +90,10 @@ class Display:
         self.state.stage = str(name)
         self.state.games = " ".join(dict.fromkeys(task.game_id[:8] for task in tasks))
         self._log(f"{name}: {self.state.games}")
+
+    def scored(self, scoring: Statistics) -> None:
+        """A job came back: what its judge was asked."""
+        self.scoring += scoring
 
     def done(self, name: str, tokens: int) -> None:
         """One fine-tune or evaluation is committed."""

@@ -126,6 +126,7 @@ class Experiments:
         for task, result in zip(missing, self.workshop.do(jobs), strict=True):
             made = result.outcome
             assert isinstance(made, Finetune)
+            self.display.scored(result.scoring)
             digest = self.ledger.archive.put_adapter(made.adapter)
             identity = (self.policy_id(task), self._training_seed, self.settings_json, digest)
             row = finetune_row(task, made, *identity)
@@ -147,6 +148,7 @@ class Experiments:
         passes = _passes(lacking, self.config.player.policies_per_pass)
         for one, result in zip(passes, self.workshop.do(list(map(self._job, passes))), strict=True):
             assert isinstance(result.outcome, list)
+            self.display.scored(result.scoring)
             for plays, outcome in zip(one, result.outcome, strict=True):
                 self._store(plays, outcome, result)
 

@@ -21,6 +21,7 @@ from torch import Tensor
 from evo.adapters import AdapterBench
 from evo.evaluate import Task, finite_score
 from xgl.batch import Cast, Instance, play_all
+from xgl.halving import halving
 from xgl.lm import LanguageModel, continuation_logits
 from xgl.players.local import LocalPolicy
 from xgl.random import seed as named_seed
@@ -109,9 +110,8 @@ def finetune(
             instances = [Instance(task.game, each) for each in seeds]
             plays = play_all(instances, Cast(cast.judge, cast.stories, players))
             scores = [finite_score(play, task) for play in plays]
-            uncertainty, norm = _update(
-                lm, bench, optimizer, _credits(plays, seeds, task), settings
-            )
+            credits = _credits(plays, seeds, task)
+            uncertainty, norm = update(lm, bench, optimizer, credits, settings)
             if not math.isfinite(norm):
                 break
             curve.append(float(np.mean(scores)))
@@ -180,40 +180,75 @@ def advantages(credits: Sequence[Credit], baseline: str, scale: bool) -> Tensor:
 
 
 def policy_loss(
-    logprobs: Tensor, mask: Tensor, advantages: Tensor, entropy: Tensor, bonus: float
+    logprobs: Tensor,
+    mask: Tensor,
+    advantages: Tensor,
+    entropy: Tensor,
+    bonus: float,
+    whole: tuple[int, int] | None = None,
 ) -> Tensor:
     """−mean_i A_i Σ_t log π(i, t) − bonus · mean entropy.
 
     ``logprobs``, ``mask`` and ``entropy`` are (N, T), ``advantages`` (N,); entropy in nats.
+    ``whole``: rows and tokens of the batch that these rows are a part of, so that the losses of
+    its parts add up to its own.
     """
-    surrogate = -((logprobs * mask).sum(1) * advantages).mean()
-    return surrogate - bonus * (entropy * mask).sum() / mask.sum()
+    rows, tokens = whole or (len(mask), int(mask.sum()))
+    surrogate = -((logprobs * mask).sum(1) * advantages).sum() / rows
+    return surrogate - bonus * (entropy * mask).sum() / tokens if bonus else surrogate
 
 
-def _update(
+def update(
     lm: LanguageModel,
     bench: AdapterBench,
     optimizer: torch.optim.Optimizer,
     credits: Sequence[Credit],
     settings: FinetuneSettings,
 ) -> tuple[float, float]:
-    """One gradient step; returns the policy's entropy (bits a token) and the gradient norm."""
-    moves = [credit.move for credit in credits]
-    logits, ids, mask = continuation_logits(
-        lm, [move.prompt_ids for move in moves], [move.token_ids for move in moves]
-    )
-    logprobs = logits.log_softmax(-1)
-    entropy = -(logprobs.exp() * logprobs).sum(-1)
-    chosen = logprobs.gather(2, ids[:, :, None])[:, :, 0]
-    weight = advantages(credits, settings.baseline, settings.scale_advantages).to(lm.device)
-    loss = policy_loss(chosen, mask, weight, entropy, settings.entropy_bonus)
+    """One gradient step; returns the policy's entropy (bits a token) and the gradient norm.
+
+    Where memory runs out, the gradient is gathered from halves of the batch.
+    """
+    weights = advantages(credits, settings.baseline, settings.scale_advantages).tolist()
+    whole = len(credits), sum(len(credit.move.token_ids) for credit in credits)
+
+    def gather(part: Sequence[tuple[Credit, float]]) -> list[float]:
+        return _gather(lm, bench, part, settings.entropy_bonus, whole)
+
     optimizer.zero_grad()
-    loss.backward()
+    weighed = list(zip(credits, weights, strict=True))
+    entropies = halving(gather, weighed, "rollouts to learn from")
     norm = torch.nn.utils.clip_grad_norm_(bench.parameters(), settings.gradient_clip)
     if torch.isfinite(norm):
         optimizer.step()
-    mean_entropy = (entropy.detach() * mask).sum() / mask.sum()
-    return float(mean_entropy) / float(np.log(2)), float(norm)
+    return sum(entropies) / whole[1] / math.log(2), float(norm)
+
+
+def _gather(
+    lm: LanguageModel,
+    bench: AdapterBench,
+    part: Sequence[tuple[Credit, float]],
+    bonus: float,
+    whole: tuple[int, int],
+) -> list[float]:
+    """Add a part's gradient, all of it or nothing; returns each row's entropy, summed, in nats."""
+    before = [None if p.grad is None else p.grad.clone() for p in bench.parameters()]
+    moves = [credit.move for credit, _ in part]
+    try:
+        logits, ids, mask = continuation_logits(
+            lm, [move.prompt_ids for move in moves], [move.token_ids for move in moves]
+        )
+        logprobs = logits.log_softmax(-1)
+        with torch.set_grad_enabled(bonus != 0):
+            entropy = -(logprobs.exp() * logprobs).sum(-1)
+        chosen = logprobs.gather(2, ids[:, :, None])[:, :, 0]
+        weights = torch.tensor([weight for _, weight in part], device=lm.device)
+        policy_loss(chosen, mask, weights, entropy, bonus, whole).backward()
+    except (RuntimeError, MemoryError):
+        for parameter, gradient in zip(bench.parameters(), before, strict=True):
+            parameter.grad = gradient
+        raise
+    return (entropy.detach() * mask).sum(1).tolist()
 
 
 def _distinct(plays: Sequence[Play], role: str) -> float | None:

@@ -7,7 +7,7 @@ result depends on the job and the settings alone, never on what the laboratory d
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -19,7 +19,7 @@ from evo.finetune import Finetune, FinetuneSettings, finetune
 from xgl.analyse import analyse
 from xgl.batch import Cast
 from xgl.errors import OversizeError
-from xgl.judge.engine import EngineSettings
+from xgl.judge.engine import EngineSettings, Statistics
 from xgl.judge.stories import CorpusStories, JudgeStories
 from xgl.judge.transformer import TransformerJudge
 from xgl.lm import LanguageModel
@@ -68,6 +68,8 @@ class Result:
 
     outcome: list[list[Score]] | Finetune
     told: tuple[Told, ...]
+    scoring: Statistics = field(default_factory=Statistics)
+    """What the judge was asked and what that took."""
 
 
 class Laboratory:
@@ -93,8 +95,9 @@ class Laboratory:
         """Do one job; its result hangs on the job alone, not on what was done before."""
         self.stories.clear()
         self.judge.forget()
+        self.judge.engine.statistics = Statistics()
         outcome = self._train(job) if isinstance(job, Training) else self._evaluate(job)
-        return Result(outcome, tuple(self.stories.told.values()))
+        return Result(outcome, tuple(self.stories.told.values()), self.judge.engine.statistics)
 
     def _evaluate(self, job: Evaluation) -> list[list[Score]]:
         on = self._cast(job.task), job.task, job.seeds

@@ -148,8 +148,9 @@ def _run(plan: Plan, archive: Archive, console: Console) -> int:
     ledger = Ledger(archive, run_id=_run_id(archive, config))
     _event(ledger, config, RunEvent.RESUMED if plan.resumed else RunEvent.CREATED)
     finished, code = False, 130
+    display = _display(console, plan, ledger)
     try:
-        with _display(console, plan, ledger) as display:
+        with display:
             _grow(plan, ledger, display)
         _event(ledger, config, RunEvent.FINISHED)
         finished = True
@@ -160,7 +161,7 @@ def _run(plan: Plan, archive: Archive, console: Console) -> int:
     except WorkersLostError as error:
         print(f"error: {error}; what was committed stays", file=sys.stderr)
         code = 1
-    summary.show(console, ledger, config.folder, finished)
+    summary.show(console, ledger, config.folder, finished, display.scoring)
     return 0 if finished else code
 
 

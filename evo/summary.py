@@ -1,4 +1,4 @@
-"""The end of a run on one screen, from the archive alone."""
+"""The end of a run on one screen, from the archive."""
 
 from __future__ import annotations
 
@@ -12,14 +12,22 @@ from rich.table import Table
 from rich.text import Text
 
 from evo.ledger import Ledger
+from xgl.judge.engine import Statistics
 
 
-def show(console: Console, ledger: Ledger, folder: Path, finished: bool) -> None:
-    """Scope by generation, verdicts by reason, costs by stage, and what to type next."""
+def show(
+    console: Console, ledger: Ledger, folder: Path, finished: bool, scoring: Statistics
+) -> None:
+    """Scope by generation, verdicts by reason, costs by stage, and what to type next.
+
+    ``scoring``: what the judge was asked in this session, which no table of the archive holds.
+    """
     console.print(_scope_table(ledger))
     if ledger.decisions:
         console.print(_verdict_table(ledger))
     console.print(_cost_table(ledger))
+    if scoring.asked:
+        console.print(_told(scoring), highlight=False)
     console.print(f"archive  {folder / 'archive'}", highlight=False, soft_wrap=True)
     commands = [
         ("inspect", f"python -m archive inspect {quote(str(folder))}"),
@@ -79,6 +87,14 @@ def _cost_table(ledger: Ledger) -> Table:
     for stage, cost in sorted(ledger.costs().items()):
         table.add_row(stage, f"{cost.tokens:,}", f"{cost.seconds:.1f}")
     return table
+
+
+def _told(scoring: Statistics) -> str:
+    """How much of what the judge was asked it had to read."""
+    return (
+        f"judge    {scoring.asked_tokens:,} tokens asked for, {scoring.read_tokens:,} read; of "
+        f"{scoring.asked - scoring.merged:,} different strings {scoring.hit_rate:.0%} remembered"
+    )
 
 
 def _number(value: Any) -> str:

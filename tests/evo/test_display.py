@@ -17,6 +17,7 @@ from evo.evaluate import Task
 from evo.growth import Place
 from evo.ledger import Ledger
 from evo.verdict import Decision
+from xgl.judge.engine import Statistics
 
 MakeTask = Callable[..., Task]
 
@@ -97,8 +98,13 @@ def test_an_error_leaves_the_terminal_as_it_was(make_task: MakeTask) -> None:
 def test_the_summary_of_a_run_that_hardly_began(tmp_path: Path, finished: bool) -> None:
     out, folder = StringIO(), tmp_path / "a run"
     with Archive.create(folder / "archive") as archive:
-        summary.show(Console(file=out, width=100), Ledger(archive, "r"), folder, finished)
+        ledger = Ledger(archive, "r")
+        summary.show(Console(file=out, width=100), ledger, folder, finished, Statistics())
+        assert "judge " not in out.getvalue()
+        asked = Statistics(asked=12, merged=2, remembered=5, asked_tokens=3000, read_tokens=700)
+        summary.show(Console(file=out, width=100), ledger, folder, finished, asked)
     shown = out.getvalue()
+    assert "3,000 tokens asked for, 700 read; of 10 different strings 50% remembered" in shown
     assert str(folder / "archive") in shown
     assert "python -m archive inspect" in shown
     assert "python -m archive export" in shown

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 import torch
 
 from archive.derive.intervals import mean_interval
+from evo.adapters import AdapterBench, LoraSettings
 from evo.evaluate import Task, evaluation_seeds
 from evo.finetune import (
     Credit,
     Finetune,
+    FinetuneSettings,
     advantages,
     credits_of,
     policy_loss,
     training_seeds,
+    update,
 )
 from evo.laboratory import Evaluation, Laboratory, Training
 from evo.ledger import finetune_row
+from xgl.lm import LanguageModel
 from xgl.requests import Ensured, Event, Move, Moved, Play, Rewarded
 
 # -- the gradient ----------------------------------------------------------------------------------
@@ -226,3 +232,49 @@ def test_a_learnable_game_is_learned(
         for adapter in (None, made.adapter)
     )
     assert mean_interval(after - base, 0.98).low > 0
+
+
+# -- out of memory ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Small(LanguageModel):
+    """A model that learns from so many rollouts at once, and fails at the last moment."""
+
+    room: int = 0
+
+    def logits(self, hidden: torch.Tensor) -> torch.Tensor:
+        found = super().logits(hidden)
+        if len(hidden) > self.room:
+            found.register_hook(_no_memory)
+        return found
+
+
+def _no_memory(gradient: torch.Tensor) -> torch.Tensor:
+    raise torch.OutOfMemoryError("CUDA out of memory.")
+
+
+@pytest.mark.parametrize("bonus", [0.0, 0.1])
+def test_out_of_memory_gathers_the_same_gradient_from_halves(
+    lm: LanguageModel, caplog: pytest.LogCaptureFixture, bonus: float
+) -> None:
+    settings = FinetuneSettings(0, 2, 4, 1e-3, entropy_bonus=bonus)
+    prompts = [(lm.bos, *lm.encode(text)) for text in ("The king", "A small cat sat")]
+    credits = [
+        Credit(Move("m", prompts[i % 2], tuple(range(9, 10 + i))), float(i * i), (i % 2, 0, 0))
+        for i in range(8)
+    ]
+    adapters, told = [], []
+    bench = AdapterBench(lm, LoraSettings(4, 8))
+    for room in (8, 3):
+        small = Small(lm.model, lm.tokenizer, lm.device, room)
+        with bench.fresh(0), caplog.at_level(logging.WARNING):
+            for parameter in bench.parameters():
+                parameter.data += 0.01
+            optimizer = torch.optim.SGD(bench.parameters(), lr=1.0)
+            told.append(update(small, bench, optimizer, credits, settings))
+            adapters.append([p.detach().clone() for p in bench.parameters()])
+    assert told[0] == pytest.approx(told[1], rel=1e-4)
+    for whole, halves in zip(*adapters, strict=True):
+        torch.testing.assert_close(whole, halves, atol=1e-6, rtol=1e-4)
+    assert "out of memory at 8 rollouts to learn from, going on with 4" in caplog.text
