@@ -135,7 +135,7 @@ class Experiments:
             self.display.done("fine-tuning", made.tokens)
 
     def play(self, wanted: Iterable[Plays]) -> None:
-        """Make sure that all these plays are in the archive, one commit for each evaluation."""
+        """Make sure that all these plays are in the archive, one commit for each pass."""
         missing: dict[tuple[Any, ...], Plays] = {}
         for plays in wanted:
             known = self.ledger.scores.get(plays.key, {})
@@ -147,17 +147,19 @@ class Experiments:
             self.display.stage(purpose, [p.task for p in lacking if p.purpose is purpose])
         passes = _passes(lacking, self.config.player.policies_per_pass)
         for one, result in zip(passes, self.workshop.do(list(map(self._job, passes))), strict=True):
-            assert isinstance(result.outcome, list)
-            self.display.scored(result.scoring)
-            for plays, outcome in zip(one, result.outcome, strict=True):
-                self._store(plays, outcome, result)
+            self._store(one, result)
 
-    def _store(self, plays: Plays, outcome: Sequence[Score], result: Result) -> None:
-        scores = _finite(plays, outcome)
-        rows = score_rows(plays.policy_id, plays.task, plays.purpose, scores)
-        maps = self.ledger.map_rows(result.told, plays.purpose, self.config.judge.stories)
+    def _store(self, one: Sequence[Plays], result: Result) -> None:
+        """All of a pass in one commit: its batches hang on how many policies took part."""
+        assert isinstance(result.outcome, list)
+        rows, purpose = [], one[0].purpose
+        for plays, outcome in zip(one, result.outcome, strict=True):
+            scores = _finite(plays, outcome)
+            rows += score_rows(plays.policy_id, plays.task, purpose, scores)
+            self.display.done(purpose, sum(score.tokens for score in scores))
+        maps = self.ledger.map_rows(result.told, purpose, self.config.judge.stories)
         self.ledger.commit(scores=rows, maps=maps)
-        self.display.done(plays.purpose, sum(score.tokens for score in scores))
+        self.display.scored(result.scoring)
 
     def _job(self, plays: Sequence[Plays]) -> Evaluation:
         adapters = tuple(self._adapter(each.policy_id) for each in plays)
@@ -200,14 +202,20 @@ class Experiments:
 
 
 def _passes(lacking: Sequence[Plays], most: int) -> list[list[Plays]]:
-    """Plays that one pass can do: the same game and seeds, at most so many policies."""
-    groups: dict[tuple[Any, ...], list[list[Plays]]] = {}
+    """Plays that one pass can do: the same game and seeds, at most so many policies.
+
+    Passes stand in the order of their first plays. A run that goes on lacks all of a pass or
+    nothing of it, so it makes the same passes in the same order.
+    """
+    passes: list[list[Plays]] = []
+    filling: dict[tuple[Any, ...], list[Plays]] = {}
     for plays in lacking:
-        found = groups.setdefault((plays.key[1:], plays.seeds), [[]])
-        if len(found[-1]) == most:
-            found.append([])
-        found[-1].append(plays)
-    return [one for found in groups.values() for one in found]
+        key = plays.key[1:], plays.seeds
+        if key not in filling or len(filling[key]) == most:
+            filling[key] = []
+            passes.append(filling[key])
+        filling[key].append(plays)
+    return passes
 
 
 def _finite(plays: Plays, outcome: Sequence[Score]) -> list[Score]:

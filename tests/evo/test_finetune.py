@@ -234,6 +234,23 @@ def test_a_learnable_game_is_learned(
     assert mean_interval(after - base, 0.98).low > 0
 
 
+def test_several_adapters_in_one_pass_play_as_each_would_alone(
+    make_laboratory: Callable[..., Laboratory], make_task: Callable[..., Task]
+) -> None:
+    task, laboratory = make_task(), make_laboratory(tokens=3000)
+    seeds = tuple(evaluation_seeds("selection", 0, 12))
+    one, two = (train(laboratory, task, seed=seed).adapter for seed in (0, 1))
+    adapters = (None, one, two)
+    together = laboratory.do(Evaluation(task, adapters, seeds)).outcome
+    alone = [laboratory.do(Evaluation(task, (a,), seeds)).outcome[0] for a in adapters]
+    assert isinstance(together, list)
+    for mine, theirs in zip(together, alone, strict=True):
+        assert [s.moves for s in mine] == [s.moves for s in theirs]
+        assert [s.score for s in mine] == pytest.approx([s.score for s in theirs], abs=1e-3)
+        assert [s.permuted for s in mine] == pytest.approx([s.permuted for s in theirs], abs=1e-3)
+    assert together[0] != together[1]
+
+
 # -- out of memory ---------------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ from support.search import PARENT, PURPOSES, Killed, Nature, Search, code, limit
 
 from archive import Archive, Purpose
 from evo.evaluate import evaluation_seeds
+from evo.laboratory import Evaluation
 from xgl import Game
 from xgl.random import stream
 
@@ -58,12 +59,16 @@ def _finish_by_steps(search: Search, start: Callable[[bool], int]) -> int:
     raise AssertionError("the run never ends")
 
 
-def test_a_run_killed_after_every_single_job_ends_the_same(search: Search) -> None:
-    assert search.run(by_hash, *GROWING, name="whole") == 0
+@pytest.mark.parametrize("policies", [1, 3])
+def test_a_run_killed_after_every_single_job_ends_the_same(search: Search, policies: int) -> None:
+    growing = (*GROWING, f"player.policies_per_pass={policies}")
+    assert search.run(by_hash, *growing, name="whole") == 0
     jobs, whole = len(search.workshop.jobs), search.tables("whole")
+    widest = max(len(job.adapters) for job in search.workshop.jobs if isinstance(job, Evaluation))
+    assert widest == policies
 
     def start(resume: bool) -> int:
-        return search.run(by_hash, *GROWING, patience=1, name="killed", resume=resume)
+        return search.run(by_hash, *growing, patience=1, name="killed", resume=resume)
 
     assert _finish_by_steps(search, start) >= jobs - 1
     assert search.tables("killed") == whole
