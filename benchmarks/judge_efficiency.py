@@ -19,6 +19,7 @@ import torch
 from machine import described
 
 from xgl.dialects import XENT
+from xgl.judge.engine import Statistics
 from xgl.judge.transformer import TransformerJudge
 from xgl.lm import LanguageModel
 from xgl.models import corpus, resolve
@@ -99,7 +100,7 @@ def raw(lm: LanguageModel, length: int, scored: float, every: bool) -> tuple[flo
     return best
 
 
-def measured(judge: TransformerJudge, load: Load, repeats: int) -> float:
+def seconds(judge: TransformerJudge, load: Load, repeats: int) -> float:
     """Best seconds of a load that nothing remembers, as the bare model's best are taken."""
     taken = []
     for _ in range(repeats):
@@ -108,6 +109,54 @@ def measured(judge: TransformerJudge, load: Load, repeats: int) -> float:
         load.ask(judge)
         taken.append(time.perf_counter() - started)
     return min(taken)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One load: what it took, and the bare model's tokens a second with its best batch."""
+
+    name: str
+    did: Statistics
+    repeated: float
+    rate: float
+    length: int
+    scored: tuple[float, int]
+    every: tuple[float, int]
+
+    def saved(self) -> list[str]:
+        did = self.did
+        counts = (did.asked, did.asked_tokens, did.new_tokens, did.read_tokens)
+        return [self.name, *(f"{count:,}" for count in counts), f"{self.repeated:.0%}"]
+
+    def speed(self) -> list[str]:
+        fast, batch = self.scored
+        return [
+            self.name,
+            f"{1 - self.did.read_tokens / self.did.padded_tokens:.0%}",
+            f"{self.rate:,.0f}",
+            f"{fast:,.0f} ({batch} × {self.length})",
+            f"{self.rate / fast:.2f}",
+            f"{self.every[0]:,.0f}",
+            f"{self.rate / self.every[0]:.2f}",
+        ]
+
+
+def measured(lm: LanguageModel, judge: TransformerJudge, load: Load, repeats: int) -> Measured:
+    fresh = TransformerJudge(lm)
+    load.ask(fresh)
+    did = fresh.engine.statistics
+    load.ask(fresh)
+    again = fresh.engine.statistics
+    length = max(2, round(did.padded_tokens / max(1, did.sequences)))
+    return Measured(
+        load.name,
+        did,
+        (again.remembered - did.remembered) / max(1, did.asked - did.merged),
+        did.read_tokens / seconds(judge, load, repeats),
+        length,
+        raw(lm, length, did.scored_tokens / did.read_tokens, every=False),
+        raw(lm, length, 1.0, every=True),
+    )
 
 
 def main() -> None:
@@ -123,44 +172,16 @@ def main() -> None:
     model, tokenizer = resolve.load(arguments.model, device="auto", dtype=arguments.dtype)
     lm = LanguageModel(model, tokenizer, model.device)
     judge = TransformerJudge(lm)
-    rows = []
-    for load in loads(judge, arguments.scale):
-        rows.append(_row(lm, judge, load, arguments.repeats))
+    found = [measured(lm, judge, load, arguments.repeats) for load in loads(judge, arguments.scale)]
     print(f"{arguments.model}, {str(model.dtype).removeprefix('torch.')}; {described()}\n")
-    heads = ("load", "rows", "tokens asked", "after merging", "read", "padding", "read a second")
-    heads += ("bare model, scored logits (batch)", "ratio", "bare model, all logits", "ratio")
-    heads += ("remembered when asked again",)
-    print(f"| {' | '.join(heads)} |\n|{' --- |' * len(heads)}")
-    print("\n".join(f"| {' | '.join(row)} |" for row in rows))
-
-
-def _row(lm: LanguageModel, judge: TransformerJudge, load: Load, repeats: int) -> list[str]:
-    fresh = TransformerJudge(lm)
-    load.ask(fresh)
-    did = fresh.engine.statistics
-    load.ask(fresh)
-    again = fresh.engine.statistics
-    repeated = (again.remembered - did.remembered) / max(1, did.asked - did.merged)
-    seconds = measured(judge, load, repeats)
-    length = max(2, round(did.padded_tokens / max(1, did.sequences)))
-    scored = did.scored_tokens / did.read_tokens
-    fast, batch = raw(lm, length, scored, every=False)
-    plain, _ = raw(lm, length, scored, every=True)
-    rate = did.read_tokens / seconds
-    return [
-        load.name,
-        f"{did.asked:,}",
-        f"{did.asked_tokens:,}",
-        f"{did.new_tokens:,}",
-        f"{did.read_tokens:,}",
-        f"{1 - did.read_tokens / did.padded_tokens:.0%}",
-        f"{rate:,.0f}",
-        f"{fast:,.0f} ({batch} × {length})",
-        f"{rate / fast:.2f}",
-        f"{plain:,.0f}",
-        f"{rate / plain:.2f}",
-        f"{repeated:.0%}",
-    ]
+    print("| load | rows | tokens asked | after merging | read | remembered when asked again |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for each in found:
+        print(f"| {' | '.join(each.saved())} |")
+    print("\n| load | padding | read a second | bare model (batch) | ratio | all logits | ratio |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for each in found:
+        print(f"| {' | '.join(each.speed())} |")
 
 
 if __name__ == "__main__":
