@@ -1,7 +1,8 @@
 """The scoring engine: bits of many rows of tokens from as few tokens read as possible.
 
-Rows that begin alike are read as one pack (``xgl.judge.packs``); beginnings that are announced as
-``roots`` are read once and kept as key-value caches. Batches are functions of the rows alone.
+Rows that begin alike are read as one pack (``xgl.judge.packs``). Beginnings that are announced as
+``roots``, and long contexts that come again in a later call, are read once and kept as key-value
+caches. Batches are functions of what was asked since the last :meth:`ScoringEngine.forget`.
 """
 
 from __future__ import annotations
@@ -64,17 +65,19 @@ class EngineSettings:
 
     ``batch_tokens``: padded tokens of one forward pass (None: what was measured to be fast on the
     kind of device), fewer where ``memory_bytes`` would be exceeded by them. ``remembered_bytes``
-    bound the scores kept, ``root_bytes`` the caches kept.
+    bound the scores kept, ``root_bytes`` the caches kept. A context of ``long_tokens`` is worth a
+    cache of its own when it comes again; fewer are sooner read in one batch with others.
     """
 
     batch_tokens: int | None = None
     memory_bytes: int = 1 << 30
     remembered_bytes: int = 64 << 20
     root_bytes: int = 256 << 20
+    long_tokens: int = 256
 
 
 class ScoringEngine:
-    """Scores rows with ``lm``; remembers scores, and the caches of announced ``roots``."""
+    """Scores rows with ``lm``; remembers scores, and the caches of beginnings."""
 
     def __init__(
         self,
@@ -90,6 +93,8 @@ class ScoringEngine:
         self._memory = ScoreMemory(settings.remembered_bytes)
         self._roots: Bounded[Root] = Bounded(settings.root_bytes, lambda root: root.bytes)
         self._announced = sorted(set(roots), key=len, reverse=True)
+        self._long = settings.long_tokens
+        self._met: Bounded[bool] = Bounded(settings.root_bytes // 16, int)
         self._sharing: bool | None = None
 
     def bits(self, rows: Sequence[Row]) -> list[Bits]:
@@ -111,18 +116,28 @@ class ScoringEngine:
         return [found[row] for row in rows]
 
     def forget(self) -> None:
-        """Drop remembered scores. They shape batches and so the last bits of new ones: what must
-        not hang on earlier work begins with this."""
+        """Drop remembered scores and contexts. They shape batches and so the last bits of new
+        scores: what must not hang on earlier work begins with this."""
         self._memory.clear()
+        self._met.clear()
 
     def _by_root(self, rows: Sequence[Row]) -> dict[Ids, list[Row]]:
-        """Rows by the longest announced root that they read before their first score."""
+        """Rows by the root that they read before their first score: their whole context where it
+        is long and an earlier call had it, else the longest announced one, else none."""
         groups: dict[Ids, list[Row]] = {}
-        roots = self._announced if rows and self._can_share() else []
+        if not rows or not self._can_share():
+            return {(): list(rows)} if rows else {}
+        long: dict[Ids, None] = {}
         for row in rows:
-            unscored = len(row.ids) - row.counted - 1
-            fitting = (r for r in roots if len(r) <= unscored and row.ids[: len(r)] == r)
-            groups.setdefault(next(fitting, ()), []).append(row)
+            context = row.ids[: len(row.ids) - row.counted - 1]
+            if len(context) >= self._long:
+                long[context] = None
+            if len(context) < self._long or not self._met.get(context):
+                announced = (r for r in self._announced if context[: len(r)] == r)
+                context = next(announced, ())
+            groups.setdefault(context, []).append(row)
+        for context in long:
+            self._met.put(context, True)
         return groups
 
     def _below(self, ids: Ids, rows: Sequence[Row]) -> Iterator[tuple[Row, Bits]]:

@@ -18,7 +18,7 @@ from xgl.judge.packs import Row
 from xgl.judge.reading import shares_beginnings
 from xgl.lm import LanguageModel
 
-ONE_BY_ONE = EngineSettings(batch_tokens=1)
+LONG = EngineSettings().long_tokens
 CLOSE = 1e-4
 """Bits a token by which a number may move with its company, in float32."""
 
@@ -35,7 +35,11 @@ ROWS = st.lists(
     min_size=1,
     max_size=14,
 )
-SETTINGS = st.builds(EngineSettings, batch_tokens=st.sampled_from([1, 64, 200, 2048]))
+SETTINGS = st.builds(
+    EngineSettings,
+    batch_tokens=st.sampled_from([1, 64, 200, 2048]),
+    long_tokens=st.sampled_from([9, 27, 256]),
+)
 
 
 def alone(lm: LanguageModel, row: Row) -> list[float]:
@@ -85,6 +89,21 @@ def test_an_announced_root_is_read_once_for_all_calls(lm: LanguageModel) -> None
     for first in range(10, 20):
         engine.bits([Row((*start, first, 8, 9), 2)])
     assert engine.statistics.read_tokens == 40 + 10 * 2
+
+
+def test_a_long_context_that_comes_again_is_read_once_more_and_kept(lm: LanguageModel) -> None:
+    """The first call packs it, the second reads it into a cache, later ones read what follows."""
+    start = tuple(range(50, 50 + LONG))
+    engine, read = ScoringEngine(lm), []
+    for first in range(10, 14):
+        row = Row((*start, first, 8, 9), 2)
+        [bits] = engine.bits([row])
+        assert bits == pytest.approx(alone(lm, row), abs=CLOSE)
+        read.append(engine.statistics.read_tokens)
+    assert [b - a for a, b in zip([0, *read], read, strict=False)] == [LONG + 2, LONG + 2, 2, 2]
+    engine.forget()
+    engine.bits([Row((*start, 20, 8, 9), 2)])
+    assert engine.statistics.read_tokens == read[-1] + LONG + 2
 
 
 def test_a_root_is_not_used_where_its_own_tokens_are_scored(lm: LanguageModel) -> None:
