@@ -94,7 +94,7 @@ class Proposer:
 
     def _fate(self, proposal: Proposal) -> str:
         if proposal.game is None:
-            return "invalid"
+            return proposal.fate
         if proposal.game.game_id in self.seen:
             return "seen"
         report = analyse(proposal.game.program)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from xgl import Game
@@ -22,16 +22,30 @@ class Provenance:
     """Names of what was applied, in order."""
     parents: tuple[str, ...]
     """Game ids: the parent first, then every other game that contributed lines."""
+    model: str = ""
+    """Reference of the language model that wrote it; empty where none did."""
+    prompt_hash: str = ""
+    """Of the prompt that the model read."""
+    raw: str = ""
+    """What the model wrote, before any repair."""
+    repairs: tuple[str, ...] = ()
+    """What was mended in ``raw``, in order."""
+    tokens: int = 0
+    """Tokens that the model read and wrote for it, rejected drafts included."""
+    seconds: float = field(default=0.0, compare=False)
+    """Wall-clock time spent on it, rejected drafts included."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A program proposed by a meta-sampler; ``game`` is None when ``text`` is not valid."""
+    """A program proposed by a meta-sampler; ``game`` is None when ``text`` cannot be used."""
 
     text: str
     game: Game | None
     errors: tuple[str, ...]
     provenance: Provenance
+    fate: str = "invalid"
+    """Why ``game`` is None, in a word."""
 
 
 @dataclass(frozen=True, slots=True)

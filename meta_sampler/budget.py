@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import islice
+from typing import Protocol
 
 from meta_sampler.bench import Lines, of_type, put
-from meta_sampler.settings import MutateSettings
 from xgl import Metadata, Program
 from xgl import syntax as syn
 from xgl.errors import FlowError
@@ -17,6 +17,23 @@ FIT = "fit"
 """Name under which a cut stands in a proposal's provenance."""
 
 _LEAST = 2
+
+
+class Caps(Protocol):
+    """What a child may be at most; ``meta_sampler/settings.py`` says what each means."""
+
+    @property
+    def max_lines(self) -> int: ...
+    @property
+    def max_move_tokens(self) -> int: ...
+    @property
+    def max_stories(self) -> int: ...
+    @property
+    def max_steps(self) -> int: ...
+    @property
+    def max_terms(self) -> int: ...
+    @property
+    def max_joined(self) -> int: ...
 
 
 def move_tokens(program: Program, metadata: Metadata) -> int:
@@ -38,7 +55,7 @@ def _tokens(line: syn.Instruction, metadata: Metadata) -> int:
     return (line.max_len or metadata.max_len) * len(line.registers)
 
 
-def fit(program: Program, settings: MutateSettings, metadata: Metadata) -> Program:
+def fit(program: Program, caps: Caps, metadata: Metadata) -> Program:
     """Fewer repetitions, then shorter moves, until the caps on steps and tokens hold.
 
     Gives the program as far as it came when nothing is left to cut.
@@ -46,9 +63,9 @@ def fit(program: Program, settings: MutateSettings, metadata: Metadata) -> Progr
     lines: Lines | None = program.instructions
     while lines is not None:
         program = replace(program, instructions=lines)
-        if unrolled_steps(program) > settings.max_steps:
+        if unrolled_steps(program) > caps.max_steps:
             lines = _fewer_rounds(lines)
-        elif move_tokens(program, metadata) > settings.max_move_tokens:
+        elif move_tokens(program, metadata) > caps.max_move_tokens:
             lines = _shorter_move(lines, metadata) or _fewer_rounds(lines)
         else:
             return program
@@ -81,18 +98,17 @@ def _shorter_move(lines: Lines, metadata: Metadata) -> Lines | None:
     return put(lines, position, replace(line, max_len=max(_LEAST, limits[position] * 3 // 4)))
 
 
-def excess(program: Program, settings: MutateSettings, metadata: Metadata) -> bool:
+def excess(program: Program, caps: Caps, metadata: Metadata) -> bool:
     """Whether a program breaks some cap."""
     nodes = [node for line in program.instructions for node in descendants(line)]
     terms = max((len(n.terms) for n in nodes if isinstance(n, syn.Sum)), default=0)
     return (
-        len(program.instructions) > settings.max_lines
-        or unrolled_steps(program) > settings.max_steps
-        or sum(isinstance(n, syn.Story) for n in nodes) > settings.max_stories
-        or terms > settings.max_terms
-        or max((_joined(n) for n in nodes if isinstance(n, syn.Cat)), default=0)
-        > settings.max_joined
-        or move_tokens(program, metadata) > settings.max_move_tokens
+        len(program.instructions) > caps.max_lines
+        or unrolled_steps(program) > caps.max_steps
+        or sum(isinstance(n, syn.Story) for n in nodes) > caps.max_stories
+        or terms > caps.max_terms
+        or max((_joined(n) for n in nodes if isinstance(n, syn.Cat)), default=0) > caps.max_joined
+        or move_tokens(program, metadata) > caps.max_move_tokens
     )
 
 

@@ -10,14 +10,14 @@ from typing import Any
 
 from meta_sampler.base import Outcome, Proposal, Provenance, SamplerError
 from meta_sampler.bench import Bench, Lines, as_donor, bench_for
-from meta_sampler.budget import FIT, excess, fit
+from meta_sampler.budget import FIT, fit
 from meta_sampler.meaning import meaning
 from meta_sampler.operators import FROM_DONOR, OPERATORS, Entry
 from meta_sampler.prune import PRUNE, prune, unread
-from meta_sampler.sense import objections
 from meta_sampler.settings import MutateSettings
+from meta_sampler.soundness import complaint
 from meta_sampler.weights import AdaptiveWeights
-from xgl import Game, ProgramError, analyse, game, parse
+from xgl import Game, game
 from xgl.syntax import Program
 
 NAME = "mutate"
@@ -82,7 +82,7 @@ class Mutate:
             applied += (PRUNE,) if pruned != lines else ()
             child = Program(pruned, parent.dialect)
             fitted = fit(child, self.settings, parent.metadata)
-            if not self._sound(fitted, parent):
+            if complaint(fitted, parent, self.settings):
                 continue
             new = game(fitted, parent.metadata)
             if new.game_id in taken_ids or meaning(new.program) in taken:
@@ -106,15 +106,6 @@ class Mutate:
             if edited and edited != lines:
                 lines, applied = edited, (*applied, name)
         return lines, applied
-
-    def _sound(self, program: Program, parent: Game) -> bool:
-        """Valid, within the caps, not degenerate, and no sillier than the parent."""
-        if not program.instructions or excess(program, self.settings, parent.metadata):
-            return False
-        report = analyse(program)
-        if report.degenerate or report.read_before_set:
-            return False
-        return objections(program) <= objections(parent.program) and _reads_back(program)
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
         """Lean towards operators whose children were accepted."""
@@ -151,12 +142,3 @@ def _donors(parent: Game, scope: Sequence[Game], bench: Bench) -> list[_Donor]:
         if other.game_id != parent.game_id and other.dialect == parent.dialect and lines:
             donors.append(_Donor(other.game_id, lines))
     return donors
-
-
-def _reads_back(program: Program) -> bool:
-    """Whether the canonical text is valid and means the same tree."""
-    new = game(program)
-    try:
-        return parse(new.code, program.dialect) == new.program
-    except ProgramError:
-        return False

@@ -9,12 +9,14 @@ from typing import Any
 from meta_sampler.base import MetaSampler, SamplerError
 from meta_sampler.mutate import Mutate
 from meta_sampler.settings import MutateSettings
+from xgl.models.resolve import resolve
 
 
 def make(name: str, settings: Mapping[str, Any] | None = None) -> MetaSampler:
     """The meta-sampler ``name``, built from plain settings.
 
-    Raises :class:`SamplerError` for an unknown name, an unknown key or an impossible value.
+    Raises :class:`SamplerError` for an unknown name, an unknown key or an impossible value,
+    :class:`~xgl.models.errors.ModelNotFound` for a model that cannot be had.
     """
     if name not in _SAMPLERS:
         known = ", ".join(sorted(_SAMPLERS))
@@ -23,11 +25,28 @@ def make(name: str, settings: Mapping[str, Any] | None = None) -> MetaSampler:
 
 
 def _mutate(settings: Mapping[str, Any]) -> MetaSampler:
-    known = [item.name for item in fields(MutateSettings)]
+    return Mutate(MutateSettings(**_checked("mutate", settings, MutateSettings)))
+
+
+def _local(settings: Mapping[str, Any]) -> MetaSampler:
+    """Needs torch, which the other samplers do without; the model must be there."""
+    from meta_sampler.local import Local
+    from meta_sampler.local_settings import LocalSettings
+
+    chosen = LocalSettings(**_checked("local", settings, LocalSettings))
+    resolve(chosen.model)
+    return Local(chosen)
+
+
+def _checked(name: str, settings: Mapping[str, Any], kind: type[Any]) -> dict[str, Any]:
+    known = [item.name for item in fields(kind)]
     for key in settings:
         if key not in known:
-            raise SamplerError(f"unknown setting {key!r} of mutate, expected {', '.join(known)}")
-    return Mutate(MutateSettings(**settings))
+            raise SamplerError(f"unknown setting {key!r} of {name}, expected {', '.join(known)}")
+    return dict(settings)
 
 
-_SAMPLERS: dict[str, Callable[[Mapping[str, Any]], MetaSampler]] = {"mutate": _mutate}
+_SAMPLERS: dict[str, Callable[[Mapping[str, Any]], MetaSampler]] = {
+    "local": _local,
+    "mutate": _mutate,
+}

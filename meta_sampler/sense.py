@@ -21,13 +21,13 @@ def objections(program: syn.Program) -> frozenset[str]:
     """Kinds of silliness in a program; empty for a sensible one."""
     try:
         events = list(mean.play(program))
+        of_play = (*_of_events(events), *_of_pay(events), *_of_map(events))
     except mean.TooLongError:
         return frozenset({"a string grows too long"})
     except FlagMissingError:
         return frozenset({NO_BEACON})
     except FlowError:
         return frozenset({"flags in the wrong order"})
-    of_play = (*_of_events(events), *_of_pay(events), *_of_map(events))
     return frozenset([*of_play, *_of_lines(program), *_dead_values(program)])
 
 

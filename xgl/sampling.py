@@ -63,6 +63,9 @@ class Decoding:
 LongEnough = Callable[[int, Sequence[int]], bool]
 """Whether the continuation of a row (an index) needs no token after those it has."""
 
+Allowed = Callable[[int, Sequence[int]], Tensor]
+"""(V,) bool, on the CPU: tokens that may follow those which a row (an index) has; at least one."""
+
 
 @torch.inference_mode()
 def sample(
@@ -74,20 +77,26 @@ def sample(
     decoding: Decoding | None = None,
     policies: Sequence[str] | None = None,
     long_enough: LongEnough | None = None,
+    allowed: Allowed | None = None,
 ) -> list[Continuation]:
     """One continuation for each prompt, by inversion of the cumulative distribution.
 
     ``uniforms`` (N, T ≥ max limit) float64 in [0, 1): row ``i`` decides all of continuation
     ``i``, so policies that agree sample alike. ``limits`` are in the model's tokens;
     ``long_enough`` may end a row before. ``policies`` (N,) name who answers, where ``lm`` holds
-    several. Common beginnings are encoded once. Log-probabilities are :meth:`Decoding.logprobs`.
+    several. Common beginnings are encoded once. Log-probabilities are :meth:`Decoding.logprobs`,
+    over the tokens that are ``allowed``.
     """
     decoding = decoding or Decoding()
     state = encode_prompts(lm, prompts, policies)
     draws = torch.from_numpy(np.asarray(uniforms)).to(lm.device)
     rows, said = list(range(len(prompts))), _Said(len(prompts))
     for step in range(max(limits)):
-        scores = decoding.logprobs(lm.logits(state.last))
+        logits = lm.logits(state.last)
+        if allowed is not None:
+            masks = torch.stack([allowed(row, said.ids[row]) for row in rows])
+            logits = logits.masked_fill(~masks.to(lm.device), -torch.inf)
+        scores = decoding.logprobs(logits)
         chosen = decoding.choose(scores, draws[rows, step])
         said.add(rows, chosen, scores)
         ended = stops[chosen].tolist()
