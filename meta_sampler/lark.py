@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,8 @@ class Grammar:
     begins: str
     rules: dict[str, list[Form]] = field(default_factory=dict)
 
-    def add(self, name: str, *forms: Sequence[Symbol], when: str = "") -> Ref:
-        """Further forms of a rule; returns a reference to it."""
+    def add(self, name: str, *forms: Sequence[Any], when: str = "") -> Ref:
+        """Further forms of a rule, each a sequence of symbols; returns a reference to it."""
         self.rules.setdefault(name, []).extend(Form(tuple(form), when) for form in forms)
         return Ref(name)
 

@@ -54,7 +54,7 @@ def _flow(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
         both(asked, room_for_one), either(state.holds("paid"), state.fewer_lines(most - 2))
     )
     grammar.add("line", [Ref("assign")], [Ref("elicit_other")], when=room)
-    grammar.add("line", [Ref("ensure")], [Ref("reveal")], when=both(room, state.some_register))
+    grammar.add("line", [Ref("ensure")], [Ref("reveal")], when=both(room, state.readable_strings()))
     grammar.add("line", [Ref("reward_other")], when=room)
     if settings.loops and settings.max_jumps > 0:
         grammar.add("line", [Ref("beacon")], [Ref("replay")], when=room)
@@ -76,8 +76,7 @@ def _assign(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
         if left > 1:
             grammar.add(rest, [", ", Ref(f"targets_{left - 1}")])
         grammar.add(rest, [Ref("settled")])
-    grammar.add("settled", [")", Ref("stored", state.settled)])
-    grammar.add("stored", [Ref("next", state.note("some"))])
+    grammar.add("settled", [")", Ref("next", state.settled)])
     grammar.add("assign", ["assign(", Ref(f"targets_{most}")])
     _assign_alone(grammar, state)
     for name in state.strings if settings.stories else ():
@@ -110,7 +109,7 @@ def _store(grammar: Grammar, state: State, rule: str, name: str, value: str, res
     if not state.dialect.parallel_assign:
         grammar.add(rule, [*form, again], when=when)
         return
-    fresh = Ref(rest, state.note(*facts, f"new {name}"))
+    fresh = Ref(rest, state.note(*facts, f"spent {name}"))
     grammar.add(rule, [*form, fresh], when=both(when, state.fails(f"set {name}")))
     grammar.add(rule, [*form, again], when=both(when, state.holds(f"set {name}")))
 
@@ -121,7 +120,7 @@ def _elicit(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
     for left in range(1, settings.max_targets + 1):
         rest = _rest("moves", left)
         for name in state.strings:
-            noted = state.note(f"set {name}", f"moved {name}", "some")
+            noted = state.note(f"set {name}", f"moved {name}")
             grammar.add(f"moves_{left}", [name, Ref(rest, noted)])
         if left > 1:
             grammar.add(rest, [", ", Ref(f"moves_{left - 1}")])

@@ -1,13 +1,15 @@
 """What a grammar of XGL remembers while a text goes on: one bit for each fact of SPEC §1's rules.
 
-Registers that were set, set in the present line, or made from a move; players who were asked;
-flags placed and jumped to; the number of lines. llguidance hands on 64 bits.
+Registers that were set, are spent, or hold a move; players who were asked; flags placed and
+jumped to; the number of lines. llguidance hands on 64 bits. A register is *spent* while it must not
+be read: in the assign that sets it first, where a dialect stores all values together, and in a term
+that has named it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 from xgl import syntax as syn
 from xgl.canonical import LIST_POOL, POOL, PUBLIC_POOL
@@ -40,11 +42,11 @@ class State:
     def _places(self) -> dict[str, int]:
         names = (*self.strings, *self.lists)
         facts = [f"set {name}" for name in names]
-        facts += [f"new {name}" for name in names if self.dialect.parallel_assign]
+        facts += [f"spent {name}" for name in names]
         facts += [f"moved {name}" for name in self.strings]
         facts += [f"asked {player}" for player in syn.PLAYERS]
         facts += [
-            "some",
+            "seen",
             "paid",
             *(f"placed {f}" for f in syn.FLAGS),
             *(f"taken {f}" for f in syn.FLAGS),
@@ -61,15 +63,22 @@ class State:
         return f"bit_clear({self._places[fact]})"
 
     def readable(self, name: str) -> str:
-        """Set before this line's own assignments take effect, where they do so together."""
-        if not self.dialect.parallel_assign:
-            return self.holds(f"set {name}")
-        return both(self.holds(f"set {name}"), self.fails(f"new {name}"))
+        return both(self.holds(f"set {name}"), self.fails(f"spent {name}"))
 
-    @property
-    def some_register(self) -> str:
-        """Whether any string register can be read; empty for always."""
-        return "" if self.constants else self.holds("some")
+    def readable_strings(self, least: int = 1) -> str:
+        """Whether so many string registers can be read; empty for always."""
+        if len(self.constants) >= least:
+            return ""
+        some, spent = self._range("set"), self._range("spent")
+        cases = (
+            both(f"bit_count_ge({some}, {count + least})", f"bit_count_le({spent}, {count})")
+            for count in range(len(self.strings) - least + 1)
+        )
+        return reduce(either, cases)
+
+    def _range(self, fact: str) -> str:
+        first = self._places[f"{fact} {self.strings[0]}"]
+        return f"[{first}:{first + len(self.strings)}]"
 
     @property
     def someone_asked(self) -> str:
@@ -94,8 +103,8 @@ class State:
     @property
     def settled(self) -> str:
         """What was set in a line is set for the next ones."""
-        new = [fact for fact in self._places if fact.startswith("new ")]
-        return f"bit_and({hex((1 << BITS) - 1 - self._mask(new))})" if new else "_"
+        spent = [fact for fact in self._places if fact.startswith("spent ")]
+        return f"bit_and({hex((1 << BITS) - 1 - self._mask(spent))})"
 
     @property
     def next_line(self) -> str:

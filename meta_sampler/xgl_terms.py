@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
 
-from meta_sampler.lark import Form, Grammar, Pattern, Ref, Symbol, repeated
+from meta_sampler.lark import Grammar, Pattern, Ref, Symbol, repeated
 from meta_sampler.xgl_settings import GrammarSettings
 from meta_sampler.xgl_state import State, both
+from meta_sampler.xgl_sums import add_sums
 from xgl import syntax as syn
 
 _CUTS = (" // ", " % ")
@@ -29,7 +30,7 @@ def add_expressions(grammar: Grammar, state: State, settings: GrammarSettings) -
     """All rules that ``value``, ``sum``, ``condition`` and ``shown`` need."""
     _registers(grammar, state)
     _strings(grammar, state, settings)
-    _sums(grammar, settings)
+    add_sums(grammar, state, settings)
     if settings.helpers:
         for depth in range(settings.depth + 1):
             _lists(grammar, depth, settings.literals)
@@ -92,7 +93,7 @@ def _with_literals(grammar: Grammar, state: State, few: Ref) -> None:
     add("piece_of_literal", [quoted], *([register, cut, quoted] for cut in _CUTS))
     alone, *joined = _around(Ref("piece_of_literal"), few)
     add("text", alone)
-    add("text", *joined, when=state.some_register)
+    add("text", *joined, when=state.readable_strings())
     add("moved_text", [quoted, " + ", Ref("moved_names")])
     add("moved_text", [Ref("moved_names"), " + ", quoted])
 
@@ -170,7 +171,7 @@ def _argument(kind: syn.Kind, depth: int, own: bool, literals: bool) -> list[Sym
 def _values(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
     """What may stand right of ``=``: ``value`` beside others, ``rich_value`` alone."""
     dialect, add = state.dialect, grammar.add
-    some = "" if settings.literals else state.some_register
+    some = "" if settings.literals else state.readable_strings()
     add("value", [Ref("text")], when=some)
     add("story", ["story()"])
     add("moved_value", [Ref("moved_text")])
@@ -178,35 +179,11 @@ def _values(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
     if dialect.story_arguments:
         add("story", ["story(", Pattern("[1-9][0-9]?", 2), ")"], ["story(", Ref("literal"), ")"])
     if dialect.stored_prefix:
-        add("rich_value", [Ref("text"), " | ", Ref("names")], when=state.some_register)
+        add("rich_value", [Ref("text"), " | ", Ref("names")], when=state.readable_strings())
     if settings.helpers:
         add("rich_value", [Ref(f"call_string_{settings.depth}")], when=some)
         add("rich_list", [Ref(f"list_{settings.depth}")], when=some)
         add("shown", [Ref("list_0")])
-
-
-# -- sums ------------------------------------------------------------------------------------------
-
-
-def _sums(grammar: Grammar, settings: GrammarSettings) -> None:
-    """``sum``, of a reward, begins with a term about a move; ``short_sum`` stands in conditions."""
-    add = grammar.add
-    for kind in syn.XENT_KINDS:
-        add("term", *_scored(kind, Ref("text"), Ref("text"), True))
-        add("moved_term", *_scored(kind, Ref("moved_text"), Ref("text"), True))
-        add("moved_term", *_scored(kind, Ref("text"), Ref("moved_text"), False))
-    add("further", *([sign, Ref("term")] for sign in (" + ", " - ")))
-    for least, name in (("moved_term", "sum"), ("moved_term", "short_sum")):
-        terms = settings.max_terms if name == "sum" else 2
-        for count in range(terms):
-            add(name, *([*s, Ref(least), *[Ref("further")] * count] for s in ([], ["-"])))
-
-
-def _scored(kind: str, target: Ref, prefix: Ref, alone: bool) -> Iterator[tuple[Symbol, ...]]:
-    outer = (", ", Ref("text"))
-    for given in ((), (" | ", prefix)) if alone else ((" | ", prefix),):
-        for before in ((), outer):
-            yield (f"{kind}(", target, *given, *before, ")")
 
 
 # -- conditions ------------------------------------------------------------------------------------
@@ -216,7 +193,7 @@ def _conditions(grammar: Grammar, state: State, settings: GrammarSettings) -> No
     """``condition`` stands by itself, ``decided`` inside and, or, not."""
     wide = state.dialect.python_conditions
     add, number = grammar.add, Pattern("0|[1-9][0-9]{0,2}", 3)
-    bound = add("bound", [number], [Ref("moved_term")], [Ref("term")])
+    bound = add("bound", [number], [Ref("term")])
     if wide:
         add("bound", [Pattern(r"(0|[1-9][0-9]{0,2})\.[0-9]", 5)])
     for sign in (*syn.COMPARATORS, *(("==", "!=") if wide else ())):
@@ -255,7 +232,7 @@ def _decided_by_helpers(grammar: Grammar, wide: bool) -> None:
         )
     if wide:
         words, lists = Ref("call_words_1"), Ref("list_0")
-        for sign in (*_ALIKE, *(f" {sign} " for sign in syn.COMPARATORS)):
-            add("decided", [words, sign, words])
-        add("decided", *([lists, sign, lists] for sign in _ALIKE))
-        add("decided", *([Ref("moved_text"), sign, lists] for sign in _WITHIN))
+        for order in (*_ALIKE, *(f" {sign} " for sign in syn.COMPARATORS)):
+            add("decided", [words, order, words])
+        add("decided", *([lists, order, lists] for order in _ALIKE))
+        add("decided", *([Ref("moved_text"), order, lists] for order in _WITHIN))
