@@ -1,7 +1,7 @@
 """What the archive holds: nine tables, each column with type, unit, meaning and null meaning.
 
 Bits are base-2 logarithms of the judge's probabilities. Tokens of the player and tokens of the
-judge are told apart in the units. A changed or removed column raises SCHEMA_VERSION.
+judge are told apart in the units. An added, changed or removed column raises SCHEMA_VERSION.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from archive.column import (
     values_of,
 )
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class RunEvent(StrEnum):
@@ -155,6 +155,12 @@ _PROPOSALS = Table(
             f"what became of it: {', '.join(values_of(ProposalOutcome))}, or a sampler's own word",
         ),
         Column("errors", STRINGS, "text", "all errors of the program; empty when valid"),
+        Column("model", STRING, "name", "reference of the model that wrote it", "no model did"),
+        Column("prompt_hash", STRING, "hash", "hash of the prompt that was read", "no model wrote"),
+        Column("raw_text", STRING, "text", "what the model wrote, unrepaired", "no model wrote"),
+        Column("repairs", STRINGS, "names", "what was mended in raw_text, in order"),
+        Column("tokens", INT64, "sampler tokens", "tokens read and written, failed drafts too"),
+        Column("seconds", FLOAT64, "s", "wall-clock time spent, failed drafts too", finite=True),
     ),
 )
 

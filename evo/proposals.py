@@ -90,6 +90,12 @@ class Proposer:
             "role": MAIN_PLAYER if game else None,
             "outcome": self._fate(proposal),
             "errors": list(proposal.errors),
+            "model": origin.model or None,
+            "prompt_hash": origin.prompt_hash or None,
+            "raw_text": origin.raw if origin.model else None,
+            "repairs": list(origin.repairs),
+            "tokens": origin.tokens,
+            "seconds": origin.seconds,
         }
 
     def _fate(self, proposal: Proposal) -> str:

@@ -28,7 +28,7 @@ def test_inspect_shows_the_run(run_folder: Path, capsys: pytest.CaptureFixture[s
         "scores/*.parquet",
     ):
         assert part in shown
-    assert "schema 1." in shown
+    assert "schema 2." in shown
 
 
 def test_inspect_json_is_json(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,40 @@
+"""Texts of a grammar by a model that finds every allowed token equally likely."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from llguidance import LLTokenizer
+from llguidance.hf import from_tokenizer
+from transformers import AutoTokenizer
+
+from meta_sampler.decoding import Guides
+from xgl.models.resolve import EMBEDDED
+from xgl.random import stream
+
+LONGEST = 6000
+"""Tokens of a text, far beyond what the grammars admit."""
+
+
+@cache
+def vocabulary() -> LLTokenizer:
+    return from_tokenizer(AutoTokenizer.from_pretrained(EMBEDDED))
+
+
+def random_text(lark: str, seed: int, stop: float = 0.3) -> str:
+    """A text of the grammar; where it may end it does with probability ``stop``.
+
+    Asserts that some token is allowed wherever the text is not complete.
+    """
+    known, draws = vocabulary(), stream("random text", seed)
+    guides, ids = Guides(known, lark, 1), list[int]()
+    while not guides.ended(0, ids) and len(ids) < LONGEST:
+        tokens = np.flatnonzero(guides.allowed(0, ids).numpy())
+        assert len(tokens), known.decode_str(ids)
+        if known.eos_token in tokens and (len(tokens) == 1 or draws.random() < stop):
+            break
+        ids.append(int(draws.choice(tokens[tokens != known.eos_token])))
+    draft = guides.draft(0, ids)
+    assert draft.complete, draft.text
+    return draft.text
