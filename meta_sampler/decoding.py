@@ -24,10 +24,11 @@ from xgl.sampling import Decoding, sample
 
 @dataclass(frozen=True)
 class Draft:
-    """What a model wrote: ``text`` is of the grammar where it is ``complete``."""
+    """What a model wrote, and the longest beginning of it that is a text of the grammar."""
 
+    raw: str
     text: str
-    complete: bool
+    """Empty where no beginning is."""
     tokens: int
     """Written, the end of text included."""
 
@@ -77,6 +78,7 @@ class Guides:
         start = _matcher(vocabulary, lark)
         self._matchers = [start.deep_copy() for _ in range(count)]
         self._read = [0] * count
+        self._accepted = [0] * count
 
     def allowed(self, row: int, ids: Sequence[int]) -> Tensor:
         """(V,) bool: tokens after which the text of a row can still become one of the grammar."""
@@ -91,17 +93,23 @@ class Guides:
 
     def _after(self, row: int, ids: Sequence[int]) -> LLMatcher:
         """The matcher of a row, having read ``ids``, which go on from what it read before."""
-        self._matchers[row].consume_tokens(list(ids[self._read[row] :]))
+        matcher = self._matchers[row]
+        for place in range(self._read[row], len(ids)):
+            matcher.consume_token(ids[place])
+            if matcher.is_accepting() and not matcher.is_error():
+                self._accepted[row] = place + 1
         self._read[row] = len(ids)
-        return self._matchers[row]
+        return matcher
 
     def draft(self, row: int, ids: Sequence[int]) -> Draft:
         """What a row came to."""
-        matcher = self._after(row, ids)
-        complete = matcher.is_accepting() and not matcher.is_error()
+        self._after(row, ids)
+        accepted = ids[: self._accepted[row]]
+        return Draft(self._text(ids), self._text(accepted), len(ids))
+
+    def _text(self, ids: Sequence[int]) -> str:
         said = [token for token in ids if token != self._vocabulary.eos_token]
-        text = self._vocabulary.decode_bytes(said).decode(errors="replace")
-        return Draft(text, complete, len(ids))
+        return str(self._vocabulary.decode_bytes(said).decode(errors="replace"))
 
 
 @lru_cache(maxsize=16)

@@ -38,6 +38,8 @@ from xgl.walk import descendants
 NAME = "local"
 DECODE = "decode"
 """Name under which constrained decoding stands in a proposal's provenance."""
+CUT = "cut"
+"""The repair of a draft that was going on when its tokens were used up: complete lines stay."""
 
 
 class Known:
@@ -156,15 +158,16 @@ class Local:
             slot.proposal = self._judged(draft, task, slot)
 
     def _judged(self, draft: Draft, task: _Task, slot: _Slot) -> Proposal:
-        origin = replace(task.origin, raw=draft.text, tokens=slot.tokens, seconds=slot.seconds)
+        origin = replace(task.origin, raw=draft.raw, tokens=slot.tokens, seconds=slot.seconds)
         text = draft.text.strip("\n")
-        if not draft.complete:
+        if not text:
             error = f"not complete after {draft.tokens} tokens"
-            return Proposal(text, None, (error,), origin, fate="unfinished")
+            return Proposal(draft.raw, None, (error,), origin, fate="unfinished")
         program = parse(text, task.parent.dialect)
         fitted = fit(program, self.settings, task.parent.metadata)
         new = game(fitted, task.parent.metadata)
-        origin = replace(origin, repairs=(FIT,) if fitted != program else ())
+        mended = {CUT: text != draft.raw.strip("\n"), FIT: fitted != program}
+        origin = replace(origin, repairs=tuple(name for name, done in mended.items() if done))
         if refusal := complaint(fitted, task.parent, self.settings):
             return Proposal(new.code, None, (refusal,), origin, fate="unsound")
         if new in task.known:

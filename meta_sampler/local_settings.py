@@ -24,7 +24,7 @@ class LocalSettings:
     top_p: float = 1.0
     """Share of the probability, among the tokens that the grammar allows, to choose from."""
     max_tokens: int = 160
-    """Most tokens of a draft; one that is not complete by then is thrown away."""
+    """Most tokens of a draft; of one that goes on by then, the complete lines are taken."""
     batch: int = 16
     """Drafts that are written at once."""
     examples: int = 4
@@ -45,6 +45,8 @@ class LocalSettings:
     """Most strings joined in one expression."""
     players: tuple[str, ...] = (syn.MAIN_PLAYER,)
     """Players that a child may name; those of the parent may always stay."""
+    ends_at_reward: bool = True
+    """Whether a program ends as soon as the main player is paid; small models find no end."""
     literals: bool = False
     """Whether literals may stand outside statements."""
     truths: bool = False
@@ -79,6 +81,7 @@ class LocalSettings:
             max_joined=self.max_joined,
             players=players,
             literals=self.literals,
+            ends_at_reward=self.ends_at_reward,
             truths=self.truths,
             loops=self.loops,
             helpers=self.helpers,

@@ -62,6 +62,8 @@ def _flow(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
     grammar.add("line", [Ref("reward_main")], when=asked)
     grammar.add("next", ["\n", Ref("line", state.next_line)], when=state.fewer_lines(most - 1))
     grammar.add("next", [], ["\n\n"], when=state.holds("paid"))
+    if settings.ends_at_reward:
+        grammar.add("end", [], ["\n\n"])
 
 
 def _assign(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
@@ -157,19 +159,24 @@ def _reward(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
             continue
         name = "" if player == syn.MAIN_PLAYER else f"{player}, "
         main = player == syn.MAIN_PLAYER
-        after = Ref("next", state.note("paid") if main else "_")
+        after = _paid(state, settings) if main else Ref("next")
         rule = "reward_main" if main else "reward_other"
         form = [f"reward({name}", Ref("sum"), ")", after]
         grammar.add(rule, form, when=state.holds(f"asked {player}"))
     if "white" in settings.players:
-        _pay_by_white(grammar, state)
+        _pay_by_white(grammar, state, settings)
     if "reward_other" not in grammar.rules:
         _never(grammar, state, "reward_other")
 
 
-def _pay_by_white(grammar: Grammar, state: State) -> None:
+def _paid(state: State, settings: GrammarSettings) -> Ref:
+    """What follows the pay of the main player."""
+    return Ref("end") if settings.ends_at_reward else Ref("next", state.note("paid"))
+
+
+def _pay_by_white(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
     """What white gains the main player loses, so it is paid as well."""
-    form = ["reward(white, ", Ref("sum"), ")", Ref("next", state.note("paid"))]
+    form = ["reward(white, ", Ref("sum"), ")", _paid(state, settings)]
     moved = both(state.holds("asked white"), state.holds(f"asked {syn.MAIN_PLAYER}"))
     grammar.add("reward_other", form, when=moved)
 

@@ -33,6 +33,8 @@ class GrammarSettings:
     """Whether literals may stand outside statements."""
     stories: bool = True
     """Whether a text begins by drawing a story, as almost every game of the papers does."""
+    ends_at_reward: bool = False
+    """Whether a text ends as soon as the main player is paid."""
     truths: bool = True
     """Whether statements that a judge reads may stand in conditions."""
     loops: bool = True

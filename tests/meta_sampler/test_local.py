@@ -16,7 +16,7 @@ from meta_sampler.local_settings import LocalSettings
 from meta_sampler.meaning import meaning
 from meta_sampler.soundness import complaint
 
-SMALL = LocalSettings(max_tokens=70, max_lines=3, attempts=3, examples=2, max_terms=2)
+SMALL = LocalSettings(max_tokens=70, max_lines=4, attempts=3, examples=2, max_terms=2)
 PARENT = {d: parents.games({"single": parents.SINGLE}, d)[0] for d in ("paper", "xent")}
 
 
@@ -48,6 +48,16 @@ def test_games_are_new_and_sound() -> None:
     for each in games:
         assert not complaint(each.program, parent, SMALL)
         assert each.metadata == parent.metadata
+
+
+def test_a_draft_that_goes_on_is_cut_to_its_complete_lines() -> None:
+    found = drawn(attempts=1, max_lines=6, ends_at_reward=False, max_tokens=50)
+    cut = [proposal for proposal in found if "cut" in proposal.provenance.repairs]
+    assert cut
+    for proposal in cut:
+        raw = proposal.provenance.raw
+        assert xgl.parse(raw[: raw.rindex(")\n") + 1], "xent")
+        xgl.parse(proposal.text, "xent")
 
 
 def test_what_is_given_up_says_why() -> None:

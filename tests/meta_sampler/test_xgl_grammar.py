@@ -7,6 +7,7 @@ from support.random_texts import random_text, vocabulary
 
 from meta_sampler import SamplerError
 from meta_sampler.decoding import accepts
+from meta_sampler.local_settings import LocalSettings
 from meta_sampler.xgl_grammar import xgl_grammar
 from meta_sampler.xgl_settings import GrammarSettings
 from xgl import ProgramError, analyse, game, parse
@@ -21,9 +22,7 @@ KINDS = {
     "nested": GrammarSettings(depth=2, max_targets=2, max_characters=16),
     "long": GrammarSettings(max_lines=syn.MAX_LINES, literals=False, max_limit=3),
     "shortest": GrammarSettings(max_lines=3, max_terms=1, max_joined=1, max_targets=1),
-    "search": GrammarSettings(
-        max_lines=6, players=("black",), literals=False, truths=False, loops=False, helpers=False
-    ),
+    "search": LocalSettings().grammar(("black",)),
 }
 DIALECTS = ("paper", "xent")
 CONSTANTS = ((), ("a", "c"))
