@@ -214,7 +214,7 @@ class GrowthConfig:
 @dataclass(frozen=True)
 class MetaSamplerConfig:
     name: str
-    """Which Λ: mutate."""
+    """Which Λ: mutate or local."""
     settings: dict[str, Any]
     """Its settings, see the meta-sampler's own documentation."""
 
