@@ -1,4 +1,5 @@
-"""Meta-samplers: games related to a game. Needs xgl and the standard library only."""
+"""Meta-samplers: games related to a game. Needs xgl and the standard library only;
+the sampler ``local``, loaded when it is made, torch and llguidance too."""
 
 from meta_sampler.base import MetaSampler, Outcome, Proposal, Provenance, SamplerError
 from meta_sampler.mutate import Mutate

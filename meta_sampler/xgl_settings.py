@@ -43,7 +43,7 @@ class GrammarSettings:
     """Whether list registers and helper functions may stand."""
 
     def __post_init__(self) -> None:
-        least = {"max_lines": 3, "max_characters": 0}
+        least = {"max_lines": 3}
         for name in ("max_lines", "max_limit", "max_terms", "max_joined", "max_targets", "depth"):
             value, bound = getattr(self, name), least.get(name, 1)
             if type(value) is not int or value < bound:
