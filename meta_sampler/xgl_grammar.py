@@ -144,9 +144,8 @@ def _never(grammar: Grammar, state: State, rule: str) -> None:
 
 
 def _ensure(grammar: Grammar, state: State) -> None:
-    for player in syn.PLAYERS:
-        asked = state.holds(f"asked {player}")
-        grammar.add("ensure", ["ensure(", Ref("conditions"), ")", Ref("next")], when=asked)
+    form = ["ensure(", Ref("conditions"), ")", Ref("next")]
+    grammar.add("ensure", form, when=state.someone_asked)
     grammar.add("conditions", *repeated(Ref("condition"), ", ", 1, 2))
     if state.dialect.python_conditions:
         grammar.add("conditions", [Ref("logic")])
@@ -162,7 +161,10 @@ def _reward(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
         after = _paid(state, settings) if main else Ref("next")
         rule = "reward_main" if main else "reward_other"
         form = [f"reward({name}", Ref("sum"), ")", after]
-        grammar.add(rule, form, when=state.holds(f"asked {player}"))
+        when = state.holds(f"asked {player}")
+        if player == "white":
+            when = both(when, state.fails(f"asked {syn.MAIN_PLAYER}"))
+        grammar.add(rule, form, when=when)
     if "white" in settings.players:
         _pay_by_white(grammar, state, settings)
     if "reward_other" not in grammar.rules:

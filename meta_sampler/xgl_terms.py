@@ -1,7 +1,8 @@
 """Expressions of the grammar of XGL, by kind: strings, lists, sets of words, sums, conditions.
 
 Built from the tables of ``xgl.syntax`` and ``xgl.dialects``, spelled as ``xgl.text`` spells them.
-A rule of strings has a twin, ``moved…``, of those that hold a move.
+A rule of strings has a twin, ``moved…``, of those that hold a move, and another, ``still…``, of
+those that hold none.
 """
 
 from __future__ import annotations
@@ -62,10 +63,12 @@ def _plain(character: str) -> bool:
 def _registers(grammar: Grammar, state: State) -> None:
     for name in state.strings:
         grammar.add("register", [name], when=state.readable(name))
-        moved = both(state.readable(name), state.holds(f"moved {name}"))
-        grammar.add("moved_register", [name], when=moved)
+        moved = f"moved {name}"
+        grammar.add("moved_register", [name], when=both(state.readable(name), state.holds(moved)))
+        grammar.add("still_register", [name], when=both(state.readable(name), state.fails(moved)))
     for name in state.constants:
         grammar.add("register", [name])
+        grammar.add("still_register", [name])
     for name in state.lists:
         grammar.add("list_register", [name], when=state.readable(name))
 
@@ -79,6 +82,9 @@ def _strings(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
     add("moved_piece", *([register, cut, moved] for cut in _CUTS))
     add("names", *repeated(Ref("piece"), " + ", 1, settings.max_joined))
     few = add("few", *repeated(Ref("piece"), " + ", 1, _BESIDE))
+    still = Ref("still_register")
+    add("still_piece", [still], *([still, cut, still] for cut in _CUTS))
+    add("still_names", *repeated(Ref("still_piece"), " + ", 1, settings.max_joined))
     add("text", [Ref("names")])
     add("moved_names", *_around(Ref("moved_piece"), few))
     add("moved_text", [Ref("moved_names")])
@@ -172,9 +178,11 @@ def _values(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
     """What may stand right of ``=``: ``value`` beside others, ``rich_value`` alone."""
     dialect, add = state.dialect, grammar.add
     some = "" if settings.literals else state.readable_strings()
-    add("value", [Ref("text")], when=some)
+    add("value", [Ref("still_names")])
     add("story", ["story()"])
     add("moved_value", [Ref("moved_text")])
+    if settings.literals:
+        _values_with_literals(grammar, state)
     add("shown", [Ref("text")], when=some)
     if dialect.story_arguments:
         add("story", ["story(", Pattern("[1-9][0-9]?", 2), ")"], ["story(", Ref("literal"), ")"])
@@ -184,6 +192,20 @@ def _values(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
         add("rich_value", [Ref(f"call_string_{settings.depth}")], when=some)
         add("rich_list", [Ref(f"list_{settings.depth}")], when=some)
         add("shown", [Ref("list_0")])
+
+
+def _values_with_literals(grammar: Grammar, state: State) -> None:
+    """As in texts; what holds a move and what does not stay apart, so that no text has two states
+    of the grammar."""
+    quoted, moved, few = Ref("literal"), Ref("moved_names"), Ref("few")
+    still = grammar.add("still_few", *repeated(Ref("still_piece"), " + ", 1, _BESIDE))
+    cut = ([Ref("still_register"), cut, quoted] for cut in _CUTS)
+    grammar.add("value", [quoted], *cut, [still, " + ", quoted])
+    joined = ([quoted, " + ", still], [still, " + ", quoted, " + ", still])
+    grammar.add("value", *joined, when=state.readable_strings())
+    grammar.add(
+        "moved_value", [few, " + ", quoted, " + ", moved], [moved, " + ", quoted, " + ", few]
+    )
 
 
 # -- conditions ------------------------------------------------------------------------------------
