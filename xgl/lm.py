@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -66,11 +68,12 @@ class LanguageModel:
 
 def padded(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
     """Right-padded ids (N, L) and their lengths (N,), int64; pads are token 0 and masked."""
-    lengths = torch.tensor([len(row) for row in rows])
-    ids = torch.zeros(len(rows), int(lengths.max()), dtype=torch.long)
-    for index, row in enumerate(rows):
-        ids[index, : len(row)] = torch.tensor(row)
-    return ids.to(device), lengths.to(device)
+    lengths = np.fromiter(map(len, rows), np.int64)
+    ids = np.zeros((len(rows), int(lengths.max())), np.int64)
+    ids[np.arange(ids.shape[1]) < lengths[:, None]] = np.fromiter(
+        chain.from_iterable(rows), np.int64
+    )
+    return torch.from_numpy(ids).to(device), torch.from_numpy(lengths).to(device)
 
 
 def length_mask(lengths: Tensor, width: int) -> Tensor:

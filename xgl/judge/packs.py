@@ -106,10 +106,12 @@ class _Growing:
     def add(self, index: int, read: Ids, targets: Ids) -> None:
         shared = common(self.last, read)
         del self.path[shared:]
-        for token in read[shared:]:
+        if len(read) > shared:
+            first, end = len(self.tokens), len(self.tokens) + len(read) - shared
             self.parents.append(self.path[-1] if self.path else -1)
-            self.path.append(len(self.tokens))
-            self.tokens.append(token)
+            self.parents.extend(range(first, end - 1))
+            self.path.extend(range(first, end))
+            self.tokens.extend(read[shared:])
         self.last = read
         self.rows.append(index)
         self.wanted.append(tuple(self.path[-len(targets) :]))

@@ -6,6 +6,7 @@ import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -46,12 +47,21 @@ def read(lm: LanguageModel, batch: Sequence[Pack], root: Root | None = None) -> 
     """Bits of each scored token of each row of each pack, from one forward pass."""
     ids, _ = padded([pack.tokens for pack in batch], lm.device)
     hidden = lm.backbone(input_ids=ids, **_surroundings(lm, batch, root)).last_hidden_state
-    places = [(i, node) for i, pack in enumerate(batch) for row in pack.wanted for node in row]
-    where = torch.tensor(places, device=lm.device).T
-    targets = torch.tensor([t for pack in batch for row in pack.targets for t in row])
-    states = hidden[where[0], where[1]]
-    found = iter((-BITS * target_logprobs(lm.head, states, targets.to(lm.device))).tolist())
-    return [[tuple(next(found) for _ in row) for row in pack.targets] for pack in batch]
+    counts = [sum(map(len, pack.wanted)) for pack in batch]
+    where = np.repeat(np.arange(len(batch)), counts)
+    states = hidden[_tensor(lm, where), _flat(lm, [row for pack in batch for row in pack.wanted])]
+    targets = _flat(lm, [row for pack in batch for row in pack.targets])
+    found = iter((-BITS * target_logprobs(lm.head, states, targets)).tolist())
+    return [[tuple(islice(found, len(row))) for row in pack.targets] for pack in batch]
+
+
+def _flat(lm: LanguageModel, rows: Sequence[Ids]) -> Tensor:
+    """All numbers of all rows, int64, on the model's device."""
+    return _tensor(lm, np.fromiter(chain.from_iterable(rows), np.int64))
+
+
+def _tensor(lm: LanguageModel, numbers: np.ndarray) -> Tensor:
+    return torch.from_numpy(numbers).to(lm.device)
 
 
 def _surroundings(lm: LanguageModel, batch: Sequence[Pack], root: Root | None) -> dict[str, Any]:
@@ -70,8 +80,8 @@ def _surroundings(lm: LanguageModel, batch: Sequence[Pack], root: Root | None) -
         reach[index, 0, :size, before : before + size] = pack.ancestry()
         depths[index, :size] = pack.depths()
     found = {
-        "attention_mask": _mask(lm, torch.from_numpy(reach).to(lm.device)),
-        "position_ids": torch.from_numpy(depths + before).to(lm.device),
+        "attention_mask": _mask(lm, _tensor(lm, reach)),
+        "position_ids": _tensor(lm, depths + before),
     }
     if root is None:
         return found | {"use_cache": False}
