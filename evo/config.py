@@ -43,6 +43,8 @@ class JudgeConfig:
     """MiB that one forward pass may take: fewer tokens than batch_tokens where it must be."""
     remembered_mib: int
     """MiB of scores that are remembered within a job."""
+    roots_mib: int
+    """MiB of caches of beginnings that many texts have in common."""
     stories: str
     """Where maps come from: corpus (held-out stories of the package) or judge (it writes)."""
 
@@ -52,6 +54,7 @@ class JudgeConfig:
             _at_least("judge.batch_tokens", self.batch_tokens, 64)
         _at_least("judge.memory_mib", self.memory_mib, 16)
         _at_least("judge.remembered_mib", self.remembered_mib, 0)
+        _at_least("judge.roots_mib", self.roots_mib, 0)
         _one_of("judge.stories", self.stories, ("corpus", "judge"))
 
 
@@ -67,6 +70,8 @@ class PlayerConfig:
     """Scale of the adapters, over the rank."""
     lora_layers: int | None
     """Adapters on the last so many blocks; null: on all."""
+    memory_mib: int
+    """MiB that the caches of one batch of moves may take."""
     policies_per_pass: int
     """Adapters that are evaluated on a game in one pass, sharing the base weights' work."""
 
@@ -74,6 +79,7 @@ class PlayerConfig:
         _one_of("player.dtype", self.dtype, DTYPES)
         _at_least("player.lora_rank", self.lora_rank, 1)
         _at_least("player.lora_alpha", self.lora_alpha, 1)
+        _at_least("player.memory_mib", self.memory_mib, 16)
         _at_least("player.policies_per_pass", self.policies_per_pass, 1)
         if self.lora_layers is not None:
             _at_least("player.lora_layers", self.lora_layers, 1)

@@ -17,6 +17,8 @@ from torch import Tensor
 
 from xgl.stems import plan
 
+UNBOUNDED = 1 << 20
+
 
 @dataclass(frozen=True)
 class LanguageModel:
@@ -33,8 +35,8 @@ class LanguageModel:
 
     @property
     def window(self) -> int:
-        """Longest sequence in tokens."""
-        return int(self.model.config.max_position_embeddings)
+        """Longest sequence in tokens; a recurrent model has no bound of its own."""
+        return int(getattr(self.model.config, "max_position_embeddings", None) or UNBOUNDED)
 
     @property
     def bos(self) -> int:
