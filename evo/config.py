@@ -348,7 +348,13 @@ def _value(kind: Any, found: Any, path: str) -> Any:
     return found
 
 
-_KINDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+_KINDS = {
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    bool: "true or false",
+    dict: "settings such as {key: value}",
+}
 
 
 def _first_sentence(message: str, section: type) -> str:
@@ -356,7 +362,7 @@ def _first_sentence(message: str, section: type) -> str:
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     quoted = message.partition("'")[2].partition("'")[0]
     if message.startswith("Could not override"):
-        return f"{quoted}: unknown key{_nearest_key(quoted, section)}"
+        return _nearest_key(quoted, section)
     if "Could not find '" in message:
         group, _, found = message.partition("Could not find '")[2].partition("'")[0].rpartition("/")
         known = ", ".join(line for line in lines if " " not in line and line != found)
@@ -365,8 +371,12 @@ def _first_sentence(message: str, section: type) -> str:
 
 
 def _nearest_key(key: str, section: type) -> str:
-    close = get_close_matches(key, _keys(section), 1)
-    return f", did you mean {close[0]}?" if close else ", see docs/configuration.md for all keys"
+    known = list(_keys(section))
+    if key in known:  # such as experiment=…, which chooses from a group that is not there yet
+        return f"{key}: expected +{key}=…"
+    close = get_close_matches(key, known, 1)
+    hint = f", did you mean {close[0]}?" if close else ", see docs/configuration.md for all keys"
+    return f"{key}: unknown key{hint}"
 
 
 def _keys(section: type, path: str = "") -> Iterator[str]:

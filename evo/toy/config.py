@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evo.checks import ConfigError, at_least, between, coverage, run_identity
+from evo.checks import ConfigError, above, at_least, between, coverage, run_identity
 from evo.config import compose_as, from_mapping
 from evo.toy.world import in_space
 
@@ -48,8 +48,8 @@ class SettingConfig:
                 f"toy.setting.start: found {self.start}, expected points [x,y] other than [0,0] "
                 "with √x + √y ≤ 1"
             )
-        between("toy.setting.radius", self.radius, 0, float("inf"))
-        between("toy.setting.alpha1", self.alpha1, 0, float("inf"))
+        between("toy.setting.radius", self.radius, 0, 2)
+        above("toy.setting.alpha1", self.alpha1, 0)
         between("toy.setting.alpha2", self.alpha2, 0, 1)
         for name in ("generations", "list_size"):
             at_least(f"toy.setting.{name}", getattr(self, name), 1)
@@ -67,8 +67,8 @@ class ToyConfig:
     """Points along each axis of the unit square of the grid on which coverage is counted."""
     setting: SettingConfig
     """The setting of the claim."""
-    contrasts: dict[str, Any]
-    """Settings shown beside it: a title, and what of ``setting`` it changes."""
+    contrasts: list[dict[str, Any]]
+    """Settings shown beside it: each a title, and what of ``setting`` it changes."""
 
     def __post_init__(self) -> None:
         at_least("toy.seeds", self.seeds, 1)
@@ -78,17 +78,18 @@ class ToyConfig:
     def settings(self) -> dict[str, SettingConfig]:
         """All settings by title, that of the claim first. Raises :class:`ConfigError`."""
         found = {CLAIM: self.setting}
-        for title, changes in self.contrasts.items():
-            if title == CLAIM or not isinstance(changes, dict):
+        for contrast in self.contrasts:
+            changes = dict(contrast)
+            title = str(changes.pop("title", CLAIM))
+            if title in found:
                 raise ConfigError(
-                    f"toy.contrasts: found {title}: {changes}, expected a title and the settings "
-                    "that it changes, such as {lists of 10: {list_size: 10}}"
+                    f"toy.contrasts: found {contrast}, expected a title of its own beside what it "
+                    "changes, such as {title: lists of 10, list_size: 10}"
                 )
             try:
-                changed = {**asdict(self.setting), **changes}
-                found[str(title)] = from_mapping(SettingConfig, changed)
+                found[title] = from_mapping(SettingConfig, {**asdict(self.setting), **changes})
             except ConfigError as error:
-                raise ConfigError(f"toy.contrasts, {title}: {error}") from None
+                raise ConfigError(f"toy.contrasts: {title}: {error}") from None
         return found
 
 
@@ -113,7 +114,8 @@ class ToyRunConfig:
 
     def __post_init__(self) -> None:
         run_identity(self.seed, self.name)
-        run_identity(self.seed + self.toy.seeds - 1, self.name)
+        if self.seed + self.toy.seeds > 2**63:
+            raise ConfigError(f"seed: found {self.seed}, expected room for {self.toy.seeds} seeds")
 
     @property
     def folder(self) -> Path:

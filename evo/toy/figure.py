@@ -14,7 +14,7 @@ from xgl.diagram.shapes import Box, Circle, Drawing, Label, Line, Point, Polygon
 SIDE = 330.0
 """Of one unit square."""
 LEFT, TOP, RIGHT, BELOW = 44.0, 16.0, 16.0, 84.0
-ACROSS = 3
+ACROSS = 2
 """Panels in a row."""
 COVERED, UNCOVERED, INK, FAINT = "#d5e6f3", "#f2b8ae", "#222", "#8a8f98"
 RAMP = ((255, 222, 120), (245, 140, 60), (190, 45, 90), (60, 15, 95))

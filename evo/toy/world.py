@@ -22,10 +22,10 @@ Skills = NDArray[np.float64]
 
 TILE = 32
 """Targets whose sums are held at once: with thousands of sources they stay in a core's cache."""
-BATCH = 64
-"""Draws of a neighbourhood at a time, for each candidate wanted."""
-BATCHES = 200
-"""Such draws before a shorter list is taken."""
+DRAWS = 10_000
+"""From a neighbourhood for each candidate wanted, before a shorter list is taken."""
+WIDEST = 64
+"""Draws at a time, at most, for each candidate wanted."""
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,8 @@ class Neighbourhood:
     """Λ of Fig. 6.1, an :class:`evo.growth.Sampler`: games drawn uniformly from those of the
     space within Euclidean distance ``radius`` (ρ) of the parent.
 
-    A list is shorter than asked where the space is so thin around the parent that
-    ``BATCH * BATCHES`` draws for each candidate do not suffice.
+    A list is shorter than asked where the space is so thin around the parent that ``DRAWS``
+    draws for each candidate do not suffice.
     """
 
     radius: float
@@ -129,11 +129,11 @@ class Neighbourhood:
         draw = stream("toy", self.seed, *name)
         centre = np.frombuffer(place.parent.packed)
         found = np.empty((0, len(centre)))
-        for _ in range(BATCHES):
-            near = centre + self.radius * _ball(draw, BATCH * n, len(centre))
+        drawn, width = 0, 1
+        while len(found) < n and drawn < DRAWS * n:
+            near = centre + self.radius * _ball(draw, width * n, len(centre))
             found = np.concatenate([found, near[in_space(near)]])[:n]
-            if len(found) == n:
-                break
+            drawn, width = drawn + width * n, min(2 * width, WIDEST)
         return [ToyGame(row.tobytes()) for row in found]
 
 
