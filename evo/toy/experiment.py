@@ -13,7 +13,7 @@ from archive.disk import write_whole, writing
 from evo.checks import ConfigError
 from evo.toy.config import ToyRunConfig, load
 from evo.toy.figure import figure
-from evo.toy.growths import Growth, growths, of
+from evo.toy.growths import Growth, growths, middle, of
 from evo.toy.records import GROWTHS, MEMBERS, growth_rows, member_rows, parquet
 from xgl.diagram.svg import to_svg
 
@@ -39,8 +39,8 @@ def run(arguments: Sequence[str], console: Console) -> int:
 
 
 def write(config: ToyRunConfig, found: Sequence[Growth]) -> None:
-    """The two tables, the figure of the first seed, and the configuration."""
-    shown = [of(title, found)[0] for title in config.toy.settings()]
+    """The two tables, the figure of each setting's middle growth, and the configuration."""
+    shown = [middle(of(title, found)) for title in config.toy.settings()]
     content = {
         "growths.parquet": parquet(GROWTHS, growth_rows(found)),
         "members.parquet": parquet(MEMBERS, member_rows(found)),

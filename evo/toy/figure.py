@@ -52,7 +52,7 @@ class _Panel:
         yield from self._words(growth)
 
     def _regions(self, growth: Growth) -> Iterator[Shape]:
-        steps = np.linspace(0, 1, 401)
+        steps = np.linspace(0, 1, 161)
         angles = np.arctan2((1 - steps) ** 2, steps**2)  # as dense at the tips as between them
         edge = frontier(angles)
         covered = np.minimum(edge, reach(growth.skills, angles, 1 - growth.setting.alpha2))
@@ -92,7 +92,7 @@ class _Panel:
         x, y = self.at(0.34, 0.93)
         yield Label(x, y, growth.title, 13, INK, bold=True)
         told = (
-            f"{growth.covered:.2%} covered",
+            f"{growth.covered:.2%} covered (seed {growth.seed})",
             f"{len(growth.members)} games, {growth.generations} generations",
         )
         for line, text in enumerate(told, start=1):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from evo.growth import GrowthSettings, Member, grow
@@ -64,3 +64,8 @@ def last_scope(setting: SettingConfig, seed: int) -> list[Member[ToyGame]]:
 def of(title: str, found: Iterable[Growth]) -> list[Growth]:
     """The growths of one setting."""
     return [growth for growth in found if growth.title == title]
+
+
+def middle(found: Sequence[Growth]) -> Growth:
+    """The growth whose covered share is the (lower) median: what a setting is like."""
+    return sorted(found, key=lambda growth: growth.covered)[(len(found) - 1) // 2]
