@@ -25,7 +25,7 @@ class FiniteWorld:
 
     def related(self, k: int, parent: int, rounds: int, n: int) -> list[int]:
         draw = random.Random(f"{self.seed}/{k}/{parent}/{rounds}")
-        return draw.choices(range(self.games), k=draw.choice([0, 1, n, n, n, n]) if n > 1 else n)
+        return draw.choices(range(self.games), k=draw.choice([0, 1] + 8 * [n]) if n > 1 else n)
 
     # -- growth.Sampler and growth.Oracle ----------------------------------------------------
 
