@@ -53,7 +53,7 @@ def test_laws_of_transfer_values(skills: world.Skills) -> None:
         for s, source in enumerate(skills):
             if (source >= target).all():
                 assert values[t, s] == 1
-            if not (source * target).any():
+            if not np.minimum(source, target).any():
                 assert values[t, s] == 0
 
 
