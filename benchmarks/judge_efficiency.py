@@ -100,15 +100,16 @@ def raw(lm: LanguageModel, length: int, scored: float, every: bool) -> tuple[flo
     return best
 
 
-def seconds(judge: TransformerJudge, load: Load, repeats: int) -> float:
-    """Best seconds of a load that nothing remembers, as the bare model's best are taken."""
-    taken = []
+def rate(judge: TransformerJudge, load: Load, repeats: int) -> float:
+    """Tokens read a second, nothing remembered: the best, as it is the bare model's best."""
+    rates = []
     for _ in range(repeats):
         judge.forget()
-        started = time.perf_counter()
+        before, started = judge.engine.statistics.read_tokens, time.perf_counter()
         load.ask(judge)
-        taken.append(time.perf_counter() - started)
-    return min(taken)
+        seconds = time.perf_counter() - started
+        rates.append((judge.engine.statistics.read_tokens - before) / seconds)
+    return max(rates)
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ def measured(lm: LanguageModel, judge: TransformerJudge, load: Load, repeats: in
         load.name,
         did,
         (again.remembered - did.remembered) / max(1, did.asked - did.merged),
-        did.read_tokens / seconds(judge, load, repeats),
+        rate(judge, load, repeats),
         length,
         raw(lm, length, did.scored_tokens / did.read_tokens, every=False),
         raw(lm, length, 1.0, every=True),

@@ -2,8 +2,9 @@
 
     python benchmarks/mixed_adapters.py [--model embedded] [--adapters 2 4 8 16] [--plays 32]
 
-Two tables: a forward pass of A × n rows of 64 tokens, and evaluations of Rival as a run does them
-(sampling, scoring, the permuted control). One thread, as in a worker, where there is no GPU.
+Forward passes of A × 8 rows of 64 tokens (prompts) and of A × 96 rows of one token (a step of
+sampling), and evaluations of Rival as a run does them (sampling, scoring, permuted control). One
+thread, as in a worker, where there is no GPU.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from xgl.lm import LanguageModel
 from xgl.models import corpus, resolve
 from xgl.players.local import BATCH_ROWS, LocalPolicy
 
-ROWS, TOKENS, REPEATS = 8, 64, 5
+SHAPES = ((8, 64), (96, 1))
+REPEATS = 5
 RIVAL = """\
 assign(s=story())
 elicit(x, 8)
@@ -63,15 +65,17 @@ def seconds(work: Callable[[], object], repeats: int = REPEATS) -> float:
 
 
 @torch.inference_mode()
-def forwards(bench: AdapterBench, worn: Sequence[bytes]) -> tuple[float, float]:
+def forwards(
+    bench: AdapterBench, worn: Sequence[bytes], shape: tuple[int, int]
+) -> tuple[float, float]:
     """Seconds of a pass over all rows: one adapter after another, and together."""
-    ids = torch.randint(5, 4000, (ROWS, TOKENS), device=bench.base.device)
+    ids = torch.randint(5, 4000, shape, device=bench.base.device)
     each = 0.0
     for adapter in worn:
         with bench.wearing(adapter) as lm:
             each += seconds(lambda lm=lm: lm.backbone(input_ids=ids, use_cache=False))  # type: ignore[misc]
     names = {str(index): adapter for index, adapter in enumerate(worn)}
-    policies = [name for name in names for _ in range(ROWS)]
+    policies = [name for name in names for _ in range(shape[0])]
     every = ids.repeat(len(worn), 1)
     with bench.together(names) as lm:
         together = seconds(lambda: lm.backbone(policies, input_ids=every, use_cache=False))
@@ -79,8 +83,8 @@ def forwards(bench: AdapterBench, worn: Sequence[bytes]) -> tuple[float, float]:
 
 
 @torch.inference_mode()
-def peft_forward(lm: LanguageModel, bench: AdapterBench, worn: Sequence[bytes]) -> float:
-    """Seconds of the same pass with peft's ``adapter_names``."""
+def peft_forwards(lm: LanguageModel, bench: AdapterBench, worn: Sequence[bytes]) -> list[float]:
+    """Seconds of the same passes with peft's ``adapter_names``."""
     config = bench._config()
     model: Any = get_peft_model(lm.model, config, adapter_name="0")
     for index, adapter in enumerate(worn):
@@ -88,9 +92,12 @@ def peft_forward(lm: LanguageModel, bench: AdapterBench, worn: Sequence[bytes]) 
             model.add_adapter(str(index), config)
         set_peft_model_state_dict(model, load(adapter), adapter_name=str(index))
     model.eval()
-    ids = torch.randint(5, 4000, (ROWS, TOKENS), device=lm.device).repeat(len(worn), 1)
-    names = [str(index) for index in range(len(worn)) for _ in range(ROWS)]
-    taken = seconds(lambda: model(input_ids=ids, adapter_names=names, logits_to_keep=1))
+    taken = []
+    for shape in SHAPES:
+        ids = torch.randint(5, 4000, shape, device=lm.device).repeat(len(worn), 1)
+        names = [str(index) for index in range(len(worn)) for _ in range(shape[0])]
+        asked = {"input_ids": ids, "adapter_names": names, "use_cache": False}
+        taken.append(seconds(lambda asked=asked: model(**asked, logits_to_keep=1)))  # type: ignore[misc]
     model.unload()
     return taken
 
@@ -141,17 +148,19 @@ def main() -> None:
     texts = [story.text for story in corpus.stories("held_out")]
     cast = Cast(judge, CorpusStories(texts, judge.truncate), {})
     print(f"{arguments.model}; {described()}\n")
-    print(f"| A | forward of A × {ROWS} × {TOKENS}: one by one | together | peft mixed |", end=" ")
+    each_shape = [f"A × {rows} × {tokens}: one by one | together | peft" for rows, tokens in SHAPES]
+    print(f"| A | {' | '.join(each_shape)} |", end=" ")
     print(f"{arguments.plays} plays of Rival: one by one | together | gain |")
-    print("|" + " --- |" * 7)
+    print("|" + " --- |" * 10)
     for count in arguments.adapters:
         worn = adapters(bench, count)
-        each, together = forwards(bench, worn)
-        mixed = peft_forward(lms[2], bench, worn)
+        ours = [forwards(bench, worn, shape) for shape in SHAPES]
+        pairs = zip(ours, peft_forwards(lms[2], bench, worn), strict=True)
+        cells = [f"{one:.3f} s | {all_:.3f} s | {peft:.3f} s" for (one, all_), peft in pairs]
         one, at_once = evaluations(bench, cast, worn, arguments.plays)
         print(
-            f"| {count} | {each:.3f} s | {together:.3f} s | {mixed:.3f} s | {one:.2f} s "
-            f"| {at_once:.2f} s | {one / at_once:.2f}× |",
+            f"| {count} | {' | '.join(cells)} | {one:.2f} s | {at_once:.2f} s "
+            f"| {one / at_once:.2f}× |",
             flush=True,
         )
 

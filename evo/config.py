@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -21,11 +20,13 @@ from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from evo.checks import ConfigError, coverage, run_identity
+from evo.checks import above as _above
+from evo.checks import at_least as _at_least
+from evo.checks import between as _between
+from evo.checks import one_of as _one_of
+
 Section = TypeVar("Section")
-
-
-class ConfigError(Exception):
-    """One sentence: the key, what was found, what would be right."""
 
 
 DTYPES = ("auto", "float32", "bfloat16")
@@ -43,6 +44,8 @@ class JudgeConfig:
     """MiB that one forward pass may take: fewer tokens than batch_tokens where it must be."""
     remembered_mib: int
     """MiB of scores that are remembered within a job."""
+    roots_mib: int
+    """MiB of caches of beginnings that many texts have in common."""
     stories: str
     """Where maps come from: corpus (held-out stories of the package) or judge (it writes)."""
 
@@ -52,6 +55,7 @@ class JudgeConfig:
             _at_least("judge.batch_tokens", self.batch_tokens, 64)
         _at_least("judge.memory_mib", self.memory_mib, 16)
         _at_least("judge.remembered_mib", self.remembered_mib, 0)
+        _at_least("judge.roots_mib", self.roots_mib, 0)
         _one_of("judge.stories", self.stories, ("corpus", "judge"))
 
 
@@ -67,6 +71,8 @@ class PlayerConfig:
     """Scale of the adapters, over the rank."""
     lora_layers: int | None
     """Adapters on the last so many blocks; null: on all."""
+    memory_mib: int
+    """MiB that the caches of one batch of moves may take."""
     policies_per_pass: int
     """Adapters that are evaluated on a game in one pass, sharing the base weights' work."""
 
@@ -74,6 +80,7 @@ class PlayerConfig:
         _one_of("player.dtype", self.dtype, DTYPES)
         _at_least("player.lora_rank", self.lora_rank, 1)
         _at_least("player.lora_alpha", self.lora_alpha, 1)
+        _at_least("player.memory_mib", self.memory_mib, 16)
         _at_least("player.policies_per_pass", self.policies_per_pass, 1)
         if self.lora_layers is not None:
             _at_least("player.lora_layers", self.lora_layers, 1)
@@ -201,13 +208,7 @@ class GrowthConfig:
         for name in ("max_candidates", "max_accepts_per_parent"):
             if getattr(self, name) is not None:
                 _at_least(f"growth.{name}", getattr(self, name), 1)
-        known = ("scope_and_pending", "scope")
-        _one_of("growth.coverage_against", self.coverage_against, known)
-        if self.coverage_against == "scope" and self.max_accepts_per_parent is None:
-            raise ConfigError(
-                "growth.max_accepts_per_parent: found null, expected a number, because with "
-                "growth.coverage_against=scope nothing else ends a parent's list"
-            )
+        coverage("growth", self.coverage_against, self.max_accepts_per_parent)
         _one_of("growth.unplayable_initial", self.unplayable_initial, ("stop", "keep"))
 
 
@@ -266,11 +267,7 @@ class RunConfig:
     cluster: ClusterConfig
 
     def __post_init__(self) -> None:
-        if not 0 <= self.seed < 2**63:
-            raise ConfigError(f"seed: found {self.seed}, expected at least 0 and less than 2^63")
-        plain = Path(self.name).name == self.name and self.name not in ("", ".", "..")
-        if not plain or len(os.fsencode(self.name)) > 255:
-            raise ConfigError(f"name: found {self.name!r}, expected the name of a new folder")
+        run_identity(self.seed, self.name)
 
     @property
     def folder(self) -> Path:
@@ -286,7 +283,7 @@ class RunConfig:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-EXPERIMENTS = ("scope_growth",)
+EXPERIMENTS = ("scope_growth", "toy_growth")
 
 
 def load(overrides: Sequence[str]) -> RunConfig:
@@ -294,19 +291,29 @@ def load(overrides: Sequence[str]) -> RunConfig:
 
     Raises :class:`ConfigError`.
     """
+    return compose_as(RunConfig, "config", "scope_growth", overrides)
+
+
+def compose_as(
+    section: type[Section], primary: str, experiment: str, overrides: Sequence[str]
+) -> Section:
+    """Compose ``conf/PRIMARY.yaml``, which must come out as ``experiment``, into a section.
+
+    Raises :class:`ConfigError`.
+    """
     GlobalHydra.instance().clear()
     try:
         with initialize_config_module(config_module="conf", version_base="1.3"):
-            raw = OmegaConf.to_container(compose("config", list(overrides)), resolve=True)
+            raw = OmegaConf.to_container(compose(primary, list(overrides)), resolve=True)
     except (HydraException, OmegaConfBaseException) as error:
-        raise ConfigError(_first_sentence(str(error))) from None
+        raise ConfigError(_first_sentence(str(error), section)) from None
     except ValueError as error:  # Hydra's own, for a group that is given no name
         raise ConfigError(f"{' '.join(overrides)}: {error}") from None
     assert isinstance(raw, dict)
-    if raw.get("experiment") not in EXPERIMENTS:
-        names = ", ".join(f"+experiment={name}" for name in EXPERIMENTS)
+    if raw.get("experiment") != experiment:
+        names = " or ".join(f"+experiment={name}" for name in EXPERIMENTS)
         raise ConfigError(f"experiment: found {raw.get('experiment')!r}, expected {names}")
-    return from_mapping(RunConfig, {str(key): value for key, value in raw.items()})
+    return from_mapping(section, {str(key): value for key, value in raw.items()})
 
 
 def from_mapping(section: type[Section], found: Mapping[str, Any], path: str = "") -> Section:
@@ -347,15 +354,21 @@ def _value(kind: Any, found: Any, path: str) -> Any:
     return found
 
 
-_KINDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+_KINDS = {
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    bool: "true or false",
+    dict: "settings such as {key: value}",
+}
 
 
-def _first_sentence(message: str) -> str:
+def _first_sentence(message: str, section: type) -> str:
     """Hydra's message as one sentence that names the key and what would be right."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     quoted = message.partition("'")[2].partition("'")[0]
     if message.startswith("Could not override"):
-        return f"{quoted}: unknown key{_nearest_key(quoted)}"
+        return _nearest_key(quoted, section)
     if "Could not find '" in message:
         group, _, found = message.partition("Could not find '")[2].partition("'")[0].rpartition("/")
         known = ", ".join(line for line in lines if " " not in line and line != found)
@@ -363,31 +376,18 @@ def _first_sentence(message: str) -> str:
     return " ".join(lines[:2])
 
 
-def _nearest_key(key: str) -> str:
-    known = []
-    for name, hint in get_type_hints(RunConfig).items():
-        known.append(name)
-        if hasattr(hint, "__dataclass_fields__"):
-            known += [f"{name}.{field.name}" for field in fields(hint)]
+def _nearest_key(key: str, section: type) -> str:
+    known = list(_keys(section))
+    if key in known:  # such as experiment=…, which chooses from a group that is not there yet
+        return f"{key}: expected +{key}=…"
     close = get_close_matches(key, known, 1)
-    return f", did you mean {close[0]}?" if close else ", see docs/configuration.md for all keys"
+    hint = f", did you mean {close[0]}?" if close else ", see docs/configuration.md for all keys"
+    return f"{key}: unknown key{hint}"
 
 
-def _one_of(path: str, found: str, known: tuple[str, ...]) -> None:
-    if found not in known:
-        raise ConfigError(f"{path}: found {found!r}, expected {' or '.join(known)}")
-
-
-def _at_least(path: str, found: float, least: float) -> None:
-    if not found >= least:
-        raise ConfigError(f"{path}: found {found}, expected at least {least}")
-
-
-def _above(path: str, found: float, bound: float) -> None:
-    if not found > bound:
-        raise ConfigError(f"{path}: found {found}, expected more than {bound}")
-
-
-def _between(path: str, found: float, low: float, high: float) -> None:
-    if not low < found < high:
-        raise ConfigError(f"{path}: found {found}, expected a number between {low} and {high}")
+def _keys(section: type, path: str = "") -> Iterator[str]:
+    """Every key below a section, groups included, dotted."""
+    for name, hint in get_type_hints(section).items():
+        yield f"{path}{name}"
+        if hasattr(hint, "__dataclass_fields__"):
+            yield from _keys(hint, f"{path}{name}.")

@@ -65,7 +65,7 @@ class Experiments:
         config = self.config
         facts = {
             "finetune": asdict(config.finetune),
-            "player": asdict(config.player),
+            "player": _without(asdict(config.player), "policies_per_pass"),
             "judge": asdict(config.judge),
             "calibration_plays": config.transfer.calibration_plays,
         }
@@ -199,6 +199,10 @@ class Experiments:
     def sample(self, policy_id: str, task: Task, purpose: Purpose, seeds: SeedSet) -> Sample:
         """Scores that were asked for before."""
         return self.ledger.sample((policy_id, task.game_id, task.role, purpose), seeds)
+
+
+def _without(facts: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in facts.items() if name != key}
 
 
 def _passes(lacking: Sequence[Plays], most: int) -> list[list[Plays]]:

@@ -20,8 +20,8 @@ class Assessment(Generic[GameT]):
     """What an oracle says of one candidate.
 
     ``helps`` is the transfer value to the parent, V_{G*}(G), and ``gamma`` the largest value
-    from the scope to the candidate, γ; None where undefined. An undefined value never
-    satisfies α1 and, for γ, never covers.
+    from the scope to the candidate, γ; None where undefined, or where the candidate is out
+    already. An undefined value never satisfies α1 and, for γ, never covers.
     """
 
     candidate: GameT
@@ -75,7 +75,9 @@ class GrowthSettings:
     """Parameters of Algorithm 1.
 
     Read literally γ looks at Σ_k only and nothing stops a parent from accepting near-copies
-    for ever; ``scope_and_pending`` counts what this generation accepted so far too.
+    for ever; ``scope_and_pending`` counts what this generation accepted so far too. Raises
+    ValueError where α1 or α2 is not above 0, or where the literal reading has no limit of
+    accepted games for a parent.
     """
 
     alpha1: float
@@ -88,14 +90,25 @@ class GrowthSettings:
     max_candidates: int | None = None
     """Candidates judged in the whole run, whatever their fate; None: no such budget."""
 
+    def __post_init__(self) -> None:
+        if not (self.alpha1 > 0 and self.alpha2 > 0):
+            raise ValueError(f"found α1 {self.alpha1}, α2 {self.alpha2}, expected both above 0")
+        if self.coverage_against == "scope" and self.max_accepts_per_parent is None:
+            raise ValueError("found γ over the scope alone, expected max_accepts_per_parent")
+
 
 @dataclass
 class _Progress(Generic[GameT]):
-    """The run so far; ``pending`` is Ω_k."""
+    """The run so far; ``members`` is Σ_k and ``pending`` Ω_k, sets in the order of acceptance."""
 
     members: list[Member[GameT]]
     pending: list[Member[GameT]] = field(default_factory=list)
     judged: int = 0
+
+    def accept(self, member: Member[GameT]) -> None:
+        """Add to Ω_k; what is in it already stays as it was."""
+        if all(member.game != other.game for other in self.pending):
+            self.pending.append(member)
 
 
 def grow(
@@ -145,7 +158,7 @@ def _grow_from(
         if taken is None:
             return
         member = Member(taken.candidate, generation + 1, taken.gamma, parent)
-        progress.pending.append(member)
+        progress.accept(member)
         accepted += 1
 
 

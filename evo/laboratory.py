@@ -109,7 +109,9 @@ class Laboratory:
             return evaluate_together(self._policy(lm, len(names)), names, *on)
 
     def _policy(self, lm: LanguageModel, several: int = 1) -> LocalPolicy:
-        return LocalPolicy(lm, batch_rows=BATCH_ROWS * several, count=self.count)
+        memory = self.settings.player.memory_mib << 20
+        rows = BATCH_ROWS * several
+        return LocalPolicy(lm, batch_rows=rows, count=self.count, memory_bytes=memory)
 
     def _train(self, job: Training) -> Finetune:
         settings = FinetuneSettings(**vars(self.settings.finetune))
@@ -150,6 +152,8 @@ class Recorder:
 
     def clear(self) -> None:
         self.told = {}
+        if isinstance(self.source, JudgeStories):
+            self.source.forget()
 
     def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
         texts = self.source.tell(asked)
@@ -175,6 +179,7 @@ def _engine_settings(judge: JudgeConfig) -> EngineSettings:
         batch_tokens=judge.batch_tokens,
         memory_bytes=judge.memory_mib << 20,
         remembered_bytes=judge.remembered_mib << 20,
+        root_bytes=judge.roots_mib << 20,
     )
 
 

@@ -88,7 +88,7 @@ def mixed(
 ) -> Iterator[MixedModel]:
     """``lm`` as several policies: each name with its stored adapter, None for the base model.
 
-    ``scale`` is alpha over the rank. ``lm`` must wear no adapter meanwhile.
+    ``scale`` is alpha over the rank, one for all. ``lm`` must wear no adapter meanwhile.
     """
     states = [load(adapter) if adapter else {} for adapter in adapters.values()]
     seat: list[Places] = []
@@ -126,7 +126,7 @@ def _stack(
     scale: float,
     device: torch.device,
 ) -> Stack:
-    rank = max(len(s[k]) for s in states if (k := f"{_PREFIX}{path}.lora_A.weight") in s)
+    rank = next(len(s[k]) for s in states if (k := f"{_PREFIX}{path}.lora_A.weight") in s)
     shape = len(states), layer.in_features, rank, layer.out_features
     down = torch.zeros(shape[0], shape[1], rank, device=device)
     up = torch.zeros(shape[0], rank, shape[3], device=device)

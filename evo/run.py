@@ -29,6 +29,7 @@ from evo.laboratory import LaboratorySettings
 from evo.ledger import Ledger
 from evo.proposals import Proposer
 from evo.scope import initial_tasks
+from evo.toy import experiment as toy
 from evo.transfer import TransferOracle
 from evo.workers import RayWorkshop, WorkersLostError, check
 from meta_sampler import MetaSampler, SamplerError, make
@@ -36,9 +37,10 @@ from xgl.models.errors import ModelNotFound
 from xgl.models.resolve import resolve
 
 USAGE = """usage: python -m evo.run +experiment=scope_growth [key=value …]
+       python -m evo.run +experiment=toy_growth [toy.key=value …]
        python -m evo.run resume=RUN_FOLDER [cluster.key=value …]
 
-experiments: scope_growth
+experiments: scope_growth, and toy_growth: the same algorithm on the paper's toy model, in seconds
 useful keys: model=smollm2  seed=N  name=NAME  growth.initial_scope=[FILE,…]
              growth.max_candidates=N  finetune.tokens=N  cluster.workers=N
 All keys: docs/configuration.md and conf/."""
@@ -66,6 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console()
     _quiet()
     try:
+        if "+experiment=toy_growth" in arguments:
+            return toy.run(arguments, console)
         plan = _plan(arguments)
         with _archive(plan) as archive:
             return _run(plan, archive, console)

@@ -12,6 +12,8 @@ import torch
 Item = TypeVar("Item")
 Found = TypeVar("Found")
 
+_SAID = ("not enough memory", "out of memory", "can't allocate", "alloc_failed")
+
 _LOG = logging.getLogger(__name__)
 
 
@@ -40,7 +42,7 @@ def out_of_memory(error: BaseException) -> bool:
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
     said = str(error).lower()
-    return "not enough memory" in said or "out of memory" in said or "can't allocate" in said
+    return any(words in said for words in _SAID)
 
 
 def _free() -> None:

@@ -16,13 +16,19 @@ TILE_WIDTH = {"cpu": 2048}
 """Vocabulary entries of one tile; elsewhere as many as its bytes allow 1,024 positions."""
 
 
-def target_logprobs(head: nn.Module, hidden: Tensor, targets: Tensor) -> Tensor:
-    """Natural log-probabilities (P,), float32, of ``targets`` (P,) after ``hidden`` (P, H)."""
+def target_logprobs(
+    head: nn.Module, hidden: Tensor, targets: Tensor, tile_bytes: int | None = None
+) -> Tensor:
+    """Natural log-probabilities (P,), float32, of ``targets`` (P,) after ``hidden`` (P, H).
+
+    ``tile_bytes`` bound a tile where that is less than the device's own bound.
+    """
     if not isinstance(head, nn.Linear):
         return _whole(head, hidden, targets)
     kind = hidden.device.type
     tile = TILE_BYTES.get(kind, DEFAULT_TILE_BYTES) // 4
-    width = min(TILE_WIDTH.get(kind, tile // 1024), head.out_features)
+    tile = min(tile, tile_bytes // 4) if tile_bytes else tile
+    width = max(1, min(TILE_WIDTH.get(kind, tile // 1024), tile, head.out_features))
     parts = [
         _picked(head, h, t) - _normaliser(head, h, width)
         for h, t in _chunks(hidden, targets, max(1, tile // width))
@@ -48,7 +54,8 @@ def _normaliser(head: nn.Linear, hidden: Tensor, width: int) -> Tensor:
 
 def _log_sum_exp(logits: Tensor) -> Tensor:
     """Over the last axis, float32; by way of log_softmax, whose kernel takes half the time."""
-    return logits[:, 0].float() - logits.log_softmax(-1, dtype=torch.float32)[:, 0]
+    largest = logits.log_softmax(-1, dtype=torch.float32).amax(-1)
+    return logits.amax(-1).float() - largest
 
 
 def _whole(head: nn.Module, hidden: Tensor, targets: Tensor) -> Tensor:

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from xgl.stems import plan
+
+UNBOUNDED = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -31,8 +35,8 @@ class LanguageModel:
 
     @property
     def window(self) -> int:
-        """Longest sequence in tokens."""
-        return int(self.model.config.max_position_embeddings)
+        """Longest sequence in tokens; a recurrent model has no bound of its own."""
+        return int(getattr(self.model.config, "max_position_embeddings", None) or UNBOUNDED)
 
     @property
     def bos(self) -> int:
@@ -66,11 +70,12 @@ class LanguageModel:
 
 def padded(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
     """Right-padded ids (N, L) and their lengths (N,), int64; pads are token 0 and masked."""
-    lengths = torch.tensor([len(row) for row in rows])
-    ids = torch.zeros(len(rows), int(lengths.max()), dtype=torch.long)
-    for index, row in enumerate(rows):
-        ids[index, : len(row)] = torch.tensor(row)
-    return ids.to(device), lengths.to(device)
+    lengths = np.fromiter(map(len, rows), np.int64)
+    ids = np.zeros((len(rows), int(lengths.max())), np.int64)
+    ids[np.arange(ids.shape[1]) < lengths[:, None]] = np.fromiter(
+        chain.from_iterable(rows), np.int64
+    )
+    return torch.from_numpy(ids).to(device), torch.from_numpy(lengths).to(device)
 
 
 def length_mask(lengths: Tensor, width: int) -> Tensor:

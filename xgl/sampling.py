@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from xgl.errors import PlayerError
 from xgl.lm import LanguageModel, encode_prompts, read_on, select
 
 
@@ -124,6 +125,8 @@ class _Said:
 
     def add(self, rows: Sequence[int], chosen: Tensor, scores: Tensor) -> None:
         picked = scores.gather(1, chosen[:, None])[:, 0]
+        if not bool(torch.isfinite(picked).all()):
+            raise PlayerError("the player's logits are not finite")
         for row, token, logprob in zip(rows, chosen.tolist(), picked.tolist(), strict=True):
             self.ids[row].append(token)
             self.logprobs[row].append(logprob)

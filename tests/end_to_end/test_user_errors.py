@@ -20,6 +20,8 @@ RUN = ["+experiment=scope_growth", "growth.initial_scope=[game.xent]"]
 MISTAKES = {
     "no experiment": (["seed=3"], r"experiment"),
     "unknown experiment": (["+experiment=scope_grwth"], r"scope_grwth"),
+    "experiment without its group": (["experiment=toy_growth"], r"expected \+experiment="),
+    "toy with a model": (["+experiment=toy_growth", "model=smollm2"], r"model: unknown key"),
     "unknown key": ([*RUN, "colour=red"], r"colour: unknown key"),
     "misspelt key": ([*RUN, "growth.alfa1=0.3"], r"growth\.alfa1: unknown.*growth\.alpha1"),
     "misspelt group": ([*RUN, "grwth.alpha1=0.3"], r"grwth\.alpha1: unknown.*growth\.alpha1"),

@@ -54,8 +54,8 @@ def make_laboratory() -> MakeLaboratory:
         }
         return Laboratory(
             LaboratorySettings(
-                JudgeConfig("embedded", "float32", 2048, 1024, 64, "corpus"),
-                PlayerConfig("embedded", "float32", 4, 8, None, 1),
+                JudgeConfig("embedded", "float32", 2048, 1024, 64, 256, "corpus"),
+                PlayerConfig("embedded", "float32", 4, 8, None, 1024, 1),
                 FinetuneConfig(**{**settings, **finetune}),  # type: ignore[arg-type]
             )
         )

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from evo.config import ConfigError, RunConfig, from_mapping, load
+from evo.toy.config import load as load_toy
 
 ROOT = Path(__file__).parents[2] / "conf"
 RUN = "+experiment=scope_growth"
-GROUPS = sorted(path.relative_to(ROOT) for path in ROOT.glob("*/*.yaml"))
+TOY = {Path("experiment/toy_growth.yaml"), Path("toy/default.yaml")}
+GROUPS = sorted({path.relative_to(ROOT) for path in ROOT.glob("*/*.yaml")} - TOY)
 
 
 @pytest.mark.parametrize("file", GROUPS, ids=str)
@@ -22,6 +24,12 @@ def test_every_file_of_conf_composes(file: Path) -> None:
     config = load([override] if group == "experiment" else [RUN, override])
     assert config.experiment == "scope_growth"
     assert str(config.seed) in config.name
+
+
+@pytest.mark.parametrize("override", ["seed=0", "toy=default"])
+def test_the_toy_files_compose(override: str) -> None:
+    config = load_toy(["+experiment=toy_growth", override])
+    assert (config.experiment, config.name) == ("toy_growth", "toy_growth-seed0")
 
 
 def test_overrides_reach_their_fields() -> None:
@@ -152,7 +160,7 @@ def test_every_knob_is_documented_where_it_is_set() -> None:
     """Each value of a group's defaults has a comment beside it."""
     for path in [*ROOT.glob("*/default.yaml"), ROOT / "cluster" / "local.yaml"]:
         for line in path.read_text().splitlines():
-            assert re.match(r"(#|\S.*#)", line), f"{path.name}: {line}"
+            assert re.match(r"\s*(#|\S.*#)", line), f"{path.name}: {line}"
 
 
 def test_values_are_checked_however_they_are_made() -> None:

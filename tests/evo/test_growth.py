@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.algorithm1 import FiniteWorld, transcription
 
 from evo.growth import Assessment, GrowthSettings, Member, Place, grow, rank
 
@@ -63,56 +65,78 @@ class ToySampler:
         return listed
 
 
-def literal(
-    initial: list[Vector], sampler: ToySampler, settings: GrowthSettings
-) -> list[list[Vector]]:
-    """Algorithm 1 as printed, slowly, with γ over Σ_k and Ω_k."""
-    scopes, newest = [list(initial)], list(initial)
-    for k in range(settings.generations):
-        sigma, omega = scopes[-1], []
-        random.Random(f"{settings.seed}/order/{k}").shuffle(newest)
-        for parent in newest:
-            rounds = 0
-            while True:
-                known = sigma + omega
-                listed = sampler.propose(Place(k, parent, rounds), known, settings.list_size)
-                helping = [g for g in listed if value(g, parent) >= settings.alpha1]
-                gammas = {g: max(value(other, g) for other in known) for g in helping}
-                best = min(helping, key=lambda g: gammas[g], default=None)
-                if best is None or gammas[best] > 1 - settings.alpha2:
-                    break
-                omega.append(best)
-                rounds += 1
-        scopes.append(sigma + omega)
-        newest = omega
-        if not omega:
-            break
-    return scopes
+EIGHTHS = [None, *(n / 8 for n in range(-1, 10))]
 
 
-vectors = st.tuples(*[st.floats(0.05, 1.0)] * 3)
+def random_world(draw: random.Random) -> FiniteWorld:
+    """Values in eighths, so that ties and values on the bounds are common; some undefined."""
+    games = draw.randint(1, 12)
+    pairs = [(s, t) for s in range(games) for t in range(games)]
+    values = {(s, t): 1.0 if s == t else draw.choice(EIGHTHS) for s, t in pairs}
+    return FiniteWorld(games, values, draw.getrandbits(32))
 
 
-@given(
-    initial=st.lists(vectors, min_size=1, max_size=3, unique=True),
-    alpha1=st.floats(0.3, 0.9),
-    alpha2=st.floats(0.1, 0.4),
-    list_size=st.integers(1, 5),
-    seed=st.integers(0, 99),
-)
-def test_equals_the_literal_algorithm(
-    initial: list[Vector], alpha1: float, alpha2: float, list_size: int, seed: int
-) -> None:
-    settings = GrowthSettings(alpha1, alpha2, generations=3, list_size=list_size, seed=seed)
-    grown = list(grow(initial, ToyOracle(), ToySampler(seed), settings))
-    assert [[m.game for m in scope] for scope in grown] == literal(
-        initial, ToySampler(seed), settings
+def random_settings(draw: random.Random, literal: bool) -> GrowthSettings:
+    return GrowthSettings(
+        alpha1=draw.randint(1, 8) / 8,
+        alpha2=draw.randint(1, 5) / 8,
+        generations=draw.randint(0, 4),
+        list_size=draw.randint(1, 8),
+        seed=draw.getrandbits(8),
+        coverage_against="scope" if literal else "scope_and_pending",
+        max_accepts_per_parent=draw.choice([0, 1, 2, 4, 4 if literal else None]),
+        max_candidates=draw.choice([None, None, draw.randint(0, 40)]),
     )
 
 
+@given(seed=st.integers(0, 2**32), literal=st.booleans())
+@settings(max_examples=1500, deadline=None)
+def test_equals_the_transcription(seed: int, literal: bool) -> None:
+    draw = random.Random(seed)  # and not drawn piece by piece, which makes small worlds mostly
+    world, growth = random_world(draw), random_settings(draw, literal)
+    initial = draw.sample(range(world.games), draw.randint(0, min(3, world.games)))
+    scopes = [[member.game for member in scope] for scope in grow(initial, world, world, growth)]
+    assert scopes == transcription(initial, world, growth)
+
+
+@dataclass(frozen=True)
+class Pair(FiniteWorld):
+    """Λ proposes game 1 always."""
+
+    def related(self, k: int, parent: int, rounds: int, n: int) -> list[int]:
+        return [1] * n
+
+
+@pytest.mark.parametrize(
+    ("helps", "covered", "joins"), [(0.5, 0.75, 1), (0.49, 0, 0), (1, 0.76, 0)]
+)
+def test_both_bounds_belong_to_what_is_accepted(helps: float, covered: float, joins: int) -> None:
+    world = Pair(2, {(0, 0): 1.0, (1, 1): 1.0, (1, 0): helps, (0, 1): covered}, 0)
+    *_, scope = grow([0], world, world, GrowthSettings(0.5, 0.25, 2, list_size=1))
+    assert [member.game for member in scope] == [0, 1][: 1 + joins]
+
+
+def test_a_game_joins_once_however_often_the_literal_reading_takes_it() -> None:
+    world = Pair(2, {(0, 0): 1.0, (1, 1): 1.0, (1, 0): 1.0, (0, 1): 0.0}, 0)
+    literal = GrowthSettings(
+        0.5, 0.25, 2, list_size=1, coverage_against="scope", max_accepts_per_parent=5
+    )
+    *_, scope = grow([0], world, world, literal)
+    assert [member.game for member in scope] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"alpha1": 0.0}, {"alpha2": -0.1}, {"alpha2": float("nan")}, {"coverage_against": "scope"}],
+)
+def test_settings_under_which_growth_need_not_end_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        GrowthSettings(**{"alpha1": 0.5, "alpha2": 0.5, "generations": 1, "list_size": 1, **wrong})
+
+
 def test_accepted_games_help_their_parent_and_are_new() -> None:
-    settings = GrowthSettings(0.6, 0.2, generations=4, list_size=4, seed=3)
-    *_, scope = grow([(0.4, 0.4, 0.4)], ToyOracle(), ToySampler(3), settings)
+    growth = GrowthSettings(0.6, 0.2, generations=4, list_size=4, seed=3)
+    *_, scope = grow([(0.4, 0.4, 0.4)], ToyOracle(), ToySampler(3), growth)
     accepted = [member for member in scope if member.parent is not None]
     assert accepted
     for place, member in enumerate(scope):
@@ -124,17 +148,17 @@ def test_accepted_games_help_their_parent_and_are_new() -> None:
 
 
 def test_what_is_not_confirmed_is_not_accepted() -> None:
-    settings = GrowthSettings(0.6, 0.2, generations=3, list_size=4)
-    grown = list(grow([(0.4, 0.4)], ToyOracle(confirms=False), ToySampler(0), settings))
+    growth = GrowthSettings(0.6, 0.2, generations=3, list_size=4)
+    grown = list(grow([(0.4, 0.4)], ToyOracle(confirms=False), ToySampler(0), growth))
     assert grown == [[Member((0.4, 0.4), 0)], [Member((0.4, 0.4), 0)]]
 
 
 def test_literal_coverage_looks_at_the_scope_only() -> None:
     oracle = ToyOracle()
-    settings = GrowthSettings(
+    growth = GrowthSettings(
         0.5, 0.2, 1, list_size=4, coverage_against="scope", max_accepts_per_parent=2
     )
-    (*_, last) = grow([(0.4, 0.4)], oracle, ToySampler(1), settings)
+    (*_, last) = grow([(0.4, 0.4)], oracle, ToySampler(1), growth)
     assert len(last) == 3
     assert all(scope == ((0.4, 0.4),) for _, scope in oracle.asked)
 
@@ -142,8 +166,8 @@ def test_literal_coverage_looks_at_the_scope_only() -> None:
 @pytest.mark.parametrize("budget", [1, 2, 5])
 def test_budget_of_candidates_is_kept(budget: int) -> None:
     sampler = ToySampler(2)
-    settings = GrowthSettings(0.1, 0.05, 9, list_size=2, max_candidates=budget)
-    list(grow([(0.4, 0.4, 0.4)], ToyOracle(), sampler, settings))
+    growth = GrowthSettings(0.1, 0.05, 9, list_size=2, max_candidates=budget)
+    list(grow([(0.4, 0.4, 0.4)], ToyOracle(), sampler, growth))
     assert 0 < sum(map(len, sampler.drawn)) <= budget
 
 

@@ -66,3 +66,16 @@ def test_no_positions_no_numbers() -> None:
     head = nn.Linear(HIDDEN, VOCABULARY)
     none = torch.zeros(0, dtype=torch.long)
     assert target_logprobs(head, torch.zeros(0, HIDDEN), none).shape == (0,)
+
+
+@pytest.mark.parametrize("low", [-1e4, -1e9, torch.finfo(torch.float32).min, -torch.inf])
+def test_an_entry_that_is_masked_takes_nothing_from_the_others(
+    asked: tuple[Tensor, Tensor], monkeypatch: pytest.MonkeyPatch, low: float
+) -> None:
+    """Vocabularies are padded with entries that must never be sampled."""
+    monkeypatch.setitem(tiled.TILE_WIDTH, "cpu", 100)
+    head = nn.Linear(HIDDEN, VOCABULARY)
+    head.bias.data[::100] = low
+    hidden, targets = asked[0], asked[1] // 100 * 100 + 1
+    found = target_logprobs(head, hidden, targets)
+    torch.testing.assert_close(found.double(), expected(head, hidden, targets), atol=1e-5, rtol=0)

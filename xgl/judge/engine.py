@@ -8,17 +8,19 @@ caches. Batches are functions of what was asked since the last :meth:`ScoringEng
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
+from itertools import chain
 
-from xgl.halving import halving
-from xgl.judge.memory import Bounded, ScoreMemory
+from xgl.budget import Budget
+from xgl.halving import halving, out_of_memory
+from xgl.judge.memory import ScoreMemory
 from xgl.judge.packs import LONGEST, Ids, Pack, Row, batches, packs
-from xgl.judge.reading import Bits, Root, read, read_root, shares_beginnings
+from xgl.judge.reading import Bits, Root, read, shares_beginnings
+from xgl.judge.roots import Roots, RootSettings
 from xgl.lm import LanguageModel
-
-FAST_TOKENS = {"cpu": 1024}
-"""Padded tokens of a forward pass by kind of device; on a CPU larger ones leave its cache."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -65,8 +67,8 @@ class EngineSettings:
 
     ``batch_tokens``: padded tokens of one forward pass (None: what was measured to be fast on the
     kind of device), fewer where ``memory_bytes`` would be exceeded by them. ``remembered_bytes``
-    bound the scores kept, ``root_bytes`` the caches kept. A context of ``long_tokens`` is worth a
-    cache of its own when it comes again; fewer are sooner read in one batch with others.
+    bound the scores kept, ``root_bytes`` the caches of beginnings; contexts of ``long_tokens`` are
+    worth one.
     """
 
     batch_tokens: int | None = None
@@ -88,13 +90,10 @@ class ScoringEngine:
         settings = settings or EngineSettings()
         self.lm = lm
         self.statistics = Statistics()
-        wanted = settings.batch_tokens or FAST_TOKENS.get(lm.device.type, 65536)
-        self.batch_tokens = max(1, min(wanted, settings.memory_bytes // token_bytes(lm)))
+        self.budget = Budget.of(lm, settings.batch_tokens, settings.memory_bytes)
         self._memory = ScoreMemory(settings.remembered_bytes)
-        self._roots: Bounded[Root] = Bounded(settings.root_bytes, lambda root: root.bytes)
-        self._announced = sorted(set(roots), key=len, reverse=True)
-        self._long = settings.long_tokens
-        self._met: Bounded[bool] = Bounded(settings.root_bytes // 16, int)
+        kept = RootSettings(settings.root_bytes, settings.long_tokens)
+        self._roots = Roots(lm, kept, roots)
         self._sharing: bool | None = None
 
     def bits(self, rows: Sequence[Row]) -> list[Bits]:
@@ -109,64 +108,76 @@ class ScoringEngine:
             asked_tokens=sum(len(row.ids) - 1 for row in rows),
             new_tokens=sum(len(row.ids) - 1 for row in new),
         )
-        for ids, members in self._by_root(new).items():
-            for row, bits in self._below(ids, members):
-                found[row] = bits
-                self._memory.put(row, bits)
+        for row, bits in self._computed(new):
+            found[row] = bits
+            self._memory.put(row, bits)
         return [found[row] for row in rows]
 
     def forget(self) -> None:
-        """Drop remembered scores and contexts. They shape batches and so the last bits of new
+        """Drop remembered scores and caches. They shape batches and so the last bits of new
         scores: what must not hang on earlier work begins with this."""
         self._memory.clear()
-        self._met.clear()
+        self._roots.forget()
 
-    def _by_root(self, rows: Sequence[Row]) -> dict[Ids, list[Row]]:
-        """Rows by the root that they read before their first score: their whole context where it
-        is long and an earlier call had it, else the longest announced one, else none."""
-        groups: dict[Ids, list[Row]] = {}
-        if not rows or not self._can_share():
-            return {(): list(rows)} if rows else {}
-        long: dict[Ids, None] = {}
-        for row in rows:
-            context = row.ids[: len(row.ids) - row.counted - 1]
-            if len(context) >= self._long:
-                long[context] = None
-            if len(context) < self._long or not self._met.get(context):
-                announced = (r for r in self._announced if context[: len(r)] == r)
-                context = next(announced, ())
-            groups.setdefault(context, []).append(row)
-        for context in long:
-            self._met.put(context, True)
-        return groups
+    # -- plans -----------------------------------------------------------------------------
 
-    def _below(self, ids: Ids, rows: Sequence[Row]) -> Iterator[tuple[Row, Bits]]:
-        longest = min(LONGEST, self.batch_tokens) if self._can_share() else 0
-        for batch in batches(packs(rows, len(ids), longest), self.batch_tokens):
-            for pack, answers in zip(batch, self._read(ids, batch), strict=True):
-                yield from zip((rows[index] for index in pack.rows), answers, strict=True)
+    def _computed(self, rows: Sequence[Row]) -> Iterator[tuple[Row, Bits]]:
+        if not rows:
+            return
+        if not self._can_share():
+            yield from self._below(None, rows, 0)
+            return
+        for ids, members in self._roots.groups(rows).items():
+            root = self._root(ids) if ids else None
+            yield from self._below(root, members, min(LONGEST, self.budget.tokens))
 
-    def _read(self, ids: Ids, batch: Sequence[Pack]) -> list[list[Bits]]:
-        root = self._root(ids) if ids else None
-        size = sum(len(pack.tokens) for pack in batch)
-        padded = len(batch) * max(len(pack.tokens) for pack in batch)
-        self.statistics += Statistics(
-            read_tokens=size,
-            padded_tokens=padded,
-            scored_tokens=sum(len(row) for pack in batch for row in pack.targets),
-            sequences=len(batch),
-            forwards=1,
-        )
-        return halving(lambda some: read(self.lm, some, root), batch, "sequences to score")
+    def _below(
+        self, root: Root | None, rows: Sequence[Row], longest: int
+    ) -> Iterator[tuple[Row, Bits]]:
+        """Rows below a root, in packs of at most ``longest`` tokens."""
+        before = len(root.ids) if root else 0
+        for batch in batches(packs(rows, before, longest), partial(self.budget.rows, root=before)):
+            for pack, answers in zip(batch, self._answers(root, rows, batch), strict=True):
+                members = [rows[index] for index in pack.rows]
+                if len(members) > 1 and not _finite(answers):  # one row's may have spread to others
+                    yield from self._below(None, members, 0)
+                else:
+                    yield from zip(members, answers, strict=True)
 
     def _root(self, ids: Ids) -> Root:
-        known = self._roots.get(ids)
-        if known is None:
-            known = read_root(self.lm, ids)
+        root, read_now = self._roots.root(ids)
+        if read_now:
             size = len(ids)
             self.statistics += Statistics(read_tokens=size, padded_tokens=size, forwards=1)
-            self._roots.put(ids, known)
-        return known
+        return root
+
+    # -- forward passes --------------------------------------------------------------------
+
+    def _answers(
+        self, root: Root | None, rows: Sequence[Row], batch: Sequence[Pack]
+    ) -> list[list[Bits]]:
+        return halving(lambda some: self._read(root, rows, some), batch, "sequences to score")
+
+    def _read(
+        self, root: Root | None, rows: Sequence[Row], some: Sequence[Pack]
+    ) -> list[list[Bits]]:
+        try:
+            found = read(self.lm, some, root, self.budget.bytes // 8)
+        except (RuntimeError, MemoryError) as error:
+            if len(some) > 1 or len(some[0].rows) == 1 or not out_of_memory(error):
+                raise
+            return [self._in_halves(root, [rows[index] for index in some[0].rows])]
+        self.statistics += _read_statistics(some)
+        return found
+
+    def _in_halves(self, root: Root | None, members: Sequence[Row]) -> list[Bits]:
+        """Answers of one pack that memory has no room for."""
+        middle = len(members) // 2
+        _LOG.warning("out of memory at a pack of %d, going on with %d", len(members), middle)
+        found: dict[Row, Bits] = {}
+        for part in (members[:middle], members[middle:]):
+            found.update(self._below(root, part, LONGEST))
+        return [found[row] for row in members]
 
     def _can_share(self) -> bool:
         if self._sharing is None:
@@ -177,10 +188,15 @@ class ScoringEngine:
         return self._sharing
 
 
-def token_bytes(lm: LanguageModel) -> int:
-    """What a padded token of a forward pass takes, about: a block's widest point, the residual
-    stream, and its row of an attention mask."""
-    config = lm.model.config
-    hidden = int(config.hidden_size)
-    widest = 3 * int(getattr(config, "intermediate_size", None) or 4 * hidden)
-    return int(lm.model.dtype.itemsize) * (8 * hidden + widest) + 2 * LONGEST
+def _finite(answers: Sequence[Bits]) -> bool:
+    return all(map(math.isfinite, chain.from_iterable(answers)))
+
+
+def _read_statistics(batch: Sequence[Pack]) -> Statistics:
+    return Statistics(
+        read_tokens=sum(len(pack.tokens) for pack in batch),
+        padded_tokens=len(batch) * max(len(pack.tokens) for pack in batch),
+        scored_tokens=sum(len(row) for pack in batch for row in pack.targets),
+        sequences=len(batch),
+        forwards=1,
+    )

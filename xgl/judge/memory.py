@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable
 from hashlib import blake2b
 from typing import Generic, TypeVar
 
-from xgl.judge.packs import Row
+from xgl.judge.packs import Ids, Row
 
 Kept = TypeVar("Kept")
 
@@ -67,11 +67,11 @@ class ScoreMemory:
         self._kept: Bounded[array[float]] = Bounded(limit, sys.getsizeof)
 
     def get(self, row: Row) -> tuple[float, ...] | None:
-        found = self._kept.get(_digest(row))
+        found = self._kept.get(digest((*row.ids, row.counted)))
         return None if found is None else tuple(found)
 
     def put(self, row: Row, bits: tuple[float, ...]) -> None:
-        self._kept.put(_digest(row), array("f", bits))
+        self._kept.put(digest((*row.ids, row.counted)), array("f", bits))
 
     def clear(self) -> None:
         self._kept.clear()
@@ -81,6 +81,6 @@ class ScoreMemory:
         return self._kept.bytes
 
 
-def _digest(row: Row) -> bytes:
-    """16 bytes in place of the tokens; two rows share them once in 10^19 pairs."""
-    return blake2b(array("q", (*row.ids, row.counted)).tobytes(), digest_size=16).digest()
+def digest(ids: Ids) -> bytes:
+    """16 bytes in place of tokens; two sequences share them once in 10^38 pairs."""
+    return blake2b(array("q", ids).tobytes(), digest_size=16).digest()

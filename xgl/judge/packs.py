@@ -8,7 +8,7 @@ numbers that it would get alone. The last token of a row is only predicted, neve
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +30,11 @@ class Row:
 
     ids: Ids
     counted: int
+
+    @property
+    def context(self) -> Ids:
+        """The tokens before the one that the first score is read from."""
+        return self.ids[: len(self.ids) - self.counted - 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +111,12 @@ class _Growing:
     def add(self, index: int, read: Ids, targets: Ids) -> None:
         shared = common(self.last, read)
         del self.path[shared:]
-        for token in read[shared:]:
+        if len(read) > shared:
+            first, end = len(self.tokens), len(self.tokens) + len(read) - shared
             self.parents.append(self.path[-1] if self.path else -1)
-            self.path.append(len(self.tokens))
-            self.tokens.append(token)
+            self.parents.extend(range(first, end - 1))
+            self.path.extend(range(first, end))
+            self.tokens.extend(read[shared:])
         self.last = read
         self.rows.append(index)
         self.wanted.append(tuple(self.path[-len(targets) :]))
@@ -125,12 +132,12 @@ class _Growing:
         )
 
 
-def batches(made: Sequence[Pack], batch_tokens: int) -> Iterator[list[Pack]]:
-    """Packs of like length and kind, at most ``batch_tokens`` padded tokens at once, or one."""
+def batches(made: Sequence[Pack], most: Callable[[int], int]) -> Iterator[list[Pack]]:
+    """Packs of like length and kind; of a width of tokens at most ``most(width)`` ≥ 1 at once."""
     for plain in (True, False):
         batch: list[Pack] = []
         for pack in sorted((p for p in made if p.plain is plain), key=lambda p: len(p.tokens)):
-            if batch and (len(batch) + 1) * len(pack.tokens) > batch_tokens:
+            if batch and len(batch) >= most(len(pack.tokens)):
                 yield batch
                 batch = []
             batch.append(pack)

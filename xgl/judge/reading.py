@@ -6,14 +6,16 @@ import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from xgl.halving import out_of_memory
 from xgl.head import target_logprobs
-from xgl.judge.packs import Ids, Pack, Row, packs
+from xgl.judge.packs import WORTH, Ids, Pack, Row, packs
 from xgl.lm import LanguageModel, padded
 
 BITS = 1.0 / math.log(2.0)
@@ -42,16 +44,30 @@ def read_root(lm: LanguageModel, ids: Ids) -> Root:
 
 
 @torch.inference_mode()
-def read(lm: LanguageModel, batch: Sequence[Pack], root: Root | None = None) -> list[list[Bits]]:
+def read(
+    lm: LanguageModel,
+    batch: Sequence[Pack],
+    root: Root | None = None,
+    tile_bytes: int | None = None,
+) -> list[list[Bits]]:
     """Bits of each scored token of each row of each pack, from one forward pass."""
     ids, _ = padded([pack.tokens for pack in batch], lm.device)
     hidden = lm.backbone(input_ids=ids, **_surroundings(lm, batch, root)).last_hidden_state
-    places = [(i, node) for i, pack in enumerate(batch) for row in pack.wanted for node in row]
-    where = torch.tensor(places, device=lm.device).T
-    targets = torch.tensor([t for pack in batch for row in pack.targets for t in row])
-    states = hidden[where[0], where[1]]
-    found = iter((-BITS * target_logprobs(lm.head, states, targets.to(lm.device))).tolist())
-    return [[tuple(next(found) for _ in row) for row in pack.targets] for pack in batch]
+    counts = [sum(map(len, pack.wanted)) for pack in batch]
+    where = np.repeat(np.arange(len(batch)), counts)
+    states = hidden[_tensor(lm, where), _flat(lm, [row for pack in batch for row in pack.wanted])]
+    targets = _flat(lm, [row for pack in batch for row in pack.targets])
+    found = iter((-BITS * target_logprobs(lm.head, states, targets, tile_bytes)).tolist())
+    return [[tuple(islice(found, len(row))) for row in pack.targets] for pack in batch]
+
+
+def _flat(lm: LanguageModel, rows: Sequence[Ids]) -> Tensor:
+    """All numbers of all rows, int64, on the model's device."""
+    return _tensor(lm, np.fromiter(chain.from_iterable(rows), np.int64))
+
+
+def _tensor(lm: LanguageModel, numbers: np.ndarray) -> Tensor:
+    return torch.from_numpy(numbers).to(lm.device)
 
 
 def _surroundings(lm: LanguageModel, batch: Sequence[Pack], root: Root | None) -> dict[str, Any]:
@@ -70,8 +86,8 @@ def _surroundings(lm: LanguageModel, batch: Sequence[Pack], root: Root | None) -
         reach[index, 0, :size, before : before + size] = pack.ancestry()
         depths[index, :size] = pack.depths()
     found = {
-        "attention_mask": _mask(lm, torch.from_numpy(reach).to(lm.device)),
-        "position_ids": torch.from_numpy(depths + before).to(lm.device),
+        "attention_mask": _mask(lm, _tensor(lm, reach)),
+        "position_ids": _tensor(lm, depths + before),
     }
     if root is None:
         return found | {"use_cache": False}
@@ -88,28 +104,45 @@ def _mask(lm: LanguageModel, reach: Tensor) -> Tensor:
     return nothing.masked_fill(~reach, torch.finfo(lm.model.dtype).min)
 
 
+LOCAL = ("sliding_window", "window_size", "attention_chunk_size")
+"""What configurations call a width of attention that a pack's order of tokens would mislead."""
+PROBE = 320
+"""Tokens of the pack that is tried: more than the usual widths of local attention."""
+
+
 def shares_beginnings(lm: LanguageModel) -> bool:
     """Whether packs and roots give this model's rows the numbers that they have alone.
 
-    Tried on random tokens: a model with recurrent layers reads a pack wrongly. One with a sliding
-    window would too, if only in long packs.
+    Tried on random tokens: a model with recurrent layers or local attention reads a pack wrongly.
+    Raises what a forward pass raises where memory runs out.
     """
-    if getattr(lm.model.config, "sliding_window", None):
+    if any(getattr(lm.model.config, name, None) for name in LOCAL):
         return False
-    size = int(lm.model.config.vocab_size)
-    some = tuple(map(int, np.random.default_rng(0).integers(size, size=24)))
-    rows = [Row((*some[:16], *some[18:22]), 3), Row((*some[:17], *some[19:23]), 2)]
+    width = min(PROBE, lm.window - 1)
+    if width < 2 * WORTH:
+        return False
+    rows = _branches(width, int(lm.model.config.vocab_size))
     try:
-        alone = [read(lm, packs([row], longest=0))[0][0] for row in rows]
-        [pack] = packs(rows)
-        together = read(lm, [pack])[0]
-        below = [read(lm, packs([row], 12, 0), read_root(lm, some[:12]))[0][0] for row in rows]
-    except (AttributeError, IndexError, NotImplementedError, RuntimeError, TypeError, ValueError):
+        [pack] = packs(rows, longest=width)
+        together = dict(zip(pack.rows, read(lm, [pack])[0], strict=True))
+        first, last = pack.rows[0], pack.rows[-1]
+        root = read_root(lm, rows[last].ids[:WORTH])
+        [below] = read(lm, packs([rows[last]], WORTH, 0), root)[0]
+        alone = [read(lm, packs([rows[index]], longest=0))[0][0] for index in (first, last)]
+    except (AttributeError, IndexError, NotImplementedError, TypeError, ValueError):
+        return False
+    except RuntimeError as error:
+        if out_of_memory(error):
+            raise
         return False
     exact = 1e-3 if lm.model.dtype == torch.float32 else 1.0
-    order = [pack.rows.index(index) for index in range(len(rows))]
-    return all(
-        np.allclose(alone[index], found, atol=exact)
-        for index in range(len(rows))
-        for found in (together[order[index]], below[index])
-    )
+    pairs = ((alone[0], together[first]), (alone[1], together[last]), (alone[1], below))
+    return all(np.allclose(one, other, atol=exact) for one, other in pairs)
+
+
+def _branches(width: int, vocabulary: int) -> list[Row]:
+    """Rows that fill one pack of ``width`` tokens below a common beginning."""
+    start, rest = 2 * WORTH, 2 * WORTH
+    some = np.random.default_rng(0).integers(vocabulary, size=width + 1).tolist()
+    cuts = range(start, width, rest)
+    return [Row((*some[:start], *some[cut : cut + rest], some[-1]), 2) for cut in cuts]

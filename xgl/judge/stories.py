@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from xgl.halving import halving
 from xgl.lm import LanguageModel
 from xgl.random import stream
 from xgl.requests import StoryRequest
@@ -58,6 +59,10 @@ def _sentence_starts(text: str, enough: int) -> list[int]:
     return [0] + [start for start in starts[1:] if len(text) - start >= enough]
 
 
+STORY_ROWS = 64
+"""Stories that are written at once."""
+
+
 class JudgeStories:
     """Stories that the judge's own model writes at temperature 1, one for each map and site."""
 
@@ -69,11 +74,17 @@ class JudgeStories:
 
     def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
         new = [key for key in dict.fromkeys(asked) if key not in self._told]
-        if new:
-            self._told.update(zip(new, self._write(new), strict=True))
+        for first in range(0, len(new), STORY_ROWS):
+            some = new[first : first + STORY_ROWS]
+            texts = halving(self._write, some, "stories to write")
+            self._told.update(zip(some, texts, strict=True))
         return [self._told[key] for key in asked]
 
-    def _write(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
+    def forget(self) -> None:
+        """Drop what was told: what is asked for anew shares its batch with it."""
+        self._told.clear()
+
+    def _write(self, asked: Sequence[tuple[int, StoryRequest]]) -> list[str]:
         limits = [request.tokens for _, request in asked]
         prompts = [(self.lm.bos, *self.lm.encode(request.prompt)) for _, request in asked]
         uniforms = [stream("story", seed, r.site).random(max(limits)) for seed, r in asked]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 
 from xgl.dialects import Scoring
 from xgl.errors import JudgeError, OversizeError
 from xgl.judge.engine import EngineSettings, ScoringEngine
-from xgl.judge.packs import Row
+from xgl.judge.memory import Bounded
+from xgl.judge.packs import Ids, Row
 from xgl.lm import LanguageModel
 from xgl.requests import ScoreRequest, TokenScores, TruthRequest
 from xgl.truth import decide
@@ -22,6 +22,10 @@ TRUTH_PREAMBLE = (
     '"A short word is shorter than a long word." true\n'
     '"Winter is warmer than summer." false\n'
 )
+KNOWN_BYTES = 64 << 20
+"""Of texts whose tokens are kept."""
+TOKEN_BYTES = 36
+"""Of a token in a tuple: a pointer and a number."""
 _TRUTH_SCORING = Scoring(bos=True, first_token=True)
 
 
@@ -30,9 +34,16 @@ class TransformerJudge:
 
     def __init__(self, lm: LanguageModel, settings: EngineSettings | None = None) -> None:
         self.lm = lm
-        self._encode = lru_cache(maxsize=65536)(lm.encode)
+        self._known: Bounded[Ids] = Bounded(KNOWN_BYTES, lambda ids: TOKEN_BYTES * len(ids))
         preamble = (lm.bos, *self._encode(TRUTH_PREAMBLE))
         self.engine = ScoringEngine(lm, settings, [preamble[:-1]])  # its last may join the quote
+
+    def _encode(self, text: str) -> Ids:
+        ids = self._known.get(text)
+        if ids is None:
+            ids = self.lm.encode(text)
+            self._known.put(text, ids)
+        return ids
 
     # -- the Judge protocol ----------------------------------------------------------------
 
@@ -119,5 +130,7 @@ class TransformerJudge:
 
 def _checked(request: ScoreRequest, bits: tuple[float, ...]) -> TokenScores:
     if not all(map(math.isfinite, bits)):
-        raise JudgeError(f"the judge's logits are not finite for {request.text[:80]!r}")
+        before = "".join(request.context)[-80:]
+        after = f" after {before!r}" if before else ""
+        raise JudgeError(f"the judge's logits are not finite for {request.text[:80]!r}{after}")
     return TokenScores(bits)

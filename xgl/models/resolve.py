@@ -15,6 +15,7 @@ NAMES = ("embedded", "smollm2")
 EMBEDDED = Path(__file__).with_name("embedded")
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+BATCHED_ROTARY = ("dynamic", "longrope")
 UNLIMITED = 2**62
 """Tokens a tokenizer takes without a warning; what a model can read is checked by its reader."""
 EXPECTED = "expected `embedded`, `smollm2`, a folder with config.json and weights, or a hub id"
@@ -101,4 +102,28 @@ def load(reference: str, *, device: str = "cpu", dtype: str = "auto") -> tuple[A
     if tokenizer.bos_token_id is None:
         tokenizer.bos_token = tokenizer.eos_token
     tokenizer.model_max_length = UNLIMITED
+    if reason := unsupported(model):
+        raise ModelNotFound(f"model {reference!r}: {reason}; such models are not supported")
     return model.to(chosen).eval(), tokenizer
+
+
+def unsupported(model: Any) -> str:
+    """Why judge and policy would get wrong numbers from a model; empty where they would not.
+
+    They read logits off the head, and expect a token's numbers not to hang on the rest of a batch.
+    """
+    import torch
+
+    rotary = getattr(model.config, "rope_parameters", None) or {}
+    kind = rotary.get("rope_type") if isinstance(rotary, dict) else None
+    if kind in BATCHED_ROTARY:
+        return f"its positions ({kind}) hang on the longest text of a batch"
+    ids = torch.arange(4, device=model.device)[None] % int(model.config.vocab_size)
+    with torch.inference_mode():
+        whole = model(input_ids=ids).logits.float()
+        hidden = model.base_model(input_ids=ids).last_hidden_state
+        head = model.get_output_embeddings()(hidden).float()
+    scale = float(head.abs().max()) or 1.0
+    if not torch.allclose(whole, head, atol=1e-2 * scale):
+        return "its logits are more than what its head gives (they are scaled or capped)"
+    return ""

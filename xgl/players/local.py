@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from xgl.budget import rows_to_sample
 from xgl.errors import OversizeError
 from xgl.halving import halving
 from xgl.lm import LanguageModel
@@ -24,10 +25,10 @@ ROOM = 8
 class LocalPolicy:
     """Samples moves from ``lm`` as it is now (adapters included).
 
-    ``batch_rows`` moves are sampled at once, in the order asked, so that batches are functions
-    of the task. ``count`` counts judge tokens, which limit a move; None: the policy's tokens are
-    the judge's. Counts what it processed: ``prompt_tokens`` for each rollout's whole prompt,
-    ``new_tokens`` sampled.
+    ``batch_rows`` moves are sampled at once, fewer where their caches would exceed
+    ``memory_bytes``, in the order asked, so that batches are functions of the task. ``count``
+    counts judge tokens, which limit a move; None: the policy's tokens are the judge's. Counts what
+    it processed: ``prompt_tokens`` for each rollout's whole prompt, ``new_tokens`` sampled.
     """
 
     def __init__(
@@ -36,11 +37,13 @@ class LocalPolicy:
         decoding: Decoding | None = None,
         batch_rows: int = BATCH_ROWS,
         count: Callable[[str], int] | None = None,
+        memory_bytes: int = 1 << 30,
     ) -> None:
         self.lm = lm
         self.decoding = decoding or Decoding()
         self.batch_rows = batch_rows
         self.count = count
+        self.memory_bytes = memory_bytes
         self.prompt_tokens = self.new_tokens = 0
         self._stops = stop_tokens(lm, STOP)
         self._encode = lru_cache(maxsize=8192)(lm.encode)
@@ -50,13 +53,19 @@ class LocalPolicy:
         prompts = [(self.lm.bos, *self._encode(render(turn.request.view))) for turn in turns]
         answers: list[Move | OversizeError] = [OversizeError("view too long")] * len(turns)
         fitting = [i for i, turn in enumerate(turns) if self._fits(prompts[i], turn)]
-        for first in range(0, len(fitting), self.batch_rows):
-            batch = fitting[first : first + self.batch_rows]
+        rows = self._rows([len(prompts[i]) + self._limit(turns[i], prompts[i]) for i in fitting])
+        for first in range(0, len(fitting), rows):
+            batch = fitting[first : first + rows]
             asked = [(turns[index], prompts[index]) for index in batch]
             moves = halving(self._sample, asked, "moves to sample")
             for index, move in zip(batch, moves, strict=True):
                 answers[index] = move
         return answers
+
+    def _rows(self, lengths: Sequence[int]) -> int:
+        return min(
+            self.batch_rows, rows_to_sample(self.lm, max(lengths, default=1), self.memory_bytes)
+        )
 
     def _fits(self, prompt: tuple[int, ...], turn: Turn) -> bool:
         return len(prompt) + turn.request.max_len <= self.lm.window
@@ -87,8 +96,12 @@ class LocalPolicy:
         """A move of more judge tokens than allowed is cut, so none need follow."""
 
         def long_enough(row: int, ids: Sequence[int]) -> bool:
+            """Decided at the beginning of a word: more of a word may be fewer tokens."""
             assert self.count is not None
-            return len(ids) >= most[row] // ROOM and self.count(self.lm.decode(ids)) > most[row]
+            if len(ids) * ROOM < most[row] or not _begins_a_word(self.lm.decode(ids[-1:])):
+                return False
+            words = self.lm.decode(ids[:-1])
+            return self.count(words) > most[row]
 
         return long_enough
 
@@ -97,6 +110,10 @@ class LocalPolicy:
         self.new_tokens += len(drawn.ids)
         text = self.lm.decode(drawn.ids).split(STOP)[0].strip()
         return Move(text, prompt, drawn.ids, drawn.logprobs, len(prompt), len(drawn.ids))
+
+
+def _begins_a_word(piece: str) -> bool:
+    return piece[:1].isspace()
 
 
 def _uniforms(turn: Turn, width: int) -> np.ndarray:

@@ -8,12 +8,23 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    CohereConfig,
+    Gemma2Config,
+    GraniteConfig,
+    LlamaConfig,
+    MistralConfig,
+    Qwen2Config,
+)
 
 from xgl.models import fetch, smollm2
 from xgl.models.errors import ModelNotFound
-from xgl.models.resolve import EMBEDDED, load, resolve
+from xgl.models.resolve import EMBEDDED, load, resolve, unsupported
 
 
 @pytest.fixture(autouse=True)
@@ -198,3 +209,44 @@ def test_real_smollm2_loads_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tokenizer.bos_token == "<|im_start|>"
     assert tokenizer.eos_token == "<|im_end|>"
     assert tokenizer("hello")["input_ids"] == tokenizer.encode("hello", add_special_tokens=False)
+
+
+# -- models whose numbers would be wrong -----------------------------------------------------------
+
+
+def _tiny(config: Any) -> Any:
+    torch.manual_seed(0)
+    return AutoModelForCausalLM.from_config(config).eval()
+
+
+SHAPE = {
+    "vocab_size": 128,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 2,
+}
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        (GraniteConfig(logits_scaling=8.0, **SHAPE), "scaled or capped"),
+        (Gemma2Config(final_logit_softcapping=0.05, head_dim=16, **SHAPE), "scaled or capped"),
+        (CohereConfig(logit_scale=0.06, **SHAPE), "scaled or capped"),
+        (
+            LlamaConfig(
+                rope_parameters={"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4}, **SHAPE
+            ),
+            "hang on the longest text",
+        ),
+    ],
+)
+def test_a_model_whose_logits_are_not_its_heads_is_refused(config: Any, reason: str) -> None:
+    assert reason in unsupported(_tiny(config))
+
+
+@pytest.mark.parametrize("kind", [LlamaConfig, MistralConfig, Qwen2Config])
+def test_ordinary_models_are_not(kind: Any) -> None:
+    assert unsupported(_tiny(kind(**SHAPE))) == ""

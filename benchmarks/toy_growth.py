@@ -1,0 +1,86 @@
+"""Scope growth on toy games of many skills: what 100,000 candidates cost, by size of the scope.
+
+    OMP_NUM_THREADS=1 python benchmarks/toy_growth.py [--scopes 250 500 …] [--threads 2]
+
+Each row is one call of `evo.growth.grow` with an initial scope of random games and a budget of
+candidates. α2 is such that no candidate is new: the scope keeps its size, and the γ of every
+candidate is the largest of as many values. Prints a Markdown table, for docs/toy.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from machine import described, median
+
+from evo.growth import GrowthSettings, Place, grow
+from evo.toy.world import Neighbourhood, ToyGame, ToyOracle, random_games
+
+RADIUS = 2e-5
+"""Small beside the games' entries, which are of the order of 1/d², so that draws stay in space."""
+
+
+SKILLS = 64
+
+
+@dataclass
+class Counted:
+    """The neighbourhood, and how many candidates it gave."""
+
+    inner: Neighbourhood
+    given: int = 0
+
+    def propose(self, place: Place[ToyGame], scope: Sequence[ToyGame], n: int) -> list[ToyGame]:
+        listed = self.inner.propose(place, scope, n)
+        self.given += len(listed)
+        return listed
+
+
+def seconds(scope: int, candidates: int, threads: int, seed: int) -> tuple[float, float]:
+    """Wall-clock and processor seconds of one growth that judges ``candidates`` against ``scope``
+    games throughout."""
+    games = random_games(np.random.default_rng(seed), scope, SKILLS)
+    settings = GrowthSettings(
+        alpha1=0.5,
+        alpha2=0.5,
+        generations=1,
+        list_size=max(100, math.ceil(candidates / scope)),
+        max_candidates=candidates,
+        seed=seed,
+    )
+    sampler = Counted(Neighbourhood(RADIUS, seed))
+    initial = [ToyGame.of(game) for game in games]
+    started, worked = time.perf_counter(), time.process_time()
+    *_, last = grow(initial, ToyOracle(threads), sampler, settings)
+    taken = time.perf_counter() - started, time.process_time() - worked
+    if len(last) != scope or sampler.given != candidates:
+        raise SystemExit(f"found {len(last)} games, {sampler.given} candidates")
+    return taken
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scopes", type=int, nargs="+", default=[250, 500, 1000, 2000, 4000])
+    parser.add_argument("--candidates", type=int, default=100_000)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=1)
+    asked = parser.parse_args()
+    print(f"{described()}; {asked.threads} threads for γ; medians of {asked.repeats}\n")
+    print("| games in the scope | seconds | processor seconds | against the row above |")
+    print("| --- " * 4 + "|")
+    before = None
+    for scope in asked.scopes:
+        runs = [seconds(scope, asked.candidates, asked.threads, r) for r in range(asked.repeats)]
+        wall, worked = (median(each) for each in zip(*runs, strict=True))
+        ratio = f"× {worked / before:.2f}" if before else ""
+        print(f"| {scope} | {wall:.1f} | {worked:.1f} | {ratio} |", flush=True)
+        before = worked
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""Toy games, their transfer values in closed form, and Λ as a neighbourhood (§6.1.2, §6.3.4).
+
+A game is a vector g of d non-negative skills, in the figure's space Σ √g_i ≤ 1, and
+V_G(G~) = Σ_i min(g~_i, g_i) / ‖g~‖₁ is the share of G~'s skills that playing G captures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evo.growth import Assessment, Place
+from xgl.random import stream
+
+Skills = NDArray[np.float64]
+"""One game, shape (d,), or games, shape (n, d)."""
+
+TILE = 32
+"""Targets whose sums are held at once: with thousands of sources they stay in a core's cache."""
+DRAWS = 10_000
+"""From a neighbourhood for each candidate wanted, before a shorter list is taken."""
+WIDEST = 64
+"""Draws at a time, at most, for each candidate wanted."""
+
+
+@dataclass(frozen=True)
+class ToyGame:
+    """A vector of skills, float64, kept as bytes: equal and hashed by value, and a scope of
+    thousands becomes a matrix by one copy."""
+
+    packed: bytes
+
+    @classmethod
+    def of(cls, skills: Sequence[float] | Skills) -> ToyGame:
+        """Raises ValueError unless the skills are finite, not negative and not all 0."""
+        vector = np.ascontiguousarray(skills, dtype=np.float64)
+        if vector.ndim != 1 or not (np.isfinite(vector).all() and (vector >= 0).all()):
+            raise ValueError(f"found skills {skills}, expected finite numbers of at least 0")
+        if not vector.any():
+            raise ValueError("found no skill above 0, expected at least one")
+        return cls(vector.tobytes())
+
+    @property
+    def skills(self) -> tuple[float, ...]:
+        return tuple(np.frombuffer(self.packed).tolist())
+
+
+def matrix(games: Sequence[ToyGame]) -> Skills:
+    """The skills of games of equal length, shape (n, d)."""
+    return np.frombuffer(b"".join(game.packed for game in games)).reshape(len(games), -1)
+
+
+def transfer(sources: Skills, targets: Skills) -> Skills:
+    """V of each source on each target (§6.1.2): (m, d) and (n, d) to (n, m), in [0, 1].
+
+    Skills are added one after another, as a sum over i is written, so that the values do not
+    hang on how many games are asked about at once.
+    """
+    captured = np.zeros((len(targets), len(sources)))
+    smaller = np.empty_like(captured)
+    for theirs, ours in zip(targets.T, np.ascontiguousarray(sources.T), strict=True):
+        captured += np.minimum(theirs[:, None], ours, out=smaller)
+    return captured / _norms(targets)[:, None]
+
+
+def coverage(scope: Skills, targets: Skills, threads: int = 1) -> Skills:
+    """γ of each target: the most that one game of the scope captures of it, shape (n,).
+
+    ``scope`` (m, d) must not be empty. ``threads`` changes the time only.
+    """
+    tiles = [targets[start : start + TILE] for start in range(0, len(targets), TILE)]
+    best = partial(_best, scope)
+    if threads == 1 or len(tiles) < 2:
+        return np.concatenate([np.empty(0), *map(best, tiles)])
+    with ThreadPoolExecutor(threads) as pool:
+        return np.concatenate(list(pool.map(best, tiles)))
+
+
+def _best(scope: Skills, targets: Skills) -> Skills:
+    best: Skills = transfer(scope, targets).max(axis=1)
+    return best
+
+
+def _norms(games: Skills) -> Skills:
+    """‖g‖₁, added in the order in which captured skills are: so V_G(G) is 1 and not nearly 1."""
+    return np.add.accumulate(games, axis=1)[:, -1]
+
+
+@dataclass(frozen=True)
+class ToyOracle:
+    """Implements :class:`evo.growth.Oracle`: values are exact, so what is ranked is confirmed."""
+
+    threads: int = 1
+
+    def assess(
+        self, parent: ToyGame, candidates: Sequence[ToyGame], scope: Sequence[ToyGame]
+    ) -> list[Assessment[ToyGame]]:
+        listed = matrix(candidates)
+        helps = transfer(listed, matrix([parent]))[0]
+        gammas = coverage(matrix(scope), listed, self.threads)
+        rows = zip(candidates, helps.tolist(), gammas.tolist(), strict=True)
+        return [Assessment(game, value, gamma) for game, value, gamma in rows]
+
+    def confirm(
+        self, parent: ToyGame, ranked: Sequence[ToyGame], scope: Sequence[ToyGame]
+    ) -> Assessment[ToyGame] | None:
+        return self.assess(parent, ranked[:1], scope)[0]
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """Λ of Fig. 6.1, an :class:`evo.growth.Sampler`: games drawn uniformly from those of the
+    space within Euclidean distance ``radius`` (ρ) of the parent.
+
+    A list is shorter than asked where the space is so thin around the parent that ``DRAWS``
+    draws for each candidate do not suffice.
+    """
+
+    radius: float
+    seed: int
+
+    def propose(self, place: Place[ToyGame], scope: Sequence[ToyGame], n: int) -> list[ToyGame]:
+        name = (place.generation, place.parent.packed.hex(), place.round)
+        draw = stream("toy", self.seed, *name)
+        centre = np.frombuffer(place.parent.packed)
+        found = np.empty((0, len(centre)))
+        drawn, width = 0, 1
+        while len(found) < n and drawn < DRAWS * n:
+            near = centre + self.radius * _ball(draw, width * n, len(centre))
+            found = np.concatenate([found, near[in_space(near)]])[:n]
+            drawn, width = drawn + width * n, min(2 * width, WIDEST)
+        return [ToyGame(row.tobytes()) for row in found]
+
+
+def in_space(games: Skills) -> NDArray[np.bool_]:
+    """Which of (n, d) are games of Fig. 6.1: g_i ≥ 0, not all 0, Σ √g_i ≤ 1. Shape (n,)."""
+    roots = np.sqrt(games.clip(0)).sum(axis=1)
+    inside: NDArray[np.bool_] = (games >= 0).all(axis=1) & (roots <= 1) & (roots > 0)
+    return inside
+
+
+def random_games(draw: np.random.Generator, n: int, d: int) -> Skills:
+    """Games drawn uniformly from the space, shape (n, d).
+
+    For u_i = √g_i the space is the simplex Σ u_i ≤ 1 with density ∝ Π u_i: a Dirichlet law with
+    weight 2 for each skill and 1 for what is left.
+    """
+    weights = np.full(d + 1, 2.0)
+    weights[-1] = 1.0
+    games: Skills = draw.dirichlet(weights, n)[:, :-1] ** 2
+    return games
+
+
+def _ball(draw: np.random.Generator, n: int, d: int) -> Skills:
+    """Points drawn uniformly from the unit ball, shape (n, d)."""
+    directions = draw.standard_normal((n, d))
+    lengths = np.linalg.norm(directions, axis=1, keepdims=True)
+    points: Skills = directions / lengths * draw.random((n, 1)) ** (1 / d)
+    return points

@@ -1,0 +1,94 @@
+"""Algorithm 1 transcribed line by line from the paper (§6.3.2; SPEC §8), for finite toy worlds.
+
+Slow on purpose: every set is built anew, every value is looked up where the paper names it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from evo.growth import Assessment, GrowthSettings, Place
+
+Values = Mapping[tuple[int, int], float | None]
+"""V_source(target) by (source, target); None: undefined."""
+
+
+@dataclass(frozen=True)
+class FiniteWorld:
+    """Games are numbers; Λ draws with replacement, sometimes fewer than asked, sometimes none."""
+
+    games: int
+    values: Values
+    seed: int
+
+    def related(self, k: int, parent: int, rounds: int, n: int) -> list[int]:
+        draw = random.Random(f"{self.seed}/{k}/{parent}/{rounds}")
+        return draw.choices(range(self.games), k=draw.choice([0, 1] + 8 * [n]) if n > 1 else n)
+
+    # -- growth.Sampler and growth.Oracle ----------------------------------------------------
+
+    def propose(self, place: Place[int], scope: Sequence[int], n: int) -> list[int]:
+        return self.related(place.generation, place.parent, place.round, n)
+
+    def assess(
+        self, parent: int, candidates: Sequence[int], scope: Sequence[int]
+    ) -> list[Assessment[int]]:
+        return [self._assessment(parent, each, scope) for each in candidates]
+
+    def confirm(
+        self, parent: int, ranked: Sequence[int], scope: Sequence[int]
+    ) -> Assessment[int] | None:
+        return self._assessment(parent, ranked[0], scope)
+
+    def _assessment(self, parent: int, candidate: int, scope: Sequence[int]) -> Assessment[int]:
+        defined = [v for g in scope if (v := self.values[g, candidate]) is not None]
+        return Assessment(candidate, self.values[candidate, parent], max(defined, default=None))
+
+
+def transcription(
+    initial: Sequence[int], world: FiniteWorld, settings: GrowthSettings
+) -> list[list[int]]:
+    """Σ_0, Σ_1, … as Algorithm 1 outputs them, each in the order in which games were added."""
+    sigma: list[list[int]] = [[], list(initial)]  # Σ_{−1}, Σ_0
+    sampled = 0
+    for k in range(settings.generations):
+        omega: list[int] = []  # Ω_k = ∅
+        fresh = [g for g in sigma[-1] if g not in sigma[-2]]  # Σ_k \ Σ_{k−1}
+        random.Random(f"{settings.seed}/order/{k}").shuffle(fresh)
+        for parent in fresh:
+            accepted = 0
+            while True:
+                if accepted == settings.max_accepts_per_parent:
+                    break
+                n = settings.list_size
+                if settings.max_candidates is not None:
+                    n = min(n, settings.max_candidates - sampled)
+                if n <= 0:
+                    break
+                listed = world.related(k, parent, accepted, n)
+                sampled += len(listed)
+                looked_at = set(sigma[-1])
+                if settings.coverage_against == "scope_and_pending":
+                    looked_at |= set(omega)
+                chosen, gamma = None, 0.0
+                for candidate in listed:
+                    to_parent = world.values[candidate, parent]
+                    if to_parent is None or to_parent < settings.alpha1:
+                        continue
+                    towards = [world.values[g, candidate] for g in looked_at]
+                    known = [v for v in towards if v is not None]
+                    its_gamma = max(known) if known else 0.0
+                    if chosen is None or its_gamma < gamma:
+                        chosen, gamma = candidate, its_gamma
+                if chosen is None or gamma > 1 - settings.alpha2:
+                    break
+                if chosen not in omega:
+                    omega.append(chosen)
+                accepted += 1
+        sigma.append(sigma[-1] + [g for g in omega if g not in sigma[-1]])
+        spent = settings.max_candidates is not None and sampled >= settings.max_candidates
+        if not omega or spent:
+            break
+    return sigma[1:]

@@ -1,0 +1,58 @@
+"""How many bytes a forward pass takes, and how many rows fit (estimates from a model's shape)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from xgl.lm import LanguageModel
+
+FAST_TOKENS = {"cpu": 1024}
+"""Padded tokens of a forward pass by kind of device; on a CPU larger ones leave its cache."""
+MASK_BYTES = 5
+"""Of one token before one other: a bool, and the float that attention makes of it."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What one forward pass may take: padded tokens, and bytes beside the weights."""
+
+    tokens: int
+    bytes: int
+    token_bytes: int
+    cache_bytes: int
+
+    @classmethod
+    def of(cls, lm: LanguageModel, tokens: int | None, limit: int) -> Budget:
+        """``tokens`` None: what is fast on the kind of device."""
+        fast = tokens or FAST_TOKENS.get(lm.device.type, 65536)
+        return cls(fast, limit, token_bytes(lm), cache_bytes(lm))
+
+    def rows(self, width: int, root: int = 0) -> int:
+        """How many rows of ``width`` tokens fit, each below a copy of ``root`` tokens' cache."""
+        row = width * (self.token_bytes + MASK_BYTES * (width + root))
+        if root:
+            row += (width + root) * self.cache_bytes * 5 // 4  # a layer is held twice as it grows
+        return max(1, min(self.tokens // width, self.bytes // row))
+
+
+def rows_to_sample(lm: LanguageModel, tokens: int, limit: int) -> int:
+    """How many rows of so many tokens, prompt and continuation, fit into ``limit`` bytes."""
+    return max(1, limit // max(1, tokens * cache_bytes(lm) * 5 // 4))
+
+
+def token_bytes(lm: LanguageModel) -> int:
+    """Of a padded token while it passes: the residual stream and a block's widest point."""
+    config = lm.model.config
+    hidden = int(config.hidden_size)
+    widest = 3 * int(getattr(config, "intermediate_size", None) or 4 * hidden)
+    return int(lm.model.dtype.itemsize) * (8 * hidden + widest)
+
+
+def cache_bytes(lm: LanguageModel) -> int:
+    """Of a token's keys and values in all layers."""
+    config: Any = lm.model.config
+    heads = int(getattr(config, "num_attention_heads", None) or 1)
+    kept = int(getattr(config, "num_key_value_heads", None) or heads)
+    width = int(getattr(config, "head_dim", None) or config.hidden_size // heads)
+    return 2 * int(config.num_hidden_layers) * kept * width * int(lm.model.dtype.itemsize)
