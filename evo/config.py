@@ -195,6 +195,9 @@ class GrowthConfig:
     """γ over scope_and_pending, or over scope (the literal Algorithm 1)."""
     max_accepts_per_parent: int | None
     """Accepted games from one parent; null: no limit."""
+    initial_attempts: int
+    """Fine-tunes of an initial game, each under a training seed of its own, until one improves
+    it."""
     unplayable_initial: str
     """An initial game that fine-tuning does not improve: stop the run, or keep it as a target."""
 
@@ -208,6 +211,7 @@ class GrowthConfig:
         for name in ("max_candidates", "max_accepts_per_parent"):
             if getattr(self, name) is not None:
                 _at_least(f"growth.{name}", getattr(self, name), 1)
+        _at_least("growth.initial_attempts", self.initial_attempts, 1)
         coverage("growth", self.coverage_against, self.max_accepts_per_parent)
         _one_of("growth.unplayable_initial", self.unplayable_initial, ("stop", "keep"))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -50,13 +51,14 @@ class Experiments:
         self.config, self.ledger = config, ledger
         self.workshop, self.display = workshop, display
         self.floors: dict[str, float] = {}
+        self.restarts: Counter[str] = Counter()
 
     def seeds(self, purpose: Purpose, count: int) -> SeedSet:
         return tuple(evaluation_seeds(purpose, self.config.seed, count))
 
     def policy_id(self, task: Task) -> str:
         """Id of the fine-tune on a game: a hash of all that its adapter depends on."""
-        facts = (task.game_id, task.role, self._training_seed, self.settings_json)
+        facts = (task.game_id, task.role, self._training_seed(task), self.settings_json)
         return f"{named_seed('finetune', *facts, bits=64):016x}"
 
     @property
@@ -71,9 +73,14 @@ class Experiments:
         }
         return json.dumps(facts, sort_keys=True)
 
-    @property
-    def _training_seed(self) -> int:
-        return named_seed("training", self.config.seed)
+    def restart(self, tasks: Sequence[Task]) -> None:
+        """From now on these games are fine-tuned under another training seed."""
+        self.restarts.update(task.game_id for task in tasks)
+
+    def _training_seed(self, task: Task) -> int:
+        """One for all games of a run, but for those that were started again."""
+        restarts = self.restarts[task.game_id]
+        return named_seed("training", self.config.seed, *([restarts] if restarts else []))
 
     # -- stages ------------------------------------------------------------------------------
 
@@ -121,15 +128,17 @@ class Experiments:
     def finetune(self, tasks: Sequence[Task]) -> None:
         """Fine-tune on each game that has no adapter yet, one commit for each."""
         missing = [task for task in tasks if self.policy_id(task) not in self.ledger.finetunes]
-        jobs = [Training(self._floored(task), self._training_seed) for task in missing]
+        jobs = [Training(self._floored(task), self._training_seed(task)) for task in missing]
         self.display.stage("fine-tuning", missing)
         for task, result in zip(missing, self.workshop.do(jobs), strict=True):
             made = result.outcome
             assert isinstance(made, Finetune)
             self.display.scored(result.scoring)
             digest = self.ledger.archive.put_adapter(made.adapter)
-            identity = (self.policy_id(task), self._training_seed, self.settings_json, digest)
+            seed = self._training_seed(task)
+            identity = (self.policy_id(task), seed, self.settings_json, digest)
             row = finetune_row(task, made, *identity)
+            row["replicate"] = self.restarts[task.game_id]
             maps = self.ledger.map_rows(result.told, Purpose.TRAINING, self.config.judge.stories)
             self.ledger.commit(finetunes=[row], maps=maps)
             self.display.done("fine-tuning", made.tokens)

@@ -27,7 +27,7 @@ def show(
         console.print(_verdict_table(ledger))
     console.print(_cost_table(ledger))
     if scoring.asked:
-        console.print(_told(scoring), highlight=False)
+        console.print(_told(scoring), highlight=False, soft_wrap=True)
     console.print(f"archive  {folder / 'archive'}", highlight=False, soft_wrap=True)
     commands = [
         ("inspect", f"python -m archive inspect {quote(str(folder))}"),

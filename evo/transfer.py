@@ -69,6 +69,9 @@ class TransferOracle:
     def prepare(self, initial: Sequence[Task]) -> list[Task]:
         """Calibrate and fine-tune the initial games; returns those that fine-tuning improves.
 
+        Whether a fine-tune learns a learnable game hangs on its training seed: an initial game has
+        ``growth.initial_attempts`` of them.
+
         Raises :class:`ConfigError` naming a game that cannot be played or learned, unless
         ``growth.unplayable_initial`` is ``keep``.
         """
@@ -76,13 +79,11 @@ class TransferOracle:
         for task in initial:
             if reason := self.experiments.unfit(task):
                 raise ConfigError(f"growth.initial_scope: game {task.game_id}: {reason}")
-        self.experiments.finetune(initial)
-        asked = self.selection
-        self.experiments.play(
-            plays
-            for task in initial
-            for plays in self.experiments.own_plays(task, asked.purpose, asked.seeds)
-        )
+        self._learn(initial)
+        for _ in range(self.config.growth.initial_attempts - 1):
+            unlearned = [task for task in initial if self._unplayable(task)]
+            self.experiments.restart(unlearned)
+            self._learn(unlearned)
         usable = [task for task in initial if not self._unplayable(task)]
         lost = [task for task in initial if task not in usable]
         if lost and self.config.growth.unplayable_initial == "stop":
@@ -91,6 +92,12 @@ class TransferOracle:
                 "expected games that fine-tuning improves"
             )
         return usable
+
+    def _learn(self, tasks: Sequence[Task]) -> None:
+        """Fine-tune on games and see what each gains of its own."""
+        asked, lab = self.selection, self.experiments
+        lab.finetune(tasks)
+        lab.play(p for t in tasks for p in lab.own_plays(t, asked.purpose, asked.seeds))
 
     # -- growth.Oracle ---------------------------------------------------------------------
 

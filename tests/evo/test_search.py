@@ -243,3 +243,16 @@ def test_under_def37_every_scope_game_has_its_denominator_on_fresh_seeds(search:
     }
     initial = {r["game_id"] for r in search.rows("scopes") if r["generation"] == 0}
     assert {(game_id, policies[game_id]) for game_id in initial} <= fresh
+
+
+@pytest.mark.parametrize("attempts", [1, 3])
+def test_an_initial_game_is_trained_again_when_its_first_seed_taught_nothing(
+    search: Search, attempts: int
+) -> None:
+    world = of_limits(l8=Nature(unlucky=True))
+    done = search.run(world, f"growth.initial_attempts={attempts}", sampler=Listed([]))
+    made = search.rows("finetunes")
+    assert (done, len(made)) == ((2, 1) if attempts == 1 else (0, 2))
+    assert [row["replicate"] for row in made] == list(range(len(made)))
+    assert len({row["seed"] for row in made}) == len({row["finetune_id"] for row in made})
+    assert len({row["finetune_id"] for row in made}) == len(made)

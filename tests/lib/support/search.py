@@ -54,6 +54,8 @@ class Nature:
     constant: bool = False
     tokens: int = 10
     """Of one play."""
+    unlucky: bool = False
+    """Whether the fine-tune under run seed 0's first training seed learns nothing."""
     lucky: dict[str, float] = field(default_factory=dict)
     """Truths of another kind on selection plays."""
 
@@ -85,7 +87,9 @@ class FakeWorkshop:
         pass
 
     def _train(self, job: Training) -> Result:
-        adapter = f"{job.task.game_id} {job.task.game.code}".encode()
+        first = job.seed == named_seed("training", 0)
+        lost = first and self.world(job.task.game).unlucky
+        adapter = f"{job.task.game_id} {'' if lost else job.task.game.code}".encode()
         made = Finetune(adapter, [1.0, 2.0], [3.0, 2.5], [0.5, 0.4], 0.9, 0.0, 900, 100, 0.25)
         return Result(made, ((2 * named_seed(job.seed), 0, "a training text", 3),))
 
@@ -113,6 +117,8 @@ class FakeWorkshop:
         if adapter is None:
             return 0.0
         game_id, _, text = adapter.decode().partition(" ")
+        if not text:
+            return 0.0
         if game_id == job.task.game_id:
             return target.own
         source = self.world(game(parse(text, "xent"), job.task.game.metadata)).at(purpose)

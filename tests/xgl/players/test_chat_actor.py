@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -19,7 +21,9 @@ TURN = Turn(MoveRequest(View("black", "elicit(t, 6)", (Item("s", "A cat."),), "t
 
 
 @pytest.fixture
-def cluster(no_proxy: None) -> Iterator[None]:
+def cluster(no_proxy: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Workers import what the tests import."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     ray.init(num_cpus=1, include_dashboard=False, logging_level="error", log_to_driver=False)
     yield
     ray.shutdown()
