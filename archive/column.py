@@ -14,6 +14,7 @@ INT32, INT64, FLOAT64 = pa.int32(), pa.int64(), pa.float64()
 INSTANT = pa.timestamp("us", tz="UTC")
 # Parquet calls the items of a list "element"; so named, a type reads back as it was declared.
 STRINGS = pa.list_(pa.field("element", STRING, nullable=False))
+INTS = pa.list_(pa.field("element", INT64, nullable=False))
 FLOATS = pa.list_(pa.field("element", FLOAT64, nullable=False))
 
 

@@ -6,11 +6,16 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from archive.column import FLOATS, INSTANT, STRINGS, Column, Table
+from archive.column import FLOATS, INSTANT, INTS, STRINGS, Column, Table
 from archive.schema import TABLES
 
 BEGIN, END = "<!-- tables -->\n", "<!-- end of tables -->\n"
-_TYPES = {STRINGS: "list<string>", FLOATS: "list<double>", INSTANT: "timestamp[us, UTC]"}
+_TYPES = {
+    STRINGS: "list<string>",
+    INTS: "list<int64>",
+    FLOATS: "list<double>",
+    INSTANT: "timestamp[us, UTC]",
+}
 
 
 def document() -> str:

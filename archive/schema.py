@@ -17,6 +17,7 @@ from archive.column import (
     INSTANT,
     INT32,
     INT64,
+    INTS,
     STRING,
     STRINGS,
     Column,
@@ -260,7 +261,7 @@ _SCORES = Table(
     ),
 )
 
-_INTERVAL = "one-sided bound over evaluation seeds, at the row's confidence,"
+_INTERVAL = "one-sided bound over evaluation seeds, at its look's confidence,"
 _BOUNDED = "undefined, unbounded or not measured"
 
 
@@ -302,7 +303,13 @@ _DECISIONS = Table(
         _estimate("alpha1", "1", "least captured value that accepts"),
         _estimate("alpha2", "1", "accepts gamma up to 1 − alpha2"),
         _estimate(
-            "confidence", "probability", "of each one-sided bound (for gamma, of all together)"
+            "confidence", "probability", "of the whole test, its error being shared over its looks"
+        ),
+        Column(
+            "looks", INTS, "plays", "numbers of plays at which the test looks; bounds rest on one"
+        ),
+        Column(
+            "scope_size", INT32, "count", "games of the scope, over which gamma's error is shared"
         ),
         _estimate("own_gain", "bits", "gain of the candidate's fine-tuning on its own game"),
         _estimate("own_gain_low", "bits", f"lower {_INTERVAL} of own_gain"),

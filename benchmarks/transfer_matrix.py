@@ -49,7 +49,7 @@ def main() -> None:
     tasks = {
         name: Task(game(parse(code, "xent"), facts), "black", -50.0) for name, code in GAMES.items()
     }
-    seeds = tuple(evaluation_seeds("selection", config.seed, config.transfer.selection_plays))
+    seeds = tuple(evaluation_seeds("selection", config.seed, config.transfer.selection_plays[-1]))
 
     def play(task: Task, adapter: bytes | None) -> Sample:
         outcome = laboratory.do(Evaluation(task, adapter, seeds)).outcome

@@ -148,12 +148,16 @@ class TransferConfig:
     """Which gain it is made of: total, or specific (total minus permuted)."""
     calibration_plays: int
     """Base plays that fix a game's floor and show whether it can be played."""
-    selection_plays: int
-    """Plays of each policy for point estimates."""
+    selection_plays: list[int]
+    """Plays of each policy at each look of the selection, cumulative."""
     acceptance_plays: list[int]
     """Fresh plays of each policy at each look of the acceptance test, cumulative."""
+    scan: int
+    """Games of the scope whose adapters play a candidate at once, the likeliest to cover it first;
+    then twice as many, and so on, until one does."""
     confidence: float
-    """Of every decision; shared over the looks and, for γ, over the scope."""
+    """Of every decision; its error is shared over looks, over a list's acceptance tests and, for
+    γ, over the scope."""
     max_forfeit_rate: float
     """Games that the base player leaves unfinished more often are refused."""
     min_steps: int
@@ -165,12 +169,13 @@ class TransferConfig:
         _one_of("transfer.definition", self.definition, ("captured", "def37"))
         _one_of("transfer.gain", self.gain, ("total", "specific"))
         _at_least("transfer.calibration_plays", self.calibration_plays, 2)
-        _at_least("transfer.selection_plays", self.selection_plays, 2)
-        looks = self.acceptance_plays
-        if not looks or sorted(set(looks)) != looks or looks[0] < 2:
-            raise ConfigError(
-                f"transfer.acceptance_plays: found {looks}, expected rising counts of at least 2"
-            )
+        for name in ("selection_plays", "acceptance_plays"):
+            looks = getattr(self, name)
+            if not looks or sorted(set(looks)) != looks or looks[0] < 2:
+                raise ConfigError(
+                    f"transfer.{name}: found {looks}, expected rising counts of at least 2"
+                )
+        _at_least("transfer.scan", self.scan, 1)
         _between("transfer.confidence", self.confidence, 0.5, 1)
         _between("transfer.max_forfeit_rate", self.max_forfeit_rate, -1e-9, 1 + 1e-9)
         _at_least("transfer.min_steps", self.min_steps, 0)

@@ -148,7 +148,8 @@ class Experiments:
         missing: dict[tuple[Any, ...], Plays] = {}
         for plays in wanted:
             known = self.ledger.scores.get(plays.key, {})
-            left = tuple(seeds for seeds in plays.seeds if seeds not in known)
+            asked = missing[plays.key].seeds if plays.key in missing else ()
+            left = tuple(s for s in dict.fromkeys(asked + plays.seeds) if s not in known)
             if left:
                 missing[plays.key] = replace(plays, seeds=left)
         lacking = list(missing.values())

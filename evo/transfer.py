@@ -7,28 +7,18 @@ the scope, acceptance on fresh seeds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 
 from archive import Purpose, Verdict
-from archive.derive.decision import gamma, simultaneous
-from archive.derive.intervals import Scores, mean_interval
-from archive.derive.transfer import BASE, Values, gains, specific_share, transfer_values
+from archive.derive.looks import Looks, shared
 from evo.config import ConfigError, RunConfig
+from evo.estimates import Estimates, Inquiry
 from evo.evaluate import Task
-from evo.experiments import Experiments, Plays, SeedSet
+from evo.experiments import Experiments
 from evo.growth import Assessment, Place, rank
 from evo.ledger import Ledger, Row, decision_key
+from evo.race import Course, Found, Question, Race, acceptance, run_together, selection
 from evo.verdict import Decision, Evidence, Thresholds, decide, decision_columns
-
-
-@dataclass(frozen=True)
-class Inquiry:
-    """On which plays a question is asked, and how sure each one-sided bound must be."""
-
-    purpose: Purpose
-    seeds: SeedSet
-    confidence: float
 
 
 class TransferOracle:
@@ -41,28 +31,26 @@ class TransferOracle:
         self.config, self.ledger, self.experiments = config, ledger, experiments
         self.place: Place[Task] | None = None
         self.indices: dict[str, int] = {}
+        self.ranked: dict[str, Evidence] = {}
         self.thresholds = Thresholds(
             config.growth.alpha1,
             config.growth.alpha2,
             config.transfer.definition,  # type: ignore[arg-type]  # checked by the configuration
             config.transfer.gain,  # type: ignore[arg-type]
         )
+        rules = config.transfer
+        error = 1 - rules.confidence
+        self.selection = self._estimates(Purpose.SELECTION, rules.selection_plays, error)
+        # A list may put several candidates to the test: they share the error.
+        share = shared(error, min(rules.confirmations, config.growth.list_size))
+        self.acceptance = self._estimates(Purpose.ACCEPTANCE, rules.acceptance_plays, share)
 
-    @property
-    def selection(self) -> Inquiry:
-        plays = self.config.transfer.selection_plays
-        seeds = self.experiments.seeds(Purpose.SELECTION, plays)
-        return Inquiry(Purpose.SELECTION, seeds, self.config.transfer.confidence)
+    def _estimates(self, purpose: Purpose, plays: Sequence[int], error: float) -> Estimates:
+        inquiry = Inquiry(purpose, Looks(tuple(plays), error))
+        return Estimates(self.experiments, inquiry, self.thresholds)
 
-    @property
-    def looks(self) -> list[Inquiry]:
-        """The looks of the acceptance test; their errors add up to the configured one."""
-        counts = self.config.transfer.acceptance_plays
-        confidence = simultaneous(self.config.transfer.confidence, len(counts))
-        return [
-            Inquiry(Purpose.ACCEPTANCE, self.experiments.seeds(Purpose.ACCEPTANCE, n), confidence)
-            for n in counts
-        ]
+    def _course(self, estimates: Estimates) -> Course:
+        return Course(estimates.inquiry.looks, self.thresholds, self.config.transfer.scan)
 
     # -- the initial scope -----------------------------------------------------------------
 
@@ -95,35 +83,70 @@ class TransferOracle:
 
     def _learn(self, tasks: Sequence[Task]) -> None:
         """Fine-tune on games and see what each gains of its own."""
-        asked, lab = self.selection, self.experiments
-        lab.finetune(tasks)
-        lab.play(p for t in tasks for p in lab.own_plays(t, asked.purpose, asked.seeds))
+        self.experiments.finetune(tasks)
+        question = Question(self.config.transfer.selection_plays[-1], own=True)
+        plays = self.selection.plays
+        self.experiments.play(p for task in tasks for p in plays(task, task, (), question))
 
     # -- growth.Oracle ---------------------------------------------------------------------
 
     def assess(
         self, parent: Task, candidates: Sequence[Task], scope: Sequence[Task]
     ) -> list[Assessment[Task]]:
-        """Selection: point estimates on common seeds; refuses on the way what cannot pass."""
-        asked, lab = self.selection, self.experiments
-        lab.calibrate(candidates)
-        fit = self._passing(parent, candidates, lab.unfit)
-        lab.finetune(fit)
-        lab.play(p for t in fit for p in lab.own_plays(t, asked.purpose, asked.seeds))
-        playable = self._passing(parent, fit, self._unplayable)
-        lab.play(p for t in playable for p in lab.crossed([t], parent, asked.purpose, asked.seeds))
-        useful = [t for t in playable if self._seems_to_help(t, parent)]
-        lab.play(p for t in useful for p in lab.crossed(scope, t, asked.purpose, asked.seeds))
-        lab.play(self._denominators(scope, asked) if useful else ())
-        found = [
-            (t, self._evidence(t, parent, scope if t in useful else (), asked)) for t in playable
+        """Selection: refuses what cannot pass, as early as that shows, and ranks the others."""
+        self.experiments.calibrate(candidates)
+        fit = self._fit(parent, candidates, len(scope))
+        self.experiments.finetune(fit)
+        order = self.selection.likeliest(parent, scope)
+        ids, course = [task.game_id for task in order], self._course(self.selection)
+        races = {
+            task.game_id: selection(course, ids, self._nothing(self.selection)) for task in fit
+        }
+        ends = self._race(self.selection, races, parent, fit, order)
+        for task in fit:
+            decision, evidence = ends[task.game_id]
+            if decision is not None:
+                self._record(parent, task, decision, evidence, len(scope))
+        self.ranked = {
+            task.game_id: ends[task.game_id][1] for task in fit if ends[task.game_id][0] is None
+        }
+        assessed = [
+            self._assessment(task, self.ranked[task.game_id])
+            for task in fit
+            if task.game_id in self.ranked
         ]
-        assessed = [self._assessment(task, evidence) for task, evidence in found]
         ranked = rank(assessed, self.thresholds.alpha1, self.thresholds.alpha2)
-        for task, evidence in found:
-            if task not in ranked:
-                self._record(parent, task, decide(evidence, self.thresholds), evidence)
+        for task in fit:
+            if task.game_id in self.ranked and task not in ranked:
+                evidence = self.ranked[task.game_id]
+                decision = decide(evidence, self.thresholds)
+                self._record(parent, task, decision, evidence, len(scope))
         return assessed
+
+    def _race(
+        self,
+        estimates: Estimates,
+        races: Mapping[str, Race],
+        parent: Task,
+        candidates: Sequence[Task],
+        scope: Sequence[Task],
+    ) -> dict[str, tuple[Decision | None, Evidence]]:
+        """Races in lockstep on plays that are made when they are asked for."""
+        tasks = {task.game_id: task for task in candidates}
+
+        def answer(asked: Mapping[str, Question]) -> dict[str, Found]:
+            wanted = [
+                plays
+                for game_id, question in asked.items()
+                for plays in estimates.plays(tasks[game_id], parent, scope, question)
+            ]
+            self.experiments.play(wanted)
+            return {
+                game_id: estimates.found(tasks[game_id], parent, scope, question)
+                for game_id, question in asked.items()
+            }
+
+        return run_together(races, answer)
 
     def confirm(
         self, parent: Task, ranked: Sequence[Task], scope: Sequence[Task]
@@ -138,119 +161,56 @@ class TransferOracle:
                 break
         reason = "another of its list was newer" if accepted else "others of its list looked newer"
         for task in rest:
-            evidence = self._evidence(task, parent, scope, self.selection)
-            self._record(parent, task, Decision(Verdict.REFUSED, reason, False), evidence)
+            decision = Decision(Verdict.REFUSED, reason, False)
+            self._record(parent, task, decision, self.ranked[task.game_id], len(scope))
         return accepted
-
-    # -- estimates ---------------------------------------------------------------------------
 
     def _tested(
         self, parent: Task, candidate: Task, scope: Sequence[Task]
     ) -> Assessment[Task] | None:
-        """One acceptance test on fresh seeds, look by look; undecided at the last is refused."""
-        lab, open_looks = self.experiments, self.looks
-        while True:
-            asked = open_looks.pop(0)
-            at = (asked.purpose, asked.seeds)
-            lab.play(
-                lab.own_plays(candidate, *at)
-                + lab.own_plays(parent, *at)
-                + lab.crossed([candidate], parent, *at)
-                + lab.crossed(scope, candidate, *at)
-                + self._denominators(scope, asked)
-            )
-            evidence = self._evidence(candidate, parent, scope, asked)
-            decision = decide(evidence, self.thresholds)
-            if decision.decided or not open_looks:
-                break
-        self._record(parent, candidate, decision, evidence)
+        """One acceptance test on fresh seeds, the games first that seem to teach it most."""
+        seen = self.ranked[candidate.game_id].taught
+        order = sorted(scope, key=lambda task: -(seen[task.game_id].value or 0.0))
+        ids = [task.game_id for task in order]
+        race = acceptance(self._course(self.acceptance), ids, self._nothing(self.acceptance))
+        ends = self._race(self.acceptance, {candidate.game_id: race}, parent, [candidate], order)
+        decision, evidence = ends[candidate.game_id]
+        assert decision is not None
+        self._record(parent, candidate, decision, evidence, len(scope))
         accepted = decision.verdict is Verdict.ACCEPTED
         return self._assessment(candidate, evidence) if accepted else None
 
-    def _evidence(
-        self, task: Task, parent: Task, scope: Sequence[Task], asked: Inquiry
-    ) -> Evidence:
-        """All estimates of one candidate; the bounds on γ hold together over the scope."""
-        wide = _two_sided(simultaneous(asked.confidence, len(scope)))
-        definition = self.thresholds.definition
-        taught = {s.game_id: self._values(s, task, asked, wide).of(definition) for s in scope}
-        values = self._values(task, parent, asked, _two_sided(asked.confidence))
-        return replace(self._own_evidence(task, asked), values=values, gamma=gamma(taught))
-
-    def _own_evidence(self, task: Task, asked: Inquiry) -> Evidence:
-        """What fine-tuning on the game did for the game itself."""
-        level = _two_sided(asked.confidence)
-        at = (task, asked.purpose, asked.seeds)
-        base = self.experiments.sample(BASE, *at)
-        policy = self.experiments.sample(self.experiments.policy_id(task), *at)
-        return Evidence(
-            purpose=asked.purpose,
-            confidence=asked.confidence,
-            own=mean_interval(gains(policy, base, self.thresholds.gain), level),
-            specific=mean_interval(gains(policy, base, "specific"), level),
-            share=specific_share(policy, base),
-        )
-
-    def _values(self, source: Task, target: Task, asked: Inquiry, level: float) -> Values:
-        """C and V of ``source`` on ``target``; V only where the source's own gains are known."""
-        cross = self._gains(source, target, asked)
-        own = self.experiments.own_plays(source, asked.purpose, asked.seeds)
-        known = all(self.ledger.has_scores(plays.key, plays.seeds) for plays in own)
-        source_own = self._gains(source, source, asked) if known else None
-        target_own = self._gains(target, target, asked)
-        plain = _two_sided(asked.confidence)
-        return transfer_values(cross, target_own, source_own, level, plain)
-
-    def _denominators(self, scope: Sequence[Task], asked: Inquiry) -> list[Plays]:
-        """What V, unlike C, needs beside the plays on the candidate: the sources' own gains."""
-        if self.thresholds.definition == "captured":
-            return []
-        own = self.experiments.own_plays
-        return [plays for task in scope for plays in own(task, asked.purpose, asked.seeds)]
-
-    def _gains(self, source: Task, target: Task, asked: Inquiry) -> Scores:
-        at = (target, asked.purpose, asked.seeds)
-        policy = self.experiments.sample(self.experiments.policy_id(source), *at)
-        return gains(policy, self.experiments.sample(BASE, *at), self.thresholds.gain)
-
-    def _seems_to_help(self, task: Task, parent: Task) -> bool:
-        level = _two_sided(self.selection.confidence)
-        values = self._values(task, parent, self.selection, level)
-        value = values.of(self.thresholds.definition).value
-        return value is not None and value >= self.thresholds.alpha1
+    def _nothing(self, estimates: Estimates) -> Evidence:
+        """Evidence before the first play."""
+        return Evidence(estimates.inquiry.purpose, estimates.inquiry.looks)
 
     def _unplayable(self, task: Task) -> str:
         """Why fine-tuning did not improve play, by a one-sided test; empty if it did."""
-        sample = self._gains(task, task, self.selection)
-        own = mean_interval(sample, _two_sided(self.selection.confidence))
+        own = self.selection.own(task, self.config.transfer.selection_plays[-1]).gain
         if own.low > 0:
             return ""
         return f"not playable: own gain {own.value:.2f} bits, lower bound {own.low:.2f}"
 
     def _assessment(self, task: Task, evidence: Evidence) -> Assessment[Task]:
-        value = evidence.values.of(self.thresholds.definition).value
+        value = evidence.value(self.thresholds).value
         return Assessment(task, value, evidence.gamma.interval.value)
 
     # -- rows ----------------------------------------------------------------------------------
 
-    def _passing(
-        self, parent: Task, tasks: Sequence[Task], refusal: Callable[[Task], str]
-    ) -> list[Task]:
-        """Those without a reason for refusal; the others are recorded with it."""
+    def _fit(self, parent: Task, tasks: Sequence[Task], scope_size: int) -> list[Task]:
+        """Those that the base player can play; the others are recorded with the reason."""
         passed = []
         for task in tasks:
-            if reason := refusal(task):
-                evidence = Evidence(None, self.selection.confidence)
-                if self.experiments.policy_id(task) in self.ledger.finetunes:
-                    evidence = self._own_evidence(task, self.selection)
-                settled = evidence.purpose is None or evidence.own.high <= 0
-                kind = reason.partition(":")[0]
-                self._record(parent, task, Decision(Verdict.REFUSED, kind, settled), evidence)
+            if reason := self.experiments.unfit(task):
+                refusal = Decision(Verdict.REFUSED, reason.partition(":")[0], True)
+                self._record(parent, task, refusal, Evidence(), scope_size)
             else:
                 passed.append(task)
         return passed
 
-    def _record(self, parent: Task, task: Task, decision: Decision, evidence: Evidence) -> None:
+    def _record(
+        self, parent: Task, task: Task, decision: Decision, evidence: Evidence, scope_size: int
+    ) -> None:
         assert self.place is not None
         policy_id = self.experiments.policy_id(task)
         row: Row = {
@@ -262,7 +222,7 @@ class TransferOracle:
             "game_id": task.game_id,
             "role": task.role,
             "finetune_id": policy_id if policy_id in self.ledger.finetunes else None,
-            **decision_columns(decision, evidence, self.thresholds, task.role),
+            **decision_columns(decision, evidence, self.thresholds, task.role, scope_size),
             **self.ledger.spent_on(task, policy_id),
         }
         if decision_key(row) not in self.ledger.decisions:
@@ -270,8 +230,3 @@ class TransferOracle:
         if decision.verdict is not Verdict.ACCEPTED:
             self.experiments.drop_adapter(task)
         self.experiments.display.decided(task, decision)
-
-
-def _two_sided(confidence: float) -> float:
-    """Confidence of the two-sided interval whose bounds each hold at ``confidence``."""
-    return max(0.0, 2 * confidence - 1)

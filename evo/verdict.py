@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from archive import Purpose, Verdict
-from archive.derive.decision import Answer, Gamma, helps, is_new
+from archive.derive.decision import Answer, Gamma, gamma, helps, is_new
 from archive.derive.intervals import UNDEFINED, Interval
+from archive.derive.looks import Looks
 from archive.derive.transfer import Definition, GainKind, Values
 
 NO_VALUES = Values(UNDEFINED, UNDEFINED, UNDEFINED)
-NO_GAMMA = Gamma(UNDEFINED, None)
+
+
+@dataclass(frozen=True)
+class Own:
+    """What fine-tuning on a game did for the game itself: its gain (bits) of the kind that
+    decides, the specific gain (bits), and the latter's share of the total."""
+
+    gain: Interval = UNDEFINED
+    specific: Interval = UNDEFINED
+    share: float | None = None
 
 
 @dataclass(frozen=True)
@@ -27,20 +38,27 @@ class Thresholds:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was measured of one candidate.
+    """What was measured of one candidate; what was not is undefined.
 
-    ``own`` and ``specific`` are gains on its own game (bits), ``share`` their ratio, ``values``
-    what it teaches its parent, ``gamma`` what the scope teaches it. Parts that were not
-    measured are undefined. ``confidence`` is that of each one-sided bound.
+    ``own`` of its own game, ``values`` of what it teaches its parent, ``taught`` of what each
+    game of the scope (by id) teaches it, simultaneous over the scope. ``looks`` says how sure
+    each bound is; None where nothing was played.
     """
 
-    purpose: Purpose | None
-    confidence: float
-    own: Interval = UNDEFINED
-    specific: Interval = UNDEFINED
-    share: float | None = None
+    purpose: Purpose | None = None
+    looks: Looks | None = None
+    own: Own = Own()
     values: Values = NO_VALUES
-    gamma: Gamma = NO_GAMMA
+    taught: Mapping[str, Interval] = field(default_factory=dict)
+
+    @property
+    def gamma(self) -> Gamma:
+        """γ over the games that were played, with bounds."""
+        return gamma(self.taught)
+
+    def value(self, thresholds: Thresholds) -> Interval:
+        """What it teaches its parent, by the definition that decides."""
+        return self.values.of(thresholds.definition)
 
 
 @dataclass(frozen=True)
@@ -57,9 +75,9 @@ def decide(evidence: Evidence, thresholds: Thresholds) -> Decision:
 
     A candidate whose own gain is not established has no defined C and is never accepted.
     """
-    if evidence.own.low <= 0:
+    if evidence.own.gain.low <= 0:
         return Decision(Verdict.UNDECIDED, "own gain not confirmed", False)
-    useful = helps(evidence.values.of(thresholds.definition), thresholds.alpha1)
+    useful = helps(evidence.value(thresholds), thresholds.alpha1)
     new = is_new(evidence.gamma, thresholds.alpha2)
     if useful is Answer.NO:
         return Decision(Verdict.REFUSED, "does not help its parent", True)
@@ -72,10 +90,10 @@ def decide(evidence: Evidence, thresholds: Thresholds) -> Decision:
 
 
 def decision_columns(
-    decision: Decision, evidence: Evidence, thresholds: Thresholds, role: str
+    decision: Decision, evidence: Evidence, thresholds: Thresholds, role: str, scope_size: int
 ) -> dict[str, Any]:
     """The columns of the decisions table that hold numbers and verdict."""
-    gamma = evidence.gamma
+    found = evidence.gamma
     return {
         "verdict": decision.verdict,
         "reason": decision.reason,
@@ -84,17 +102,19 @@ def decision_columns(
         "gain_kind": thresholds.gain,
         **_bounds("captured", evidence.values.captured),
         **_bounds("captured_def37", evidence.values.def37),
-        **_bounds("gamma", gamma.interval),
-        "gamma_game_id": gamma.game_id,
-        "gamma_role": role if gamma.game_id else None,
+        **_bounds("gamma", found.interval),
+        "gamma_game_id": found.game_id,
+        "gamma_role": role if found.game_id else None,
         "alpha1": thresholds.alpha1,
         "alpha2": thresholds.alpha2,
-        "confidence": evidence.confidence,
-        "own_gain": evidence.own.value,
-        "own_gain_low": _finite(evidence.own.low),
-        "specific_gain": evidence.specific.value,
-        "specific_gain_low": _finite(evidence.specific.low),
-        "specific_share": evidence.share,
+        "confidence": 1 - evidence.looks.error if evidence.looks else None,
+        "looks": list(evidence.looks.plays) if evidence.looks else [],
+        "scope_size": scope_size,
+        "own_gain": evidence.own.gain.value,
+        "own_gain_low": _finite(evidence.own.gain.low),
+        "specific_gain": evidence.own.specific.value,
+        "specific_gain_low": _finite(evidence.own.specific.low),
+        "specific_share": evidence.own.share,
         "purpose": evidence.purpose,
     }
 

@@ -52,9 +52,7 @@ def gamma(values: Mapping[str, Interval]) -> Gamma:
 
 
 def helps(value: Interval, alpha1: float) -> Answer:
-    """V_{G*}(G) ≥ α1? An undefined value never satisfies it."""
-    if value.value is None:
-        return Answer.NO
+    """V_{G*}(G) ≥ α1? Open where it is undefined: that is no evidence against it either."""
     if value.low >= alpha1:
         return Answer.YES
     return Answer.NO if value.high < alpha1 else Answer.OPEN

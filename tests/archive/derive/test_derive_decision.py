@@ -18,7 +18,7 @@ from archive.derive.transfer import Sample, gains, specific_share, transfer_valu
         (Interval(0.5, 0.35, 0.7), Answer.YES),
         (Interval(0.2, 0.1, 0.29), Answer.NO),
         (Interval(0.35, 0.2, 0.5), Answer.OPEN),
-        (UNDEFINED, Answer.NO),
+        (UNDEFINED, Answer.OPEN),
     ],
 )
 def test_helps(interval: Interval, answer: Answer) -> None:

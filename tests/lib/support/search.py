@@ -29,7 +29,7 @@ PURPOSES = {
 SMALL = [
     "+experiment=scope_growth",
     "transfer.calibration_plays=8",
-    "transfer.selection_plays=16",
+    "transfer.selection_plays=[8,16]",
     "transfer.acceptance_plays=[16,32]",
     "growth.generations=1",
 ]

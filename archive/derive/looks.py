@@ -1,0 +1,49 @@
+"""Looks of a racing test, and how its error is spent on them (SPEC §6).
+
+A test that may end at any of several numbers of plays asks its question anew at each; the error
+of the whole is the sum of what each look may spend, whatever the looks have in common (union
+bound). Spent in proportion to the plays: the power family α·t with exponent 1 of Kim and DeMets
+(1987), Design and analysis of group sequential tests, Biometrika 74(1), after Lan and DeMets
+(1983), Biometrika 70(3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+
+@dataclass(frozen=True)
+class Looks:
+    """``plays``: how many, at each look, rising; ``error``: of a one-sided bound over them all."""
+
+    plays: tuple[int, ...]
+    error: float
+
+    def __post_init__(self) -> None:
+        rising = all(a < b for a, b in pairwise(self.plays))
+        if not self.plays or not rising or self.plays[0] < 2 or not 0 < self.error < 1:
+            raise ValueError(f"found {self}, expected rising numbers of plays from 2, an error")
+
+    def confidence(self, plays: int, questions: int = 1) -> float:
+        """Of a one-sided bound at the look of so many plays, when so many questions share it.
+
+        Raises ``ValueError`` for a number of plays at which there is no look.
+        """
+        before = (0, *self.plays)[self.plays.index(plays)]
+        return 1 - self.error * (plays - before) / self.plays[-1] / max(1, questions)
+
+
+def shared(error: float, tests: int) -> float:
+    """Error of each of several tests, of which at most ``error`` may go wrong together."""
+    return error / max(1, tests)
+
+
+def chunks(items: Sequence[str], first: int) -> list[tuple[str, ...]]:
+    """``items`` in order, in chunks of ``first``, twice as many, four times as many, …"""
+    found, start, size = [], 0, first
+    while start < len(items):
+        found.append(tuple(items[start : start + size]))
+        start, size = start + size, 2 * size
+    return found
