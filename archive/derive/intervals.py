@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,8 +53,9 @@ def ratio_interval(
     if len(numerator) != len(denominator):
         raise ValueError(f"{len(numerator)} numerators, {len(denominator)} denominators")
     n = len(numerator)
-    covariance = np.cov(numerator, denominator, ddof=1) / n
-    means = float(numerator.mean()), float(denominator.mean())
+    (a, va), (b, vb) = _mean_error(numerator), _mean_error(denominator)
+    joint = float((numerator - a) @ (denominator - b)) / (n - 1) / n
+    covariance, means = np.array([[va * va, joint], [joint, vb * vb]]), (a, b)
     return _fieller(means, covariance, _t(confidence, n), _t(defined_at or confidence, n))
 
 
@@ -90,6 +92,7 @@ def _mean_error(sample: Scores) -> tuple[float, float]:
     return float(sample.mean()), float(sample.std(ddof=1) / math.sqrt(len(sample)))
 
 
+@lru_cache(maxsize=4096)
 def _t(confidence: float, n: int) -> float:
     """Two-sided Student quantile."""
     return float(stats.t.ppf(0.5 + confidence / 2, n - 1))
