@@ -1,0 +1,206 @@
+"""What REINFORCE teaches the player on the papers' twelve single-player programs (SPEC §5).
+
+    python benchmarks/learnability.py [--seed 0] [--plays 256] [--games single_text …] [key=value …]
+
+For each program one fine-tune, then paired plays of the base player and of the fine-tuned one on
+fresh maps. A gain is significant where a one-sided paired t-test has p < 0.01 after Holm's
+correction over the programs. Settings are those of the main job with the overrides given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from archive.derive.transfer import Sample, gains
+from evo.config import RunConfig, load
+from evo.evaluate import Score, Task, evaluation_seeds, floor_of
+from evo.finetune import Finetune
+from evo.laboratory import Evaluation, Job, LaboratorySettings, Training
+from evo.scope import metadata
+from evo.workers import RayWorkshop
+from xgl import analyse, game, parse
+from xgl.library import find
+from xgl.random import seed as named_seed
+
+PROGRAMS = [
+    "single_text",
+    "multi_texts",
+    "missing_link",
+    "simple_cut",
+    "one_way_cut",
+    "unexpected_prefix",
+    "story_ring",
+    "unrelated_prefixes",
+    "one_way_explanations",
+    "dex_texts",
+    "blind_guess",
+    "hidden_target",
+]
+LEVEL = 0.01
+
+
+@dataclass(frozen=True)
+class Learned:
+    """One program: gains in bits over paired plays, the mean and p of each kind."""
+
+    name: str
+    steps: int
+    plays: int
+    base: float
+    forfeits: tuple[float, float]
+    total: tuple[float, float]
+    specific: tuple[float, float]
+    distinct: float
+    seconds: float
+    curve: tuple[float, ...]
+
+
+def tasks(names: Sequence[str], config: RunConfig) -> list[Task]:
+    """The programs as printed, seen by the one player that moves."""
+    found = []
+    for name in names:
+        entry = find(name)
+        program = parse(entry.text, entry.dialect)
+        (role,) = analyse(program).players
+        found.append(Task(game(program, metadata(config.game)), role))
+    return found
+
+
+def sample(scores: Sequence[Score]) -> Sample:
+    seeds = tuple((score.seeds.map_seed, score.seeds.play_seed) for score in scores)
+    own, permuted = [s.score for s in scores], [s.permuted for s in scores]
+    return Sample(seeds, np.array(own), np.array(permuted, dtype=np.float64))
+
+
+def one_sided(sample: np.ndarray) -> tuple[float, float]:
+    """Mean, and p of the hypothesis that it is not above 0."""
+    if not sample.std() > 0:
+        return float(sample.mean()), 1.0
+    found = stats.ttest_1samp(sample, 0.0, alternative="greater")
+    return float(sample.mean()), float(found.pvalue)
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """Holm's adjusted p values."""
+    order = np.argsort(values)
+    adjusted = np.maximum.accumulate(np.sort(values) * np.arange(len(values), 0, -1))
+    found = np.empty(len(values))
+    found[order] = np.minimum(adjusted, 1.0)
+    return found.tolist()
+
+
+class Study:
+    """Calibrates, fine-tunes and plays a list of tasks."""
+
+    def __init__(self, config: RunConfig, plays: int) -> None:
+        settings = LaboratorySettings(config.judge, config.player, config.finetune)
+        self.config, self.plays = config, plays
+        self.workshop = RayWorkshop(config.cluster, settings)
+
+    def _do(self, jobs: Sequence[Job]) -> list[Any]:
+        found = []
+        for result in self.workshop.do(jobs):
+            found.append(result.outcome)
+            print(f"\r{len(found)}/{len(jobs)}", end="", file=sys.stderr, flush=True)
+        return found
+
+    def learned(self, names: Sequence[str], tasks: Sequence[Task]) -> list[Learned]:
+        seed, count = self.config.seed, self.config.transfer.calibration_plays
+        warm = tuple(evaluation_seeds("calibration", seed, count))
+        calibrated = self._do([Evaluation(task, (None,), warm) for task in tasks])
+        floored = []
+        for task, (scores,) in zip(tasks, calibrated, strict=True):
+            floor = floor_of([(s.outcome, s.score) for s in scores], task.game)
+            floored.append(replace(task, floor=0.0 if floor is None else floor))
+        training = named_seed("training", seed)
+        made: list[Finetune] = self._do([Training(task, training) for task in floored])
+        fresh = tuple(evaluation_seeds("acceptance", seed, self.plays))
+        jobs = [
+            Evaluation(task, (adapter,), fresh)
+            for task, one in zip(floored, made, strict=True)
+            for adapter in (None, one.adapter)
+        ]
+        played = [outcome[0] for outcome in self._do(jobs)]
+        return [
+            _learned(name, one, played[2 * i], played[2 * i + 1])
+            for i, (name, one) in enumerate(zip(names, made, strict=True))
+        ]
+
+
+def _learned(name: str, made: Finetune, base: list[Score], own: list[Score]) -> Learned:
+    before, after = sample(base), sample(own)
+    lost = [float(np.mean([s.outcome != "finished" for s in scores])) for scores in (base, own)]
+    return Learned(
+        name=name,
+        steps=len(made.curve),
+        plays=len(base),
+        base=float(before.own.mean()),
+        forfeits=(lost[0], lost[1]),
+        total=one_sided(gains(after, before)),
+        specific=one_sided(gains(after, before, "specific")),
+        distinct=len({s.moves for s in own}) / len(own),
+        seconds=made.seconds,
+        curve=tuple(made.curve),
+    )
+
+
+def table(found: Sequence[Learned]) -> str:
+    """Markdown, with Holm's p over the programs of the list."""
+    totals = holm([each.total[1] for each in found])
+    specifics = holm([each.specific[1] for each in found])
+    heads = ["program", "steps", "base", "forfeits", "gain", "p", "specific gain", "p", "distinct"]
+    lines = ["| " + " | ".join(heads) + " |", "| --- " * len(heads) + "|"]
+    for each, total, specific in zip(found, totals, specifics, strict=True):
+        cells = [
+            each.name,
+            f"{each.steps}",
+            f"{each.base:.1f}",
+            f"{each.forfeits[0]:.0%} → {each.forfeits[1]:.0%}",
+            f"{each.total[0]:+.1f}",
+            _p(total),
+            f"{each.specific[0]:+.1f}",
+            _p(specific),
+            f"{each.distinct:.0%}",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    passed = [sum(p < LEVEL for p in values) for values in (totals, specifics)]
+    lines.append(f"\nsignificant: {passed[0]} of {len(found)} gains, {passed[1]} specific gains")
+    return "\n".join(lines)
+
+
+def _p(value: float) -> str:
+    text = f"{value:.0e}" if value < 0.001 else f"{value:.3f}"
+    return f"**{text}**" if value < LEVEL else text
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--plays", type=int, default=256)
+    parser.add_argument("--games", nargs="+", default=PROGRAMS)
+    parser.add_argument("--curves", type=Path, help="write learning curves as JSON")
+    parser.add_argument("overrides", nargs="*", metavar="key=value")
+    arguments = parser.parse_args()
+    overrides = [f"seed={arguments.seed}", *arguments.overrides]
+    config = load(["+experiment=scope_growth", *overrides])
+    study = Study(config, arguments.plays)
+    try:
+        found = study.learned(arguments.games, tasks(arguments.games, config))
+    finally:
+        study.workshop.close()
+    print(f"\n{table(found)}")
+    if arguments.curves:
+        arguments.curves.write_text(json.dumps({each.name: each.curve for each in found}))
+
+
+if __name__ == "__main__":
+    main()
