@@ -124,6 +124,13 @@ class FinetuneConfig:
     """Weight of the policy's entropy in the objective."""
     gradient_clip: float
     """Largest gradient norm."""
+    kl: float
+    """Weight of the divergence from the base player in the objective; 0: none."""
+    replicates: int
+    """Fine-tunes of each game under as many training seeds; with several, bounds speak of training
+    seeds too."""
+    shuffle: bool
+    """Null control: each step's rewards are dealt anew among its moves."""
 
     def __post_init__(self) -> None:
         _at_least("finetune.tokens", self.tokens, 0)
@@ -138,6 +145,8 @@ class FinetuneConfig:
         _one_of("finetune.baseline", self.baseline, ("group_mean", "leave_one_out", "none"))
         _at_least("finetune.entropy_bonus", self.entropy_bonus, 0)
         _above("finetune.gradient_clip", self.gradient_clip, 0)
+        _at_least("finetune.kl", self.kl, 0)
+        _at_least("finetune.replicates", self.replicates, 1)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from archive import Purpose
 from archive.derive.intervals import Interval, Scores, mean_interval
 from archive.derive.looks import Looks
-from archive.derive.transfer import BASE, GainKind, Values, gains, specific_share, transfer_values
+from archive.derive.transfer import (
+    BASE,
+    Sample,
+    Values,
+    replicated_gains,
+    specific_share,
+    transfer_values,
+)
 from evo.evaluate import Task
 from evo.experiments import Experiments, Plays
 from evo.race import Found, Question
@@ -69,11 +76,11 @@ class Estimates:
     def own(self, task: Task, plays: int) -> Own:
         """What fine-tuning on the game did for the game itself."""
         level = two_sided(self.inquiry.looks.confidence(plays))
-        base, policy = self._pair(self.experiments.policy_id(task), task, plays)
+        base, policies = self._samples(task, task, plays)
         return Own(
-            gain=mean_interval(gains(policy, base, self.thresholds.gain), level),
-            specific=mean_interval(gains(policy, base, "specific"), level),
-            share=specific_share(policy, base),
+            gain=mean_interval(replicated_gains(policies, base, self.thresholds.gain), level),
+            specific=mean_interval(replicated_gains(policies, base, "specific"), level),
+            share=specific_share(policies, base),
         )
 
     def values(self, source: Task, target: Task, plays: int, confidence: float) -> Values:
@@ -91,15 +98,15 @@ class Estimates:
         )
 
     def gains(self, source: Task, target: Task, plays: int) -> Scores:
-        """Per-play gains (n,) in bits of the source's fine-tune on the target."""
-        kind: GainKind = self.thresholds.gain
-        base, policy = self._pair(self.experiments.policy_id(source), target, plays)
-        return gains(policy, base, kind)
+        """Per-play gains in bits of the source's fine-tunes on the target: (n,), or (R, n)."""
+        base, policies = self._samples(source, target, plays)
+        return replicated_gains(policies, base, self.thresholds.gain)
 
-    def _pair(self, policy_id: str, task: Task, plays: int):  # type: ignore[no-untyped-def]
+    def _samples(self, source: Task, target: Task, plays: int) -> tuple[Sample, list[Sample]]:
+        """The base player's and the source's fine-tunes' plays on the target."""
         lab, purpose = self.experiments, self.inquiry.purpose
-        at = (task, purpose, lab.seeds(purpose, plays))
-        return lab.sample(BASE, *at), lab.sample(policy_id, *at)
+        at = (target, purpose, lab.seeds(purpose, plays))
+        return lab.sample(BASE, *at), lab.samples(source, *at)
 
     def likeliest(self, parent: Task, scope: Sequence[Task]) -> list[Task]:
         """The scope in the order in which its games may be expected to cover a relative of
@@ -116,7 +123,7 @@ class Estimates:
     def _known_gain(self, source: Task, target: Task) -> Interval | None:
         """Mean gain where the source was played on the target at some look."""
         lab, purpose = self.experiments, self.inquiry.purpose
-        policies = (self.experiments.policy_id(source), BASE)
+        policies = (BASE, *lab.policy_ids(source))
         for plays in reversed(self.inquiry.looks.plays):
             seeds = lab.seeds(purpose, plays)
             keys = [(policy, target.game_id, target.role, purpose) for policy in policies]

@@ -56,17 +56,21 @@ class Experiments:
     def seeds(self, purpose: Purpose, count: int) -> SeedSet:
         return tuple(evaluation_seeds(purpose, self.config.seed, count))
 
-    def policy_id(self, task: Task) -> str:
-        """Id of the fine-tune on a game: a hash of all that its adapter depends on."""
-        facts = (task.game_id, task.role, self._training_seed(task), self.settings_json)
+    def policy_id(self, task: Task, replicate: int = 0) -> str:
+        """Id of a fine-tune on a game: a hash of all that its adapter depends on."""
+        facts = (task.game_id, task.role, self._training_seed(task, replicate), self.settings_json)
         return f"{named_seed('finetune', *facts, bits=64):016x}"
+
+    def policy_ids(self, task: Task) -> list[str]:
+        """Of all ``finetune.replicates`` fine-tunes on a game."""
+        return [self.policy_id(task, index) for index in range(self.config.finetune.replicates)]
 
     @property
     def settings_json(self) -> str:
         """What a fine-tune depends on beside game and seed."""
         config = self.config
         facts = {
-            "finetune": asdict(config.finetune),
+            "finetune": _without(asdict(config.finetune), "replicates"),
             "player": _without(asdict(config.player), "policies_per_pass"),
             "judge": asdict(config.judge),
             "calibration_plays": config.transfer.calibration_plays,
@@ -77,10 +81,14 @@ class Experiments:
         """From now on these games are fine-tuned under another training seed."""
         self.restarts.update(task.game_id for task in tasks)
 
-    def _training_seed(self, task: Task) -> int:
-        """One for all games of a run, but for those that were started again."""
-        restarts = self.restarts[task.game_id]
-        return named_seed("training", self.config.seed, *([restarts] if restarts else []))
+    def _repetition(self, task: Task, replicate: int) -> int:
+        """Which of all training seeds: a game that is started again takes fresh ones."""
+        return self.restarts[task.game_id] * self.config.finetune.replicates + replicate
+
+    def _training_seed(self, task: Task, replicate: int) -> int:
+        """One for all games of a run and each replicate, but for games that were started again."""
+        repetition = self._repetition(task, replicate)
+        return named_seed("training", self.config.seed, *([repetition] if repetition else []))
 
     # -- stages ------------------------------------------------------------------------------
 
@@ -126,22 +134,30 @@ class Experiments:
         return math.ceil(self.config.finetune.tokens * len(rows) / tokens) if tokens else 0
 
     def finetune(self, tasks: Sequence[Task]) -> None:
-        """Fine-tune on each game that has no adapter yet, one commit for each."""
-        missing = [task for task in tasks if self.policy_id(task) not in self.ledger.finetunes]
-        jobs = [Training(self._floored(task), self._training_seed(task)) for task in missing]
-        self.display.stage("fine-tuning", missing)
-        for task, result in zip(missing, self.workshop.do(jobs), strict=True):
-            made = result.outcome
-            assert isinstance(made, Finetune)
-            self.display.scored(result.scoring)
-            digest = self.ledger.archive.put_adapter(made.adapter)
-            seed = self._training_seed(task)
-            identity = (self.policy_id(task), seed, self.settings_json, digest)
-            row = finetune_row(task, made, *identity)
-            row["replicate"] = self.restarts[task.game_id]
-            maps = self.ledger.map_rows(result.told, Purpose.TRAINING, self.config.judge.stories)
-            self.ledger.commit(finetunes=[row], maps=maps)
-            self.display.done("fine-tuning", made.tokens)
+        """Fine-tune on each game that has no adapter yet, one commit for each fine-tune."""
+        missing = [
+            (task, replicate)
+            for task in tasks
+            for replicate, policy_id in enumerate(self.policy_ids(task))
+            if policy_id not in self.ledger.finetunes
+        ]
+        jobs = [Training(self._floored(t), self._training_seed(t, r)) for t, r in missing]
+        self.display.stage("fine-tuning", [task for task, _ in missing])
+        for (task, replicate), result in zip(missing, self.workshop.do(jobs), strict=True):
+            self._keep(task, replicate, result)
+
+    def _keep(self, task: Task, replicate: int, result: Result) -> None:
+        made = result.outcome
+        assert isinstance(made, Finetune)
+        self.display.scored(result.scoring)
+        digest = self.ledger.archive.put_adapter(made.adapter)
+        seed = self._training_seed(task, replicate)
+        identity = (self.policy_id(task, replicate), seed, self.settings_json, digest)
+        row = finetune_row(task, made, *identity)
+        row["replicate"] = self._repetition(task, replicate)
+        maps = self.ledger.map_rows(result.told, Purpose.TRAINING, self.config.judge.stories)
+        self.ledger.commit(finetunes=[row], maps=maps)
+        self.display.done("fine-tuning", made.tokens)
 
     def play(self, wanted: Iterable[Plays]) -> None:
         """Make sure that all these plays are in the archive, one commit for each pass."""
@@ -185,30 +201,36 @@ class Experiments:
         return self.ledger.archive.get_adapter(row["adapter_hash"])
 
     def drop_adapter(self, task: Task) -> None:
-        """Forget a refused candidate's adapter, unless ``archive.keep`` is ``all`` or another
+        """Forget a refused candidate's adapters, unless ``archive.keep`` is ``all`` or another
         fine-tune came out equal to the byte (𝒯 = 0, say)."""
-        row = self.ledger.finetunes.get(self.policy_id(task))
-        if row is None or self.config.archive.keep == "all":
+        if self.config.archive.keep == "all":
             return
-        digest = row["adapter_hash"]
-        if sum(made["adapter_hash"] == digest for made in self.ledger.finetunes.values()) == 1:
-            self.ledger.archive.drop_adapter(digest)
+        for policy_id in self.policy_ids(task):
+            row = self.ledger.finetunes.get(policy_id)
+            made = self.ledger.finetunes.values()
+            if row and sum(one["adapter_hash"] == row["adapter_hash"] for one in made) == 1:
+                self.ledger.archive.drop_adapter(row["adapter_hash"])
 
     # -- which plays a question needs ----------------------------------------------------------
 
     def own_plays(self, task: Task, purpose: Purpose, seeds: SeedSet) -> list[Plays]:
-        """The base player and the game's own adapter on the game."""
-        return [Plays(p, task, purpose, seeds) for p in (BASE, self.policy_id(task))]
+        """The base player and the game's own adapters on the game."""
+        return [Plays(p, task, purpose, seeds) for p in (BASE, *self.policy_ids(task))]
 
     def crossed(
         self, sources: Sequence[Task], target: Task, purpose: Purpose, seeds: SeedSet
     ) -> list[Plays]:
         """The sources' adapters on the target."""
-        return [Plays(self.policy_id(source), target, purpose, seeds) for source in sources]
+        policies = [policy_id for source in sources for policy_id in self.policy_ids(source)]
+        return [Plays(policy_id, target, purpose, seeds) for policy_id in policies]
 
     def sample(self, policy_id: str, task: Task, purpose: Purpose, seeds: SeedSet) -> Sample:
         """Scores that were asked for before."""
         return self.ledger.sample((policy_id, task.game_id, task.role, purpose), seeds)
+
+    def samples(self, source: Task, target: Task, purpose: Purpose, seeds: SeedSet) -> list[Sample]:
+        """Of all fine-tunes on ``source``, on ``target``."""
+        return [self.sample(each, target, purpose, seeds) for each in self.policy_ids(source)]
 
 
 def _without(facts: dict[str, Any], key: str) -> dict[str, Any]:

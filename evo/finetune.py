@@ -3,7 +3,7 @@
 Each step plays ``rollouts`` times on each of ``maps`` fresh maps with the present policy and
 takes one gradient step. A move is credited with the rewards that came after it; its baseline
 is the mean of its group, the moves made at the same place of the same map. No importance
-ratio, no clipping of it, no KL to the base model.
+ratio, no clipping of it; on demand a penalty on the divergence from the base player.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -43,6 +43,8 @@ class FinetuneSettings:
     scale_advantages: bool = True
     entropy_bonus: float = 0.0
     gradient_clip: float = 1.0
+    kl: float = 0.0
+    shuffle: bool = False
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,8 @@ def finetune(
             plays = play_all(instances, Cast(cast.judge, cast.stories, players))
             scores = [finite_score(play, task) for play in plays]
             credits = _credits(plays, seeds, task)
+            if settings.shuffle:
+                credits = shuffled(credits, named_seed("shuffle", seed, len(curve)))
             uncertainty, norm = update(lm, bench, optimizer, credits, settings)
             if not math.isfinite(norm):
                 break
@@ -159,6 +163,13 @@ def credits_of(play: Play, map_seed: int, task: Task) -> list[Credit]:
     return credits
 
 
+def shuffled(credits: Sequence[Credit], seed: int) -> list[Credit]:
+    """Null control (SPEC §6): the rewards dealt anew among the moves."""
+    order = np.random.default_rng(seed).permutation(len(credits))
+    dealt = [credits[index].reward_to_go for index in order]
+    return [replace(credit, reward_to_go=to) for credit, to in zip(credits, dealt, strict=True)]
+
+
 def advantages(credits: Sequence[Credit], baseline: str, scale: bool) -> Tensor:
     """(N,) float32: reward to go minus the baseline, over its standard deviation if ``scale``.
 
@@ -186,16 +197,21 @@ def policy_loss(
     entropy: Tensor,
     bonus: float,
     whole: tuple[int, int] | None = None,
+    divergence: Tensor | None = None,
 ) -> Tensor:
-    """−mean_i A_i Σ_t log π(i, t) − bonus · mean entropy.
+    """−mean_i A_i Σ_t log π(i, t) − bonus · mean entropy + mean divergence.
 
-    ``logprobs``, ``mask`` and ``entropy`` are (N, T), ``advantages`` (N,); entropy in nats.
-    ``whole``: rows and tokens of the batch that these rows are a part of, so that the losses of
-    its parts add up to its own.
+    ``logprobs``, ``mask``, ``entropy`` and ``divergence`` (weighted already) are (N, T),
+    ``advantages`` (N,); entropy and divergence in nats. ``whole``: rows and tokens of the batch
+    that these rows are a part of, so that the losses of its parts add up to its own.
     """
     rows, tokens = whole or (len(mask), int(mask.sum()))
-    surrogate = -((logprobs * mask).sum(1) * advantages).sum() / rows
-    return surrogate - bonus * (entropy * mask).sum() / tokens if bonus else surrogate
+    loss = -((logprobs * mask).sum(1) * advantages).sum() / rows
+    if bonus:
+        loss = loss - bonus * (entropy * mask).sum() / tokens
+    if divergence is not None:
+        loss = loss + (divergence * mask).sum() / tokens
+    return loss
 
 
 def update(
@@ -213,7 +229,7 @@ def update(
     whole = len(credits), sum(len(credit.move.token_ids) for credit in credits)
 
     def gather(part: Sequence[tuple[Credit, float]]) -> list[float]:
-        return _gather(lm, bench, part, settings.entropy_bonus, whole)
+        return _gather(lm, bench, part, settings, whole)
 
     optimizer.zero_grad()
     weighed = list(zip(credits, weights, strict=True))
@@ -228,7 +244,7 @@ def _gather(
     lm: LanguageModel,
     bench: AdapterBench,
     part: Sequence[tuple[Credit, float]],
-    bonus: float,
+    settings: FinetuneSettings,
     whole: tuple[int, int],
 ) -> list[float]:
     """Add a part's gradient, all of it or nothing; returns each row's entropy, summed, in nats."""
@@ -239,16 +255,29 @@ def _gather(
             lm, [move.prompt_ids for move in moves], [move.token_ids for move in moves]
         )
         logprobs = logits.log_softmax(-1)
-        with torch.set_grad_enabled(bonus != 0):
+        with torch.set_grad_enabled(settings.entropy_bonus != 0):
             entropy = -(logprobs.exp() * logprobs).sum(-1)
+        divergence = settings.kl * _divergence(lm, bench, moves, logprobs) if settings.kl else None
         chosen = logprobs.gather(2, ids[:, :, None])[:, :, 0]
         weights = torch.tensor([weight for _, weight in part], device=lm.device)
-        policy_loss(chosen, mask, weights, entropy, bonus, whole).backward()
+        bonus = settings.entropy_bonus
+        policy_loss(chosen, mask, weights, entropy, bonus, whole, divergence).backward()
     except (RuntimeError, MemoryError):
         for parameter, gradient in zip(bench.parameters(), before, strict=True):
             parameter.grad = gradient
         raise
     return (entropy.detach() * mask).sum(1).tolist()
+
+
+def _divergence(
+    lm: LanguageModel, bench: AdapterBench, moves: Sequence[Move], logprobs: Tensor
+) -> Tensor:
+    """(N, T): KL of the policy from the base player before each token of the moves, in nats."""
+    with bench.bare(), torch.no_grad():
+        prompts = [move.prompt_ids for move in moves]
+        logits, _, _ = continuation_logits(lm, prompts, [move.token_ids for move in moves])
+        base = logits.log_softmax(-1)
+    return (logprobs.exp() * (logprobs - base)).sum(-1)
 
 
 def _distinct(plays: Sequence[Play], role: str) -> float | None:

@@ -114,7 +114,8 @@ class Laboratory:
         return LocalPolicy(lm, batch_rows=rows, count=self.count, memory_bytes=memory)
 
     def _train(self, job: Training) -> Finetune:
-        settings = FinetuneSettings(**vars(self.settings.finetune))
+        told = {k: v for k, v in vars(self.settings.finetune).items() if k != "replicates"}
+        settings = FinetuneSettings(**told)
         on = self._cast(job.task), job.task
         return finetune(self.bench, *on, settings, job.seed, self.count)
 

@@ -134,17 +134,16 @@ class Ledger:
         known = self.scores.get(key, {})
         return all(each in known for each in seeds)
 
-    def spent_on(self, task: Task, policy_id: str) -> Row:
+    def spent_on(self, task: Task, policy_ids: Sequence[str]) -> Row:
         """Plays, tokens and seconds that a candidate has cost so far: its own game's plays, its
-        adapter's plays elsewhere, its fine-tune."""
+        adapters' plays elsewhere, its fine-tunes."""
         cost, plays = Cost(), 0
         for (policy, game_id, role, _), rows in self.scores.items():
-            if policy == policy_id or (game_id, role) == (task.game_id, task.role):
+            if policy in policy_ids or (game_id, role) == (task.game_id, task.role):
                 plays += len(rows)
                 for row in rows.values():
                     cost += Cost(row["tokens"], row["seconds"])
-        if policy_id in self.finetunes:
-            made = self.finetunes[policy_id]
+        for made in (self.finetunes[each] for each in policy_ids if each in self.finetunes):
             cost += Cost(made["tokens"], made["seconds"])
         return {"plays": plays, "tokens": cost.tokens, "seconds": cost.seconds}
 
@@ -163,7 +162,7 @@ class Ledger:
             if seeds and self.has_scores((BASE, *game), seeds):
                 policy, base = (self.sample((p, *game), seeds) for p in (policy_id, BASE))
                 gain = float(gains(policy, base).mean())
-                found[made["game_id"]] = (gain, specific_share(policy, base))
+                found[made["game_id"]] = (gain, specific_share([policy], base))
         return found
 
     def costs(self) -> dict[str, Cost]:

@@ -223,7 +223,7 @@ class TransferOracle:
             "role": task.role,
             "finetune_id": policy_id if policy_id in self.ledger.finetunes else None,
             **decision_columns(decision, evidence, self.thresholds, task.role, scope_size),
-            **self.ledger.spent_on(task, policy_id),
+            **self.ledger.spent_on(task, self.experiments.policy_ids(task)),
         }
         if decision_key(row) not in self.ledger.decisions:
             self.ledger.commit(decisions=[row])

@@ -1,7 +1,8 @@
 """Confidence intervals for means and for ratios of means over evaluation seeds (SPEC §6).
 
-All intervals are conditional on the adapters: they say how well the evaluation seeds pin a
-value down, not how another training run would have come out.
+Over plays alone, intervals are conditional on the adapters: they say how well the evaluation seeds
+pin a value down, not how another training run would have come out. Over several training seeds
+they say that too.
 """
 
 from __future__ import annotations
@@ -34,39 +35,88 @@ UNDEFINED = Interval(None, -math.inf, math.inf)
 
 
 def mean_interval(sample: Scores, confidence: float) -> Interval:
-    """Student interval of a mean; ``sample`` (n,) float64, n ≥ 2."""
-    mean, error = _mean_error(sample)
-    reach = _t(confidence, len(sample)) * error
+    """Student interval of a mean; ``sample`` (n,) float64, n ≥ 2, or (R, n): see :func:`spread`."""
+    found = spread(sample, sample)
+    mean, error = float(sample.mean()), math.sqrt(max(found.covariance, 0.0))
+    reach = _t(confidence, found.freedom) * error
     return Interval(mean, mean - reach, mean + reach)
 
 
 def ratio_interval(
     numerator: Scores, denominator: Scores, confidence: float, defined_at: float | None = None
 ) -> Interval:
-    """Fieller's interval for mean(numerator)/mean(denominator), paired samples (n,) float64.
+    """Fieller's interval for mean(numerator)/mean(denominator), paired samples of one shape, (n,)
+    or (R, n) float64.
 
     Undefined where the denominator is not significantly above 0 (the lower bound of its two-sided
     interval at ``defined_at``, by default ``confidence``): a ratio to nothing is no value. Where
     it is significant at ``defined_at`` but not at ``confidence``, the bounds are infinite.
     Fieller, E. C. (1954), Some problems in interval estimation, JRSS B 16(2).
     """
-    if len(numerator) != len(denominator):
-        raise ValueError(f"{len(numerator)} numerators, {len(denominator)} denominators")
-    n = len(numerator)
-    (a, va), (b, vb) = _mean_error(numerator), _mean_error(denominator)
-    joint = float((numerator - a) @ (denominator - b)) / (n - 1) / n
-    covariance, means = np.array([[va * va, joint], [joint, vb * vb]]), (a, b)
-    return _fieller(means, covariance, _t(confidence, n), _t(defined_at or confidence, n))
+    if numerator.shape != denominator.shape:
+        raise ValueError(f"{numerator.shape} numerators, {denominator.shape} denominators")
+    means = float(numerator.mean()), float(denominator.mean())
+    joint, own = spread(numerator, denominator), spread(denominator, denominator)
+    covariance = np.array(
+        [
+            [spread(numerator, numerator).covariance, joint.covariance],
+            [joint.covariance, own.covariance],
+        ]
+    )
+    freedom = own.freedom
+    if numerator.ndim > 1 and means[1] > 0:
+        rest = numerator - means[0] / means[1] * denominator
+        freedom = min(freedom, spread(rest, rest).freedom)
+    quantiles = _t(confidence, freedom), _t(defined_at or confidence, own.freedom)
+    return _fieller(means, covariance, *quantiles)
 
 
 def unpaired_ratio_interval(
     numerator: Scores, denominator: Scores, confidence: float, defined_at: float | None = None
 ) -> Interval:
-    """Fieller's interval for a ratio of means of independent samples (n,), (m,)."""
-    variances = (_mean_error(numerator)[1] ** 2, _mean_error(denominator)[1] ** 2)
+    """Fieller's interval for a ratio of means of independent samples, (n,) or (R, n) each."""
     means = float(numerator.mean()), float(denominator.mean())
-    n = min(len(numerator), len(denominator))
-    return _fieller(means, np.diag(variances), _t(confidence, n), _t(defined_at or confidence, n))
+    above, below = spread(numerator, numerator), spread(denominator, denominator)
+    freedom = min(above.freedom, below.freedom)
+    covariance = np.diag([above.covariance, below.covariance])
+    quantiles = _t(confidence, freedom), _t(defined_at or confidence, below.freedom)
+    return _fieller(means, covariance, *quantiles)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Covariance of the means of two paired samples, and its degrees of freedom."""
+
+    covariance: float
+    freedom: float
+
+
+def spread(one: Scores, other: Scores) -> Spread:
+    """How two means vary together; samples (n,) over plays, or (R, n) over training seeds × plays.
+
+    With one training seed the plays are the sample, and bounds are conditional on the adapters.
+    With R > 1 both vary: the variance of a mean of a crossed layout with random rows and columns,
+    (MS_rows + MS_columns − MS_rest)/(R·n), at least that of the rows or the columns alone, with
+    Satterthwaite's degrees of freedom. Satterthwaite, F. E. (1946), Biometrics Bulletin 2(6).
+    """
+    n = one.shape[-1]
+    if n < 2:
+        raise ValueError(f"an interval needs at least 2 plays, found {n}")
+    a, b = one - one.mean(), other - other.mean()
+    if one.ndim == 1 or len(one) == 1:
+        return Spread(float((a * b).sum()) / (n - 1) / n, n - 1)
+    rows, size = len(one), one.size
+    by_row = n * float(a.mean(1) @ b.mean(1)) / (rows - 1)
+    by_play = rows * float(a.mean(0) @ b.mean(0)) / (n - 1)
+    rest_a = a - a.mean(1, keepdims=True) - a.mean(0)
+    rest_b = b - b.mean(1, keepdims=True) - b.mean(0)
+    left = float((rest_a * rest_b).sum()) / ((rows - 1) * (n - 1))
+    total = by_row + by_play - left
+    if one is other:
+        total = max(total, by_row, by_play)
+    parts = by_row**2 / (rows - 1) + by_play**2 / (n - 1) + left**2 / ((rows - 1) * (n - 1))
+    freedom = min(max(total**2 / parts, 1.0), float(size - 1)) if parts > 0 else float(rows - 1)
+    return Spread(total / size, freedom)
 
 
 def _fieller(
@@ -86,13 +136,7 @@ def _fieller(
     return Interval(a / b, (half - root) / quadratic, (half + root) / quadratic)
 
 
-def _mean_error(sample: Scores) -> tuple[float, float]:
-    if len(sample) < 2:
-        raise ValueError(f"an interval needs at least 2 plays, found {len(sample)}")
-    return float(sample.mean()), float(sample.std(ddof=1) / math.sqrt(len(sample)))
-
-
 @lru_cache(maxsize=4096)
-def _t(confidence: float, n: int) -> float:
+def _t(confidence: float, freedom: float) -> float:
     """Two-sided Student quantile."""
-    return float(stats.t.ppf(0.5 + confidence / 2, n - 1))
+    return float(stats.t.ppf(0.5 + confidence / 2, freedom))

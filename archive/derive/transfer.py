@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -51,6 +51,12 @@ def gains(policy: Sample, base: Sample, kind: GainKind = "total") -> Scores:
     return policy.kind(kind) - base.kind(kind)
 
 
+def replicated_gains(policies: Sequence[Sample], base: Sample, kind: GainKind = "total") -> Scores:
+    """Gains of one fine-tune (n,), or of several under as many training seeds (R, n)."""
+    found = [gains(policy, base, kind) for policy in policies]
+    return found[0] if len(found) == 1 else np.stack(found)
+
+
 @dataclass(frozen=True)
 class Values:
     """What fine-tuning on a source teaches about a target.
@@ -73,7 +79,8 @@ def transfer_values(
     confidence: float,
     defined_at: float | None = None,
 ) -> Values:
-    """Values from per-play gains: source→target (n,), target→target (n,), source→source (m,).
+    """Values from per-play gains: source→target (n,), target→target (n,), source→source (m,), or
+    (R, n), (R, n), (R, m) over R training seeds, which V then takes for independent.
 
     Bounds hold at ``confidence``; whether a value is defined is asked at ``defined_at``, so that
     wider bounds make no value disappear. V is undefined where the source's own gains are unknown.
@@ -88,15 +95,15 @@ def transfer_values(
     )
 
 
-def specific_share(policy: Sample, base: Sample) -> float | None:
+def specific_share(policies: Sequence[Sample], base: Sample) -> float | None:
     """Share of the mean gain that is about the map: specific gain over total gain.
 
     None where the total gain is not positive. 1 − share is the map-independent part.
     """
-    total = float(gains(policy, base, "total").mean())
+    total = float(replicated_gains(policies, base, "total").mean())
     if total <= 0:
         return None
-    return float(gains(policy, base, "specific").mean()) / total
+    return float(replicated_gains(policies, base, "specific").mean()) / total
 
 
 def forfeit_rate(outcomes: list[str]) -> float:

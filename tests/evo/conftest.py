@@ -51,6 +51,9 @@ def make_laboratory() -> MakeLaboratory:
             "scale_advantages": True,
             "entropy_bonus": 0.0,
             "gradient_clip": 1.0,
+            "kl": 0.0,
+            "replicates": 1,
+            "shuffle": False,
         }
         return Laboratory(
             LaboratorySettings(

@@ -20,12 +20,13 @@ from evo.finetune import (
     advantages,
     credits_of,
     policy_loss,
+    shuffled,
     training_seeds,
     update,
 )
 from evo.laboratory import Evaluation, Laboratory, Training
 from evo.ledger import finetune_row
-from xgl.lm import LanguageModel
+from xgl.lm import LanguageModel, continuation_logits
 from xgl.requests import Ensured, Event, Move, Moved, Play, Rewarded
 
 # -- the gradient ----------------------------------------------------------------------------------
@@ -249,6 +250,48 @@ def test_several_adapters_in_one_pass_play_as_each_would_alone(
         assert [s.score for s in mine] == pytest.approx([s.score for s in theirs], abs=1e-3)
         assert [s.permuted for s in mine] == pytest.approx([s.permuted for s in theirs], abs=1e-3)
     assert together[0] != together[1]
+
+
+def test_shuffled_rewards_are_the_same_rewards_elsewhere() -> None:
+    move = Move("m", (1,), (2,))
+    credits = [Credit(move, float(index), (index % 3, 0, 0)) for index in range(20)]
+    dealt = shuffled(credits, 7)
+    assert dealt == shuffled(credits, 7) != shuffled(credits, 8)
+    values = [credit.reward_to_go for credit in dealt]
+    assert sorted(values) == list(range(20)) != values
+    assert [credit.group for credit in dealt] == [credit.group for credit in credits]
+
+
+def test_a_penalty_on_divergence_holds_the_player_to_its_base(lm: LanguageModel) -> None:
+    """With nothing to win, an adapter that changes the player is drawn back."""
+    prompt = (lm.bos, *lm.encode("The king went"))
+    credits = [Credit(Move("m", prompt, (9 + i, 20)), 0.0, (0, 0, 0)) for i in range(4)]
+    bench = AdapterBench(lm, LoraSettings(4, 8))
+    moved = []
+    for kl in (0.0, 1.0):
+        settings = FinetuneSettings(0, 1, 4, 1e-3, kl=kl, gradient_clip=1e9)
+        with bench.fresh(0):
+            for parameter in bench.parameters():
+                parameter.data += 0.02
+            before = [p.detach().clone() for p in bench.parameters()]
+            divergence = _mean_divergence(lm, bench, credits)
+            optimizer = torch.optim.SGD(bench.parameters(), lr=1e-3)
+            update(lm, bench, optimizer, credits, settings)
+            after = [p.detach().clone() for p in bench.parameters()]
+            changed = any(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
+            moved.append((changed, _mean_divergence(lm, bench, credits) - divergence))
+    assert moved[0] == (False, 0.0)
+    assert moved[1][0]
+    assert moved[1][1] < 0
+
+
+def _mean_divergence(lm: LanguageModel, bench: AdapterBench, credits: list[Credit]) -> float:
+    prompts, moves = ([c.move.prompt_ids for c in credits], [c.move.token_ids for c in credits])
+    with torch.no_grad():
+        here = continuation_logits(lm, prompts, moves)[0].log_softmax(-1)
+        with bench.bare():
+            base = continuation_logits(lm, prompts, moves)[0].log_softmax(-1)
+    return float((here.exp() * (here - base)).sum(-1).mean())
 
 
 # -- out of memory ---------------------------------------------------------------------------------

@@ -256,3 +256,20 @@ def test_an_initial_game_is_trained_again_when_its_first_seed_taught_nothing(
     assert [row["replicate"] for row in made] == list(range(len(made)))
     assert len({row["seed"] for row in made}) == len({row["finetune_id"] for row in made})
     assert len({row["finetune_id"] for row in made}) == len(made)
+
+
+def test_replicates_are_fine_tunes_under_seeds_of_their_own(search: Search) -> None:
+    settings = ["growth.list_size=1", "finetune.replicates=3"]
+    assert search.run(of_limits(), *settings, sampler=Listed([code(7)])) == 0
+    made = search.rows("finetunes")
+    by_game: dict[str, list[int]] = {}
+    for row in made:
+        by_game.setdefault(row["game_id"], []).append(row["replicate"])
+    assert list(by_game.values()) == [[0, 1, 2], [0, 1, 2]]
+    assert len({row["finetune_id"] for row in made}) == 6
+    assert len({row["seed"] for row in made}) == 3, "the same three for every game"
+    (row,) = search.rows("decisions")
+    assert row["purpose"] == "acceptance"
+    ids = {one["finetune_id"] for one in made if one["game_id"] == row["game_id"]}
+    assert {r["policy_id"] for r in search.rows("scores") if r["purpose"] == "acceptance"} >= ids
+    assert row["tokens"] == 10 * row["plays"] + 3 * 1000

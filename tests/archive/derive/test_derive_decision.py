@@ -87,8 +87,8 @@ def test_gains_pair_seeds() -> None:
 
 def test_specific_share() -> None:
     base, policy = sample([0, 0], [0, 0]), sample([4, 4], [3, 3])
-    assert specific_share(policy, base) == pytest.approx(0.25)
-    assert specific_share(base, policy) is None
+    assert specific_share([policy], base) == pytest.approx(0.25)
+    assert specific_share([base], policy) is None
 
 
 def test_values_of_both_definitions() -> None:
