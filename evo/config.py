@@ -273,7 +273,7 @@ class RunConfig:
     seed: int
     """Every other seed is derived from it."""
     experiment: str
-    """What to do: scope_growth."""
+    """What to do: scope_growth or transfer_triplet."""
     judge: JudgeConfig
     player: PlayerConfig
     game: GameConfig
@@ -301,7 +301,9 @@ class RunConfig:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-EXPERIMENTS = ("scope_growth", "toy_growth")
+SEARCHES = ("scope_growth", "transfer_triplet")
+"""Experiments that a :class:`RunConfig` describes."""
+EXPERIMENTS = (*SEARCHES, "toy_growth")
 
 
 def load(overrides: Sequence[str]) -> RunConfig:
@@ -309,13 +311,13 @@ def load(overrides: Sequence[str]) -> RunConfig:
 
     Raises :class:`ConfigError`.
     """
-    return compose_as(RunConfig, "config", "scope_growth", overrides)
+    return compose_as(RunConfig, "config", SEARCHES, overrides)
 
 
 def compose_as(
-    section: type[Section], primary: str, experiment: str, overrides: Sequence[str]
+    section: type[Section], primary: str, experiments: Sequence[str], overrides: Sequence[str]
 ) -> Section:
-    """Compose ``conf/PRIMARY.yaml``, which must come out as ``experiment``, into a section.
+    """Compose ``conf/PRIMARY.yaml``, which must come out as one of ``experiments``, into a section.
 
     Raises :class:`ConfigError`.
     """
@@ -328,7 +330,7 @@ def compose_as(
     except ValueError as error:  # Hydra's own, for a group that is given no name
         raise ConfigError(f"{' '.join(overrides)}: {error}") from None
     assert isinstance(raw, dict)
-    if raw.get("experiment") != experiment:
+    if raw.get("experiment") not in experiments:
         names = " or ".join(f"+experiment={name}" for name in EXPERIMENTS)
         raise ConfigError(f"experiment: found {raw.get('experiment')!r}, expected {names}")
     return from_mapping(section, {str(key): value for key, value in raw.items()})

@@ -19,7 +19,7 @@ from pathlib import Path
 from rich.console import Console
 
 from archive import SCHEMA_VERSION, Archive, ArchiveError, RunEvent
-from evo import summary
+from evo import study, summary
 from evo.config import ConfigError, RunConfig, from_mapping, load
 from evo.display import Display
 from evo.evaluate import Task
@@ -37,10 +37,12 @@ from xgl.models.errors import ModelNotFound
 from xgl.models.resolve import resolve
 
 USAGE = """usage: python -m evo.run +experiment=scope_growth [key=value …]
+       python -m evo.run +experiment=transfer_triplet [key=value …]
        python -m evo.run +experiment=toy_growth [toy.key=value …]
        python -m evo.run resume=RUN_FOLDER [cluster.key=value …]
 
-experiments: scope_growth, and toy_growth: the same algorithm on the paper's toy model, in seconds
+experiments: scope_growth; transfer_triplet: what three games of the paper teach each other;
+             toy_growth: scope growth on the paper's toy model, in seconds
 useful keys: model=smollm2  seed=N  name=NAME  growth.initial_scope=[FILE,…]
              growth.max_candidates=N  finetune.tokens=N  cluster.workers=N
 All keys: docs/configuration.md and conf/."""
@@ -153,9 +155,10 @@ def _run(plan: Plan, archive: Archive, console: Console) -> int:
     _event(ledger, config, RunEvent.RESUMED if plan.resumed else RunEvent.CREATED)
     finished, code = False, 130
     display = _display(console, plan, ledger)
+    work = _study if config.experiment == "transfer_triplet" else _grow
     try:
         with display:
-            _grow(plan, ledger, display)
+            work(plan, ledger, display)
         _event(ledger, config, RunEvent.FINISHED)
         finished = True
     except KeyboardInterrupt:
@@ -170,9 +173,12 @@ def _run(plan: Plan, archive: Archive, console: Console) -> int:
 
 
 def _display(console: Console, plan: Plan, ledger: Ledger) -> Display:
-    budget = plan.config.growth.max_candidates
-    expected = None if budget is None else len(plan.initial) + budget
-    title = f"scope growth: {plan.config.folder} (seed {plan.config.seed})"
+    config, budget = plan.config, plan.config.growth.max_candidates
+    games = None if budget is None else len(plan.initial) + budget
+    if config.experiment == "transfer_triplet":
+        games = len(plan.initial)
+    expected = None if games is None else games * config.finetune.replicates
+    title = f"{config.experiment.replace('_', ' ')}: {config.folder} (seed {config.seed})"
     return Display(console, title, expected, known=len(ledger.finetunes))
 
 
@@ -201,6 +207,19 @@ def _grow(plan: Plan, ledger: Ledger, display: Display) -> None:
                 ledger.commit(scopes=[_scope_row(generation, member) for member in members])
     finally:
         workshop.close()
+
+
+def _study(plan: Plan, ledger: Ledger, display: Display) -> None:
+    """What the initial games teach each other."""
+    config = plan.config
+    settings = LaboratorySettings(config.judge, config.player, config.finetune, _device(config))
+    workshop = RayWorkshop(config.cluster, settings)
+    try:
+        experiments = Experiments(config, ledger, workshop, display)
+        study.run(config, experiments, plan.initial)
+    finally:
+        workshop.close()
+    study.report(display.console, config, experiments, plan.initial)
 
 
 def _scope_row(generation: int, member: Member[Task]) -> dict[str, object]:

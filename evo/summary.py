@@ -22,7 +22,8 @@ def show(
 
     ``scoring``: what the judge was asked in this session, which no table of the archive holds.
     """
-    console.print(_scope_table(ledger))
+    if ledger.newest_scope:
+        console.print(_scope_table(ledger))
     if ledger.decisions:
         console.print(_verdict_table(ledger))
     console.print(_cost_table(ledger))

@@ -124,4 +124,4 @@ class ToyRunConfig:
 
 def load(overrides: Sequence[str]) -> ToyRunConfig:
     """Compose ``conf/config_toy.yaml`` with command-line overrides; raises ConfigError."""
-    return compose_as(ToyRunConfig, "config_toy", NAME, overrides)
+    return compose_as(ToyRunConfig, "config_toy", [NAME], overrides)

@@ -170,7 +170,9 @@ class Search:
         patience: int | None = None,
         name: str = "run",
         resume: bool = False,
+        only: bool = False,
     ) -> int:
+        """``only``: with these overrides alone, without the small growth's."""
         self.workshop = FakeWorkshop(world, patience=patience)
         self.monkeypatch.setattr(evo.run, "RayWorkshop", lambda *_: self.workshop)
         if sampler is not None:
@@ -180,7 +182,8 @@ class Search:
         (self.folder / "parent.xent").write_text(code(PARENT))
         place = [f"archive.root={self.folder}", f"name={name}"]
         scope = f"growth.initial_scope=[{self.folder / 'parent.xent'}]"
-        return evo.run.main([*SMALL, scope, *place, *overrides])
+        before = [] if only else [*SMALL, scope]
+        return evo.run.main([*before, *place, *overrides])
 
     def rows(self, table: str, name: str = "run") -> list[dict[str, Any]]:
         with Archive.open(self.folder / name / "archive") as archive:
