@@ -85,9 +85,7 @@ def best_cover(values: Scores, eta: float, exact_up_to: int = EXACT_UP_TO) -> Co
         raise CoverError("found no games, expected at least one to cover and one to cover with")
     known = pessimistic(values)
     if (largest := largest_eta(known)) < eta:
-        raise CoverError(
-            f"found η {eta:g}, expected at most {_shown(largest)}: the games at hand cover no more"
-        )
+        raise CoverError(out_of_reach(eta, largest))
     small = max(known.shape) <= exact_up_to
     found = _two_stages(known, eta, set_cover.exact if small else set_cover.greedy)
     return _first_of_equals(known, found) if found.exact and small else found
@@ -125,6 +123,9 @@ def _first_of_equals(values: Scores, cover: Cover) -> Cover:
     return Cover(first or cover.members, cover.delta, cover.least, cover.delta_bound)
 
 
-def _shown(largest: float) -> str:
-    """Rounded down, so that the number shown is one that works."""
-    return f"{math.floor(largest * 1e4) / 1e4:g}" if math.isfinite(largest) else "none"
+def out_of_reach(eta: float, largest: float) -> str:
+    """What to tell a user whose η is too large. The number shown is rounded down, so it works."""
+    if not math.isfinite(largest):
+        return f"found η {eta:g}, and some game that nothing at hand covers at any η"
+    shown = math.floor(largest * 1e4) / 1e4
+    return f"found η {eta:g}, expected at most {shown:g}: the games at hand cover no more"

@@ -118,7 +118,7 @@ def test_an_eta_out_of_reach_names_the_largest_that_works() -> None:
 
 
 def test_nothing_known_and_nothing_there() -> None:
-    with pytest.raises(CoverError, match="at most none"):
+    with pytest.raises(CoverError, match="nothing at hand covers"):
         best_cover(np.array([[1.0, NAN]]), 0.1)
     with pytest.raises(CoverError, match="found no games"):
         best_cover(np.empty((0, 0)), 0.1)
