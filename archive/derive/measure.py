@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +82,7 @@ def xent_measure(
 def drift(scores: Sequence[Scores], bins: int = 10, confidence: float = 0.95) -> Drift:
     """μ_0, μ_1, … from the normalised scores of each generation's games, and their distances."""
     measures = [xent_measure(each, bins, confidence) for each in scores]
-    moved = [wasserstein(a, b) for a, b in zip(scores, scores[1:], strict=False)]
+    moved = [wasserstein(a, b) for a, b in pairwise(scores)]
     return Drift(measures, np.array(moved, np.float64))
 
 
