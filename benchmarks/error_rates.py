@@ -2,10 +2,10 @@
 
     python benchmarks/error_rates.py [--rounds 2000]
 
-Rounds run the search's own races (``evo.race``) and ranking under the default plays; scores are
-drawn instead of played: gains of a mean and spread like the main job's (9 bits on average, 12 bits
-of spread a play, correlation ½ between policies on one map). A round is a list of eight
-candidates, of which the acceptance test may take one.
+Rounds run the search's own races (``archive.derive.race``) and ranking under the default plays;
+scores are drawn instead of played: gains of a mean and spread like the main job's (9 bits on
+average, 12 bits of spread a play, correlation ½ between policies on one map). A round is a list of
+eight candidates, of which the acceptance test may take one.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from archive import Purpose, Verdict
+from archive.derive.estimates import two_sided
 from archive.derive.intervals import mean_interval
 from archive.derive.looks import Looks, shared
+from archive.derive.race import Course, Found, Question, acceptance, run_together, selection
 from archive.derive.transfer import transfer_values
+from archive.derive.verdict import Evidence, Own, Thresholds
 from evo.config import load
-from evo.estimates import two_sided
 from evo.growth import Assessment, rank
-from evo.race import Course, Found, Question, acceptance, run_together, selection
-from evo.verdict import Evidence, Own, Thresholds
 
 CANDIDATES = 8
 MEAN, SPREAD, CORRELATION = 9.0, 12.0, 0.5

@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 
 from archive import Purpose, Verdict
 from archive.derive.looks import Looks, shared
+from archive.derive.race import Found, Question, Race, acceptance, run_together, selection
+from archive.derive.verdict import Decision, Evidence, Thresholds, decide, decision_columns
 from evo.config import ConfigError, RunConfig
-from evo.estimates import Estimates, Inquiry
+from evo.estimates import Stage
 from evo.evaluate import Task
 from evo.experiments import Experiments
 from evo.growth import Assessment, Place, rank
 from evo.ledger import Ledger, Row, decision_key
-from evo.race import Course, Found, Question, Race, acceptance, run_together, selection
-from evo.verdict import Decision, Evidence, Thresholds, decide, decision_columns
 
 
 class TransferOracle:
@@ -40,17 +40,14 @@ class TransferOracle:
         )
         rules = config.transfer
         error = 1 - rules.confidence
-        self.selection = self._estimates(Purpose.SELECTION, rules.selection_plays, error)
+        self.selection = self._stage(Purpose.SELECTION, rules.selection_plays, error)
         # A list may put several candidates to the test: they share the error.
         share = shared(error, min(rules.confirmations, config.growth.list_size))
-        self.acceptance = self._estimates(Purpose.ACCEPTANCE, rules.acceptance_plays, share)
+        self.acceptance = self._stage(Purpose.ACCEPTANCE, rules.acceptance_plays, share)
 
-    def _estimates(self, purpose: Purpose, plays: Sequence[int], error: float) -> Estimates:
-        inquiry = Inquiry(purpose, Looks(tuple(plays), error))
-        return Estimates(self.experiments, inquiry, self.thresholds)
-
-    def _course(self, estimates: Estimates) -> Course:
-        return Course(estimates.inquiry.looks, self.thresholds, self.config.transfer.scan)
+    def _stage(self, purpose: Purpose, plays: Sequence[int], error: float) -> Stage:
+        looks, scan = Looks(tuple(plays), error), self.config.transfer.scan
+        return Stage(self.experiments, purpose, looks, self.thresholds, scan)
 
     # -- the initial scope -----------------------------------------------------------------
 
@@ -98,34 +95,32 @@ class TransferOracle:
         fit = self._fit(parent, candidates, len(scope))
         self.experiments.finetune(fit)
         order = self.selection.likeliest(parent, scope)
-        ids, course = [task.game_id for task in order], self._course(self.selection)
-        races = {
-            task.game_id: selection(course, ids, self._nothing(self.selection)) for task in fit
-        }
+        ids, stage = [task.game_id for task in order], self.selection
+        races = {task.game_id: selection(stage.course, ids, stage.nothing) for task in fit}
         ends = self._race(self.selection, races, parent, fit, order)
         for task in fit:
             decision, evidence = ends[task.game_id]
             if decision is not None:
                 self._record(parent, task, decision, evidence, len(scope))
-        self.ranked = {
-            task.game_id: ends[task.game_id][1] for task in fit if ends[task.game_id][0] is None
-        }
-        assessed = [
-            self._assessment(task, self.ranked[task.game_id])
-            for task in fit
-            if task.game_id in self.ranked
-        ]
+        going = [(task, ends[task.game_id][1]) for task in fit if ends[task.game_id][0] is None]
+        return self._assessed(parent, going, len(scope))
+
+    def _assessed(
+        self, parent: Task, going: Sequence[tuple[Task, Evidence]], scope_size: int
+    ) -> list[Assessment[Task]]:
+        """What was found of those that go on; records the ones that will not be ranked."""
+        self.ranked = {task.game_id: evidence for task, evidence in going}
+        assessed = [self._assessment(task, evidence) for task, evidence in going]
         ranked = rank(assessed, self.thresholds.alpha1, self.thresholds.alpha2)
-        for task in fit:
-            if task.game_id in self.ranked and task not in ranked:
-                evidence = self.ranked[task.game_id]
+        for task, evidence in going:
+            if task not in ranked:
                 decision = decide(evidence, self.thresholds)
-                self._record(parent, task, decision, evidence, len(scope))
+                self._record(parent, task, decision, evidence, scope_size)
         return assessed
 
     def _race(
         self,
-        estimates: Estimates,
+        stage: Stage,
         races: Mapping[str, Race],
         parent: Task,
         candidates: Sequence[Task],
@@ -138,11 +133,11 @@ class TransferOracle:
             wanted = [
                 plays
                 for game_id, question in asked.items()
-                for plays in estimates.plays(tasks[game_id], parent, scope, question)
+                for plays in stage.plays(tasks[game_id], parent, scope, question)
             ]
             self.experiments.play(wanted)
             return {
-                game_id: estimates.found(tasks[game_id], parent, scope, question)
+                game_id: stage.found(tasks[game_id], parent, scope, question)
                 for game_id, question in asked.items()
             }
 
@@ -172,17 +167,13 @@ class TransferOracle:
         seen = self.ranked[candidate.game_id].taught
         order = sorted(scope, key=lambda task: -(seen[task.game_id].value or 0.0))
         ids = [task.game_id for task in order]
-        race = acceptance(self._course(self.acceptance), ids, self._nothing(self.acceptance))
+        race = acceptance(self.acceptance.course, ids, self.acceptance.nothing)
         ends = self._race(self.acceptance, {candidate.game_id: race}, parent, [candidate], order)
         decision, evidence = ends[candidate.game_id]
         assert decision is not None
         self._record(parent, candidate, decision, evidence, len(scope))
         accepted = decision.verdict is Verdict.ACCEPTED
         return self._assessment(candidate, evidence) if accepted else None
-
-    def _nothing(self, estimates: Estimates) -> Evidence:
-        """Evidence before the first play."""
-        return Evidence(estimates.inquiry.purpose, estimates.inquiry.looks)
 
     def _unplayable(self, task: Task) -> str:
         """Why fine-tuning did not improve play, by a one-sided test; empty if it did."""

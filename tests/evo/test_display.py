@@ -11,12 +11,12 @@ import pytest
 from rich.console import Console
 
 from archive import Archive, Verdict
+from archive.derive.verdict import Decision
 from evo import summary
 from evo.display import Display, State
 from evo.evaluate import Task
 from evo.growth import Place
 from evo.ledger import Ledger
-from evo.verdict import Decision
 from xgl.judge.engine import Statistics
 
 MakeTask = Callable[..., Task]

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from archive import Verdict
 from archive.derive.decision import Answer, helps, is_new
 from archive.derive.intervals import Interval
 from archive.derive.looks import Looks, chunks
 from archive.derive.transfer import Values
-from evo.verdict import Decision, Evidence, Own, Thresholds, decide
+from archive.derive.verdict import Decision, Evidence, Own, Thresholds, decide
+from archive.schema import Verdict
 
 
 @dataclass(frozen=True)

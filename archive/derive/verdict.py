@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from archive import Purpose, Verdict
 from archive.derive.decision import Answer, Gamma, gamma, helps, is_new
 from archive.derive.intervals import UNDEFINED, Interval
 from archive.derive.looks import Looks
 from archive.derive.transfer import Definition, GainKind, Values
+from archive.schema import Purpose, Verdict
 
 NO_VALUES = Values(UNDEFINED, UNDEFINED, UNDEFINED)
 
