@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from archive.commands import COMMANDS
 from archive.errors import ArchiveError
+from archive.presentation import visible
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -16,7 +17,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments.command(arguments)
     except ArchiveError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {visible(str(error))}", file=sys.stderr)
         return 2
     return 0
 

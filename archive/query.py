@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -143,15 +142,21 @@ def games(archive: Archive, game_ids: Iterable[str]) -> dict[str, dict[str, Any]
 
 def verdict_counts(archive: Archive, run_id: str) -> list[VerdictCount]:
     """Verdicts of the run by reason, the most frequent first within each verdict."""
-    rows = archive.rows("decisions", ["verdict", "reason"], [("run_id", "=", run_id)])
-    counted = Counter((row["verdict"], row["reason"]) for row in rows)
-    ordered = sorted(counted.items(), key=lambda item: (item[0][0], -item[1], item[0][1]))
-    return [VerdictCount(verdict, reason, count) for (verdict, reason), count in ordered]
+    columns = ["verdict", "reason"]
+    rows = archive.table("decisions", columns, [("run_id", "=", run_id)])
+    counted = rows.group_by(columns).aggregate([([], "count_all")]).to_pylist()
+    found = [VerdictCount(row["verdict"], row["reason"], row["count_all"]) for row in counted]
+    return sorted(found, key=lambda each: (each.verdict, -each.count, each.reason))
 
 
 def recent_decisions(archive: Archive, run_id: str, limit: int = 10) -> list[dict[str, Any]]:
     """The last `limit` decisions of the run, newest first, as rows of decisions."""
-    found = archive.table("decisions", filters=[("run_id", "=", run_id)])
-    start = max(found.num_rows - limit, 0)
-    newest: list[dict[str, Any]] = found.slice(start).to_pylist()
-    return newest[::-1]
+    newest: list[dict[str, Any]] = []
+    for file in archive.files("decisions")[::-1]:
+        if len(newest) >= limit:
+            break
+        parts = list(archive.batches("decisions", filters=[("run_id", "=", run_id)], files=[file]))
+        for part in reversed(parts):
+            left = limit - len(newest)
+            newest += part.slice(max(part.num_rows - left, 0)).to_pylist()[::-1]
+    return newest[:limit]

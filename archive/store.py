@@ -158,7 +158,7 @@ class Archive:
         WriteError and DamagedError.
         """
         self._require_writer()
-        if all(len(self._files(name)) <= 1 for name in TABLES):
+        if all(len(self.files(name)) <= 1 for name in TABLES):
             return None
         batches = {name: self.batches(name) for name in TABLES}
         self._write(batches, compacts=True)
@@ -222,7 +222,7 @@ class Archive:
 
     def count(self, name: str) -> int:
         """The number of rows of a table, without reading it."""
-        return sum(file.rows for file in self._files(name))
+        return sum(file.rows for file in self.files(name))
 
     def table(
         self,
@@ -244,16 +244,15 @@ class Archive:
         name: str,
         columns: Sequence[str] | None = None,
         filters: Sequence[Filter] | None = None,
-        newest_first: bool = False,
+        files: Sequence[DataFile] | None = None,
     ) -> Iterator[pa.Table]:
-        """Like `table`, a batch of bounded size at a time; `newest_first` takes the files in
-        reverse, each file's rows in their order."""
+        """Like `table`, a batch of bounded size at a time; of all `files` of the table, or of
+        those given."""
         wanted = _known_columns(name, columns)
         tested = _known_columns(name, [column for column, *_ in filters or ()])
         read = list(dict.fromkeys((*wanted, *tested)))
         condition = pq.filters_to_expression(list(filters)) if filters else None
-        files = self._files(name)
-        for file in reversed(files) if newest_first else files:
+        for file in self.files(name) if files is None else files:
             for part in read_batches(self.folder, file, read):
                 part = part if condition is None else part.filter(condition)
                 yield part.select(wanted)
@@ -280,7 +279,8 @@ class Archive:
         """The hashes of all stored adapters, sorted."""
         return self._adapters.digests()
 
-    def _files(self, name: str) -> list[DataFile]:
+    def files(self, name: str) -> list[DataFile]:
+        """The files that hold the rows of a table, in the order of their commits."""
         _known_table(name)
         commits = counting(self._commits)
         return [file for commit in commits for file in commit.files if file.table == name]
