@@ -1,0 +1,105 @@
+"""The cases of a run: for each decision, what was asked about which games, and the plays to
+answer it from. `archive.derive.replay` takes the decision again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from archive.derive.matrix import SCORE_COLUMNS, Key, Plays, Unit, plays_of
+from archive.derive.replay import Case, Rule
+from archive.query import Member, scopes
+from archive.schema import Verdict
+from archive.store import Archive
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one run left: its rows in order, plays by policy, game, role and purpose, and the
+    ``config`` that it began with (empty where it is no JSON object)."""
+
+    run_id: str
+    config: Mapping[str, Any]
+    scopes: Mapping[int, Sequence[Member]]
+    finetunes: Sequence[Row]
+    decisions: Sequence[Row]
+    plays: Mapping[Key, Plays]
+
+    def setting(self, section: str, key: str) -> Any:
+        """One setting of the run, or None."""
+        found = self.config.get(section)
+        return found.get(key) if isinstance(found, Mapping) else None
+
+    def policies(self, decided: Row | None = None) -> dict[Unit, str]:
+        """Who speaks for each game: its newest fine-tuning, and for a decision's candidate the
+        one that it names."""
+        found = {(row["game_id"], row["role"]): row["finetune_id"] for row in self.finetunes}
+        if decided is not None and decided["finetune_id"] is not None:
+            found[decided["game_id"], decided["role"]] = decided["finetune_id"]
+        return found
+
+
+def record(archive: Archive, run_id: str) -> Record:
+    """Reads a run; its plays take about 100 bytes each. Raises DamagedError."""
+    mine = [("run_id", "=", run_id)]
+    finetunes = archive.rows("finetunes", ["finetune_id", "game_id", "role", "adapter_hash"], mine)
+    return Record(
+        run_id,
+        _config(archive, run_id),
+        scopes(archive, run_id),
+        finetunes,
+        archive.rows("decisions", filters=mine),
+        plays_of(_scores(archive, run_id)),
+    )
+
+
+def cases(found: Record) -> Iterator[tuple[Row, Case | None]]:
+    """Every decision with its case; None where it was taken without plays of the candidate's
+    own fine-tuning. The scope of a case is Σ_k and what k accepted before it (Ω_k), or Σ_k alone
+    under ``growth.coverage_against: scope``."""
+    alone = found.setting("growth", "coverage_against") == "scope"
+    pending: dict[int, list[Unit]] = {}
+    for row in found.decisions:
+        generation = row["generation"]
+        accepted = pending.setdefault(generation, [])
+        members = [(m.game_id, m.role) for m in found.scopes.get(generation, ())]
+        scope = members if alone else [*members, *accepted]
+        yield row, _case(row, tuple(scope))
+        unit = (row["game_id"], row["role"])
+        if row["verdict"] == Verdict.ACCEPTED and unit not in accepted:
+            accepted.append(unit)
+
+
+def _case(row: Row, scope: tuple[Unit, ...]) -> Case | None:
+    thresholds = [row[name] for name in ("alpha1", "alpha2", "confidence")]
+    if row["purpose"] is None or row["finetune_id"] is None or None in thresholds:
+        return None
+    if row["parent_game_id"] is None or row["parent_role"] is None:
+        return None
+    return Case(
+        candidate=(row["game_id"], row["role"]),
+        parent=(row["parent_game_id"], row["parent_role"]),
+        scope=scope,
+        purpose=row["purpose"],
+        rule=Rule(*thresholds, row["definition"], row["gain_kind"]),
+    )
+
+
+def _scores(archive: Archive, run_id: str) -> pa.Table:
+    mine = [("run_id", "=", run_id), ("purpose", "!=", "training")]
+    return archive.table("scores", list(SCORE_COLUMNS), mine)
+
+
+def _config(archive: Archive, run_id: str) -> Mapping[str, Any]:
+    rows = archive.rows("runs", ["config_json"], [("run_id", "=", run_id)])
+    try:
+        config = json.loads(rows[0]["config_json"]) if rows else {}
+    except (ValueError, RecursionError):
+        return {}
+    return config if isinstance(config, dict) else {}
