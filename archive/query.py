@@ -9,7 +9,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from archive.errors import LookupFailedError
+from archive.commits import COMMITS
+from archive.errors import LookupFailedError, NotAnArchiveError
 from archive.store import MARKER, Archive
 
 
@@ -49,6 +50,25 @@ def locate(path: str | Path) -> Path:
     path = Path(path)
     inner = path / "archive"
     return inner if not (path / MARKER).is_file() and inner.is_dir() else path
+
+
+def newest_run(root: Path = Path("runs")) -> Path:
+    """The run folder in ``root`` whose archive was written to last; where the current folder is
+    itself a run or an archive, that. Raises NotAnArchiveError without any."""
+    here = Path()
+    if (locate(here) / MARKER).is_file():
+        return here
+    found = {locate(marker.parent.parent): marker for marker in root.glob(f"*/archive/{MARKER}")}
+    if not found:
+        raise NotAnArchiveError(f"found no run in ./{root}, expected one there, or RUN to be named")
+    return max(found, key=lambda folder: (folder / COMMITS).stat().st_mtime)
+
+
+def find_game(archive: Archive, shortened: str) -> dict[str, Any]:
+    """The row of games whose id is, or begins with, ``shortened``. Raises LookupFailedError."""
+    known = archive.table("games", ["game_id"])["game_id"].to_pylist()
+    game_id = resolve(shortened, known)
+    return games(archive, [game_id])[game_id]
 
 
 def runs(archive: Archive) -> list[Run]:

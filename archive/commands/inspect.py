@@ -13,7 +13,7 @@ HELP = "show runs, scope, verdicts and decisions"
 
 def arguments(parser: ArgumentParser) -> None:
     """RUN."""
-    add_run(parser)
+    add_run(parser, optional=True)
     add_json(parser)
 
 

@@ -16,7 +16,7 @@ from archive.verification.findings import Finding
 KEYS: Mapping[str, tuple[str, ...]] = {
     "games": ("game_id",),
     "proposals": ("run_id", "proposal_id"),
-    "maps": ("map_seed", "site", "text"),
+    "maps": ("map_seed", "site", "purpose", "source", "text", "n_tokens"),
     "finetunes": ("run_id", "finetune_id"),
     "scores": ("run_id", "policy_id", "game_id", "role", "purpose", "map_seed", "play_seed"),
     "decisions": ("run_id", "generation", "parent_game_id", "round", "index", "game_id"),
