@@ -77,8 +77,8 @@ def cases(found: Record) -> Iterator[tuple[Row, Case | None]]:
 
 
 def _case(row: Row, scope: tuple[Unit, ...]) -> Case | None:
-    thresholds = [row[name] for name in ("alpha1", "alpha2", "confidence")]
-    if row["purpose"] is None or row["finetune_id"] is None or None in thresholds:
+    needed = ("purpose", "finetune_id", "alpha1", "alpha2", "confidence")
+    if any(row[name] is None for name in needed):
         return None
     if row["parent_game_id"] is None or row["parent_role"] is None:
         return None
@@ -87,7 +87,9 @@ def _case(row: Row, scope: tuple[Unit, ...]) -> Case | None:
         parent=(row["parent_game_id"], row["parent_role"]),
         scope=scope,
         purpose=row["purpose"],
-        rule=Rule(*thresholds, row["definition"], row["gain_kind"]),
+        rule=Rule(
+            row["alpha1"], row["alpha2"], row["confidence"], row["definition"], row["gain_kind"]
+        ),
     )
 
 

@@ -128,7 +128,7 @@ def _parts(
     """The new rows of one table, gathered to batches worth a file."""
     if name in SHARED:
         yield from _gathered(_unknown(archive, name, known[name]))
-    else:
+    elif run_ids:
         yield from _gathered(archive.batches(name, filters=[("run_id", "in", list(run_ids))]))
 
 

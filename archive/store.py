@@ -42,8 +42,8 @@ from archive.errors import (
     VersionError,
     WriteError,
 )
-from archive.lock import LOCK, acquire
 from archive.files import check_size, read_batches, write_table
+from archive.lock import LOCK, acquire
 from archive.rows import Row, from_arrow, to_arrow
 from archive.schema import SCHEMA_VERSION, TABLES
 

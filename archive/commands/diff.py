@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-
 from contextlib import ExitStack
 
 from archive.commands.common import add_json, console

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-
 from pathlib import Path
 
 from archive.commands.common import add_json

@@ -56,7 +56,8 @@ class Replay:
     """What the plays say; ``values`` and ``taught`` hold what the rule came to ask for.
 
     ``own`` and ``specific`` are gains on the candidate's own game (bits), ``share`` their ratio;
-    ``taught`` is what each game of the scope gives the candidate.
+    ``taught`` is what each game of the scope gives the candidate, ``gains`` every mean gain (bits)
+    that was looked at, by source and target.
     """
 
     plays: int
@@ -66,6 +67,7 @@ class Replay:
     values: Values = NOTHING
     taught: Mapping[Unit, Interval] = field(default_factory=dict)
     gamma: Gamma = NO_GAMMA
+    gains: Mapping[tuple[Unit, Unit], float] = field(default_factory=dict)
     asked: tuple[str, ...] = ("own",)
 
 
@@ -82,6 +84,11 @@ class Outcome:
 def replay(case: Case, plays: Mapping[Key, Plays], policies: Mapping[Unit, str]) -> Replay:
     """All that the rule looks at. Raises MissingPlaysError."""
     reader = _Reader(case, plays, policies)
+    return replace(_asked(case, reader), gains=reader.means)
+
+
+def _asked(case: Case, reader: _Reader) -> Replay:
+    """Question by question, up to the one that is enough."""
     found = reader.own()
     if case.purpose == "selection" and found.own.low <= 0:
         return found
@@ -135,13 +142,17 @@ def _ranked(case: Case, found: Replay) -> bool:
 class _Reader:
     """The gains of a case, all on the same seeds."""
 
-    def __init__(self, case: Case, plays: Mapping[Key, Plays], policies: Mapping[Unit, str]) -> None:
+    def __init__(
+        self, case: Case, plays: Mapping[Key, Plays], policies: Mapping[Unit, str]
+    ) -> None:
         self.case, self.plays, self.policies = case, plays, policies
+        self.means: dict[tuple[Unit, Unit], float] = {}
         self.seeds = self._seeds()
 
     def own(self) -> Replay:
         rule, unit = self.case.rule, self.case.candidate
         level = two_sided(rule.confidence)
+        self._counted(unit, unit)
         total, specific = (self._gains(unit, unit, kind) for kind in ("total", "specific"))
         mean = float(total.mean())
         return Replay(
@@ -153,13 +164,11 @@ class _Reader:
 
     def values(self, source: Unit, target: Unit, confidence: float) -> Values:
         rule = self.case.rule
-        known = all(
-            self._known(policy, source) for policy in (BASE, self.policies.get(source, ""))
-        )
+        known = all(self._known(policy, source) for policy in (BASE, self.policies.get(source, "")))
         return transfer_values(
-            self._gains(source, target, rule.gain),
-            self._gains(target, target, rule.gain),
-            self._gains(source, source, rule.gain) if known else None,
+            self._counted(source, target),
+            self._counted(target, target),
+            self._counted(source, source) if known else None,
             two_sided(confidence),
             two_sided(rule.confidence),
         )
@@ -178,7 +187,15 @@ class _Reader:
                 mask = [tuple(pair) in kept for pair in found.tolist()]
                 found = found[np.array(mask, dtype=bool)]
         if len(found) < 2:
-            raise MissingPlaysError(f"{_named(policy, unit, self.case.purpose)}: {len(found)} plays")
+            raise MissingPlaysError(
+                f"{_named(policy, unit, self.case.purpose)}: {len(found)} plays"
+            )
+        return found
+
+    def _counted(self, source: Unit, target: Unit) -> Scores:
+        """Gains of the rule's kind, whose mean is remembered."""
+        found = self._gains(source, target, self.case.rule.gain)
+        self.means[source, target] = float(found.mean())
         return found
 
     def _gains(self, source: Unit, target: Unit, kind: GainKind | str) -> Scores:

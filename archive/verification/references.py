@@ -85,7 +85,9 @@ def policies(archive: Archive) -> Iterator[Finding]:
     for row in archive.rows("decisions", columns):
         made = known.get((row["run_id"], row["finetune_id"]))
         if row["finetune_id"] is not None and made != (row["game_id"], row["role"]):
-            yield _absent("decisions", "finetune_id", row["finetune_id"], "a fine-tuning of its game")
+            yield _absent(
+                "decisions", "finetune_id", row["finetune_id"], "a fine-tuning of its game"
+            )
 
 
 def proposals(archive: Archive) -> Iterator[Finding]:

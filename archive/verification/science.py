@@ -199,9 +199,7 @@ def _same(one: Member, other: Member) -> bool:
 
 
 def _told(member: Member) -> str:
-    return (
-        f"parent {member.parent_game_id}, gamma {member.gamma}, accepted_in {member.accepted_in}"
-    )
+    return f"parent {member.parent_game_id}, gamma {member.gamma}, accepted_in {member.accepted_in}"
 
 
 def _member(row: Row) -> Member:
@@ -243,4 +241,3 @@ def _equal(found: object, expected: object) -> bool:
     if isinstance(found, float) and isinstance(expected, float):
         return math.isclose(found, expected, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
     return found == expected
-

@@ -17,33 +17,26 @@ from archive.presentation import SHORT, add, interval, number, shown, table
 from archive.query import resolve
 from archive.store import Archive
 
-SHOWN = (
-    "generation",
-    "parent_game_id",
-    "round",
-    "index",
-    "game_id",
-    "role",
-    "verdict",
-    "reason",
-    "decided",
-    "purpose",
-)
+
+@dataclass(frozen=True)
+class Gain:
+    """What fine-tuning on ``trained_on`` gained on ``played``: the mean, in bits, of the scores of
+    ``policy_id`` minus those of the base player."""
+
+    policy_id: str
+    trained_on: str
+    played: str
+    bits: float | None
 
 
 @dataclass(frozen=True)
 class Step:
-    """One question of the rule: the gains it rests on, the estimate, the threshold, the answer.
-
-    ``numerator`` and ``denominator`` name policy and game; gains are means in bits over
-    ``plays`` paired plays.
-    """
+    """One question of the rule: the gain it rests on, and the one that it is a share of; the
+    estimate with its bounds, what is asked of them, the answer."""
 
     question: str
-    numerator: str
-    numerator_gain: float | None
-    denominator: str
-    denominator_gain: float | None
+    gain: Gain
+    of: Gain | None
     value: float | None
     low: float
     high: float
@@ -113,63 +106,43 @@ def _again(found: Outcome) -> dict[str, Any]:
 
 def _steps(case: Case, seen: Replay, policies: Mapping[Unit, str]) -> list[Step]:
     """The questions that were asked, in order; of γ, one for each game of the scope."""
-    rule = case.rule
-    own = _answer(seen.own, low_above=0.0)
-    on_itself = _policy(case.candidate, case.candidate, policies)
-    steps = [
-        Step("learns its own game", on_itself, seen.own.value, "", None,
-             *_numbers(seen.own), "own_gain_low > 0", own)
-    ]  # fmt: skip
+    rule, candidate = case.rule, case.candidate
+
+    def gain(source: Unit, target: Unit) -> Gain:
+        bits = seen.gains.get((source, target))
+        return Gain(policies.get(source, "unknown"), source[0], target[0], bits)
+
+    def share(question: str, pair: tuple[Unit, Unit], value: Interval, asks: str) -> Step:
+        source, target = pair
+        below = gain(target, target) if rule.definition == "captured" else gain(source, source)
+        at_least = asks.startswith("low")
+        answer = _at_least(value, rule.alpha1) if at_least else _at_most(value, 1 - rule.alpha2)
+        return Step(question, gain(*pair), below, *_numbers(value), asks, answer)
+
+    own = "yes" if seen.own.low > 0 else "no" if seen.own.high <= 0 else "open"
+    on_itself = gain(candidate, candidate)
+    steps = [Step("learns its own game", on_itself, None, *_numbers(seen.own), "low > 0", own)]
     if "helps" in seen.asked:
-        value = seen.values.of(rule.definition)
-        on_parent = _policy(case.candidate, case.parent, policies)
-        below = _policy(case.parent, case.parent, policies)
-        if rule.definition == "def37":
-            below = on_itself
-        gain = seen.values.gain.value
-        steps.append(
-            Step("helps its parent", on_parent, gain, below, _below(gain, value),
-                 *_numbers(value), f"low ≥ alpha1 = {rule.alpha1:g}",
-                 _answer(value, low_from=rule.alpha1))
-        )  # fmt: skip
+        value, asks = seen.values.of(rule.definition), f"low ≥ alpha1 = {rule.alpha1:g}"
+        steps.append(share("helps its parent", (candidate, case.parent), value, asks))
+    asks = f"high ≤ 1 − alpha2 = {1 - rule.alpha2:g}"
     for source, value in seen.taught.items():
-        bar = 1 - rule.alpha2
-        taught = _policy(source, case.candidate, policies)
-        below = on_itself if rule.definition == "captured" else _policy(source, source, policies)
-        steps.append(
-            Step("is not covered by " + source[0][:SHORT], taught, None, below, None,
-                 *_numbers(value), f"high ≤ 1 − alpha2 = {bar:g}", _answer(value, high_to=bar))
-        )  # fmt: skip
+        question = f"is not covered by {source[0][:SHORT]}"
+        steps.append(share(question, (source, candidate), value, asks))
     return steps
 
 
-def _answer(
-    value: Interval,
-    low_above: float | None = None,
-    low_from: float | None = None,
-    high_to: float | None = None,
-) -> str:
+def _at_least(value: Interval, bar: float) -> str:
     """yes, no, or open: on which side of the threshold the interval lies."""
-    if low_above is not None:
-        return "yes" if value.low > low_above else "no" if value.high <= low_above else "open"
-    if low_from is not None:
-        return "yes" if value.low >= low_from else "no" if value.high < low_from else "open"
-    assert high_to is not None
-    return "yes" if value.high <= high_to else "no" if value.low > high_to else "open"
+    return "yes" if value.low >= bar else "no" if value.high < bar else "open"
 
 
-def _below(gain: float | None, value: Interval) -> float | None:
-    """The denominator that makes the gain that value."""
-    return gain / value.value if gain is not None and value.value else None
+def _at_most(value: Interval, bar: float) -> str:
+    return "yes" if value.high <= bar else "no" if value.low > bar else "open"
 
 
 def _numbers(found: Interval) -> tuple[float | None, float, float]:
     return found.value, found.low, found.high
-
-
-def _policy(source: Unit, target: Unit, policies: Mapping[Unit, str]) -> str:
-    name = policies.get(source, "unknown")
-    return f"{name[:SHORT]} (of {source[0][:SHORT]}) on {target[0][:SHORT]}"
 
 
 def show_list(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
@@ -219,14 +192,18 @@ def _show_steps(found: Why, console: Console) -> None:
             f"{found.row['definition']}, bounds at {found.row['confidence']:g}"
         )
     )
-    steps = table("Questions", "question", "gain (bits)", "over (bits)", "value", "asks", "answer")
+    steps = table("Questions", "question", "gains in bits", "value", "asks", "answer")
     for step in found.steps:
-        gain = f"{step.numerator}\n{number(step.numerator_gain)}"
-        below = f"{step.denominator}\n{number(step.denominator_gain)}" if step.denominator else ""
+        gains = "\nover\n".join(_told(each) for each in (step.gain, step.of) if each)
         value = interval(step.value, step.low, step.high)
-        add(steps, step.question, gain, below, value, step.threshold, step.answer)
+        add(steps, step.question, gains, value, step.threshold, step.answer)
     console.print(steps)
     again = found.again or {}
     if found.failed:
         console.print(shown(f"Not passed: {', '.join(found.failed)}."))
     console.print(shown(f"Taken again from the scores: {again['verdict']}, {again['reason']}."))
+
+
+def _told(gain: Gain) -> str:
+    where = f"on {gain.played[:SHORT]}"
+    return f"{number(gain.bits)}: {gain.policy_id[:SHORT]}\n(of {gain.trained_on[:SHORT]})\n{where}"

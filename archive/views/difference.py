@@ -45,7 +45,7 @@ def gather(
         [game for game in left if game in right],
         [game for game in right if game not in left],
     )
-    codes = {}
+    codes: dict[str, str] = {}
     for (archive, _), ids in zip(pair, (left, right), strict=True):
         codes |= {game_id: row["code"] for game_id, row in games(archive, ids).items()}
     return Difference(
@@ -77,9 +77,7 @@ def _flat(prefix: str, value: Any) -> dict[str, Any]:
     return found
 
 
-def _settings(
-    left: Mapping[str, Any], right: Mapping[str, Any]
-) -> dict[str, tuple[Any, Any]]:
+def _settings(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     keys = [*left, *(key for key in right if key not in left)]
     pairs = {key: (left.get(key), right.get(key)) for key in keys}
     return {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
@@ -101,7 +99,10 @@ def _decisions(
     left: Mapping[str, dict[str, Any]], right: Mapping[str, dict[str, Any]]
 ) -> tuple[list[tuple[Mapping[str, Any], Mapping[str, Any]]], int]:
     both = [game_id for game_id in left if game_id in right]
-    apart = [(left[game], right[game]) for game in both if left[game] != right[game]]
+    pairs = [(left[game], right[game]) for game in both]
+    apart: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = [
+        pair for pair in pairs if pair[0] != pair[1]
+    ]
     return apart, len(both) - len(apart)
 
 
@@ -125,10 +126,11 @@ def show(found: Difference, console: Console) -> None:
         for left, right in found.decisions:
             for name in ("verdict", "reason", *NUMBERS):
                 if left[name] != right[name]:
-                    add(decisions, left["game_id"][:SHORT], name, _told(left[name]), _told(right[name]))
+                    both = (_told(each[name]) for each in (left, right))
+                    add(decisions, left["game_id"][:SHORT], name, *both)
         console.print(decisions)
-    both = f"{found.same_decisions} decisions on the same games are equal"
-    console.print(shown(f"{both}; generations {found.generations[0]} and {found.generations[1]}."))
+    same = f"{found.same_decisions} decisions on the same games are equal"
+    console.print(shown(f"{same}; generations {found.generations[0]} and {found.generations[1]}."))
 
 
 def _show_scope(found: Difference, console: Console) -> None:

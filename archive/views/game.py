@@ -42,9 +42,7 @@ def gather(archive: Archive, shortened: str) -> Sheet:
         finetunes=finetunes,
         decisions=archive.rows("decisions", filters=its),
         scopes=_first(archive.rows("scopes", filters=its)),
-        children=_first(
-            archive.rows("scopes", filters=[("parent_game_id", "=", game["game_id"])])
-        ),
+        children=_first(archive.rows("scopes", filters=[("parent_game_id", "=", game["game_id"])])),
         plays=_plays(archive, its),
     )
 
@@ -135,5 +133,12 @@ def _children(rows: Sequence[Row]) -> Any:
 def _played(rows: Sequence[Row]) -> Any:
     found = table("Played", "run", "policy", "purpose", "plays", "mean score (bits)")
     for row in rows:
-        add(found, row["run_id"], row["policy_id"], row["purpose"], row["plays"], number(row["mean"]))
+        add(
+            found,
+            row["run_id"],
+            row["policy_id"],
+            row["purpose"],
+            row["plays"],
+            number(row["mean"]),
+        )
     return found

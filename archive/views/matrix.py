@@ -125,7 +125,8 @@ def gather(archive: Archive, choice: Choice) -> Matrix:
             target[0],
             source[1],
             target[1],
-            *(_number(each) for each in (found.values.gain, found.values.captured)),
+            _number(found.values.gain),
+            _number(found.values.captured),
             _number(found.values.def37),
             found.purpose,
             found.plays,
@@ -244,6 +245,7 @@ def show_components(found: Components, console: Console) -> None:
             f"Run {found.run_id}: the initial scope reaches {whole} of {len(found.games)} "
             f"downstream, and is reached by {len(found.upstream)}.\n"
             f"Reach one another: {groups}.\n"
-            f"No link: {counted(found.unmeasured, 'pair')} not measured, {found.undefined} undefined."
+            f"No link: {counted(found.unmeasured, 'pair')} not measured, "
+            f"{found.undefined} undefined."
         )
     )
