@@ -61,19 +61,20 @@ def record(archive: Archive, run_id: str) -> Record:
 
 def cases(found: Record) -> Iterator[tuple[Row, Case | None]]:
     """Every decision with its case; None where it was taken without plays of the candidate's
-    own fine-tuning. The scope of a case is Σ_k and what k accepted before it (Ω_k), or Σ_k alone
-    under ``growth.coverage_against: scope``."""
+    own fine-tuning. The scope of a case is Σ_k and what earlier lists of k accepted (Ω_k), or Σ_k
+    alone under ``growth.coverage_against: scope``; all games of a list meet the same scope."""
     alone = found.setting("growth", "coverage_against") == "scope"
-    pending: dict[int, list[Unit]] = {}
+    pending: dict[int, dict[Unit, tuple[str, int]]] = {}
     for row in found.decisions:
         generation = row["generation"]
-        accepted = pending.setdefault(generation, [])
-        members = [(m.game_id, m.role) for m in found.scopes.get(generation, ())]
-        scope = members if alone else [*members, *accepted]
+        accepted = pending.setdefault(generation, {})
+        scope = [(m.game_id, m.role) for m in found.scopes.get(generation, ())]
+        place = (row["parent_game_id"], row["round"])
+        if not alone:
+            scope += [unit for unit, other in accepted.items() if other != place]
         yield row, _case(row, tuple(scope))
-        unit = (row["game_id"], row["role"])
-        if row["verdict"] == Verdict.ACCEPTED and unit not in accepted:
-            accepted.append(unit)
+        if row["verdict"] == Verdict.ACCEPTED:
+            accepted.setdefault((row["game_id"], row["role"]), place)
 
 
 def _case(row: Row, scope: tuple[Unit, ...]) -> Case | None:
