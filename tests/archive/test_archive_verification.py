@@ -149,7 +149,7 @@ def test_scores_forged_with_care_no_longer_give_the_decision(folder: Path) -> No
         ("gamma", 0.0),
         ("gamma_high", 0.01),
         ("own_gain_low", 3.0),
-        ("specific_share", 1.0),
+        ("specific_share", 0.125),
         ("gamma_game_id", "0" * 16),
         ("alpha1", 0.01),
     ],
@@ -218,7 +218,6 @@ def test_a_changed_program_is_another_game(folder: Path) -> None:
 
 
 def test_a_data_file_changed_by_hand_is_named(folder: Path) -> None:
-    [path] = (folder / "scopes").glob("000001*.parquet") or [None]
     path = sorted((folder / "scopes").iterdir())[-1]
     table = pq.read_table(path)
     gamma = pa.array([0.25] * table.num_rows, pa.float64())
@@ -274,12 +273,6 @@ def test_rows_twice_and_references_to_nothing_are_named(folder: Path) -> None:
 
 def test_plays_that_are_gone_are_missed(folder: Path) -> None:
     accepted = next(r for r in rows(folder, "decisions") if r["verdict"] == "accepted")
-    with Archive.open(folder) as archive:
-        scores = archive.table("scores")
-    gone = pc.and_(
-        pc.equal(scores["policy_id"], accepted["finetune_id"]),
-        pc.equal(scores["game_id"], accepted["parent_game_id"]),
-    )
     for path in sorted((folder / "scores").iterdir()):
         table = pq.read_table(path)
         gone = pc.and_(
@@ -320,7 +313,7 @@ def test_compaction_keeps_rows_history_and_verdicts(folder: Path) -> None:
     assert not found.faults
     assert not found.notes
     reader = Archive.open(folder)
-    after = [(c.number, f.table, f.rows) for c in reader.commits[:-1] for f in c.files]
+    after = [(c.number, f.table, f.rows) for c in reader.commits[: made.number] for f in c.files]
     assert after == before
     number, place = next((n, 0) for n, table, count in before if table == "scores" and count)
     assert commit_of(reader, "scores", place) == number
