@@ -153,7 +153,8 @@ def main() -> None:
     print("| --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as root:
         measure(Path(root), asked.plays, asked.games, asked.batch)
-    print(f"\nPython {platform.python_version()}, pyarrow {pa.__version__}, {os.cpu_count()} cores.")
+    versions = f"Python {platform.python_version()}, pyarrow {pa.__version__}"
+    print(f"\n{versions}, {os.cpu_count()} cores.")
 
 
 def measure(root: Path, count: int, total_games: int, batch: int) -> None:

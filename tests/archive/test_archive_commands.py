@@ -211,6 +211,9 @@ def _hostile(folder: Path, make_row: Any) -> Path:
     names = {"game_id": game["game_id"], "role": ESCAPES}
     parent = {"parent_game_id": game["game_id"], "parent_role": ESCAPES}
     texts = {"reason": ESCAPES, "verdict": "refused", "finetune_id": ESCAPES}
+    run = {"run_id": ESCAPES}
+    made = {"finetune_id": ESCAPES, "adapter_hash": "../x"}
+    proposed = {"outcome": "candidate", "sampler": ESCAPES}
     with Archive.create(folder) as archive:
         archive.commit(
             {
@@ -218,15 +221,9 @@ def _hostile(folder: Path, make_row: Any) -> Path:
                 "games": [game],
                 "scopes": [make_row("scopes", run_id=ESCAPES, **names)],
                 "decisions": [make_row("decisions", run_id=ESCAPES, **names, **parent, **texts)],
-                "finetunes": [
-                    make_row(
-                        "finetunes", run_id=ESCAPES, finetune_id=ESCAPES, adapter_hash="../x", **names
-                    )
-                ],
+                "finetunes": [make_row("finetunes", **run, **made, **names)],
                 "scores": [make_row("scores", run_id=ESCAPES, policy_id=ESCAPES, **names)],
-                "proposals": [
-                    make_row("proposals", run_id=ESCAPES, outcome="candidate", sampler=ESCAPES, **names)
-                ],
+                "proposals": [make_row("proposals", **run, **proposed, **names)],
             }
         )
     return folder

@@ -44,9 +44,7 @@ def test_rows_that_no_commit_names_can_be_left_out(
     assert duckdb.sql(QUERIES[-1].replace("NAME", run_folder.name)).fetchall() == [(4,)]
 
 
-def test_compacted_rows_are_counted_once(
-    run_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_compacted_rows_are_counted_once(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scores = run_folder / "archive" / "scores"
     old = {path.name: path.read_bytes() for path in scores.iterdir()}
     with Archive.open(run_folder / "archive", "a") as archive:

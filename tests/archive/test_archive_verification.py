@@ -78,19 +78,26 @@ def forge(
         record = json.loads(path.read_text())
         for file in record["files"]:
             data = folder / file["file"]
-            if file["table"] == table:
-                content = pq.read_table(data)
-                rows = content.to_pylist()
-                changed += sum([change(row) for row in rows])
+            if file["table"] != table:
+                continue
+            content = pq.read_table(data)
+            rows = content.to_pylist()
+            if number := sum([change(row) for row in rows]):
+                changed += number
                 pq.write_table(pa.Table.from_pylist(rows, content.schema), data)
-            content_bytes = data.read_bytes()
-            file["bytes"] = len(content_bytes)
-            file["sha256"] = sha256(content_bytes).hexdigest()
+            mend(file, data)
         before = path.with_name(f"{record['number'] - 1:06d}.json")
         if chained and before.is_file():
             record["previous"] = sha256(before.read_bytes()).hexdigest()
         path.write_text(json.dumps(record))
     return changed
+
+
+def mend(file: dict[str, Any], data: Path) -> None:
+    """Makes a record say what the file holds."""
+    content = data.read_bytes()
+    file["rows"] = pq.read_metadata(data).num_rows
+    file["bytes"], file["sha256"] = len(content), sha256(content).hexdigest()
 
 
 def rows(folder: Path, table: str) -> list[dict[str, Any]]:
@@ -115,9 +122,8 @@ def test_a_changed_score_is_named_with_its_row(folder: Path) -> None:
         return True
 
     assert forge(folder, "scores", raise_score) > 0
-    row = next(
-        r for r in rows(folder, "scores") if r["policy_id"] != "base" and r["purpose"] == "acceptance"
-    )
+    played = [r for r in rows(folder, "scores") if r["purpose"] == "acceptance"]
+    row = next(r for r in played if r["policy_id"] != "base")
     text = told(folder)
     assert f"scores, run_id {row['run_id']}, policy_id {row['policy_id']}" in text
     assert f"map_seed {row['map_seed']}" in text
@@ -280,18 +286,8 @@ def test_plays_that_are_gone_are_missed(folder: Path) -> None:
             pc.equal(table["game_id"], accepted["parent_game_id"]),
         )
         pq.write_table(table.filter(pc.invert(gone)), path)
-    mend_rows(folder)
-    assert f"game {accepted['game_id']}: found plays missing" in told(folder)
-
-
-def mend_rows(folder: Path) -> None:
-    """Makes every record say what its files now hold."""
-    for path in sorted((folder / "commits").iterdir()):
-        record = json.loads(path.read_text())
-        for file in record["files"]:
-            file["rows"] = pq.read_metadata(folder / file["file"]).num_rows
-        path.write_text(json.dumps(record))
     forge(folder, "scores", lambda row: False)
+    assert f"game {accepted['game_id']}: found plays missing" in told(folder)
 
 
 def test_compaction_keeps_rows_history_and_verdicts(folder: Path) -> None:
@@ -346,9 +342,7 @@ def mend_rows_of_last(folder: Path, number: int) -> None:
     path = folder / "commits" / f"{number:06d}.json"
     record = json.loads(path.read_text())
     for file in record["files"]:
-        content = (folder / file["file"]).read_bytes()
-        file["rows"] = pq.read_metadata(folder / file["file"]).num_rows
-        file["bytes"], file["sha256"] = len(content), sha256(content).hexdigest()
+        mend(file, folder / file["file"])
     path.write_text(json.dumps(record))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def path(values: np.ndarray, alpha: float, source: int, target: int) -> bool:
     for length in range(len(between) + 1):
         for middle in permutations(between, length):
             steps = [source, *middle, target]
-            if all(values[a, b] >= alpha for a, b in zip(steps, steps[1:], strict=False)):
+            if all(values[a, b] >= alpha for a, b in pairwise(steps)):
                 return True
     return source == target
 
