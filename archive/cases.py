@@ -8,12 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from archive.derive.calibration import Calibration, Limits
 from archive.derive.matrix import SCORE_COLUMNS, Key, Plays, Unit, plays_of
 from archive.derive.replay import Case, Rule
 from archive.query import Member, scopes
-from archive.schema import Verdict
+from archive.schema import BASE_POLICY, Purpose, Verdict
 from archive.store import Archive
 
 Row = Mapping[str, Any]
@@ -30,11 +32,22 @@ class Record:
     finetunes: Sequence[Row]
     decisions: Sequence[Row]
     plays: Mapping[Key, Plays]
+    calibrations: Mapping[Unit, Calibration]
 
     def setting(self, section: str, key: str) -> Any:
         """One setting of the run, or None."""
         found = self.config.get(section)
         return found.get(key) if isinstance(found, Mapping) else None
+
+    @property
+    def limits(self) -> Limits | None:
+        """What calibration plays are held against; None where the settings do not say."""
+        parts = [self.setting("transfer", key) for key in ("max_forfeit_rate", "min_steps")]
+        parts += [self.setting("finetune", key) for key in ("tokens", "maps", "rollouts")]
+        if not all(isinstance(part, int | float) for part in parts):
+            return None
+        rate, steps, tokens, maps, rollouts = parts
+        return Limits(rate, tokens, maps * rollouts, steps)
 
     def policies(self, decided: Row | None = None) -> dict[Unit, str]:
         """Who speaks for each game: its newest fine-tuning, and for a decision's candidate the
@@ -56,6 +69,7 @@ def record(archive: Archive, run_id: str) -> Record:
         finetunes,
         archive.rows("decisions", filters=mine),
         plays_of(_scores(archive, run_id)),
+        _calibrations(archive, run_id),
     )
 
 
@@ -97,6 +111,22 @@ def _case(row: Row, scope: tuple[Unit, ...]) -> Case | None:
 def _scores(archive: Archive, run_id: str) -> pa.Table:
     mine = [("run_id", "=", run_id), ("purpose", "!=", "training")]
     return archive.table("scores", list(SCORE_COLUMNS), mine)
+
+
+def _calibrations(archive: Archive, run_id: str) -> dict[Unit, Calibration]:
+    its = [("policy_id", "=", BASE_POLICY), ("purpose", "=", Purpose.CALIBRATION.value)]
+    columns = ["game_id", "role", "outcome", "tokens", "score", "permuted_score"]
+    rows: dict[Unit, list[Row]] = {}
+    for row in archive.rows("scores", columns, [("run_id", "=", run_id), *its]):
+        rows.setdefault((row["game_id"], row["role"]), []).append(row)
+    return {
+        unit: Calibration(
+            tuple(row["outcome"] for row in played),
+            tuple(row["tokens"] for row in played),
+            *(np.array([row[name] for row in played], float) for name in columns[4:]),
+        )
+        for unit, played in rows.items()
+    }
 
 
 def _config(archive: Archive, run_id: str) -> Mapping[str, Any]:

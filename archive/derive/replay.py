@@ -238,9 +238,3 @@ class _Reader:
 
 def _named(policy: str, unit: Unit, purpose: str) -> str:
     return f"policy {policy} on game {unit[0]} ({unit[1]}), {purpose}"
-
-
-def constant(base: Plays) -> bool:
-    """Whether calibration plays of the base player say nothing of the moves: whatever is played
-    scores the same."""
-    return not bool((base.own != base.permuted).any()) and not float(base.own.std()) > 0

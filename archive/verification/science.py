@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from archive.cases import Record, Row, cases
+from archive.derive.calibration import REASONS, unfit
 from archive.derive.intervals import Interval, mean_interval
 from archive.derive.matrix import Plays
 from archive.derive.replay import (
@@ -18,7 +19,6 @@ from archive.derive.replay import (
     MissingPlaysError,
     Outcome,
     Replay,
-    constant,
     outcome,
     replay,
     two_sided,
@@ -47,6 +47,8 @@ def decisions(found: Record, unchecked: Counter[str]) -> Iterator[Finding]:
         if case is None:
             yield from _without_plays(found, row, unchecked)
             continue
+        if reason := _unfit(found, row):
+            yield Finding(where(row), "a fine-tuned game", f"refused, {reason!r}")
         policies = newest
         if newest.get(case.candidate) != row["finetune_id"]:
             policies = found.policies(row)
@@ -146,16 +148,21 @@ def _settings(found: Record, row: Row) -> Iterator[Finding]:
 
 
 def _without_plays(found: Record, row: Row, unchecked: Counter[str]) -> Iterator[Finding]:
-    """Refused on calibration plays: what those say can be asked again for some reasons."""
-    unit = (row["game_id"], row["role"])
-    base = found.plays.get((BASE_POLICY, *unit, Purpose.CALIBRATION.value))
+    """Refused on calibration plays, for a reason that those give."""
     if row["verdict"] == Verdict.ACCEPTED:
         yield Finding(where(row), "accepted without plays", "refused")
-    elif row["reason"] == "constant score":
-        if base is None or not constant(base):
-            yield Finding(where(row), "constant score", "calibration plays that say so")
-    else:
+    elif not row["reason"].startswith(REASONS) or found.limits is None:
         unchecked[row["reason"]] += 1
+    elif (reason := _unfit(found, row)) != row["reason"]:
+        yield Finding(where(row), repr(row["reason"]), f"{reason!r}, from the calibration plays")
+
+
+def _unfit(found: Record, row: Row) -> str:
+    """Why the game was not to be fine-tuned; empty if it was."""
+    calibration = found.calibrations.get((row["game_id"], row["role"]))
+    if calibration is None or found.limits is None:
+        return ""
+    return unfit(calibration, found.limits).partition(":")[0]
 
 
 def _columns(row: Row, expected: Mapping[str, object]) -> Iterator[Finding]:
