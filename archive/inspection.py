@@ -8,7 +8,6 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from archive.presentation import (
     SHORT,
@@ -75,7 +74,11 @@ def gather(archive: Archive, run_id: str | None = None, decisions: int = 10) -> 
 
 def show(state: Inspection, console: Console) -> None:
     """Prints the state: runs, scope, verdicts, decisions, tables."""
-    for part in (_runs(state), *_scope(state), _verdicts(state), _decisions(state), _tables(state)):
+    console.print(_runs(state))
+    console.print(heading(f"Scope of run {state.run_id}"))
+    # As it stands, since wrapping many programs takes longer than reading them.
+    console.out(shown(_scope(state)).plain, highlight=False)
+    for part in (_verdicts(state), _decisions(state), _tables(state)):
         console.print(part)
     console.print(shown(f"The tables are in {state.folder}, schema {state.schema_version}."))
 
@@ -88,17 +91,17 @@ def _runs(state: Inspection) -> Table:
     return found
 
 
-def _scope(state: Inspection) -> list[Table | Text]:
+def _scope(state: Inspection) -> str:
     """The scope by generation: its new members, each followed by its program."""
-    parts: list[Table | Text] = [heading(f"Scope of run {state.run_id}")]
+    parts: list[str] = []
     seen: set[tuple[str, str]] = set()
     for generation, members in state.scopes.items():
-        parts.append(shown(f"Generation {generation}: {counted(len(members), 'game')}"))
+        parts.append(f"Generation {generation}: {counted(len(members), 'game')}")
         for member in members:
             if (member.game_id, member.role) not in seen:
-                parts.append(shown(_member(member, state.codes[member.game_id])))
+                parts.append(_member(member, state.codes[member.game_id]))
             seen.add((member.game_id, member.role))
-    return parts
+    return "\n".join(parts)
 
 
 def _member(member: Member, code: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -178,8 +179,8 @@ def verdict_counts(archive: Archive, run_id: str) -> list[VerdictCount]:
     """Verdicts of the run by reason, the most frequent first within each verdict."""
     columns = ["verdict", "reason"]
     rows = archive.table("decisions", columns, [("run_id", "=", run_id)])
-    counted = rows.group_by(columns).aggregate([([], "count_all")]).to_pylist()
-    found = [VerdictCount(row["verdict"], row["reason"], row["count_all"]) for row in counted]
+    counted = Counter(zip(*(rows[name].to_pylist() for name in columns), strict=True))
+    found = [VerdictCount(names[0], names[1], count) for names, count in counted.items()]
     return sorted(found, key=lambda each: (each.verdict, -each.count, each.reason))
 
 
