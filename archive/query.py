@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,6 @@ from typing import Any
 from archive.commits import COMMITS
 from archive.errors import LookupFailedError, NotAnArchiveError
 from archive.store import MARKER, Archive
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -76,11 +74,7 @@ def find_game(archive: Archive, shortened: str) -> dict[str, Any]:
 
 def runs(archive: Archive) -> list[Run]:
     """Every run of the archive, in the order in which they were last touched."""
-    found = archive.table("runs")
-    # Arrow makes a date of an instant by way of pandas, whose import costs more than all the rest.
-    instants = [_instant(at) for at in found["at"].cast("int64").to_pylist()]
-    rows = found.drop_columns(["at"]).to_pylist()
-    rows = [row | {"at": at} for row, at in zip(rows, instants, strict=True)]
+    rows = archive.rows("runs")
     # Re-inserting moves a run that was resumed to the end.
     by_run: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
@@ -95,14 +89,6 @@ def runs(archive: Archive) -> list[Run]:
         )
         for run_id, events in by_run.items()
     ]
-
-
-def _instant(microseconds: int) -> datetime:
-    """The date, or the last one that there is."""
-    try:
-        return _EPOCH + timedelta(microseconds=microseconds)
-    except OverflowError:
-        return datetime.max.replace(tzinfo=UTC)
 
 
 def find_run(archive: Archive, run_id: str | None = None) -> Run:

@@ -13,13 +13,13 @@ writer removes it. Rows are never changed or deleted; compaction puts them into 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from archive.adapters import ADAPTERS, Adapters
 from archive.column import Table
@@ -52,24 +52,6 @@ _FORMAT = "xent-evo archive"
 
 Mode = Literal["r", "a"]
 Filter = tuple[str, str, object]
-
-
-def _among(array: pa.ChunkedArray, values: Sequence[object]) -> pa.ChunkedArray:
-    return pc.is_in(array, value_set=pa.array(values, array.type))
-
-
-# Functions rather than expressions: those are evaluated by an engine that imports pandas.
-_COMPARED: Mapping[str, Callable[[pa.ChunkedArray, Any], pa.ChunkedArray]] = {
-    "=": pc.equal,
-    "==": pc.equal,
-    "!=": pc.not_equal,
-    "<": pc.less,
-    "<=": pc.less_equal,
-    ">": pc.greater,
-    ">=": pc.greater_equal,
-    "in": _among,
-    "not in": lambda array, values: pc.invert(_among(array, values)),
-}
 
 
 class Archive:
@@ -254,9 +236,7 @@ class Archive:
         value) triples that must all hold; operators are = != < <= > >= in and not in. Raises
         LookupFailedError for an unknown table or column, DamagedError naming the file at fault.
         """
-        schema = _known_table(name).schema
-        # Schema.empty_table() would import pandas where a column holds instants.
-        empty = pa.Table.from_batches([], schema).select(_known_columns(name, columns))
+        empty = _known_table(name).schema.empty_table().select(_known_columns(name, columns))
         return pa.concat_tables([empty, *self.batches(name, columns, filters)])
 
     def batches(
@@ -270,15 +250,11 @@ class Archive:
         those given."""
         wanted = _known_columns(name, columns)
         tested = _known_columns(name, [column for column, *_ in filters or ()])
-        for _, operator, _ in filters or ():
-            if operator not in _COMPARED:
-                known = ", ".join(_COMPARED)
-                raise LookupFailedError(f"found operator {operator!r}, expected one of {known}")
         read = list(dict.fromkeys((*wanted, *tested)))
+        condition = pq.filters_to_expression(list(filters)) if filters else None
         for file in self.files(name) if files is None else files:
             for part in read_batches(self.folder, file, read):
-                for column, operator, value in filters or ():
-                    part = part.filter(_COMPARED[operator](part[column], value))
+                part = part if condition is None else part.filter(condition)
                 yield part.select(wanted)
 
     def rows(
