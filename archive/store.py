@@ -113,6 +113,10 @@ class Archive:
 
     @classmethod
     def _writer(cls, folder: Path, lock: TextIOWrapper) -> Self:
+        for name in (*TABLES, COMMITS, ADAPTERS):
+            # A writer removes what is left over: never in a folder that a link leads to.
+            if (folder / name).is_symlink():
+                raise DamagedError(f"{folder / name} is damaged: found a link, expected a folder")
         archive = cls(folder, lock)
         for commit in counting(archive._commits):
             for file in commit.files:
@@ -296,7 +300,7 @@ def _check_marker(folder: Path) -> None:
     try:
         marker = json.loads(path.read_bytes())
         form, version = marker["format"], marker["schema_version"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise DamagedError(
             f"{path} is damaged: found no readable JSON, expected format and schema_version"
         ) from error

@@ -206,6 +206,35 @@ def test_bad_numbers_are_told(run_folder: Path, capsys: pytest.CaptureFixture[st
     assert "expected a number from 0.5" in capsys.readouterr().err
 
 
+def test_damage_is_one_sentence(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    archive = run_folder / "archive"
+    commands = (["inspect"], ["show", "aaaa"], ["lineage", "aaaa"], ["decisions", "--why", "bbbb"])
+    scopes = archive / "scopes" / "000001.parquet"
+    content = scopes.read_bytes()
+    scopes.write_bytes(content[: len(content) // 2])
+    for command, *rest in commands[:3]:
+        assert "000001.parquet is damaged" in refused(capsys, command, run_folder, *rest)
+    assert "000001.parquet" in refused(capsys, "merge", run_folder, run_folder.parent / "out")
+    assert "000001.parquet" in refused(capsys, "compact", run_folder)
+    scopes.write_bytes(content)
+    marker = archive / "archive.json"
+    marker.write_text(marker.read_text().replace("2", "99"))
+    for command, *rest in (*commands, ["verify"], ["matrix"]):
+        text = refused(capsys, command, run_folder, *rest)
+        assert "found version 99, expected" in text
+        assert "newer release" in text
+    marker.write_text("[" * 100_000)
+    assert "found no readable JSON" in refused(capsys, "verify", run_folder)
+
+
+def test_an_empty_archive_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Archive.create(tmp_path / "a").close()
+    for command in (["inspect"], ["verify"], ["matrix"], ["decisions"], ["lineage", "x"]):
+        text = refused(capsys, command[0], tmp_path / "a", *command[1:])
+        assert "is empty: found no run" in text
+    assert "of which there are none" in refused(capsys, "show", tmp_path / "a", "x")
+
+
 def _hostile(folder: Path, make_row: Any) -> Path:
     game = make_row("games", game_id="e1" + ESCAPES, code=ESCAPES, metadata_json=ESCAPES)
     names = {"game_id": game["game_id"], "role": ESCAPES}
