@@ -256,3 +256,15 @@ def test_an_initial_game_is_trained_again_when_its_first_seed_taught_nothing(
     assert [row["replicate"] for row in made] == list(range(len(made)))
     assert len({row["seed"] for row in made}) == len({row["finetune_id"] for row in made})
     assert len({row["finetune_id"] for row in made}) == len(made)
+
+
+def test_an_archive_of_several_runs_is_not_resumed(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert search.run(of_limits(), sampler=Listed([code(20)])) == 0
+    [made, *_] = search.rows("runs")
+    with Archive.open(search.folder / "run" / "archive", "a") as archive:
+        archive.commit({"runs": [{**made, "run_id": "another"}]})
+    capsys.readouterr()
+    assert evo.run.main([f"resume={search.folder / 'run'}"]) == 2
+    assert "holds 2 runs, expected one" in capsys.readouterr().err
