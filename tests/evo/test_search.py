@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from support.search import PARENT, Listed, Nature, Search, code, of_limits
 
+import evo.run
+from archive import Archive
 from evo.laboratory import Training
 
 VERDICTS = [
