@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from archive.errors import DamagedError
@@ -28,10 +29,23 @@ class DataFile:
 
 @dataclass(frozen=True)
 class Commit:
-    """One commit: its number (from 0, without gaps) and the files that it added."""
+    """One commit: its number (from 0, without gaps) and the files that it added.
+
+    One that ``compacts`` holds all rows of the commits before it, in their order, and their
+    files no longer count. ``previous`` is the SHA-256 of the record before it, None for the
+    first and in archives that are older than the chain.
+    """
 
     number: int
     files: tuple[DataFile, ...]
+    compacts: bool = False
+    previous: str | None = None
+
+
+def counting(commits: Sequence[Commit]) -> Sequence[Commit]:
+    """The commits whose files count: the newest one that compacts, and those after it."""
+    start = max((commit.number for commit in commits if commit.compacts), default=0)
+    return commits[start:]
 
 
 def record_path(folder: Path, number: int) -> Path:
@@ -41,8 +55,15 @@ def record_path(folder: Path, number: int) -> Path:
 
 def encode(commit: Commit) -> bytes:
     """The record as it is stored."""
-    files = [asdict(file) for file in commit.files]
-    return json.dumps({"number": commit.number, "files": files}, indent=1).encode()
+    return json.dumps(asdict(commit), indent=1).encode()
+
+
+def record_hash(folder: Path, number: int) -> str | None:
+    """SHA-256 of the record of a commit; None for the commit before the first.
+
+    Raises OSError.
+    """
+    return sha256(record_path(folder, number).read_bytes()).hexdigest() if number >= 0 else None
 
 
 def read_commits(folder: Path) -> tuple[Commit, ...]:
@@ -70,10 +91,14 @@ def _numbers(commits: Path) -> Iterator[int]:
 def _read(path: Path, number: int) -> Commit:
     try:
         record = json.loads(path.read_bytes())
-        commit = Commit(record["number"], tuple(DataFile(**file) for file in record["files"]))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        files = tuple(DataFile(**file) for file in record["files"])
+        chain = record.get("compacts", False), record.get("previous")
+        commit = Commit(record["number"], files, *chain)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _damaged(path, number) from error
-    if commit.number != number or not _well_formed(commit.files):
+    if commit.number != number or not isinstance(commit.compacts, bool):
+        raise _damaged(path, number)
+    if not _well_formed(commit.files):
         raise _damaged(path, number)
     return commit
 

@@ -14,7 +14,7 @@ from archive.covering import Covering, Step
 from archive.derive.covers import Cover
 from archive.derive.matrix import Unit
 from archive.derive.unknowns import Place
-from archive.tables import add, counted, safe, table
+from archive.presentation import add, counted, shown, table
 
 _NAMED = 10
 """Unknown values that are told one by one."""
@@ -28,7 +28,7 @@ def show(
     """Prints the cover, what is unknown, the confident cover and the sweep."""
     console.print(_members(found, codes))
     for line in (*_told(found), *_unknown(found), *_confident(found)):
-        console.print(safe(line), soft_wrap=True)
+        console.print(shown(line), soft_wrap=True)
     if steps:
         console.print(_sweep(steps, found))
 

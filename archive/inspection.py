@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
+from archive.presentation import (
+    SHORT,
+    add,
+    counted,
+    heading,
+    interval,
+    number,
+    program,
+    shown,
+    table,
+)
 from archive.query import (
     Member,
     Run,
@@ -26,13 +33,6 @@ from archive.query import (
 )
 from archive.schema import SCHEMA_VERSION, TABLES
 from archive.store import Archive
-from archive.tables import add as _add
-from archive.tables import counted as _counted
-from archive.tables import heading as _heading
-from archive.tables import safe as _text
-from archive.tables import table as _table
-
-_SHORT = 12
 
 
 @dataclass(frozen=True)
@@ -72,94 +72,72 @@ def gather(archive: Archive, run_id: str | None = None, decisions: int = 10) -> 
     )
 
 
-def to_json(state: Inspection) -> str:
-    """The state as JSON; times in ISO 8601, infinities as the strings "inf" and "-inf"."""
-    return json.dumps(_plain(asdict(state)), indent=2, ensure_ascii=False, allow_nan=False)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value
-
-
 def show(state: Inspection, console: Console) -> None:
     """Prints the state: runs, scope, verdicts, decisions, tables."""
-    for part in (_runs(state), *_scope(state), _verdicts(state), _decisions(state), _tables(state)):
+    console.print(_runs(state))
+    console.print(heading(f"Scope of run {state.run_id}"))
+    # As it stands, since wrapping many programs takes longer than reading them.
+    console.out(shown(_scope(state)).plain, highlight=False)
+    for part in (_verdicts(state), _decisions(state), _tables(state)):
         console.print(part)
-    console.print(_text(f"The tables are in {state.folder}, schema {state.schema_version}."))
+    console.print(shown(f"The tables are in {state.folder}, schema {state.schema_version}."))
 
 
 def _runs(state: Inspection) -> Table:
-    table = _table("Runs", "run", "seed", "code", "events (UTC)")
+    found = table("Runs", "run", "seed", "code", "events (UTC)")
     for run in state.runs:
         events = "\n".join(f"{at:%Y-%m-%d %H:%M:%S} {event}" for event, at in run.events)
-        _add(table, run.run_id, run.seed, run.code_version or "unknown", events)
-    return table
+        add(found, run.run_id, run.seed, run.code_version or "unknown", events)
+    return found
 
 
-def _scope(state: Inspection) -> list[Table | Text]:
+def _scope(state: Inspection) -> str:
     """The scope by generation: its new members, each followed by its program."""
-    parts: list[Table | Text] = [_heading(f"Scope of run {state.run_id}")]
+    parts: list[str] = []
     seen: set[tuple[str, str]] = set()
     for generation, members in state.scopes.items():
-        parts.append(_text(f"Generation {generation}: {_counted(len(members), 'game')}"))
+        parts.append(f"Generation {generation}: {counted(len(members), 'game')}")
         for member in members:
             if (member.game_id, member.role) not in seen:
-                parts.append(_text(_member(member, state.codes[member.game_id])))
+                parts.append(_member(member, state.codes[member.game_id]))
             seen.add((member.game_id, member.role))
-    return parts
+    return "\n".join(parts)
 
 
 def _member(member: Member, code: str) -> str:
     origin = "initial"
     if member.parent_game_id is not None:
-        gamma = "unknown" if member.gamma is None else f"{member.gamma:.3f}"
-        origin = f"γ {gamma}, from {member.parent_game_id[:_SHORT]}"
-    program = "\n".join(f"      {line}" for line in code.splitlines())
-    return f"  {member.game_id[:_SHORT]} ({member.role}): {origin}\n{program}"
+        gamma = "unknown" if member.gamma is None else number(member.gamma, 3)
+        origin = f"γ {gamma}, from {member.parent_game_id[:SHORT]}"
+    return f"  {member.game_id[:SHORT]} ({member.role}): {origin}\n{program(code)}"
 
 
 def _verdicts(state: Inspection) -> Table:
-    table = _table("Verdicts by reason", "verdict", "reason", "count")
+    found = table("Verdicts by reason", "verdict", "reason", "count")
     for verdict in state.verdicts:
-        _add(table, verdict.verdict, verdict.reason, verdict.count)
-    return table
+        add(found, verdict.verdict, verdict.reason, verdict.count)
+    return found
 
 
 def _decisions(state: Inspection) -> Table:
-    table = _table("Latest decisions", "gen", "game", "verdict", "captured", "γ", "decided on")
+    found = table("Latest decisions", "gen", "game", "verdict", "captured", "γ", "decided on")
     for row in state.decisions:
         value = "captured" if row["definition"] == "captured" else "captured_def37"
         seeds = row["purpose"] or "no scores"
-        _add(
-            table,
+        add(
+            found,
             row["generation"],
-            f"{row['game_id'][:_SHORT]}\n({row['role']})",
+            f"{row['game_id'][:SHORT]}\n({row['role']})",
             f"{row['verdict']}\n{row['reason']}",
-            _interval(row, value),
-            _interval(row, "gamma"),
+            interval(row[value], row[f"{value}_low"], row[f"{value}_high"]),
+            interval(row["gamma"], row["gamma_low"], row["gamma_high"]),
             seeds if row["decided"] or row["purpose"] is None else f"{seeds}, not settled",
         )
-    return table
-
-
-def _interval(row: Mapping[str, Any], name: str) -> str:
-    value, low, high = (row[name], row[f"{name}_low"], row[f"{name}_high"])
-    if value is None and low is None and high is None:
-        return "–"
-    shown = ["?" if number is None else f"{number:.2f}" for number in (value, low, high)]
-    return f"{shown[0]}\n[{shown[1]}, {shown[2]}]"
+    return found
 
 
 def _tables(state: Inspection) -> Table:
-    table = _table("Tables", "table", "rows", "files")
+    found = table("Tables", "table", "rows", "files")
     for name, count in state.rows.items():
-        _add(table, name, count, f"{name}/*.parquet")
-    return table
+        add(found, name, f"{count:,}", f"{name}/*.parquet")
+    return found

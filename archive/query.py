@@ -10,7 +10,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from archive.errors import LookupFailedError
+from archive.commits import COMMITS
+from archive.errors import LookupFailedError, NotAnArchiveError
 from archive.store import MARKER, Archive
 
 
@@ -50,6 +51,25 @@ def locate(path: str | Path) -> Path:
     path = Path(path)
     inner = path / "archive"
     return inner if not (path / MARKER).is_file() and inner.is_dir() else path
+
+
+def newest_run(root: Path = Path("runs")) -> Path:
+    """The run folder in ``root`` whose archive was written to last; where the current folder is
+    itself a run or an archive, that. Raises NotAnArchiveError without any."""
+    here = Path()
+    if (locate(here) / MARKER).is_file():
+        return here
+    found = {locate(marker.parent.parent): marker for marker in root.glob(f"*/archive/{MARKER}")}
+    if not found:
+        raise NotAnArchiveError(f"found no run in ./{root}, expected one there, or RUN to be named")
+    return max(found, key=lambda folder: (folder / COMMITS).stat().st_mtime)
+
+
+def find_game(archive: Archive, shortened: str) -> dict[str, Any]:
+    """The row of games whose id is, or begins with, ``shortened``. Raises LookupFailedError."""
+    known = archive.table("games", ["game_id"])["game_id"].to_pylist()
+    game_id = resolve(shortened, known)
+    return games(archive, [game_id])[game_id]
 
 
 def runs(archive: Archive) -> list[Run]:
@@ -143,15 +163,21 @@ def games(archive: Archive, game_ids: Iterable[str]) -> dict[str, dict[str, Any]
 
 def verdict_counts(archive: Archive, run_id: str) -> list[VerdictCount]:
     """Verdicts of the run by reason, the most frequent first within each verdict."""
-    rows = archive.rows("decisions", ["verdict", "reason"], [("run_id", "=", run_id)])
-    counted = Counter((row["verdict"], row["reason"]) for row in rows)
-    ordered = sorted(counted.items(), key=lambda item: (item[0][0], -item[1], item[0][1]))
-    return [VerdictCount(verdict, reason, count) for (verdict, reason), count in ordered]
+    columns = ["verdict", "reason"]
+    rows = archive.table("decisions", columns, [("run_id", "=", run_id)])
+    counted = Counter(zip(*(rows[name].to_pylist() for name in columns), strict=True))
+    found = [VerdictCount(names[0], names[1], count) for names, count in counted.items()]
+    return sorted(found, key=lambda each: (each.verdict, -each.count, each.reason))
 
 
 def recent_decisions(archive: Archive, run_id: str, limit: int = 10) -> list[dict[str, Any]]:
     """The last `limit` decisions of the run, newest first, as rows of decisions."""
-    found = archive.table("decisions", filters=[("run_id", "=", run_id)])
-    start = max(found.num_rows - limit, 0)
-    newest: list[dict[str, Any]] = found.slice(start).to_pylist()
-    return newest[::-1]
+    newest: list[dict[str, Any]] = []
+    for file in archive.files("decisions")[::-1]:
+        if len(newest) >= limit:
+            break
+        parts = list(archive.batches("decisions", filters=[("run_id", "=", run_id)], files=[file]))
+        for part in reversed(parts):
+            left = limit - len(newest)
+            newest += part.slice(max(part.num_rows - left, 0)).to_pylist()[::-1]
+    return newest[:limit]

@@ -65,6 +65,40 @@ def to_arrow(name: str, rows: Sequence[Row]) -> pa.Table:
     return pa.table(arrays, schema=table.schema)
 
 
+def from_arrow(name: str, table: pa.Table) -> pa.Table:
+    """The table with the declared schema, its columns in the declared order, uncopied.
+
+    Raises RowError as `to_arrow` does; types must be the declared ones.
+    """
+    declared = table_of(name)
+    if faulty := set(table.column_names) ^ set(declared.names):
+        found = "no" if min(faulty) in declared.names else "unknown"
+        raise RowError(f"{name}: found {found} column {min(faulty)!r}, expected every declared one")
+    for column in declared.columns:
+        array = table[column.name]
+        if array.type != column.type:
+            raise RowError(
+                f"{name}, column {column.name!r}: found type {array.type}, expected {column.type}"
+            )
+        if not _sound_array(column, array):
+            _raise_first_fault(declared, column, array.to_pylist())
+    return table.select(declared.names).cast(declared.schema)
+
+
+def _sound_array(column: Column, array: pa.ChunkedArray) -> bool:
+    """Whether every value of the column is one that it accepts, by Arrow alone."""
+    if array.null_count and column.null is None:
+        return False
+    scalars = pc.list_flatten(array) if pa.types.is_list(array.type) else array
+    if scalars is not array and scalars.null_count:
+        return False
+    if scalars.type == FLOAT64:
+        sound = pc.is_finite(scalars) if column.finite else pc.invert(pc.is_nan(scalars))
+        return bool(pc.all(sound, min_count=0).as_py())
+    allowed = pa.array([*column.values, None], STRING) if column.values else None
+    return allowed is None or bool(pc.all(pc.is_in(scalars, allowed), min_count=0).as_py())
+
+
 def _wrong_keys(row: Row, expected: set[str]) -> str:
     if missing := sorted(expected - row.keys()):
         return f"found no column {', '.join(missing)}, expected every declared column"

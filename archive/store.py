@@ -7,14 +7,13 @@
     lock                        held by the one writer
 
 Whatever a killed writer leaves behind is named by no commit: readers do not see it and the next
-writer removes it. Rows are never changed or deleted.
+writer removes it. Rows are never changed or deleted; compaction puts them into fewer files.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from hashlib import sha256
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -23,7 +22,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from archive.adapters import ADAPTERS, Adapters
-from archive.commits import COMMITS, Commit, DataFile, encode, read_commits, record_path
+from archive.column import Table
+from archive.commits import (
+    COMMITS,
+    Commit,
+    DataFile,
+    counting,
+    encode,
+    read_commits,
+    record_hash,
+    record_path,
+)
 from archive.disk import TEMPORARY, make_folder, write_whole, writing
 from archive.errors import (
     ArchiveError,
@@ -33,8 +42,9 @@ from archive.errors import (
     VersionError,
     WriteError,
 )
+from archive.files import check_size, read_batches, write_table
 from archive.lock import LOCK, acquire
-from archive.rows import Row, table_of, to_arrow
+from archive.rows import Row, from_arrow, to_arrow
 from archive.schema import SCHEMA_VERSION, TABLES
 
 MARKER = "archive.json"
@@ -103,10 +113,14 @@ class Archive:
 
     @classmethod
     def _writer(cls, folder: Path, lock: TextIOWrapper) -> Self:
+        for name in (*TABLES, COMMITS, ADAPTERS):
+            # A writer removes what is left over: never in a folder that a link leads to.
+            if (folder / name).is_symlink():
+                raise DamagedError(f"{folder / name} is damaged: found a link, expected a folder")
         archive = cls(folder, lock)
-        for commit in archive._commits:
+        for commit in counting(archive._commits):
             for file in commit.files:
-                _check_size(folder, file)
+                check_size(folder, file)
         with writing(folder):
             archive._sweep()
         if not archive._commits:
@@ -128,38 +142,49 @@ class Archive:
 
     # Writing
 
-    def commit(self, rows: Mapping[str, Sequence[Row]]) -> int:
+    def commit(self, rows: Mapping[str, Sequence[Row] | pa.Table]) -> int:
         """Appends rows to tables, all of them or none, and returns the number of the commit.
 
-        `rows` maps a table to its rows; each row gives every declared column, null where null
-        has a meaning. Raises RowError before anything is written; WriteError when the disk
-        refuses, after which this writer is spent and the archive is to be opened again.
+        `rows` maps a table to its rows, or to an Arrow table of the declared types; each row
+        gives every declared column, null where null has a meaning. Raises RowError before
+        anything is written; WriteError when the disk refuses, after which this writer is spent
+        and the archive is to be opened again.
         """
         self._require_writer()
-        return self._write({name: to_arrow(name, batch) for name, batch in rows.items() if batch})
+        return self._write({name: _checked(name, part) for name, part in rows.items() if len(part)})
 
-    def _write(self, tables: Mapping[str, pa.Table]) -> int:
+    def compact(self) -> Commit | None:
+        """Puts the rows of every table into one file each, in the order of their commits.
+
+        The records of all earlier commits stay, with the number of rows that each added: which
+        row came with which commit remains known. Whole or not at all; memory is that of one
+        batch of rows. Returns the commit, or None where no table has more than one file. Raises
+        WriteError and DamagedError.
+        """
+        self._require_writer()
+        if all(len(self.files(name)) <= 1 for name in TABLES):
+            return None
+        batches = {name: self.batches(name) for name in TABLES}
+        self._write(batches, compacts=True)
+        with writing(self.folder):
+            self._sweep()
+        return self._commits[-1]
+
+    def _write(
+        self, tables: Mapping[str, pa.Table | Iterable[pa.Table]], compacts: bool = False
+    ) -> int:
         number = len(self._commits)
         # Until the record is known to be on disk, what a later commit would build on is not known.
         self._failed = True
         with writing(self.folder):
-            files = tuple(self._write_table(number, *item) for item in tables.items())
-            commit = Commit(number, files)
+            files = tuple(write_table(self.folder, number, *item) for item in tables.items())
+            previous = record_hash(self.folder, number - 1)
+            commit = Commit(number, files, compacts, previous)
             make_folder(self.folder / COMMITS)
             write_whole(record_path(self.folder, number), encode(commit))
         self._commits.append(commit)
         self._failed = False
         return number
-
-    def _write_table(self, number: int, name: str, table: pa.Table) -> DataFile:
-        sink = pa.BufferOutputStream()
-        pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
-        content = memoryview(sink.getvalue())
-        file = f"{name}/{number:06d}.parquet"
-        make_folder(self.folder / name)
-        write_whole(self.folder / file, content)
-        digest = sha256(content).hexdigest()
-        return DataFile(name, file, table.num_rows, len(content), digest)
 
     def put_adapter(self, content: bytes) -> str:
         """Stores an adapter (the bytes of a safetensors file) and returns its SHA-256 in hex.
@@ -185,7 +210,7 @@ class Archive:
 
     def _sweep(self) -> None:
         """Removes data files that no commit names, and what was left unrenamed."""
-        named = {file.file for commit in self._commits for file in commit.files}
+        named = {file.file for commit in counting(self._commits) for file in commit.files}
         for folder in (*TABLES, COMMITS, ADAPTERS, "."):
             for path in (self.folder / folder).glob("*"):
                 unnamed = path.suffix == ".parquet" and f"{folder}/{path.name}" not in named
@@ -201,7 +226,7 @@ class Archive:
 
     def count(self, name: str) -> int:
         """The number of rows of a table, without reading it."""
-        return sum(file.rows for file in self._files(name))
+        return sum(file.rows for file in self.files(name))
 
     def table(
         self,
@@ -215,16 +240,26 @@ class Archive:
         value) triples that must all hold; operators are = != < <= > >= in and not in. Raises
         LookupFailedError for an unknown table or column, DamagedError naming the file at fault.
         """
+        empty = _known_table(name).schema.empty_table().select(_known_columns(name, columns))
+        return pa.concat_tables([empty, *self.batches(name, columns, filters)])
+
+    def batches(
+        self,
+        name: str,
+        columns: Sequence[str] | None = None,
+        filters: Sequence[Filter] | None = None,
+        files: Sequence[DataFile] | None = None,
+    ) -> Iterator[pa.Table]:
+        """Like `table`, a batch of bounded size at a time; of all `files` of the table, or of
+        those given."""
         wanted = _known_columns(name, columns)
         tested = _known_columns(name, [column for column, *_ in filters or ()])
         read = list(dict.fromkeys((*wanted, *tested)))
         condition = pq.filters_to_expression(list(filters)) if filters else None
-        parts = [table_of(name).schema.empty_table().select(wanted)]
-        for file in self._files(name):
-            part = _read_file(self.folder, file, read)
-            part = part if condition is None else part.filter(condition)
-            parts.append(part.select(wanted))
-        return pa.concat_tables(parts)
+        for file in self.files(name) if files is None else files:
+            for part in read_batches(self.folder, file, read):
+                part = part if condition is None else part.filter(condition)
+                yield part.select(wanted)
 
     def rows(
         self,
@@ -248,10 +283,11 @@ class Archive:
         """The hashes of all stored adapters, sorted."""
         return self._adapters.digests()
 
-    def _files(self, name: str) -> list[DataFile]:
-        if name not in TABLES:
-            raise LookupFailedError(f"found table {name!r}, expected one of {', '.join(TABLES)}")
-        return [file for commit in self._commits for file in commit.files if file.table == name]
+    def files(self, name: str) -> list[DataFile]:
+        """The files that hold the rows of a table, in the order of their commits."""
+        _known_table(name)
+        commits = counting(self._commits)
+        return [file for commit in commits for file in commit.files if file.table == name]
 
 
 def _check_marker(folder: Path) -> None:
@@ -264,7 +300,7 @@ def _check_marker(folder: Path) -> None:
     try:
         marker = json.loads(path.read_bytes())
         form, version = marker["format"], marker["schema_version"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise DamagedError(
             f"{path} is damaged: found no readable JSON, expected format and schema_version"
         ) from error
@@ -273,45 +309,29 @@ def _check_marker(folder: Path) -> None:
             f"{folder} is not an archive: found format {form!r}, expected {_FORMAT!r}"
         )
     if version != SCHEMA_VERSION:
+        newer = isinstance(version, int) and version > SCHEMA_VERSION
+        advice = "; a newer release of this project reads it" if newer else ""
         raise VersionError(
-            f"{folder} has another schema: found version {version!r}, expected {SCHEMA_VERSION}"
+            f"{folder} has another schema: found version {version!r}, expected "
+            f"{SCHEMA_VERSION}{advice}"
         )
 
 
-def _known_columns(name: str, columns: Sequence[str] | None) -> list[str]:
+def _checked(name: str, rows: Sequence[Row] | pa.Table) -> pa.Table:
+    return from_arrow(name, rows) if isinstance(rows, pa.Table) else to_arrow(name, rows)
+
+
+def _known_table(name: str) -> Table:
     if name not in TABLES:
         raise LookupFailedError(f"found table {name!r}, expected one of {', '.join(TABLES)}")
-    known = TABLES[name].names
+    return TABLES[name]
+
+
+def _known_columns(name: str, columns: Sequence[str] | None) -> list[str]:
+    known = _known_table(name).names
     for column in columns or ():
         if column not in known:
             raise LookupFailedError(
                 f"{name}: found column {column!r}, expected one of {', '.join(known)}"
             )
     return list(known if columns is None else columns)
-
-
-def _check_size(folder: Path, file: DataFile) -> None:
-    path = folder / file.file
-    if not path.is_file():
-        raise DamagedError(f"{path} is missing: found no file, expected {file.bytes} bytes")
-    if (size := path.stat().st_size) != file.bytes:
-        raise DamagedError(f"{path} is damaged: found {size} bytes, expected {file.bytes}")
-
-
-def _read_file(folder: Path, file: DataFile, columns: list[str]) -> pa.Table:
-    _check_size(folder, file)
-    path = folder / file.file
-    try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as parquet:
-            declared = parquet.schema_arrow.equals(TABLES[file.table].schema)
-            part = parquet.read(columns=columns)
-    except (pa.ArrowException, OSError, UnicodeError) as error:
-        raise DamagedError(
-            f"{path} is damaged: found {str(error).splitlines()[0]!r}, expected readable Parquet"
-        ) from error
-    if not declared or part.num_rows != file.rows:
-        raise DamagedError(
-            f"{path} is damaged: found {part.num_rows} rows or another schema, expected "
-            f"{file.rows} rows of table {file.table}"
-        )
-    return part

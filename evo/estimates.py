@@ -51,8 +51,7 @@ class Stage:
             wanted += lab.own_plays(parent, *at) + lab.crossed([candidate], parent, *at)
         wanted += lab.crossed(sources, candidate, *at)
         if self.thresholds.definition == "def37":
-            denominators = sources + ([candidate] if question.helps else [])
-            wanted += [plays for task in denominators for plays in lab.own_plays(task, *at)]
+            wanted += [plays for task in sources for plays in lab.own_plays(task, *at)]
         return wanted
 
     def found(
@@ -76,12 +75,6 @@ class Stage:
         at = (target, self.purpose, self.experiments.seeds(self.purpose, plays))
         base = self.experiments.sample(BASE, *at)
         return replicated_gains(self.experiments.samples(source, *at), base, kind)
-
-    def known(self, source: Task, plays: int) -> bool:
-        """Whether the source's own gains are there."""
-        seeds = self.experiments.seeds(self.purpose, plays)
-        own = self.experiments.own_plays(source, self.purpose, seeds)
-        return all(self.experiments.ledger.has_scores(each.key, seeds) for each in own)
 
     # -- the order of a scan -----------------------------------------------------------------------
 

@@ -7,14 +7,14 @@ depend on purpose and run seed alone, so every policy meets a game on the same m
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from archive import Purpose
-from archive.derive.transfer import BASE, Sample, forfeit_rate
+from archive.derive.calibration import Calibration, Limits, unfit
+from archive.derive.transfer import BASE, Sample
 from evo.config import RunConfig
 from evo.display import Display
 from evo.evaluate import Score, Task, evaluation_seeds, floor_of, with_floor
@@ -107,31 +107,19 @@ class Experiments:
 
     def unfit(self, task: Task) -> str:
         """Why the base player cannot play a calibrated game; empty if it can."""
-        outcomes = [outcome for outcome, _ in self._calibration(task)]
-        rate, limit = forfeit_rate(outcomes), self.config.transfer.max_forfeit_rate
-        if "finished" not in outcomes:
-            return "never feasible"
-        if rate > limit:
-            return f"forfeit rate {rate:.2f} above {limit:.2f}"
-        steps, least = self._affordable_steps(task), self.config.transfer.min_steps
-        if self.config.finetune.tokens and steps < least:
-            return (
-                f"too long to learn: finetune.tokens pays for {steps} gradient steps, "
-                f"transfer.min_steps asks for {least}"
-            )
+        rows = self.ledger.scores[BASE, task.game_id, task.role, Purpose.CALIBRATION].values()
         seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
         sample = self.sample(BASE, task, Purpose.CALIBRATION, seeds)
-        if not (sample.own != sample.permuted).any() and not sample.own.std() > 0:
-            return "constant score"
-        return ""
-
-    def _affordable_steps(self, task: Task) -> int:
-        """Gradient steps that the fine-tune would begin if plays stay as long as the base's."""
-        scores = self.ledger.scores[BASE, task.game_id, task.role, Purpose.CALIBRATION]
-        rows = scores.values()
-        plays = self.config.finetune.maps * self.config.finetune.rollouts
-        tokens = plays * sum(row["tokens"] for row in rows)
-        return math.ceil(self.config.finetune.tokens * len(rows) / tokens) if tokens else 0
+        found = Calibration(
+            outcomes=tuple(row["outcome"] for row in rows),
+            tokens=tuple(row["tokens"] for row in rows),
+            own=sample.own,
+            permuted=sample.permuted,
+        )
+        settings, transfer = self.config.finetune, self.config.transfer
+        plays = settings.maps * settings.rollouts
+        limits = (transfer.max_forfeit_rate, settings.tokens, plays, transfer.min_steps)
+        return unfit(found, Limits(*limits))
 
     def finetune(self, tasks: Sequence[Task]) -> None:
         """Fine-tune on each game that has no adapter yet, one commit for each fine-tune."""

@@ -126,6 +126,11 @@ def _resumed(folder: str, overrides: list[str]) -> RunConfig:
         rows = [row for row in archive.rows("runs") if row["event"] == RunEvent.CREATED]
     if not rows:
         raise ConfigError(f"resume: {folder} holds no run")
+    if len(known := {row["run_id"] for row in rows}) > 1:
+        raise ConfigError(
+            f"resume: {folder} holds {len(known)} runs, expected one: a merged archive is for "
+            "reading"
+        )
     stored = json.loads(rows[-1]["config_json"])
     if overrides:
         fresh = load(["+experiment=" + stored["experiment"], *overrides])

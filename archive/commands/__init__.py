@@ -1,11 +1,14 @@
-"""The commands of ``python -m archive``, a module each: ``HELP``, ``arguments`` and ``run``."""
+"""The commands of ``python -m archive``, a module each: ``HELP``, ``arguments`` and ``run``.
+
+A module is imported when its command is called for: what one needs does not slow the others.
+"""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import Protocol
-
-from archive.commands import cover, export, inspect
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Protocol, cast
 
 
 class Command(Protocol):
@@ -17,13 +20,28 @@ class Command(Protocol):
         """Declares its arguments."""
         ...
 
-    def run(self, arguments: Namespace) -> None:
-        """Runs it; raises ArchiveError for what a user can mend."""
+    def run(self, arguments: Namespace) -> int | None:
+        """Runs it; returns an exit code other than 0, if any. Raises ArchiveError for what a
+        user can mend."""
         ...
 
 
-COMMANDS: dict[str, Command] = {
-    "inspect": inspect,
-    "export": export,
-    "cover": cover,
-}
+COMMANDS = (
+    "inspect",
+    "show",
+    "lineage",
+    "matrix",
+    "components",
+    "cover",
+    "decisions",
+    "diff",
+    "export",
+    "verify",
+    "merge",
+    "compact",
+)
+
+
+def commands(names: Iterable[str] = COMMANDS) -> dict[str, Command]:
+    """The modules of these commands, imported."""
+    return {name: cast(Command, import_module(f"archive.commands.{name}")) for name in names}

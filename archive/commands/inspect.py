@@ -5,14 +5,15 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from archive.commands.common import add_json, add_run, console, opened
-from archive.inspection import gather, show, to_json
+from archive.inspection import gather, show
+from archive.presentation import to_json
 
 HELP = "show runs, scope, verdicts and decisions"
 
 
 def arguments(parser: ArgumentParser) -> None:
     """RUN."""
-    add_run(parser)
+    add_run(parser, optional=True)
     add_json(parser)
 
 

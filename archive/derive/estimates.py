@@ -27,10 +27,6 @@ class Gains(Protocol[UnitT_contra]):
         seeds: (n,), or (R, n) over training seeds. Raises ``LookupError`` where one is missing."""
         ...
 
-    def known(self, source: UnitT_contra, plays: int) -> bool:
-        """Whether the source's own gains are there, so that V has a denominator."""
-        ...
-
 
 @dataclass(frozen=True)
 class Estimates(Generic[UnitT]):
@@ -50,14 +46,15 @@ class Estimates(Generic[UnitT]):
         helps = None
         if question.helps:
             plain = self.looks.confidence(question.plays)
-            helps = self._values(self.candidate, self.parent, question.plays, plain)
+            helps = self._values(self.candidate, self.parent, question, plain, question.learned)
+        denominator = question.plays if definition == "def37" else None
         return Found(
             own=self.own(question.plays) if question.own else None,
             values=helps,
             taught={
-                game: self._values(self.scope[game], self.candidate, question.plays, wide).of(
-                    definition
-                )
+                game: self._values(
+                    self.scope[game], self.candidate, question, wide, denominator
+                ).of(definition)
                 for game in question.taught
             },
         )
@@ -74,13 +71,21 @@ class Estimates(Generic[UnitT]):
             share=float(specific.mean()) / mean if mean > 0 else None,
         )
 
-    def _values(self, source: UnitT, target: UnitT, plays: int, confidence: float) -> Values:
-        """C and V of ``source`` on ``target``; V only where the source's own gains are known."""
-        kind, made = self.thresholds.gain, self.made
+    def _values(
+        self,
+        source: UnitT,
+        target: UnitT,
+        question: Question,
+        confidence: float,
+        denominator: int | None,
+    ) -> Values:
+        """C and V of ``source`` on ``target``; V over the source's own gains on so many plays, and
+        not asked for without a number of them."""
+        kind, made, plays = self.thresholds.gain, self.made, question.plays
         return transfer_values(
             made.gains(source, target, plays, kind),
             made.gains(target, target, plays, kind),
-            made.gains(source, source, plays, kind) if made.known(source, plays) else None,
+            None if denominator is None else made.gains(source, source, denominator, kind),
             two_sided(confidence),
             two_sided(self.looks.confidence(plays)),
         )

@@ -21,12 +21,14 @@ from archive.schema import Verdict
 @dataclass(frozen=True)
 class Question:
     """Bounds wanted on the first ``plays`` seeds: of the candidate's own gain, of what it gives
-    its parent, of what games of the scope (by id) give it."""
+    its parent, of what games of the scope (by id) give it. ``learned``: the plays on which its
+    own gain is known by now, the denominator of V."""
 
     plays: int
     own: bool = False
     helps: bool = False
     taught: tuple[str, ...] = ()
+    learned: int = 0
 
 
 @dataclass(frozen=True)
@@ -57,13 +59,14 @@ def selection(course: Course, scope: Sequence[str], evidence: Evidence) -> Race:
     thresholds = course.thresholds
     for plays in course.looks.plays:
         evidence = merged(evidence, (yield Question(plays, own=True)))
+        learned = plays
         if evidence.own.gain.low > 0 or evidence.own.gain.high <= 0:
             break
     if evidence.own.gain.low <= 0:
         settled = evidence.own.gain.high <= 0
         return Decision(Verdict.REFUSED, "not playable", settled), evidence
     for plays in course.looks.plays:
-        evidence = merged(evidence, (yield Question(plays, helps=True)))
+        evidence = merged(evidence, (yield Question(plays, helps=True, learned=learned)))
         if helps(evidence.value(thresholds), thresholds.alpha1) is not Answer.OPEN:
             break
     value = evidence.value(thresholds).value
@@ -96,13 +99,15 @@ def _scanned(
 def acceptance(course: Course, scope: Sequence[str], evidence: Evidence) -> Race:
     """The test on fresh plays, look by look until everything is settled or one thing speaks
     against it; undecided at the last."""
-    thresholds, left = course.thresholds, tuple(scope)
+    thresholds, left, learned = course.thresholds, tuple(scope), 0
     bar = 1 - thresholds.alpha2
     for plays in course.looks.plays:
         own = evidence.own.gain.low <= 0
         useful = helps(evidence.value(thresholds), thresholds.alpha1) is not Answer.YES
+        learned = plays if own else learned
         if own or useful:
-            evidence = merged(evidence, (yield Question(plays, own=own, helps=useful)))
+            question = Question(plays, own=own, helps=useful, learned=learned)
+            evidence = merged(evidence, (yield question))
         if evidence.own.gain.low <= 0:
             continue
         if helps(evidence.value(thresholds), thresholds.alpha1) is Answer.NO:

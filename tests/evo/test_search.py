@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from support.search import PARENT, Listed, Nature, Search, code, of_limits
 
+import evo.run
+from archive import Archive
 from evo.laboratory import Training
 
 VERDICTS = [
@@ -273,3 +275,15 @@ def test_replicates_are_fine_tunes_under_seeds_of_their_own(search: Search) -> N
     ids = {one["finetune_id"] for one in made if one["game_id"] == row["game_id"]}
     assert {r["policy_id"] for r in search.rows("scores") if r["purpose"] == "acceptance"} >= ids
     assert row["tokens"] == 10 * row["plays"] + 3 * 1000
+
+
+def test_an_archive_of_several_runs_is_not_resumed(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert search.run(of_limits(), sampler=Listed([code(20)])) == 0
+    [made, *_] = search.rows("runs")
+    with Archive.open(search.folder / "run" / "archive", "a") as archive:
+        archive.commit({"runs": [{**made, "run_id": "another"}]})
+    capsys.readouterr()
+    assert evo.run.main([f"resume={search.folder / 'run'}"]) == 2
+    assert "holds 2 runs, expected one" in capsys.readouterr().err

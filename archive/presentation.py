@@ -1,0 +1,99 @@
+"""What commands print: tables for people, JSON for programs, and never a control character.
+
+Games, reasons and ids are written by strangers: terminal escapes, direction marks and markup are
+shown, not obeyed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
+from datetime import datetime
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+SHORT = 12
+"""Letters of an id that tables show."""
+
+
+def visible(text: str) -> str:
+    """The text with everything unprintable, line breaks too, written as an escape."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def shown(text: str) -> Text:
+    """Lines without markup and without control characters."""
+    return Text("\n".join(map(visible, text.split("\n"))))
+
+
+def heading(title: str) -> Text:
+    """A title on a line of its own, in bold."""
+    return Text(f"\n{visible(title)}", style="bold")
+
+
+def table(title: str, *columns: str) -> Table:
+    """An empty table; ids and texts fold rather than vanish."""
+    made = Table(title=heading(title), title_justify="left")
+    for column in columns:
+        made.add_column(shown(column), overflow="fold")
+    return made
+
+
+def add(made: Table, *cells: object) -> None:
+    """One row of the table."""
+    made.add_row(*(shown(str(cell)) for cell in cells))
+
+
+def program(code: str, margin: str = "      ") -> str:
+    """A program, each line after a margin."""
+    return "\n".join(f"{margin}{line}" for line in code.split("\n") if line)
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """A number for people; – where there is none."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def interval(value: float | None, low: float | None, high: float | None) -> str:
+    """Value above its bounds; ? for a bound that is not known, – for nothing at all."""
+    if value is None and low is None and high is None:
+        return "–"
+    parts = ["?" if part is None else f"{part:.2f}" for part in (value, low, high)]
+    return f"{parts[0]}\n[{parts[1]}, {parts[2]}]"
+
+
+def counted(count: int, noun: str) -> str:
+    """3 games, 1 game."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def to_json(value: Any) -> str:
+    """Indented JSON; times in ISO 8601, infinities as "inf" and "-inf", and everything that a
+    terminal could obey escaped."""
+    plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+    text = json.dumps(_plain(plain), indent=2, ensure_ascii=False, allow_nan=False)
+    # Outside of strings JSON is printable, so what is not stands in one and may be escaped there.
+    return "".join(c if c.isprintable() or c == "\n" else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return _plain(asdict(value))
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

@@ -1,0 +1,109 @@
+"""Files against the records that name them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from archive.adapters import ADAPTERS
+from archive.commits import COMMITS, Commit, DataFile, counting, record_hash, record_path
+from archive.errors import DamagedError, LookupFailedError
+from archive.files import check_size, file_hash, read_batches
+from archive.schema import TABLES
+from archive.store import Archive
+from archive.verification.findings import Finding
+
+
+def chain(archive: Archive) -> Iterator[Finding]:
+    """Each record holds the hash of the one before it. Archives older than the chain have no
+    such hashes; once one record has one, all later ones must."""
+    chained = False
+    for commit in archive.commits:
+        chained = chained or commit.previous is not None
+        if chained and commit.previous != record_hash(archive.folder, commit.number - 1):
+            before = record_path(archive.folder, commit.number - 1)
+            yield Finding(
+                str(before),
+                "a record that was changed after it was written",
+                f"SHA-256 {commit.previous}, which record {commit.number:06d} says it had",
+            )
+
+
+def compactions(archive: Archive) -> Iterator[Finding]:
+    """A commit that compacts has as many rows of each table as the commits before it."""
+    rows: Counter[str] = Counter()
+    for commit in archive.commits:
+        own = _rows(commit)
+        if not commit.compacts:
+            rows += own
+            continue
+        for table in TABLES:
+            if own[table] != rows[table]:
+                path = record_path(archive.folder, commit.number)
+                expected = f"the {rows[table]} of the commits before it"
+                yield Finding(str(path), f"{own[table]} rows of {table}", expected)
+        rows = own
+
+
+def _rows(commit: Commit) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for file in commit.files:
+        found[file.table] += file.rows
+    return found
+
+
+def contents(archive: Archive) -> Iterator[Finding]:
+    """Every data file that counts is there, has its hash and can be read."""
+    for commit in counting(archive.commits):
+        for file in commit.files:
+            yield from _content(archive.folder, file)
+
+
+def _content(folder: Path, file: DataFile) -> Iterator[Finding]:
+    path = folder / file.file
+    try:
+        check_size(folder, file)
+        digest = file_hash(path)
+        if digest != file.sha256:
+            yield Finding(str(path), f"SHA-256 {digest}", f"{file.sha256}, as its record says")
+        for _ in read_batches(folder, file, TABLES[file.table].names):
+            pass
+    except (DamagedError, OSError) as error:
+        yield Finding(str(path), _said(error), "the file that its record names")
+
+
+def _said(error: Exception) -> str:
+    text = str(error)
+    return text.partition("found ")[2].partition(", expected")[0] or text
+
+
+def strays(archive: Archive) -> Iterator[Finding]:
+    """Data files that no record names; a plain ``*.parquet`` reads them all the same."""
+    named = {file.file for commit in counting(archive.commits) for file in commit.files}
+    for folder in (*TABLES, COMMITS, ADAPTERS):
+        for path in sorted((archive.folder / folder).glob("*")):
+            data = path.suffix == ".parquet" and f"{folder}/{path.name}" not in named
+            if data or path.suffix == ".tmp":
+                yield Finding(
+                    str(path),
+                    "a file that no record names",
+                    "none: a killed writer left it, and the next one removes it",
+                )
+
+
+def adapters(archive: Archive) -> Iterator[Finding]:
+    """Every stored adapter has the hash that it is named by."""
+    for digest in archive.adapters():
+        try:
+            archive.get_adapter(digest)
+        except (DamagedError, LookupFailedError) as error:
+            path = archive.folder / ADAPTERS / f"{digest}.safetensors"
+            yield Finding(str(path), _said(error), f"SHA-256 {digest}")
+
+
+def unnamed_adapters(archive: Archive, named: Sequence[str]) -> Iterator[Finding]:
+    """Adapters that no fine-tuning names."""
+    for digest in sorted(set(archive.adapters()) - set(named)):
+        path = archive.folder / ADAPTERS / f"{digest}.safetensors"
+        yield Finding(str(path), "an adapter that no fine-tuning names", "none")

@@ -1,0 +1,149 @@
+"""Rows against each other: what a row names must be there, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from archive.schema import BASE_POLICY, PlayOutcome
+from archive.store import Archive
+from archive.verification.findings import Finding
+
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "games": ("game_id",),
+    "proposals": ("run_id", "proposal_id"),
+    "maps": ("map_seed", "site", "purpose", "source", "text", "n_tokens"),
+    "finetunes": ("run_id", "finetune_id"),
+    "scores": ("run_id", "policy_id", "game_id", "role", "purpose", "map_seed", "play_seed"),
+    "decisions": ("run_id", "generation", "parent_game_id", "round", "index", "game_id"),
+    "scopes": ("run_id", "generation", "game_id", "role"),
+}
+"""What tells the rows of a table apart."""
+
+GAMES: Mapping[str, tuple[str, ...]] = {
+    "finetunes": ("game_id",),
+    "scores": ("game_id",),
+    "decisions": ("game_id", "parent_game_id", "gamma_game_id"),
+    "scopes": ("game_id", "parent_game_id"),
+    "covers": ("game_id",),
+}
+"""Columns that name a row of games."""
+
+
+def game_ids(archive: Archive) -> Iterator[Finding]:
+    """A game is addressed by its content: the first 16 digits of a SHA-256."""
+    columns = ["game_id", "dialect", "metadata_json", "code"]
+    for part in archive.batches("games", columns):
+        for row in part.to_pylist():
+            facts = "\n".join((row["dialect"], row["metadata_json"], row["code"]))
+            digest = sha256(facts.encode()).hexdigest()[:16]
+            if digest != row["game_id"]:
+                yield Finding(f"games, game_id {row['game_id']}", "another game", f"id {digest}")
+
+
+def keys(archive: Archive) -> Iterator[Finding]:
+    """No two rows of a table say the same thing twice, or two things of one."""
+    for table, key in KEYS.items():
+        found = archive.table(table, list(key)).group_by(list(key), use_threads=False)
+        counts = found.aggregate([([], "count_all")])
+        for row in counts.filter(pc.field("count_all") > 1).slice(0, 20).to_pylist():
+            yield Finding(f"{table}, {_named(row, key)}", f"{row['count_all']} rows", "one")
+
+
+def games(archive: Archive) -> Iterator[Finding]:
+    """Games that rows name are archived."""
+    known = archive.table("games", ["game_id"])["game_id"].combine_chunks()
+    for table, columns in GAMES.items():
+        for column in columns:
+            named = _distinct(archive, table, [column])[column].drop_null()
+            for game_id in _missing(named, known):
+                yield _absent(table, column, game_id, "a row of games")
+
+
+def runs(archive: Archive) -> Iterator[Finding]:
+    """Runs that rows name have begun."""
+    known = _distinct(archive, "runs", ["run_id"])["run_id"]
+    for table in ("proposals", "finetunes", "scores", "decisions", "scopes", "covers"):
+        named = _distinct(archive, table, ["run_id"])["run_id"]
+        for run_id in _missing(named, known):
+            yield _absent(table, "run_id", run_id, "a row of runs")
+
+
+def policies(archive: Archive) -> Iterator[Finding]:
+    """Whoever played is the base player or a fine-tuning of the same run, on the game it says."""
+    rows = archive.rows("finetunes", ["run_id", "finetune_id", "game_id", "role"])
+    known = {(row["run_id"], row["finetune_id"]): (row["game_id"], row["role"]) for row in rows}
+    for row in _distinct(archive, "scores", ["run_id", "policy_id"]).to_pylist():
+        policy = row["policy_id"]
+        if policy != BASE_POLICY and (row["run_id"], policy) not in known:
+            yield _absent("scores", "policy_id", policy, f"a fine-tuning of run {row['run_id']}")
+    columns = ["run_id", "finetune_id", "game_id", "role"]
+    for row in archive.rows("decisions", columns):
+        made = known.get((row["run_id"], row["finetune_id"]))
+        if row["finetune_id"] is not None and made != (row["game_id"], row["role"]):
+            yield _absent(
+                "decisions", "finetune_id", row["finetune_id"], "a fine-tuning of its game"
+            )
+
+
+def proposals(archive: Archive) -> Iterator[Finding]:
+    """Every decision is on a game that was proposed as a candidate in its place."""
+    columns = ["run_id", "generation", "parent_game_id", "round", "game_id"]
+    places = archive.table("proposals", columns, [("outcome", "=", "candidate")])
+    known = set(zip(*(places[name].to_pylist() for name in columns), strict=True))
+    for row in archive.rows("decisions", columns):
+        if tuple(row[name] for name in columns) not in known:
+            yield Finding(f"decisions, {_named(row, columns)}", "no such candidate", "a proposal")
+
+
+def outcomes(archive: Archive) -> Iterator[Finding]:
+    """A finished play scores what it is worth raw; every other one of a game the same floor."""
+    columns = [*KEYS["scores"], "score", "raw_score", "outcome"]
+    floors: dict[tuple[str, ...], float] = {}
+    for part in archive.batches("scores", columns):
+        finished = pc.equal(part["outcome"], PlayOutcome.FINISHED)
+        differs = pc.not_equal(part["score"], part["raw_score"])
+        for row in part.filter(pc.and_(finished, differs)).to_pylist():
+            found = f"score {row['score']:g} of a finished play"
+            yield Finding(_play(row), found, f"its raw score {row['raw_score']:g}")
+        for row in part.filter(pc.invert(finished)).to_pylist():
+            yield from _forfeit(row, floors)
+
+
+def _forfeit(row: Mapping[str, Any], floors: dict[tuple[str, ...], float]) -> Iterator[Finding]:
+    if row["raw_score"] != float("-inf"):
+        yield Finding(_play(row), f"raw score {row['raw_score']:g} of a forfeit", "-inf")
+    unit = (row["run_id"], row["game_id"], row["role"])
+    floor = floors.setdefault(unit, row["score"])
+    if row["score"] != floor:
+        found = f"score {row['score']:g} of a forfeit"
+        yield Finding(_play(row), found, f"{floor:g}, as other forfeits of its game")
+
+
+def _play(row: Mapping[str, Any]) -> str:
+    return f"scores, {_named(row, KEYS['scores'])}"
+
+
+def _named(row: Mapping[str, Any], key: Iterable[str]) -> str:
+    return ", ".join(f"{name} {row[name]}" for name in key)
+
+
+def _distinct(archive: Archive, table: str, columns: list[str]) -> pa.Table:
+    """The different values of some columns, a batch at a time."""
+    found = archive.table(table, columns).slice(0, 0)
+    for part in archive.batches(table, columns):
+        found = pa.concat_tables([found, part]).group_by(columns, use_threads=False).aggregate([])
+    return found
+
+
+def _missing(named: pa.ChunkedArray, known: pa.ChunkedArray | pa.Array) -> Sequence[str]:
+    absent = named.filter(pc.invert(pc.is_in(named, value_set=known)))
+    return sorted(set(absent.to_pylist()))
+
+
+def _absent(table: str, column: str, value: str, expected: str) -> Finding:
+    return Finding(f"{table}, {column} {value}", "nothing of that name", expected)

@@ -1,0 +1,266 @@
+"""Scopes and decisions against the plays that they are derived from."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from archive.cases import Record, Row, cases
+from archive.derive.calibration import REASONS, unfit
+from archive.derive.estimates import two_sided
+from archive.derive.intervals import Interval, mean_interval
+from archive.derive.looks import Looks
+from archive.derive.matrix import Plays
+from archive.derive.replay import (
+    RANKED,
+    Case,
+    MissingPlaysError,
+    Outcome,
+    Replay,
+    outcome,
+    replay,
+)
+from archive.query import Member
+from archive.schema import BASE_POLICY, Purpose, Verdict
+from archive.verification.findings import Finding
+
+SETTINGS = {
+    "alpha1": ("growth", "alpha1"),
+    "alpha2": ("growth", "alpha2"),
+    "definition": ("transfer", "definition"),
+    "gain_kind": ("transfer", "gain"),
+}
+"""Columns of decisions that repeat a setting of the run."""
+_RELATIVE, _ABSOLUTE = 1e-6, 1e-9
+
+
+def decisions(found: Record, unchecked: Counter[str]) -> Iterator[Finding]:
+    """Every decision, taken again. Those whose reason says nothing that plays could answer are
+    counted in ``unchecked``."""
+    accepting = {_list(row) for row in found.decisions if row["verdict"] == Verdict.ACCEPTED}
+    newest = found.policies()
+    for row, case in cases(found):
+        yield from _settings(found, row)
+        if case is None:
+            yield from _without_plays(found, row, unchecked)
+            continue
+        if reason := _unfit(found, row):
+            yield Finding(where(row), "a fine-tuned game", f"refused, {reason!r}")
+        policies = newest
+        if newest.get(case.candidate, ("",))[0] != row["finetune_id"]:
+            policies = found.policies(row)
+        try:
+            seen = replay(case, found.plays, policies)
+        except (MissingPlaysError, ValueError) as error:
+            yield Finding(where(row), "plays missing", f"what it was decided on ({error})")
+            continue
+        yield from _columns(row, columns(case, seen))
+        yield from _verdict(row, outcome(case, seen), _list(row) in accepting)
+
+
+def columns(case: Case, seen: Replay) -> dict[str, object]:
+    """What the numbers of the row of a decision must be."""
+    evidence, most = seen.evidence, seen.evidence.gamma
+    return {
+        **_bounds("captured", evidence.values.captured),
+        **_bounds("captured_def37", evidence.values.def37),
+        **_bounds("gamma", most.interval),
+        "gamma_game_id": most.game_id,
+        "gamma_role": next((unit[1] for unit in case.scope if unit[0] == most.game_id), None),
+        "scope_size": len(case.scope),
+        "own_gain": evidence.own.gain.value,
+        "own_gain_low": _finite(evidence.own.gain.low),
+        "specific_gain": evidence.own.specific.value,
+        "specific_gain_low": _finite(evidence.own.specific.low),
+        "specific_share": evidence.own.share,
+    }
+
+
+def where(row: Row) -> str:
+    """A decision by its place in the run."""
+    place = f"generation {row['generation']}, parent {row['parent_game_id']}, round {row['round']}"
+    return f"decisions, run {row['run_id']}, {place}, game {row['game_id']}"
+
+
+def scopes(found: Record) -> Iterator[Finding]:
+    """Σ_{k+1} = Σ_k ∪ Ω_k, members in the order of their acceptance."""
+    accepted: dict[int, list[Member]] = {}
+    for row in found.decisions:
+        if row["verdict"] == Verdict.ACCEPTED:
+            place = accepted.setdefault(row["generation"], [])
+            if all((m.game_id, m.role) != (row["game_id"], row["role"]) for m in place):
+                place.append(_member(row))
+    for generation, members in found.scopes.items():
+        expected: Sequence[Member] = members
+        if generation == 0:
+            expected = [Member(m.game_id, m.role, None, None, 0) for m in members]
+        elif generation - 1 in found.scopes:
+            before = found.scopes[generation - 1]
+            expected = [*before, *accepted.get(generation - 1, [])]
+        else:
+            name = f"scopes, run {found.run_id}, generation {generation - 1}"
+            yield Finding(name, "no members", f"some, since generation {generation} has")
+        yield from _difference(found.run_id, generation, members, expected)
+
+
+def learned(found: Record) -> Iterator[Finding]:
+    """Every game of the initial scope is improved by its own fine-tuning, on selection plays."""
+    level, policies = _initial_level(found), found.policies()
+    for member in found.scopes.get(0, ()):
+        name = f"scopes, run {found.run_id}, generation 0, game {member.game_id}"
+        unit = (member.game_id, member.role)
+        pair = [
+            found.plays.get((policy, *unit, Purpose.SELECTION.value))
+            for policy in (policies.get(unit, ("",))[0], BASE_POLICY)
+        ]
+        gains = _paired(*pair)
+        if gains is None:
+            yield Finding(name, "no paired selection plays", "its own fine-tuning's and the base's")
+        elif level is not None:
+            low = mean_interval(gains, two_sided(level)).low
+            if low <= 0:
+                yield Finding(name, f"own gain with lower bound {low:.3g} bits", "one above 0")
+
+
+def _initial_level(found: Record) -> float | None:
+    """Confidence at which an initial game's own gain was asked: that of the last look of selection.
+    None where that is not all that was asked (other gains, several fine-tunings) or not known."""
+    plays, confidence = (
+        found.setting("transfer", key) for key in ("selection_plays", "confidence")
+    )
+    plain = found.setting("transfer", "gain") == "total"
+    if not plain or found.setting("finetune", "replicates") != 1:
+        return None
+    try:
+        return Looks(tuple(plays), 1 - confidence).confidence(plays[-1])
+    except (TypeError, ValueError, IndexError):
+        return None
+
+
+def adapters(found: Record, stored: frozenset[str]) -> Iterator[Finding]:
+    """Adapters of the scope are stored, and of games that are not decided yet; of all games
+    where the run keeps all."""
+    members = {(m.game_id, m.role) for scope in found.scopes.values() for m in scope}
+    refused = {(row["game_id"], row["role"]) for row in found.decisions} - members
+    keeps = found.setting("archive", "keep") == "all"
+    for row in found.finetunes:
+        needed = keeps or (row["game_id"], row["role"]) not in refused
+        digest = row["adapter_hash"]
+        if needed and digest is not None and digest not in stored:
+            name = f"finetunes, run {found.run_id}, finetune_id {row['finetune_id']}"
+            yield Finding(name, "a missing adapter", f"adapters/{digest}.safetensors")
+
+
+def _settings(found: Record, row: Row) -> Iterator[Finding]:
+    for column, (section, key) in SETTINGS.items():
+        setting = found.setting(section, key)
+        if setting is not None and row[column] is not None and row[column] != setting:
+            expected = f"{section}.{key} of the run, {setting}"
+            yield Finding(where(row), f"{column} {row[column]}", expected)
+
+
+def _without_plays(found: Record, row: Row, unchecked: Counter[str]) -> Iterator[Finding]:
+    """Refused on calibration plays, for a reason that those give."""
+    if row["verdict"] == Verdict.ACCEPTED:
+        yield Finding(where(row), "accepted without plays", "refused")
+    elif not row["reason"].startswith(REASONS) or found.limits is None:
+        unchecked[row["reason"]] += 1
+    elif (reason := _unfit(found, row)) != row["reason"]:
+        yield Finding(where(row), repr(row["reason"]), f"{reason!r}, from the calibration plays")
+
+
+def _unfit(found: Record, row: Row) -> str:
+    """Why the game was not to be fine-tuned; empty if it was."""
+    calibration = found.calibrations.get((row["game_id"], row["role"]))
+    if calibration is None or found.limits is None:
+        return ""
+    return unfit(calibration, found.limits).partition(":")[0]
+
+
+def _columns(row: Row, expected: Mapping[str, object]) -> Iterator[Finding]:
+    for name, value in expected.items():
+        if not _equal(row[name], value):
+            yield Finding(where(row), f"{name} {row[name]}", f"{value}, from the scores")
+
+
+def _verdict(row: Row, expected: Outcome, list_accepted: bool) -> Iterator[Finding]:
+    reason = expected.reason or RANKED[0 if list_accepted else 1]
+    found = (row["verdict"], row["reason"], row["decided"])
+    if found != (expected.verdict, reason, expected.decided):
+        settled = "settled" if expected.decided else "not settled"
+        said = f"{row['verdict']}, {row['reason']!r}, {'' if row['decided'] else 'not '}settled"
+        yield Finding(where(row), said, f"{expected.verdict}, {reason!r}, {settled}")
+
+
+def _difference(
+    run_id: str, generation: int, members: Sequence[Member], expected: Sequence[Member]
+) -> Iterator[Finding]:
+    name = f"scopes, run {run_id}, generation {generation}, game"
+    known = {(m.game_id, m.role): m for m in expected}
+    for member in members:
+        wanted = known.get((member.game_id, member.role))
+        if wanted is None:
+            yield Finding(f"{name} {member.game_id}", "a member", "no decision accepted it")
+        elif not _same(member, wanted):
+            yield Finding(f"{name} {member.game_id}", _told(member), _told(wanted))
+    present = {(m.game_id, m.role) for m in members}
+    for member in expected:
+        if (member.game_id, member.role) not in present:
+            yield Finding(f"{name} {member.game_id}", "no row", "a member, since it was accepted")
+    there = [unit for unit in known if unit in present]
+    if there != [(m.game_id, m.role) for m in members if (m.game_id, m.role) in known]:
+        yield Finding(f"{name}s", "another order", "the order of acceptance")
+
+
+def _same(one: Member, other: Member) -> bool:
+    facts = (one.parent_game_id, one.accepted_in) == (other.parent_game_id, other.accepted_in)
+    return facts and _equal(one.gamma, other.gamma)
+
+
+def _told(member: Member) -> str:
+    return f"parent {member.parent_game_id}, gamma {member.gamma}, accepted_in {member.accepted_in}"
+
+
+def _member(row: Row) -> Member:
+    return Member(
+        row["game_id"], row["role"], row["parent_game_id"], row["gamma"], row["generation"] + 1
+    )
+
+
+def _list(row: Row) -> tuple[Any, ...]:
+    return (row["generation"], row["parent_game_id"], row["round"])
+
+
+def _paired(policy: Plays | None, base: Plays | None) -> Any:
+    """Gains on the seeds that both have; None with fewer than 2."""
+    if policy is None or base is None:
+        return None
+    known = {tuple(pair): score for pair, score in zip(base.seeds.tolist(), base.own, strict=True)}
+    shared = [
+        score - known[tuple(pair)]
+        for pair, score in zip(policy.seeds.tolist(), policy.own, strict=True)
+        if tuple(pair) in known
+    ]
+    return np.array(shared) if len(shared) > 1 else None
+
+
+def _bounds(name: str, interval: Interval) -> dict[str, object]:
+    return {
+        name: interval.value,
+        f"{name}_low": _finite(interval.low),
+        f"{name}_high": _finite(interval.high),
+    }
+
+
+def _finite(bound: float) -> float | None:
+    return bound if math.isfinite(bound) else None
+
+
+def _equal(found: object, expected: object) -> bool:
+    if isinstance(found, float) and isinstance(expected, float):
+        return math.isclose(found, expected, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
+    return found == expected

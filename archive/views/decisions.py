@@ -1,0 +1,226 @@
+"""Decisions of a run, and one of them walked back to the plays that it was taken on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.console import Console
+
+from archive.cases import Record, Row, cases, record
+from archive.derive.intervals import Interval
+from archive.derive.matrix import Unit
+from archive.derive.replay import (
+    Case,
+    MissingPlaysError,
+    Outcome,
+    Policies,
+    Replay,
+    outcome,
+    replay,
+)
+from archive.errors import LookupFailedError
+from archive.presentation import SHORT, add, interval, number, shown, table
+from archive.query import resolve
+from archive.store import Archive
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What fine-tuning on ``trained_on`` gained on ``played``: the mean, in bits, of the scores of
+    ``policy_id`` (and its replicates) minus those of the base player, over so many plays."""
+
+    policy_id: str
+    trained_on: str
+    played: str
+    bits: float | None
+    plays: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """One question of the rule: the gain it rests on, and the one that it is a share of; the
+    estimate with its bounds, what is asked of them, the answer."""
+
+    question: str
+    gain: Gain
+    of: Gain | None
+    value: float | None
+    low: float
+    high: float
+    threshold: str
+    answer: str
+
+
+@dataclass(frozen=True)
+class Why:
+    """A decision with its steps; ``again`` is what the rule says when asked again, ``failed`` the
+    steps that kept the candidate out, ``missing`` what could not be looked up."""
+
+    run_id: str
+    row: Mapping[str, Any]
+    purpose: str | None
+    steps: Sequence[Step] = ()
+    again: Mapping[str, Any] | None = None
+    failed: Sequence[str] = field(default=())
+    missing: str | None = None
+
+
+def listed(archive: Archive, run_id: str, verdict: str | None) -> list[dict[str, Any]]:
+    """The decisions of a run in order, all columns; of one verdict, or of all."""
+    filters = [("run_id", "=", run_id)] + ([("verdict", "=", verdict)] if verdict else [])
+    return archive.rows("decisions", filters=filters)
+
+
+def why(archive: Archive, run_id: str, shortened: str) -> list[Why]:
+    """Every decision of the run on the game that ``shortened`` names.
+
+    Raises LookupFailedError where the run decided nothing on such a game.
+    """
+    found = record(archive, run_id)
+    if not found.decisions:
+        raise LookupFailedError(f"run {run_id}: found no decision, expected at least one")
+    game_id = resolve(shortened, [row["game_id"] for row in found.decisions])
+    return [_why(found, row, case) for row, case in cases(found) if row["game_id"] == game_id]
+
+
+def _why(found: Record, row: Row, case: Case | None) -> Why:
+    start = Why(found.run_id, row, row["purpose"])
+    if case is None:
+        return start
+    policies = found.policies(row)
+    try:
+        seen = replay(case, found.plays, policies)
+    except (MissingPlaysError, ValueError) as error:
+        return Why(found.run_id, row, case.purpose, missing=str(error))
+    again = outcome(case, seen)
+    steps = tuple(_steps(case, seen, policies))
+    return Why(
+        found.run_id,
+        row,
+        case.purpose,
+        steps,
+        _again(again),
+        tuple(step.question for step in steps if step.answer != "yes"),
+    )
+
+
+def _again(found: Outcome) -> dict[str, Any]:
+    reason = found.reason or "passed selection; another of its list was preferred"
+    return {"verdict": found.verdict, "reason": reason, "decided": found.decided}
+
+
+def _steps(case: Case, seen: Replay, policies: Policies) -> list[Step]:
+    """The questions that were asked, in order; of γ, one for each game of the scope."""
+    rule, candidate, evidence = case.thresholds, case.candidate, seen.evidence
+    units = {unit[0]: unit for unit in case.scope}
+
+    def gain(source: Unit, target: Unit) -> Gain:
+        found = seen.gains.get((source, target))
+        policy = next(iter(policies.get(source, ())), "unknown")
+        bits, plays = (found.bits, found.plays) if found else (None, 0)
+        return Gain(policy, source[0], target[0], bits, plays)
+
+    def share(question: str, pair: tuple[Unit, Unit], value: Interval, asks: str) -> Step:
+        source, target = pair
+        below = gain(target, target) if rule.definition == "captured" else gain(source, source)
+        at_least = asks.startswith("low")
+        answer = _at_least(value, rule.alpha1) if at_least else _at_most(value, 1 - rule.alpha2)
+        return Step(question, gain(*pair), below, *_numbers(value), asks, answer)
+
+    learned = evidence.own.gain
+    own = "yes" if learned.low > 0 else "no" if learned.high <= 0 else "open"
+    on_itself = gain(candidate, candidate)
+    steps = [Step("learns its own game", on_itself, None, *_numbers(learned), "low > 0", own)]
+    if "helps" in seen.asked:
+        value, asks = evidence.value(rule), f"low ≥ alpha1 = {rule.alpha1:g}"
+        steps.append(share("helps its parent", (candidate, case.parent), value, asks))
+    asks = f"high ≤ 1 − alpha2 = {1 - rule.alpha2:g}"
+    for game, value in evidence.taught.items():
+        question = f"is not covered by {game[:SHORT]}"
+        steps.append(share(question, (units[game], candidate), value, asks))
+    return steps
+
+
+def _at_least(value: Interval, bar: float) -> str:
+    """yes, no, or open: on which side of the threshold the interval lies."""
+    return "yes" if value.low >= bar else "no" if value.high < bar else "open"
+
+
+def _at_most(value: Interval, bar: float) -> str:
+    return "yes" if value.high <= bar else "no" if value.low > bar else "open"
+
+
+def _numbers(found: Interval) -> tuple[float | None, float, float]:
+    return found.value, found.low, found.high
+
+
+def show_list(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
+    """A table of decisions."""
+    found = table(
+        f"Decisions ({len(rows):,})", "gen", "parent", "game", "verdict", "captured", "γ", "on"
+    )
+    for row in rows:
+        value = "captured" if row["definition"] == "captured" else "captured_def37"
+        add(
+            found,
+            row["generation"],
+            (row["parent_game_id"] or "–")[:SHORT],
+            row["game_id"][:SHORT],
+            f"{row['verdict']}\n{row['reason']}",
+            interval(row[value], row[f"{value}_low"], row[f"{value}_high"]),
+            interval(row["gamma"], row["gamma_low"], row["gamma_high"]),
+            row["purpose"] or "no scores",
+        )
+    console.print(found)
+
+
+def show_why(found: Why, console: Console) -> None:
+    """A decision, then every question with the gains that answer it."""
+    row = found.row
+    console.print(shown(f"Game {row['game_id']} ({row['role']}), run {found.run_id}"))
+    console.print(
+        shown(
+            f"  generation {row['generation']}, parent {row['parent_game_id']}, "
+            f"round {row['round']}, index {row['index']}\n"
+            f"  {row['verdict']}: {row['reason']}"
+            + ("" if row["decided"] else " (the intervals did not settle it)")
+        )
+    )
+    if found.missing:
+        console.print(shown(f"  The plays it rests on are not archived: {found.missing}"))
+    elif found.again is None:
+        console.print(shown("  Refused before any play of its own fine-tuning: no bounds."))
+    else:
+        _show_steps(found, console)
+
+
+def _show_steps(found: Why, console: Console) -> None:
+    console.print(
+        shown(
+            f"  on {found.purpose} plays, at looks after {_looks(found.row)}, gain_kind "
+            f"{found.row['gain_kind']}, {found.row['definition']}, "
+            f"{found.row['confidence']:g} sure over all looks"
+        )
+    )
+    steps = table("Questions", "question", "gains in bits", "value", "asks", "answer")
+    for step in found.steps:
+        gains = "\nover\n".join(_told(each) for each in (step.gain, step.of) if each)
+        value = interval(step.value, step.low, step.high)
+        add(steps, step.question, gains, value, step.threshold, step.answer)
+    console.print(steps)
+    again = found.again or {}
+    if found.failed:
+        console.print(shown(f"Not passed: {', '.join(found.failed)}."))
+    console.print(shown(f"Taken again from the scores: {again['verdict']}, {again['reason']}."))
+
+
+def _looks(row: Mapping[str, Any]) -> str:
+    return " and ".join(map(str, row["looks"]))
+
+
+def _told(gain: Gain) -> str:
+    where = f"on {gain.played[:SHORT]}"
+    of = f"(of {gain.trained_on[:SHORT]})"
+    return f"{number(gain.bits)}: {gain.policy_id[:SHORT]}\n{of}\n{where}, {gain.plays} plays"

@@ -1,0 +1,144 @@
+"""All that is known of one game."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+
+from archive.presentation import SHORT, add, interval, number, program, shown, table
+from archive.query import find_game
+from archive.store import Archive
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Rows about one game, over all runs of the archive; ``scopes`` has the first generation of
+    each run that holds it, ``plays`` counts plays by policy and purpose, with mean scores."""
+
+    game: Row
+    proposals: Sequence[Row]
+    finetunes: Sequence[Row]
+    decisions: Sequence[Row]
+    scopes: Sequence[Row]
+    children: Sequence[Row]
+    plays: Sequence[Row]
+
+
+def gather(archive: Archive, shortened: str) -> Sheet:
+    """Raises LookupFailedError for an id that no game has."""
+    game = find_game(archive, shortened)
+    its = [("game_id", "=", game["game_id"])]
+    finetunes = archive.rows("finetunes", filters=its)
+    for row in finetunes:
+        row["adapter_stored"] = row["adapter_hash"] in archive.adapters()
+    return Sheet(
+        game=game,
+        proposals=archive.rows("proposals", filters=its),
+        finetunes=finetunes,
+        decisions=archive.rows("decisions", filters=its),
+        scopes=_first(archive.rows("scopes", filters=its)),
+        children=_first(archive.rows("scopes", filters=[("parent_game_id", "=", game["game_id"])])),
+        plays=_plays(archive, its),
+    )
+
+
+def _first(rows: Sequence[Row]) -> list[Row]:
+    """Each member once for each run."""
+    found: dict[tuple[str, str, str], Row] = {}
+    for row in rows:
+        found.setdefault((row["run_id"], row["game_id"], row["role"]), row)
+    return list(found.values())
+
+
+def _plays(archive: Archive, its: list[tuple[str, str, object]]) -> list[dict[str, Any]]:
+    keys = ["run_id", "policy_id", "purpose"]
+    scores = archive.table("scores", [*keys, "score"], its)
+    found = scores.group_by(keys, use_threads=False).aggregate(
+        [("score", "count"), ("score", "mean")]
+    )
+    return [
+        {**{key: row[key] for key in keys}, "plays": row["score_count"], "mean": row["score_mean"]}
+        for row in found.to_pylist()
+    ]
+
+
+def show(sheet: Sheet, console: Console) -> None:
+    """The program, then a table for each kind of row there is."""
+    game = sheet.game
+    console.print(shown(f"Game {game['game_id']} ({game['dialect']}, {game['steps']} steps)"))
+    console.print(shown(program(game["code"])))
+    console.print(shown(f"  metadata {game['metadata_json']}"))
+    for rows, make in (
+        (sheet.proposals, _proposals),
+        (sheet.finetunes, _finetunes),
+        (sheet.decisions, _decisions),
+        (sheet.scopes, _scopes),
+        (sheet.children, _children),
+        (sheet.plays, _played),
+    ):
+        if rows:
+            console.print(make(rows))
+
+
+def _proposals(rows: Sequence[Row]) -> Any:
+    found = table("Proposed", "run", "gen", "parent", "sampler", "operators", "outcome")
+    for row in rows:
+        place = (row["run_id"], row["generation"], (row["parent_game_id"] or "–")[:SHORT])
+        add(found, *place, row["sampler"], ", ".join(row["operators"]), row["outcome"])
+    return found
+
+
+def _finetunes(rows: Sequence[Row]) -> Any:
+    found = table("Fine-tuned", "policy", "steps", "tokens", "bits at start and end", "adapter")
+    for row in rows:
+        curve = row["curve"]
+        ends = f"{number(curve[0])} → {number(curve[-1])}" if curve else "–"
+        stored = "stored" if row["adapter_stored"] else "not stored"
+        add(found, row["finetune_id"], row["steps"], f"{row['tokens']:,}", ends, stored)
+    return found
+
+
+def _decisions(rows: Sequence[Row]) -> Any:
+    found = table("Decided", "run", "gen", "verdict", "captured", "γ", "own gain (bits)")
+    for row in rows:
+        value = "captured" if row["definition"] == "captured" else "captured_def37"
+        bounds = interval(row[value], row[f"{value}_low"], row[f"{value}_high"])
+        most = interval(row["gamma"], row["gamma_low"], row["gamma_high"])
+        verdict = f"{row['verdict']}\n{row['reason']}"
+        add(found, row["run_id"], row["generation"], verdict, bounds, most, number(row["own_gain"]))
+    return found
+
+
+def _scopes(rows: Sequence[Row]) -> Any:
+    found = table("In the scope", "run", "from generation", "γ when accepted", "parent")
+    for row in rows:
+        parent = (row["parent_game_id"] or "– (initial)")[:SHORT]
+        add(found, row["run_id"], row["accepted_in"], number(row["gamma"], 3), parent)
+    return found
+
+
+def _children(rows: Sequence[Row]) -> Any:
+    found = table("Accepted from it", "run", "generation", "game", "γ")
+    for row in rows:
+        child = row["game_id"][:SHORT]
+        add(found, row["run_id"], row["accepted_in"], child, number(row["gamma"], 3))
+    return found
+
+
+def _played(rows: Sequence[Row]) -> Any:
+    found = table("Played", "run", "policy", "purpose", "plays", "mean score (bits)")
+    for row in rows:
+        add(
+            found,
+            row["run_id"],
+            row["policy_id"],
+            row["purpose"],
+            row["plays"],
+            number(row["mean"]),
+        )
+    return found

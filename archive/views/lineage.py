@@ -1,0 +1,140 @@
+"""Where a game came from and what came of it: the chain of its parents, the tree below it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.tree import Tree
+
+from archive.presentation import SHORT, number, shown
+from archive.query import resolve
+from archive.store import Archive
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Descent:
+    """One game with how it was made and judged; None where it was not (an initial game)."""
+
+    game_id: str
+    parent_game_id: str | None
+    generation: int
+    operators: Sequence[str]
+    sampler: str | None
+    verdict: str
+    reason: str | None
+    captured: float | None
+    gamma: float | None
+    code: str
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """``ancestors`` from the initial game down to the game itself; ``descendants`` below it,
+    parents before children."""
+
+    run_id: str
+    game_id: str
+    ancestors: Sequence[Descent]
+    descendants: Sequence[Descent]
+
+
+def gather(archive: Archive, run_id: str, shortened: str) -> Lineage:
+    """Raises LookupFailedError for a game that the run neither began with nor decided on."""
+    known = _descents(archive, run_id)
+    game_id = resolve(shortened, known)
+    ancestors = [known[game_id]]
+    seen = {game_id}
+    while (parent := ancestors[0].parent_game_id) in known and parent not in seen:
+        assert parent is not None
+        ancestors.insert(0, known[parent])
+        seen.add(parent)
+    return Lineage(run_id, game_id, ancestors, _below(known, game_id))
+
+
+def _below(known: Mapping[str, Descent], game_id: str) -> list[Descent]:
+    children: dict[str | None, list[Descent]] = {}
+    for each in known.values():
+        children.setdefault(each.parent_game_id, []).append(each)
+    found, waiting, seen = [], [game_id], {game_id}
+    while waiting:
+        for child in children.get(waiting.pop(0), []):
+            if child.game_id not in seen:
+                seen.add(child.game_id)
+                found.append(child)
+                waiting.append(child.game_id)
+    return found
+
+
+def _descents(archive: Archive, run_id: str) -> dict[str, Descent]:
+    """Every game of the run that was fine-tuned for a verdict or began it, by id."""
+    mine = [("run_id", "=", run_id)]
+    columns = ["game_id", "code"]
+    codes = {row["game_id"]: row["code"] for row in archive.rows("games", columns)}
+    made = {
+        row["game_id"]: row
+        for row in archive.rows(
+            "proposals",
+            ["game_id", "sampler", "operators"],
+            [*mine, ("outcome", "=", "candidate")],
+        )
+    }
+    found = {
+        row["game_id"]: _initial(row, codes)
+        for row in archive.rows("scopes", filters=[*mine, ("generation", "=", 0)])
+    }
+    for row in archive.rows("decisions", filters=mine):
+        found[row["game_id"]] = _decided(row, made.get(row["game_id"]), codes)
+    return found
+
+
+def _initial(row: Row, codes: Mapping[str, str]) -> Descent:
+    code = codes.get(row["game_id"], "")
+    return Descent(row["game_id"], None, 0, (), None, "initial", None, None, None, code)
+
+
+def _decided(row: Row, made: Row | None, codes: Mapping[str, str]) -> Descent:
+    value = "captured" if row["definition"] == "captured" else "captured_def37"
+    return Descent(
+        game_id=row["game_id"],
+        parent_game_id=row["parent_game_id"],
+        generation=row["generation"],
+        operators=made["operators"] if made else (),
+        sampler=made["sampler"] if made else None,
+        verdict=row["verdict"],
+        reason=row["reason"],
+        captured=row[value],
+        gamma=row["gamma"],
+        code=codes.get(row["game_id"], ""),
+    )
+
+
+def show(lineage: Lineage, console: Console) -> None:
+    """A tree: the chain of ancestors, then everything below the game."""
+    nodes: dict[str, Tree] = {}
+    root: Tree | None = None
+    for each in (*lineage.ancestors, *lineage.descendants):
+        label = shown(_label(each, each.game_id == lineage.game_id))
+        above = nodes.get(each.parent_game_id or "")
+        nodes[each.game_id] = above.add(label) if above else Tree(label)
+        root = root or nodes[each.game_id]
+    if root is not None:
+        console.print(root)
+
+
+def _label(each: Descent, itself: bool) -> str:
+    mark = " ←" if itself else ""
+    if each.verdict == "initial":
+        head = f"{each.game_id[:SHORT]} initial{mark}"
+    else:
+        made = ", ".join(each.operators) or each.sampler or "unknown"
+        numbers = f"captured {number(each.captured)}, γ {number(each.gamma)}"
+        head = (
+            f"{each.game_id[:SHORT]} {each.verdict} in generation {each.generation} "
+            f"({each.reason}); {made}; {numbers}{mark}"
+        )
+    return "\n".join([head, *(f"  {line}" for line in each.code.splitlines())])

@@ -1,0 +1,251 @@
+"""Gains, C and V between games with their intervals, and the components that they make."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from archive.derive.links import links
+from archive.derive.matrix import TransferMatrix, Unit, transfer_matrix
+from archive.derive.transfer import Definition, GainKind
+from archive.errors import LookupFailedError
+from archive.matrices import evidence
+from archive.presentation import SHORT, add, counted, shown, table
+from archive.query import find_run
+from archive.store import Archive
+
+WIDE = 8
+"""Games that a square table has room for."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """An estimate with one-sided bounds; None where undefined or unbounded."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What fine-tuning on ``source`` does for ``target``; gains in bits."""
+
+    source: str
+    target: str
+    source_role: str
+    target_role: str
+    gain: Number
+    captured: Number
+    def37: Number
+    purpose: str
+    plays: int
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """All measured pairs; ``unmeasured`` are the (source, target) without common plays."""
+
+    run_id: str
+    games: Sequence[str]
+    gain_kind: str
+    confidence: float
+    pairs: Sequence[Pair]
+    unmeasured: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Component:
+    """What is reached from one game by links downstream and upstream, itself included."""
+
+    game_id: str
+    role: str
+    downstream: Sequence[str]
+    upstream: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Components:
+    """Links G1 → G2 iff the value of G1 on G2 is at least ``alpha`` (Def. 54).
+
+    ``covered`` says whether the downstream component of the initial scope is everything;
+    ``strong`` are the sets of games that reach one another.
+    """
+
+    run_id: str
+    alpha: float
+    definition: str
+    games: Sequence[Component]
+    links: Sequence[tuple[str, str]]
+    initial: Sequence[str]
+    downstream: Sequence[str]
+    upstream: Sequence[str]
+    covered: bool
+    strong: Sequence[Sequence[str]]
+    unmeasured: int
+    undefined: int
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which run and games, and how sure bounds must be."""
+
+    run_id: str | None
+    everything: bool
+    kind: GainKind
+    confidence: float
+
+
+def measured(archive: Archive, choice: Choice) -> tuple[str, TransferMatrix, tuple[Unit, ...]]:
+    """Run id, its matrix and its initial scope. Games: the newest scope, or all fine-tuned.
+
+    Raises LookupFailedError where there is no such game.
+    """
+    run_id = find_run(archive, choice.run_id).run_id
+    found = evidence(archive, run_id)
+    games = found.finetuned if choice.everything else ()
+    if not games and found.scopes:
+        games = found.scopes[max(found.scopes)]
+    if not games:
+        raise LookupFailedError(f"run {run_id}: found no game in its scope, expected at least one")
+    settings = (choice.kind, choice.confidence)
+    matrix = transfer_matrix(found.plays, found.policies, games, games, *settings)
+    return run_id, matrix, found.scopes.get(0, ())
+
+
+def gather(archive: Archive, choice: Choice) -> Matrix:
+    """The matrix of a run. Raises LookupFailedError."""
+    run_id, matrix, _ = measured(archive, choice)
+    pairs = [
+        Pair(
+            source[0],
+            target[0],
+            source[1],
+            target[1],
+            _number(found.values.gain),
+            _number(found.values.captured),
+            _number(found.values.def37),
+            found.purpose,
+            found.plays,
+        )
+        for (source, target), found in matrix.cells.items()
+    ]
+    missing = [(source[0], target[0]) for source, target in matrix.unmeasured()]
+    names = [unit[0] for unit in matrix.sources]
+    return Matrix(run_id, names, choice.kind, choice.confidence, pairs, missing)
+
+
+def gather_components(
+    archive: Archive, choice: Choice, alpha: float, definition: Definition
+) -> Components:
+    """Components of the games of a run. Raises LookupFailedError, and where α is not above 0."""
+    if not alpha > 0:
+        raise LookupFailedError(f"--alpha: found {alpha:g}, expected a number above 0")
+    run_id, matrix, initial = measured(archive, choice)
+    values = matrix.values(definition)
+    web = links(matrix.sources, values, alpha)
+    start = [unit for unit in matrix.sources if unit in initial]
+    down, up = web.downstream(start), web.upstream(start)
+    apart = [(row, column) for row in range(len(values)) for column in range(len(values))]
+    others = [values[pair] for pair in apart if pair[0] != pair[1]]
+    return Components(
+        run_id,
+        alpha,
+        definition,
+        [
+            Component(*unit, _ids(web.games, web.downstream([unit])),
+                      _ids(web.games, web.upstream([unit])))
+            for unit in web.games
+        ],
+        [(source[0], target[0]) for source in web.games for target in web.down[source]],
+        _ids(web.games, frozenset(start)),
+        _ids(web.games, down),
+        _ids(web.games, up),
+        len(down) == len(web.games),
+        [[unit[0] for unit in component] for component in web.strong()],
+        sum(math.isnan(value) for value in others),
+        sum(value == -math.inf for value in others),
+    )  # fmt: skip
+
+
+def _ids(games: Sequence[Unit], chosen: frozenset[Unit]) -> list[str]:
+    return [unit[0] for unit in games if unit in chosen]
+
+
+def _number(found: object) -> Number:
+    parts = [getattr(found, name) for name in ("value", "low", "high")]
+    return Number(*(part if part is not None and math.isfinite(part) else None for part in parts))
+
+
+def show(matrix: Matrix, console: Console) -> None:
+    """Three square tables, or one line for each pair where there are too many games."""
+    if len(matrix.games) > WIDE:
+        console.print(_long(matrix))
+    else:
+        pairs = {(pair.source, pair.target): pair for pair in matrix.pairs}
+        titles = {
+            "gain": "Gain in bits: the row's fine-tuning on the column's game",
+            "captured": "C: share of what the column's own fine-tuning gains",
+            "def37": "V (Def. 37): the gain over what the row's fine-tuning gains at home",
+        }
+        for name, title in titles.items():
+            found = table(title, "", *(game[:SHORT] for game in matrix.games))
+            for source in matrix.games:
+                cells = [_cell(pairs.get((source, target)), name) for target in matrix.games]
+                add(found, source[:SHORT], *cells)
+            console.print(found)
+    console.print(
+        shown(
+            f"Run {matrix.run_id}; {matrix.gain_kind} gains; bounds one-sided at "
+            f"{matrix.confidence:g}, over evaluation seeds. "
+            f"{counted(len(matrix.unmeasured), 'pair')} not measured (·); – is undefined, "
+            "? unbounded, * from selection plays."
+        )
+    )
+
+
+def _cell(pair: Pair | None, name: str) -> str:
+    if pair is None:
+        return "·"
+    found: Number = getattr(pair, name)
+    if found.value is None:
+        return "–"
+    mark = "*" if pair.purpose == "selection" else ""
+    low, high = ("?" if part is None else f"{part:.2f}" for part in (found.low, found.high))
+    return f"{found.value:.2f}{mark}\n[{low}, {high}]"
+
+
+def _long(matrix: Matrix) -> object:
+    found = table("Transfer", "source", "target", "gain (bits)", "C", "V", "plays")
+    for pair in matrix.pairs:
+        cells = [_cell(pair, name) for name in ("gain", "captured", "def37")]
+        add(found, pair.source[:SHORT], pair.target[:SHORT], *cells, pair.plays)
+    return found
+
+
+def show_components(found: Components, console: Console) -> None:
+    """For each game what it reaches and what reaches it, then the sets that hold together."""
+    rows = table(
+        f"Links where {found.definition} ≥ {found.alpha:g}", "game", "links to", "down", "up"
+    )
+    down: Mapping[str, list[str]] = {each.game_id: [] for each in found.games}
+    for source, target in found.links:
+        down[source].append(target[:SHORT])
+    for each in found.games:
+        reach = (len(each.downstream), len(each.upstream))
+        add(rows, each.game_id[:SHORT], "\n".join(down[each.game_id]) or "–", *reach)
+    console.print(rows)
+    groups = "; ".join(", ".join(g[:SHORT] for g in group) for group in found.strong)
+    whole = "all games" if found.covered else counted(len(found.downstream), "game")
+    console.print(
+        shown(
+            f"Run {found.run_id}: the initial scope reaches {whole} of {len(found.games)} "
+            f"downstream, and is reached by {len(found.upstream)}.\n"
+            f"Reach one another: {groups}.\n"
+            f"No link: {counted(found.unmeasured, 'pair')} not measured, "
+            f"{found.undefined} undefined."
+        )
+    )

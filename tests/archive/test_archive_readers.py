@@ -1,0 +1,70 @@
+"""The archive read by DuckDB, Polars and pandas, without any code of ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pytest
+
+from archive import TABLES, Archive
+
+BASE, OTHER = "base", "f1"
+
+
+def gain(pairs: dict[str, list[tuple[int, float]]]) -> float:
+    base = dict(pairs[BASE])
+    gains = [score - base[seed] for seed, score in pairs[OTHER]]
+    return sum(gains) / len(gains)
+
+
+@pytest.fixture(params=["as written", "compacted"])
+def archive(request: pytest.FixtureRequest, run_folder: Path) -> Path:
+    folder = run_folder / "archive"
+    if request.param == "compacted":
+        with Archive.open(folder, "a") as opened:
+            opened.compact()
+    return folder
+
+
+def test_duckdb(archive: Path) -> None:
+    for name, table in TABLES.items():
+        found = duckdb.sql(f"SELECT * FROM read_parquet('{archive}/{name}/*.parquet')")
+        assert found.columns == list(table.names)
+    query = f"""
+        SELECT avg(t.score - b.score)
+        FROM read_parquet('{archive}/scores/*.parquet') AS t
+        JOIN read_parquet('{archive}/scores/*.parquet') AS b USING (game_id, map_seed, play_seed)
+        WHERE t.policy_id = 'f1' AND b.policy_id = 'base'"""
+    assert duckdb.sql(query).fetchall() == [(2.5,)]
+
+
+def test_polars(archive: Path) -> None:
+    for name, table in TABLES.items():
+        found = pl.read_parquet(f"{archive}/{name}/*.parquet")
+        assert found.columns == list(table.names)
+    scores = pl.scan_parquet(f"{archive}/scores/*.parquet")
+    rows = scores.select("policy_id", "map_seed", "score").collect().rows()
+    assert gain(_by_policy(rows)) == 2.5
+    decisions = pl.read_parquet(f"{archive}/decisions/*.parquet")
+    assert decisions.filter(pl.col("verdict") == "accepted")["captured_high"][0] == float("inf")
+
+
+def test_pandas(archive: Path) -> None:
+    for name, table in TABLES.items():
+        found = pd.read_parquet(archive / name)
+        assert list(found.columns) == list(table.names)
+    scores = pd.read_parquet(archive / "scores", columns=["policy_id", "map_seed", "score"])
+    rows = list(scores.itertuples(index=False, name=None))
+    assert gain(_by_policy(rows)) == 2.5
+    runs = pd.read_parquet(archive / "runs")
+    assert str(runs["at"].dtype).endswith("UTC]")
+
+
+def _by_policy(rows: list[tuple[str, int, float]]) -> dict[str, list[tuple[int, float]]]:
+    found: dict[str, list[tuple[int, float]]] = {}
+    for policy, seed, score in rows:
+        found.setdefault(policy, []).append((seed, score))
+    return found
