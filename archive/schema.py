@@ -68,11 +68,13 @@ class PlayOutcome(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What was decided on a candidate; undecided counts as refused in the search."""
+    """What was decided on a candidate; all but accepted count as refused in the search. An artifact
+    is learned, but what is learned is not about the map."""
 
     ACCEPTED = "accepted"
     REFUSED = "refused"
     UNDECIDED = "undecided"
+    ARTIFACT = "artifact"
 
 
 class Definition(StrEnum):

@@ -65,10 +65,12 @@ class Estimates(Generic[UnitT]):
         at = (self.candidate, self.candidate, plays)
         total, specific = self.made.gains(*at, "total"), self.made.gains(*at, "specific")
         mean = float(total.mean())
+        kinds = {"total": mean_interval(total, level), "specific": mean_interval(specific, level)}
         return Own(
-            gain=mean_interval(total if self.thresholds.gain == "total" else specific, level),
-            specific=mean_interval(specific, level),
+            gain=kinds[self.thresholds.gain],
+            specific=kinds["specific"],
             share=float(specific.mean()) / mean if mean > 0 else None,
+            total=kinds["total"],
         )
 
     def _values(

@@ -63,8 +63,7 @@ def selection(course: Course, scope: Sequence[str], evidence: Evidence) -> Race:
         if evidence.own.gain.low > 0 or evidence.own.gain.high <= 0:
             break
     if evidence.own.gain.low <= 0:
-        settled = evidence.own.gain.high <= 0
-        return Decision(Verdict.REFUSED, "not playable", settled), evidence
+        return _unlearned(evidence), evidence
     for plays in course.looks.plays:
         evidence = merged(evidence, (yield Question(plays, helps=True, learned=learned)))
         if helps(evidence.value(thresholds), thresholds.alpha1) is not Answer.OPEN:
@@ -75,6 +74,14 @@ def selection(course: Course, scope: Sequence[str], evidence: Evidence) -> Race:
     evidence = yield from _scanned(course, scope, evidence)
     covered = is_new(evidence.gamma, thresholds.alpha2) is Answer.NO
     return (decide(evidence, thresholds) if covered else None), evidence
+
+
+def _unlearned(evidence: Evidence) -> Decision:
+    """A game that is not learned; an artifact where only its total gain is established."""
+    settled = evidence.own.gain.high <= 0
+    if evidence.own.total.low > 0:
+        return Decision(Verdict.ARTIFACT, "its gain is not about the map", settled)
+    return Decision(Verdict.REFUSED, "not playable", settled)
 
 
 def _scanned(

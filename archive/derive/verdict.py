@@ -19,11 +19,12 @@ NO_VALUES = Values(UNDEFINED, UNDEFINED, UNDEFINED)
 @dataclass(frozen=True)
 class Own:
     """What fine-tuning on a game did for the game itself: its gain (bits) of the kind that
-    decides, the specific gain (bits), and the latter's share of the total."""
+    decides, the specific gain (bits) and its share of the total, and the total (bits)."""
 
     gain: Interval = UNDEFINED
     specific: Interval = UNDEFINED
     share: float | None = None
+    total: Interval = UNDEFINED
 
 
 @dataclass(frozen=True)

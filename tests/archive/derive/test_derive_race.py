@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -159,3 +159,25 @@ def test_a_game_at_the_bar_is_seldom_accepted(scope: int) -> None:
         decision, _ = run(acceptance(COURSE, games, NOTHING), answer)
         accepted += decision is not None and decision.verdict is Verdict.ACCEPTED
     assert accepted / 400 <= 0.05
+
+
+@pytest.mark.parametrize(
+    ("specific", "verdict", "decided"),
+    [(-3.0, Verdict.ARTIFACT, True), (0.5, Verdict.ARTIFACT, False), (9.0, None, False)],
+)
+def test_what_is_learned_but_not_about_the_map_is_an_artifact(
+    specific: float, verdict: Verdict | None, decided: bool
+) -> None:
+    oracle = Oracle()
+
+    def answer(question: Question) -> Found:
+        found = oracle(question)
+        if found.own is None:
+            return found
+        about = Interval(specific, specific - 2, specific + 2)
+        return replace(found, own=Own(about, about, specific / 9.0, Interval(9.0, 7.0, 11.0)))
+
+    decision, _ = run(selection(COURSE, SCOPE, NOTHING), answer)
+    assert (decision and decision.verdict) == verdict
+    if decision:
+        assert (decision.reason, decision.decided) == ("its gain is not about the map", decided)
