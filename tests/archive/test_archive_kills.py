@@ -173,3 +173,37 @@ def test_kill_9_loses_at_most_the_commit_in_flight(tmp_path: Path) -> None:
         assert reader.count("maps") == 2 * last
         with Archive.open(folder, "a") as next_writer:
             assert _unnamed(next_writer) == set()
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_killed_compaction_changes_no_row(
+    small_archive: Path, tmp_path: Path, after: bool
+) -> None:
+    expected = {name: Archive.open(small_archive).rows(name) for name in TABLES}
+    outcomes = set()
+    for moment in (0, 1, 2, 13, 26, 27, 28, 29, 30, 31):
+        folder = tmp_path / str(moment)
+        shutil.copytree(small_archive, folder)
+        with pytest.MonkeyPatch.context() as patch, Archive.open(folder, "a") as archive:
+            _fail_at(patch, moment, after, KilledError())
+            try:
+                archive.compact()
+                outcomes.add("done")
+            except KilledError:
+                outcomes.add("killed")
+        reader = Archive.open(folder)
+        assert {name: reader.rows(name) for name in TABLES} == expected
+        with Archive.open(folder, "a") as archive:
+            assert not _unnamed_now(archive)
+            archive.compact()
+            assert {name: archive.rows(name) for name in TABLES} == expected
+    assert outcomes == {"done", "killed"}
+
+
+def _unnamed_now(archive: Archive) -> set[str]:
+    """Files that no record names which still counts."""
+    named = {file.file for name in TABLES for file in archive.files(name)}
+    stored = {
+        f"{name}/{path.name}" for name in TABLES for path in (archive.folder / name).iterdir()
+    }
+    return stored - named
