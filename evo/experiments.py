@@ -11,16 +11,19 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from archive import Purpose
+from archive.derive.arms import WellPosed
 from archive.derive.transfer import BASE, Sample, forfeit_rate
 from evo.config import RunConfig
 from evo.display import Display
 from evo.evaluate import Score, Task, evaluation_seeds, floor_of, with_floor
 from evo.finetune import Finetune
-from evo.laboratory import Evaluation, Result, Training
-from evo.ledger import Ledger, finetune_row, score_rows
+from evo.laboratory import Evaluation, Repetition, Result, Training
+from evo.ledger import Ledger, Row, finetune_row, score_rows
+from evo.playability import FewShot, few_shot, ill_posed, not_few_shot, well_posed
+from evo.repeat import RoundScore, round_rows
 from evo.workers import Workshop
 from xgl.random import seed as named_seed
 from xgl.requests import Seeds
@@ -92,13 +95,48 @@ class Experiments:
         for task in tasks:
             floor = floor_of(self._calibration(task), task.game)
             self.floors[task.game_id] = 0.0 if floor is None else floor
+        if self.config.playability.few_shot_rounds:
+            self.repeat([task for task in tasks if not self._cheaply_unfit(task)])
+
+    def repeat(self, tasks: Sequence[Task]) -> None:
+        """Repeated base plays on calibration maps, with the control; one commit for each game."""
+        asked = self.config.playability
+        seeds = self.seeds(Purpose.CALIBRATION, asked.few_shot_maps)
+        missing = [task for task in tasks if not self._rounds(task)]
+        self.display.stage("few-shot", missing)
+        jobs = [Repetition(self._floored(t), None, seeds, asked.few_shot_rounds) for t in missing]
+        for task, result in zip(missing, self.workshop.do(jobs), strict=True):
+            scores = cast(list[RoundScore], result.outcome)
+            rows = round_rows(BASE, task, Purpose.CALIBRATION, scores)
+            maps = self.ledger.map_rows(result.told, Purpose.CALIBRATION, self.config.judge.stories)
+            self.ledger.commit(rounds=rows, maps=maps)
+            self.display.scored(result.scoring)
+            self.display.done("few-shot", sum(score.tokens for score in scores))
+
+    def _rounds(self, task: Task) -> list[Row]:
+        return self.ledger.rounds.get((BASE, task.game_id, task.role, Purpose.CALIBRATION), [])
+
+    def _calibration_rows(self, task: Task) -> list[Row]:
+        return list(self.ledger.scores[BASE, task.game_id, task.role, Purpose.CALIBRATION].values())
+
+    def well_posed(self, task: Task) -> WellPosed | None:
+        return well_posed(self._calibration_rows(task))
+
+    def few_shot(self, task: Task) -> FewShot | None:
+        config = self.config
+        return few_shot(self._rounds(task), config.playability, config.transfer.confidence)
 
     def _calibration(self, task: Task) -> list[tuple[str, float]]:
-        rows = self.ledger.scores[BASE, task.game_id, task.role, Purpose.CALIBRATION]
-        return [(row["outcome"], row["score"]) for row in rows.values()]
+        return [(row["outcome"], row["score"]) for row in self._calibration_rows(task)]
 
     def unfit(self, task: Task) -> str:
-        """Why the base player cannot play a calibrated game; empty if it can."""
+        """Why a calibrated game is not worth a fine-tune; empty if it is. What costs only the
+        calibration plays is asked first."""
+        few = self.config.playability
+        return self._cheaply_unfit(task) or not_few_shot(self.few_shot(task), few)
+
+    def _cheaply_unfit(self, task: Task) -> str:
+        """Why the base player cannot play a calibrated game, or not well; empty if it can."""
         outcomes = [outcome for outcome, _ in self._calibration(task)]
         rate, limit = forfeit_rate(outcomes), self.config.transfer.max_forfeit_rate
         if "finished" not in outcomes:
@@ -115,12 +153,12 @@ class Experiments:
         sample = self.sample(BASE, task, Purpose.CALIBRATION, seeds)
         if not (sample.own != sample.permuted).any() and not sample.own.std() > 0:
             return "constant score"
-        return ""
+        config = self.config
+        return ill_posed(self.well_posed(task), config.playability, config.transfer.confidence)
 
     def _affordable_steps(self, task: Task) -> int:
         """Gradient steps that the fine-tune would begin if plays stay as long as the base's."""
-        scores = self.ledger.scores[BASE, task.game_id, task.role, Purpose.CALIBRATION]
-        rows = scores.values()
+        rows = self._calibration_rows(task)
         plays = self.config.finetune.maps * self.config.finetune.rollouts
         tokens = plays * sum(row["tokens"] for row in rows)
         return math.ceil(self.config.finetune.tokens * len(rows) / tokens) if tokens else 0
@@ -163,7 +201,7 @@ class Experiments:
         assert isinstance(result.outcome, list)
         rows, purpose = [], one[0].purpose
         for plays, outcome in zip(one, result.outcome, strict=True):
-            scores = _finite(plays, outcome)
+            scores = _finite(plays, cast(list[Score], outcome))
             rows += score_rows(plays.policy_id, plays.task, purpose, scores)
             self.display.done(purpose, sum(score.tokens for score in scores))
         maps = self.ledger.map_rows(result.told, purpose, self.config.judge.stories)

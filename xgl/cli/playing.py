@@ -242,6 +242,7 @@ def _event_record(event: Event) -> dict[str, Any]:
     fields = asdict(event)
     if isinstance(event, Moved):
         fields["move"] = event.move.text
+    fields.pop("xents", None)  # what the terms are made of
     return {"event": type(event).__name__.lower(), **fields}
 
 
