@@ -32,3 +32,7 @@ class WriteError(ArchiveError):
 
 class LookupFailedError(ArchiveError):
     """A table, column, identifier, run or adapter that was asked for is not there."""
+
+
+class CoverError(ArchiveError):
+    """No cover of the kind that was asked for exists, or too little is known to say."""
