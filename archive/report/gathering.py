@@ -12,7 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from archive.derive.matrix import TransferMatrix
+from archive.derive.transfer import Definition
 from archive.query import Member, Run, find_run, newest_scope, scopes
+from archive.report.covers import Covers, gather_covers
 from archive.report.facts import (
     Candidate,
     Count,
@@ -24,6 +26,7 @@ from archive.report.facts import (
     Unit,
 )
 from archive.report.games import gather_games, interval
+from archive.report.measures import PlayerMeasure, gather_measures
 from archive.report.words import FATES, STAGES, reason_group, reason_told
 from archive.schema import SCHEMA_VERSION
 from archive.store import Archive, Filter
@@ -42,6 +45,8 @@ class Report:
     verdicts: tuple[Count, ...]
     fates: tuple[Count, ...]
     stages: tuple[Stage, ...]
+    covers: Covers
+    measures: tuple[PlayerMeasure, ...]
 
 
 def gather(archive: Archive, run_id: str | None = None) -> Report:
@@ -67,7 +72,14 @@ def gather(archive: Archive, run_id: str | None = None) -> Report:
         verdicts=_verdicts(decisions),
         fates=_fates(archive, mine),
         stages=_stages(archive, mine),
+        covers=gather_covers(archive, run.run_id, matrix, definition(thresholds)),
+        measures=gather_measures(archive, run.run_id, by_generation),
     )
+
+
+def definition(thresholds: Thresholds | None) -> Definition:
+    """The value that decides; C where nothing was decided."""
+    return "def37" if thresholds is not None and thresholds.definition == "def37" else "captured"
 
 
 def _run(archive: Archive, run: Run) -> RunFacts:

@@ -17,12 +17,14 @@ from markupsafe import Markup
 from archive.report.facts import GameFacts
 from archive.report.figures.axes import plain
 from archive.report.figures.bars import share_bar
+from archive.report.figures.covers import cover_curve
 from archive.report.figures.curve import learning_curve, spark
 from archive.report.figures.growth import growth
+from archive.report.figures.histograms import histograms
 from archive.report.figures.lineage import lineage
 from archive.report.figures.matrix import heat_map, legend
 from archive.report.figures.thresholds import bounds, thresholds
-from archive.report.gathering import Report
+from archive.report.gathering import Report, definition
 from archive.report.markup import shown
 from archive.report.summary import summary
 from archive.report.tokens import heat_class, heat_legend
@@ -52,22 +54,35 @@ def page(report: Report) -> str:
 
 
 def _letter(report: Report) -> str:
-    held = report.thresholds
-    return "V" if held is not None and held.definition == "def37" else "C"
+    return "V" if definition(report.thresholds) == "def37" else "C"
 
 
 def _figures(report: Report) -> dict[str, Any]:
     held, games = report.thresholds, report.games
-    definition = "def37" if _letter(report) == "V" else "captured"
+    value = definition(held)
     drawn: dict[str, Any] = {
         "growth": growth(report.generations),
         "lineage": lineage(games),
-        "matrix": heat_map(report.matrix, games, definition),  # type: ignore[arg-type]
-        "legend": legend(definition),  # type: ignore[arg-type]
+        "matrix": heat_map(report.matrix, games, value),
+        "legend": legend(value),
         "thresholds": None,
+        "covers": None,
+        "players": None,
+        "generations": [],
     }
+    names = [game.name for game in games]
     if held is not None and report.candidates:
-        drawn["thresholds"] = thresholds(report.candidates, held, [game.name for game in games])
+        drawn["thresholds"] = thresholds(report.candidates, held, names)
+    if report.covers.steps:
+        drawn["covers"] = cover_curve(report.covers.steps, names, len(games))
+    if report.measures:
+        wholes = [measure.whole for measure in report.measures]
+        drawn["players"] = histograms(wholes, "normalised score")
+        drawn["generations"] = [
+            (measure, histograms(measure.generations, "normalised score", earlier=True))
+            for measure in report.measures
+            if len(measure.generations) > 1
+        ]
     return drawn
 
 

@@ -42,16 +42,15 @@ def _worth(report: Report) -> str:
     gains = [game.gain.value for game in report.games if game.gain.value is not None]
     parts = []
     if gammas:
-        most = f"{max(0.0, median(gammas)):.0%}"
-        typical = "the new game is" if found == 1 else "a typical new game is"
+        whose = "the new game’s" if found == 1 else "a typical new game’s"
         parts.append(
-            f"when it was accepted, at most {most} of what {typical} good for was already taught "
-            "by a game known before"
+            f"of {whose} lesson, {max(0.0, median(gammas)):.0%} was already taught by a game known "
+            "before it"
         )
     if gains:
         parts.append(
-            f"training on a game is worth {median(gains):.1f} bits a play on that game"
-            + (" in the median" if len(gains) > 1 else "")
+            f"training on a game raises its score by {median(gains):.1f} bits a play"
+            + (", in the median" if len(gains) > 1 else "")
         )
     said = "; ".join(parts) or "how new these games are was not measured"
     return f"{said[:1].upper()}{said[1:]}."

@@ -17,7 +17,7 @@ LEFT, TOP = 20.0, 44.0
 def lineage(games: Sequence[GameFacts]) -> Element:
     """A forest: columns are generations, a first child stands on its parent's row."""
     few = len(games) <= MANY
-    column, row = (190.0, 54.0) if few else (120.0, 13.0)
+    column, row = (200.0, 42.0) if few else (120.0, 13.0)
     rows = _rows(games)
     shapes = [*_generations(games, column, TOP + len(set(rows.values())) * row)]
     at = {g.place: (LEFT + g.accepted_in * column, TOP + 18 + rows[g.place] * row) for g in games}
@@ -27,7 +27,7 @@ def lineage(games: Sequence[GameFacts]) -> Element:
     for game in games:
         shapes.append(_node(game, *at[game.place], few))
     last = max((game.accepted_in for game in games), default=0)
-    right = LEFT + last * column + (170 if few else 60)
+    right = LEFT + last * column + (190 if few else 60)
     bottom = TOP + 18 + (max(rows.values(), default=0) + 1) * row
     title = f"Descent of {counted(len(games), 'game')}; each is a link to its card"
     figure = canvas(right, bottom, title, *shapes, class_="lineage")
@@ -64,12 +64,11 @@ def _generations(games: Sequence[GameFacts], column: float, bottom: float) -> It
 
 def _edge(start: tuple[float, float], end: tuple[float, float], game: GameFacts) -> Element:
     (x1, y1), (x2, y2) = start, end
-    middle = x1 + min(60.0, (x2 - x1) / 2)
+    turn = min(12.0, abs(y2 - y1), x2 - x1)
     path = f"M{x1:.1f},{y1:.1f}"
-    if y1 == y2:
-        path += f"L{x2:.1f},{y2:.1f}"
-    else:
-        path += f"C{middle:.1f},{y1:.1f} {x1:.1f},{y2:.1f} {middle + 14:.1f},{y2:.1f}L{x2:.1f},{y2:.1f}"
+    if y1 != y2:
+        path += f"V{y2 - turn:.1f}Q{x1:.1f},{y2:.1f} {x1 + turn:.1f},{y2:.1f}"
+    path += f"H{x2:.1f}"
     return el("path", d=path, class_="edge", data_child=game.place)
 
 
@@ -84,9 +83,11 @@ def _node(game: GameFacts, x: float, y: float, few: bool) -> Element:
         el("circle", cx=x, cy=y, r=6.5 if few else 4, class_=f"node {kind}"),
     ]
     if few or game.parent is None:
-        marks.append(text(x + 11, y - 9, game.name, "name"))
-    if few and game.gamma is not None:
-        marks.append(text(x + 11, y + 17, f"γ {game.gamma:.2f}", "tick"))
+        named = text(x + 11, y - 9, game.name, "name")
+        if few and game.gamma is not None:
+            aside = el("tspan", f" γ {game.gamma:.2f}", dx=5, class_="tick")
+            named = el("text", *named.children, aside, **named.attributes)
+        marks.append(named)
     return el(
         "a",
         *marks,

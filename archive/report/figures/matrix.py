@@ -41,7 +41,7 @@ def _cells(
     order: Sequence[int],
 ) -> Element:
     side = 38.0 if len(order) <= 14 else 24.0 if len(order) <= 30 else 16.0
-    left = 40.0 + max((len(games[k].name) for k in order), default=0) * 7.0
+    left = 40.0 + max((len(games[k].name) for k in order), default=0) * 8.2
     by_age = {place: rank for rank, place in enumerate(sorted(order))}
     shapes: list[Element] = []
     for rank, place in enumerate(order):

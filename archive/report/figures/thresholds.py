@@ -13,6 +13,8 @@ from archive.report.words import counted
 
 WIDTH, HEIGHT = 460.0, 400.0
 LEFT, RIGHT, TOP, BELOW = 44.0, 14.0, 28.0, 50.0
+NAMED = 12
+"""Accepted games that carry their names."""
 MANY = 400
 """Beyond this many refusals they are one mark without tooltips or whiskers."""
 
@@ -40,7 +42,7 @@ def thresholds(candidates: Sequence[Candidate], held: Thresholds, names: Sequenc
         line(edge, TOP, edge, HEIGHT - BELOW, "limit"),
         line(LEFT, limit, WIDTH - RIGHT, limit, "limit"),
         text(edge + 5, TOP + 13, f"α1 = {held.alpha1:g}", "limitname"),
-        text(WIDTH - RIGHT - 4, limit - 6, f"1 − α2 = {1 - held.alpha2:g}", "limitname", "end"),
+        text(LEFT + 4, limit - 6, f"1 − α2 = {1 - held.alpha2:g}", "limitname"),
     ]
     shapes += _points(candidates, x, y, letter, names)
     title = (
@@ -70,9 +72,26 @@ def _points(
     else:
         for each in refused:
             yield _point(each, x, y, letter, names)
-    for each in candidates:
-        if each.place is not None:
-            yield _point(each, x, y, letter, names)
+    passed = [each for each in candidates if each.place is not None]
+    for each in passed:
+        yield _point(each, x, y, letter, names)
+    if len(passed) <= NAMED:
+        yield from _names(passed, x, y, names)
+
+
+def _names(
+    passed: Sequence[Candidate], x: Scale, y: Scale, names: Sequence[str]
+) -> Iterator[Element]:
+    """Names beside the accepted points, where they do not cover each other."""
+    taken: list[tuple[float, float]] = []
+    for each in sorted(passed, key=lambda each: each.gamma.value or 0.0):
+        left, up = x(each.value.value or 0.0) + 8, y(each.gamma.value or 0.0) + 15
+        said = names[each.place or 0]
+        if left + 8 * len(said) > WIDTH - RIGHT:
+            left -= 16 + 8 * len(said)
+        if all(abs(up - other) > 14 or abs(left - first) > 90 for first, other in taken):
+            taken.append((left, up))
+            yield text(left, up, said, "name")
 
 
 def _point(
@@ -91,7 +110,6 @@ def _point(
     marks = [el("title", said), *whiskers, el("circle", cx=across_, cy=up, r=5, class_="dot")]
     if each.place is None:
         return el("g", *marks, class_=f"mark {each.verdict}")
-    marks.append(text(across_ + 8, up - 8, name, "name"))
     return el("a", *marks, class_="mark accepted", href=f"#game-{each.place}", aria_label=said)
 
 
