@@ -18,6 +18,7 @@ from archive.derive.matrix import (
     policies_of,
     transfer_matrix,
 )
+from archive.derive.transfer import GainKind
 from archive.query import Member
 from archive.query import games as game_rows
 from archive.report.facts import BestPlay, GameFacts, Lesson, Thresholds, Training, Unit
@@ -82,7 +83,7 @@ def _source(
     finetunes = archive.rows("finetunes", filters=mine)
     policies, scope = policies_of(finetunes), units(members)
     plays = plays_of(archive.table("scores", SCORE_COLUMNS, mine))
-    kind = "specific" if thresholds and thresholds.gain_kind == "specific" else "total"
+    kind: GainKind = "specific" if thresholds and thresholds.gain_kind == "specific" else "total"
     rows = game_rows(archive, (member.game_id for member in members))
     columns = ["game_id", "outcome", "sampler", "operators"]
     proposals = archive.rows("proposals", columns, [*mine, ("outcome", "=", "candidate")])

@@ -146,13 +146,15 @@ def _verdicts(decisions: Sequence[Mapping[str, Any]]) -> tuple[Count, ...]:
     """Accepted first, then the most frequent reasons."""
     counted = Counter((row["verdict"], reason_group(row["reason"])) for row in decisions)
     order = {"accepted": 0, "undecided": 1, "refused": 2}
-    ranked = sorted(counted.items(), key=lambda item: (order[item[0][0]], -item[1], item[0][1]))
+    ranked = sorted(
+        counted.items(), key=lambda item: (order.get(item[0][0], 3), -item[1], item[0][1])
+    )
     return tuple(
         Count(verdict, reason, reason_told(reason), count) for (verdict, reason), count in ranked
     )
 
 
-def _fates(archive: Archive, mine: list[Filter]) -> tuple[Count, ...]:
+def _fates(archive: Archive, mine: Sequence[Filter]) -> tuple[Count, ...]:
     counted = Counter(archive.table("proposals", ["outcome"], mine)["outcome"].to_pylist())
     return tuple(
         Count("proposal", fate, FATES.get(fate, "so called by the sampler"), count)
@@ -160,7 +162,7 @@ def _fates(archive: Archive, mine: list[Filter]) -> tuple[Count, ...]:
     )
 
 
-def _stages(archive: Archive, mine: list[Filter]) -> tuple[Stage, ...]:
+def _stages(archive: Archive, mine: Sequence[Filter]) -> tuple[Stage, ...]:
     """Stages in the order of the search; those without rows are left out."""
     plays = archive.table("scores", ["purpose", "tokens", "seconds"], mine)
     found = {

@@ -95,9 +95,7 @@ def _replayed(whole: Game, role: str, play: BestPlay, judge: Judge) -> BestPlay:
         return play
     told = Teller(whole, role).tell(machine.log())
     paid = [each for each in told if isinstance(each, Paid) and each.player == role]
-    return replace(
-        play, terms=tuple(_scored(term, judge) for each in paid for term in each.terms)
-    )
+    return replace(play, terms=tuple(_scored(term, judge) for each in paid for term in each.terms))
 
 
 def _scored(term: Term, judge: Judge) -> ScoredText:

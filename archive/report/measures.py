@@ -71,7 +71,9 @@ def gather_measures(
 
 def _covers(archive: Archive, run_id: str) -> dict[int, set[Unit]]:
     """Members of each generation's cover; of several η, the largest."""
-    rows = archive.rows("covers", ["generation", "eta", "game_id", "role"], [("run_id", "=", run_id)])
+    rows = archive.rows(
+        "covers", ["generation", "eta", "game_id", "role"], [("run_id", "=", run_id)]
+    )
     largest: dict[int, float] = {}
     for row in rows:
         largest[row["generation"]] = max(largest.get(row["generation"], 0.0), row["eta"])

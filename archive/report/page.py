@@ -6,6 +6,7 @@ import base64
 import gzip
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -14,6 +15,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from archive.derive.matrix import TransferMatrix
+from archive.derive.transfer import Definition
 from archive.report.facts import GameFacts
 from archive.report.figures.axes import plain
 from archive.report.figures.bars import share_bar
@@ -30,6 +33,8 @@ from archive.report.summary import summary
 from archive.report.tokens import heat_class, heat_legend
 from archive.report.words import counted, listed
 
+TABLED = 30
+"""Games up to which the matrix stands as a table too."""
 INLINE = 1_500_000
 """Characters of game diagrams that stand in the page as they are; beyond, all of them are packed
 and a script unpacks each when its card is opened."""
@@ -40,16 +45,20 @@ def page(report: Report) -> str:
     style, script = (_static(name) for name in ("report.css", "report.js"))
     packed = sum(len(game.drawing) for game in report.games) > INLINE
     first, second = summary(report)
-    return _environment().get_template("report.html").render(
-        report=report,
-        figures=_figures(report),
-        summary=(first, second),
-        style=Markup(style),  # noqa: S704 - our own files
-        script=Markup(script),  # noqa: S704
-        policy=_policy(style, script),
-        packed=_packed(report.games) if packed else "",
-        made=datetime.now(UTC),
-        letter=_letter(report),
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            report=report,
+            figures=_figures(report),
+            summary=(first, second),
+            style=Markup(style),
+            script=Markup(script),
+            policy=_policy(style, script),
+            packed=_packed(report.games) if packed else "",
+            made=datetime.now(UTC),
+            letter=_letter(report),
+        )
     )
 
 
@@ -65,6 +74,7 @@ def _figures(report: Report) -> dict[str, Any]:
         "lineage": lineage(games),
         "matrix": heat_map(report.matrix, games, value),
         "legend": legend(value),
+        "values": table_of(report.matrix, value) if len(games) <= TABLED else [],
         "thresholds": None,
         "covers": None,
         "players": None,
@@ -84,6 +94,14 @@ def _figures(report: Report) -> dict[str, Any]:
             if len(measure.generations) > 1
         ]
     return drawn
+
+
+def table_of(matrix: TransferMatrix, value: Definition) -> list[list[str]]:
+    """The matrix in words: numbers, – where not measured, ? where not defined."""
+    return [
+        ["–" if math.isnan(cell) else "?" if math.isinf(cell) else f"{cell:.2f}" for cell in row]
+        for row in matrix.values(value)
+    ]
 
 
 def _environment() -> Environment:
@@ -117,7 +135,7 @@ def _environment() -> Environment:
 
 def drawing(svg: str) -> Markup:
     """A game diagram, which xgl.diagram has escaped."""
-    return Markup(svg)  # noqa: S704
+    return Markup(svg)
 
 
 def signed(value: float, digits: int = 1) -> str:

@@ -7,9 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from archive.report.facts import BestPlay, Unit
 from archive.schema import BASE_POLICY, Purpose

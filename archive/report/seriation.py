@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
@@ -41,4 +43,4 @@ def _filled(values: Values) -> Values:
 def blocks(values: Values, most: int) -> list[tuple[int, int]]:
     """Stretches (first, end) that divide the rows of a matrix into at most ``most`` parts."""
     edges = np.linspace(0, len(values), min(most, len(values)) + 1).round().astype(int)
-    return [(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [(int(a), int(b)) for a, b in itertools.pairwise(edges)]

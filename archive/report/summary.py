@@ -35,7 +35,7 @@ def _found(report: Report) -> str:
 
 
 def _worth(report: Report) -> str:
-    started, found = _split(report)
+    _, found = _split(report)
     if not found:
         return _why_nothing(report)
     gammas = [game.gamma for game in report.games if game.gamma is not None]
@@ -62,9 +62,8 @@ def _why_nothing(report: Report) -> str:
         return "No candidate has been judged yet."
     worst = max(refusals, key=lambda each: each.count)
     judged = sum(each.count for each in report.verdicts)
-    return (
-        f"Of {counted(judged, 'decision')}, {worst.count:,} ended as “{worst.name}”"
-        + (f": {worst.told}." if worst.told else ".")
+    return f"Of {counted(judged, 'decision')}, {worst.count:,} ended as “{worst.name}”" + (
+        f": {worst.told}." if worst.told else "."
     )
 
 

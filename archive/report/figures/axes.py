@@ -67,7 +67,9 @@ def polyline(points: Sequence[tuple[float, float]], class_: str) -> Element:
     return el("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in points), class_=class_)
 
 
-def across(scale: Scale, top: float, bottom: float, label: str, wanted: int = 5) -> Iterator[Element]:
+def across(
+    scale: Scale, top: float, bottom: float, label: str, wanted: int = 5
+) -> Iterator[Element]:
     """A horizontal axis at ``bottom`` with grid lines up to ``top``."""
     for tick in scale.ticks(wanted):
         x = scale(tick)

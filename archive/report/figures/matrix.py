@@ -12,7 +12,7 @@ from archive.derive.transfer import Definition
 from archive.report.facts import GameFacts
 from archive.report.figures.axes import canvas, el, text
 from archive.report.figures.thresholds import bounds
-from archive.report.markup import Element
+from archive.report.markup import Attribute, Element
 from archive.report.seriation import blocks, similar_order
 from archive.report.words import counted
 
@@ -23,9 +23,7 @@ SHADES = 9
 TOP = 40.0
 
 
-def heat_map(
-    matrix: TransferMatrix, games: Sequence[GameFacts], definition: Definition
-) -> Element:
+def heat_map(matrix: TransferMatrix, games: Sequence[GameFacts], definition: Definition) -> Element:
     """Rows are trained on, columns are played; neighbours teach alike."""
     values = matrix.values(definition)
     order = similar_order(values)
@@ -57,7 +55,11 @@ def _cells(
             data_age=by_age[place],
         )
         column = text(left + (rank + 0.5) * side, TOP - 8, str(place + 1), "tick", "middle")
-        moved = {**column.attributes, "data-rank": rank, "data-age": by_age[place]}
+        moved: dict[str, Attribute] = {
+            **column.attributes,
+            "data-rank": rank,
+            "data-age": by_age[place],
+        }
         shapes += [label, el("text", *column.children, **moved)]
     letter = "C" if definition == "captured" else "V"
     for row, source in enumerate(order):
@@ -133,7 +135,9 @@ def shade(value: float) -> str:
 def _short(value: float | None, side: float) -> str:
     if value is None or side < 30:
         return ""
-    return f"{value:.2f}".replace("-", "−").replace("0.", ".", 1) if abs(value) < 1 else f"{value:.1f}"
+    return (
+        f"{value:.2f}".replace("-", "−").replace("0.", ".", 1) if abs(value) < 1 else f"{value:.1f}"
+    )
 
 
 def _blocks(values: np.ndarray, definition: Definition) -> Element:
@@ -199,5 +203,3 @@ def legend(definition: Definition) -> Element:
 
 def _ramp() -> list[tuple[str, str]]:
     return [(f"q{k}", ".5" if k == 5 else "") for k in range(1, 9)]
-
-

@@ -23,9 +23,7 @@ def thresholds(candidates: Sequence[Candidate], held: Thresholds, names: Sequenc
     """A point for each candidate that has both values; in the corner are those that pass."""
     letter = "C" if held.definition == "captured" else "V"
     x = Scale(*_range([c.value for c in candidates], held.alpha1), LEFT, WIDTH - RIGHT)
-    y = Scale(
-        *_range([c.gamma for c in candidates], 1 - held.alpha2), HEIGHT - BELOW, TOP
-    )
+    y = Scale(*_range([c.gamma for c in candidates], 1 - held.alpha2), HEIGHT - BELOW, TOP)
     edge, limit = x(held.alpha1), y(1 - held.alpha2)
     shapes = [
         el(
@@ -94,9 +92,7 @@ def _names(
             yield text(left, up, said, "name")
 
 
-def _point(
-    each: Candidate, x: Scale, y: Scale, letter: str, names: Sequence[str]
-) -> Element:
+def _point(each: Candidate, x: Scale, y: Scale, letter: str, names: Sequence[str]) -> Element:
     across_, up = x(each.value.value or 0.0), y(each.gamma.value or 0.0)
     name = f"{each.game_id[:8]}" if each.place is None else names[each.place]
     said = (

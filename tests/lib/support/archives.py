@@ -40,7 +40,7 @@ def programs(count: int) -> list[Game]:
     found: dict[str, Game] = {}
     for limit, words, rule, reward in product(range(2, 60), ("", " the"), rules, rewards):
         source = (
-            f'assign(s=story(), t=story(){", y=" + json.dumps("so" + words) if words else ""})\n'
+            f"assign(s=story(), t=story(){', y=' + json.dumps('so' + words) if words else ''})\n"
             f"elicit(x, {limit})\n{rule}reward({reward}{' - xed(y | x)' if words else ''})"
         )
         made = game(parse(source, "xent"), METADATA)
