@@ -31,7 +31,7 @@ def growth(generations: Sequence[Generation]) -> Element:
                 el("title", said),
                 el("rect", x=x, y=base - old, width=bar, height=old, class_="old"),
                 el("rect", x=x, y=base - old - new, width=bar, height=new, class_="new"),
-                text(x + bar / 2, base - old - new - 7, str(each.size), "value", "middle"),
+                text(x + bar / 2, base - old - new - 7, f"{each.size:,}", "value", "middle"),
                 text(x + bar / 2, base + 17, str(each.number), "tick", "middle"),
                 class_="mark",
             )

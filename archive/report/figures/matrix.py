@@ -79,7 +79,12 @@ def _cells(
     figure = canvas(
         max(width, left + 270), TOP + len(order) * side + 8, title, *shapes, class_="matrix"
     )
-    extra = {"data-side": side, "data-left": left, "data-top": TOP, "role": "group"}
+    extra: dict[str, Attribute] = {
+        "data-side": side,
+        "data-left": left,
+        "data-top": TOP,
+        "role": "group",
+    }
     return el(figure.tag, *figure.children, **{**figure.attributes, **extra})
 
 

@@ -15,6 +15,8 @@ WIDTH, HEIGHT = 460.0, 400.0
 LEFT, RIGHT, TOP, BELOW = 44.0, 14.0, 28.0, 50.0
 NAMED = 12
 """Accepted games that carry their names."""
+CROWD = 60
+"""Of more accepted games the points are small and have no error bars."""
 MANY = 400
 """Beyond this many refusals they are one mark without tooltips or whiskers."""
 
@@ -72,7 +74,7 @@ def _points(
             yield _point(each, x, y, letter, names)
     passed = [each for each in candidates if each.place is not None]
     for each in passed:
-        yield _point(each, x, y, letter, names)
+        yield _point(each, x, y, letter, names, crowded=len(passed) > CROWD)
     if len(passed) <= NAMED:
         yield from _names(passed, x, y, names)
 
@@ -92,7 +94,9 @@ def _names(
             yield text(left, up, said, "name")
 
 
-def _point(each: Candidate, x: Scale, y: Scale, letter: str, names: Sequence[str]) -> Element:
+def _point(
+    each: Candidate, x: Scale, y: Scale, letter: str, names: Sequence[str], crowded: bool = False
+) -> Element:
     across_, up = x(each.value.value or 0.0), y(each.gamma.value or 0.0)
     name = f"{each.game_id[:8]}" if each.place is None else names[each.place]
     said = (
@@ -103,7 +107,8 @@ def _point(each: Candidate, x: Scale, y: Scale, letter: str, names: Sequence[str
         line(x(_at(each.value.low, x)), up, x(_at(each.value.high, x)), up, "whisker"),
         line(across_, y(_at(each.gamma.low, y)), across_, y(_at(each.gamma.high, y)), "whisker"),
     ]
-    marks = [el("title", said), *whiskers, el("circle", cx=across_, cy=up, r=5, class_="dot")]
+    dot = el("circle", cx=across_, cy=up, r=2.5 if crowded else 5, class_="dot")
+    marks = [el("title", said), *([] if crowded else whiskers), dot]
     if each.place is None:
         return el("g", *marks, class_=f"mark {each.verdict}")
     return el("a", *marks, class_="mark accepted", href=f"#game-{each.place}", aria_label=said)
