@@ -74,7 +74,7 @@ def _figures(report: Report) -> dict[str, Any]:
         "lineage": lineage(games),
         "matrix": heat_map(report.matrix, games, value),
         "legend": legend(value),
-        "values": table_of(report.matrix, value) if len(games) <= TABLED else [],
+        "tabled": table_of(report.matrix, value) if len(games) <= TABLED else [],
         "thresholds": None,
         "covers": None,
         "players": None,

@@ -21,24 +21,34 @@
     }
     return mark.dataset.tip;
   };
-  const showTip = (event) => {
-    const mark = event.target.closest && event.target.closest(".mark, [title], [data-tip]");
-    const words = mark ? wordsOf(mark) : "";
-    tip.hidden = !words;
-    if (!words) return;
-    tip.textContent = words;
-    const box = mark.getBoundingClientRect();
-    const near = event.clientX === undefined ? box.left + box.width / 2 : event.clientX;
+  let told = null;
+  const placeTip = (x) => {
+    const box = told.getBoundingClientRect();
+    const near = x === undefined ? box.left + box.width / 2 : x;
     const left = Math.max(8, Math.min(near - tip.offsetWidth / 2, innerWidth - tip.offsetWidth - 8));
     const above = box.top - tip.offsetHeight - 8;
     tip.style.left = `${left}px`;
     tip.style.top = `${above > 4 ? above : Math.min(box.bottom + 8, innerHeight - tip.offsetHeight - 4)}px`;
   };
-  const hideTip = () => { tip.hidden = true; };
+  const hideTip = () => { tip.hidden = true; told = null; };
+  const showTip = (event) => {
+    const mark = event.target.closest && event.target.closest(".mark, [title], [data-tip]");
+    const words = mark ? wordsOf(mark) : "";
+    if (!words) { hideTip(); return; }
+    told = mark;
+    tip.textContent = words;
+    tip.hidden = false;
+    placeTip(event.clientX);
+  };
+  // Focus may scroll its target into view: its words go along, those of the pointer go away.
+  const followTip = () => {
+    if (told && told === document.activeElement) placeTip();
+    else hideTip();
+  };
   document.addEventListener("pointerover", showTip);
   document.addEventListener("focusin", showTip);
   document.addEventListener("focusout", hideTip);
-  document.addEventListener("scroll", hideTip, { capture: true, passive: true });
+  document.addEventListener("scroll", followTip, { capture: true, passive: true });
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
 
   // Diagrams that are packed: unpacked once, drawn when a card is opened.

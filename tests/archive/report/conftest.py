@@ -25,8 +25,9 @@ MakeRow = Callable[..., dict[str, Any]]
 
 
 def attacking_game() -> Game:
-    """A valid program whose literals are the attacks."""
-    texts = [json.dumps(text) for text in ATTACKS]
+    """A valid program whose literals are the attacks, as far as the language lets them in."""
+    printable = ["".join(filter(str.isprintable, text)) for text in ATTACKS]
+    texts = [json.dumps(text) for text in printable]
     source = (
         f"assign(s=story(), t={texts[0]} + {texts[1]})\nelicit(x, 8)\n"
         f"ensure({texts[2]} + x)\nassign(y={texts[3]} + {texts[4]})\nreward(xed(s | x + t + y))"

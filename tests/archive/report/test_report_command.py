@@ -58,9 +58,13 @@ def _written(run: Path, out: Path, *more: str) -> str:
     return out.read_text(encoding="utf-8")
 
 
-def test_the_page_has_every_section_and_card(grown_run: Path, tmp_path: Path) -> None:
-    text = _written(grown_run, tmp_path / "report.html")
-    read = _Nesting(text)
+@pytest.fixture(scope="module")
+def grown_page(grown_run: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return _written(grown_run, tmp_path_factory.mktemp("page") / "report.html")
+
+
+def test_the_page_has_every_section_and_card(grown_page: str) -> None:
+    read = _Nesting(grown_page)
     assert read.open == []
     assert len(read.ids) == len(set(read.ids))
     for name in ("growth", "transfer", "decisions", "cost", "covers", "measures", "games", "run"):
@@ -69,9 +73,8 @@ def test_the_page_has_every_section_and_card(grown_run: Path, tmp_path: Path) ->
     assert {link for link in read.links if link.startswith("#")} <= {f"#{i}" for i in read.ids}
 
 
-def test_the_two_sentences_say_what_was_found(grown_run: Path, tmp_path: Path) -> None:
-    text = _written(grown_run, tmp_path / "report.html")
-    lead = re.search(r'<p class="lead">(.*?)</p>', text, re.S)
+def test_the_two_sentences_say_what_was_found(grown_page: str) -> None:
+    lead = re.search(r'<p class="lead">(.*?)</p>', grown_page, re.S)
     assert lead is not None
     assert lead[1].startswith("From 3 starting games, the search found 13 new games in 4")
     assert "training a player on 16 games." in lead[1]
@@ -79,17 +82,14 @@ def test_the_two_sentences_say_what_was_found(grown_run: Path, tmp_path: Path) -
     assert re.search(r"raises its score by 1\d\.\d bits a play, in the median\.$", lead[1])
 
 
-def test_the_page_needs_no_network_and_permits_no_other_script(
-    grown_run: Path, tmp_path: Path
-) -> None:
-    text = _written(grown_run, tmp_path / "report.html")
-    read = _Nesting(text)
+def test_the_page_needs_no_network_and_permits_no_other_script(grown_page: str) -> None:
+    read = _Nesting(grown_page)
     assert read.scripts == 1
     assert all(link.startswith(("#", "data:")) for link in read.links)
-    addresses = set(re.findall(r"https?://[^\s\"'<]+", text))
+    addresses = set(re.findall(r"https?://[^\s\"'<]+", grown_page))
     assert addresses <= {"http://www.w3.org/2000/svg"}  # a name, not an address
-    assert "default-src &#39;none&#39;" in text or "default-src 'none'" in text
-    assert "unsafe" not in text.split("</head>")[0].split("<style>")[0]
+    assert "default-src &#39;none&#39;" in grown_page or "default-src 'none'" in grown_page
+    assert "unsafe" not in grown_page.split("</head>")[0].split("<style>")[0]
 
 
 def test_numbers_are_those_of_the_archive(run_folder: Path) -> None:
@@ -218,10 +218,11 @@ def test_an_output_that_cannot_be_written_is_told(
     assert (tmp_path / "file").read_text() == "mine"
 
 
-def test_a_page_is_a_function_of_the_archive(grown_run: Path) -> None:
+def test_a_page_is_a_function_of_the_archive(grown_run: Path, grown_page: str) -> None:
     with Archive.open(grown_run / "archive") as archive:
-        first, second = page(gather(archive)), page(gather(archive))
-    assert re.sub(r"Made [\d :-]+ UTC", "", first) == re.sub(r"Made [\d :-]+ UTC", "", second)
+        again = page(gather(archive))
+    made = re.compile(r"Made [\d :-]+ UTC")
+    assert made.sub("", again) == made.sub("", grown_page)
 
 
 def test_the_command_line_stays_light() -> None:

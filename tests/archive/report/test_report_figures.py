@@ -121,7 +121,7 @@ def test_a_parent_outside_the_scope_is_no_parent() -> None:
 
 def test_roles_tell_twins_apart() -> None:
     members = [_member("a"), _member("a", role="white")]
-    assert by_descent(members, ["Duel", "Duel"]) == ["Duel (black)", "Game A (white)"]
+    assert by_descent(members, ["Duel", "Duel"]) == ["Duel (black)", "Duel (white)"]
 
 
 def test_the_growth_figure_says_what_it_shows() -> None:

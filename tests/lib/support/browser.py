@@ -41,8 +41,10 @@ class Page:
         self.socket, self.asked = socket, 0
         self.problems: list[str] = []
         self.events: list[str] = []
+        self.opened = 0
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
+        self.call("Emulation.setFocusEmulationEnabled", enabled=True)
 
     def call(self, method: str, **params: Any) -> Any:
         self.asked += 1
@@ -75,7 +77,8 @@ class Page:
     def open(self, file: Path, fragment: str = "") -> None:
         """Loads the file and waits until it is complete."""
         self.events.clear()
-        self.call("Page.navigate", url=file.resolve().as_uri() + fragment)
+        self.opened += 1  # a new address, since another fragment alone loads nothing
+        self.call("Page.navigate", url=f"{file.resolve().as_uri()}?{self.opened}{fragment}")
         until = time.monotonic() + PATIENCE
         while "Page.loadEventFired" not in self.events:
             assert time.monotonic() < until, "the page did not load"
