@@ -24,6 +24,8 @@ _COMPARED = {
     "not in": "not found in",
 }
 
+_JOINTS = {1: ", plus ", -1: ", minus "}
+
 
 def in_words(game: Game, role: str = syn.MAIN_PLAYER) -> tuple[str, ...]:
     """One sentence for each instruction; ``role`` is called the player where it plays alone.
@@ -98,10 +100,11 @@ def _assigned(targets: Sequence[tuple[str, object]]) -> str:
 
 
 def sum_in_words(amount: syn.Sum) -> str:
-    """A signed sum of xents, as an amount of bits."""
+    """A signed sum of xents, as an amount of bits; nex is xent with its sign turned."""
     said = ""
     for place, (sign, term) in enumerate(amount.terms):
-        joint = ("minus " if sign < 0 else "") if place == 0 else (", minus ", ", plus ")[sign > 0]
+        turned = -sign if isinstance(term, syn.Xent) and term.kind == "nex" else sign
+        joint = ("minus " if turned < 0 else "") if place == 0 else _JOINTS[turned]
         said += joint + _term(term)
     return said
 
@@ -120,21 +123,22 @@ def _xent(xent: syn.Xent) -> str:
     text = _named(xent.target)
     before = "" if xent.outer is None else f" (all read after {_named(xent.outer)})"
     given = "" if xent.prefix is None else _named(xent.prefix)
-    match xent.kind:
-        case "xed":
-            said = f"the bits that {given or 'nothing'} saves on {text}"
-        case "dex":
-            said = f"the bits that {given or 'nothing'} costs on {text}"
-        case kind:
-            after = f" after {given}" if given else ""
-            less = "minus " if kind == "nex" else ""
-            said = f"{less}the surprise of {text}{after}"
-    return said + before
+    if xent.kind in ("xed", "dex"):
+        does = "saves" if xent.kind == "xed" else "costs"
+        return f"the bits that {given or 'its own prefix'} {does} on {text}{before}"
+    after = f" after {given}" if given else ""
+    return f"the surprise of {text}{after}{before}"
 
 
 def condition_in_words(condition: syn.Condition) -> str:
     """A condition as a clause."""
     match condition:
+        case syn.Comparison(
+            syn.Sum(((1, syn.Function("len", (syn.Function("common_word_set", (one, other)),))),)),
+            "==",
+            syn.Sum(((1, syn.Number(0)),)),
+        ):
+            return f"{_named(one)} and {_named(other)} have no word in common"
         case syn.Comparison(left, comparator, right):
             sides = sum_in_words(left), sum_in_words(right)
             return f"{sides[0]} {_are(left)} {_COMPARED[comparator]} {sides[1]}"

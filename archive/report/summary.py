@@ -7,6 +7,9 @@ from statistics import median
 from archive.report.gathering import Report
 from archive.report.words import counted, listed
 
+NAMED = 3
+"""Starting games that the summary names."""
+
 
 def summary(report: Report) -> tuple[str, str]:
     """What the search found, and how new and how teachable it is."""
@@ -19,6 +22,8 @@ def _found(report: Report) -> str:
     judged = sum(verdict.count for verdict in report.verdicts)
     trained = next((s.items for s in report.stages if s.name == "fine-tuning"), 0)
     start = counted(started, "starting game")
+    if started <= NAMED:
+        start += f" ({listed([game.name for game in report.games if game.accepted_in == 0])})"
     grown = f"From {start}, the search" + ("" if report.run.finished else " so far")
     new = counted(found, "new game") if found else "no new game"
     effort = []

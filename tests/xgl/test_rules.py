@@ -34,6 +34,17 @@ def test_several_players_have_their_names() -> None:
     )
 
 
+def test_signs_and_common_words_are_said_plainly() -> None:
+    source = (
+        "assign(s=story())\nelicit(t, 8)\nensure(len(common_word_set(s, t)) == 0)\n"
+        "reward(dex(s | t) - nex(t))"
+    )
+    assert in_words(_game(source))[2:] == (
+        "It must hold that s and t have no word in common; otherwise the player has to try again.",
+        "The player is paid the bits that t costs on s, plus the surprise of t.",
+    )
+
+
 def test_rules_joins_cuts_and_loops_are_said() -> None:
     source = (
         'assign(s=story() + "!", t="")\nbeacon(flag_1)\nelicit(x, y, 4)\n'

@@ -76,7 +76,9 @@ def test_the_page_has_every_section_and_card(grown_page: str) -> None:
 def test_the_two_sentences_say_what_was_found(grown_page: str) -> None:
     lead = re.search(r'<p class="lead">(.*?)</p>', grown_page, re.S)
     assert lead is not None
-    assert lead[1].startswith("From 3 starting games, the search found 13 new games in 4")
+    assert lead[1].startswith(
+        "From 3 starting games (Game A, Game B and Game C), the search found 13 new games in 4"
+    )
     assert "training a player on 16 games." in lead[1]
     assert re.search(r"Of a typical new game’s lesson, \d+% was already taught", lead[1])
     assert re.search(r"raises its score by 1\d\.\d bits a play, in the median\.$", lead[1])
