@@ -199,6 +199,8 @@ class GrowthConfig:
     initial_attempts: int
     """Fine-tunes of an initial game, each under a training seed of its own, until one improves
     it."""
+    eta: float
+    """η of the cover that is archived with each generation's scope; it decides nothing."""
     unplayable_initial: str
     """An initial game that fine-tuning does not improve: stop the run, or keep it as a target."""
 
@@ -213,6 +215,7 @@ class GrowthConfig:
             if getattr(self, name) is not None:
                 _at_least(f"growth.{name}", getattr(self, name), 1)
         _at_least("growth.initial_attempts", self.initial_attempts, 1)
+        _between("growth.eta", self.eta, -1e-9, 1 + 1e-9)
         coverage("growth", self.coverage_against, self.max_accepts_per_parent)
         _one_of("growth.unplayable_initial", self.unplayable_initial, ("stop", "keep"))
 

@@ -19,6 +19,8 @@ from pathlib import Path
 from rich.console import Console
 
 from archive import SCHEMA_VERSION, Archive, ArchiveError, RunEvent
+from archive.covering import Question, cover_rows
+from archive.matrices import evidence
 from evo import summary
 from evo.config import ConfigError, RunConfig, from_mapping, load
 from evo.display import Display
@@ -198,9 +200,27 @@ def _grow(plan: Plan, ledger: Ledger, display: Display) -> None:
         scopes = grow(oracle.prepare(plan.initial), oracle, proposer, algorithm)
         for generation, members in enumerate(scopes):
             if generation not in ledger.scopes:
-                ledger.commit(scopes=[_scope_row(generation, member) for member in members])
+                _commit_scope(ledger, config, generation, members)
     finally:
         workshop.close()
+
+
+def _commit_scope(
+    ledger: Ledger, config: RunConfig, generation: int, members: Sequence[Member[Task]]
+) -> None:
+    """A generation's scope and its cover, in one commit: a resumed run lacks both or neither."""
+    transfer = config.transfer
+    question = Question(
+        config.growth.eta,
+        transfer.definition,  # type: ignore[arg-type]  # checked by the configuration
+        transfer.gain,  # type: ignore[arg-type]
+        skip_unplayable=True,
+    )
+    scope = [(member.game.game_id, member.game.role) for member in members]
+    ledger.commit(
+        scopes=[_scope_row(generation, member) for member in members],
+        covers=cover_rows(evidence(ledger.archive, ledger.run_id), scope, generation, question),
+    )
 
 
 def _scope_row(generation: int, member: Member[Task]) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Protocol
 
-from archive.commands import export, inspect, report
+from archive.commands import cover, export, inspect, report
 
 
 class Command(Protocol):
@@ -25,5 +25,6 @@ class Command(Protocol):
 COMMANDS: dict[str, Command] = {
     "inspect": inspect,
     "export": export,
+    "cover": cover,
     "report": report,
 }

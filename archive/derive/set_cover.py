@@ -51,7 +51,9 @@ def greedy(reaches: Truths, enough: int | None = None) -> Fewest:
     members = _without_needless(reaches, _greedy_members(reaches))
     if enough is not None and len(members) <= enough:
         return Fewest(members, 1)
-    return Fewest(members, dual_bound(reaches, len(members)))
+    # a bound above ``enough`` settles the question: no more of it is asked for
+    upper = len(members) if enough is None else enough + 1
+    return Fewest(members, dual_bound(reaches, upper))
 
 
 def _greedy_members(reaches: Truths) -> list[int]:
