@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from archive.derive.measure import Measure, wasserstein, xent_measure
 from archive.query import Member
 from archive.report.facts import Unit
 from archive.store import Archive
@@ -15,24 +17,17 @@ from archive.store import Archive
 
 @dataclass(frozen=True)
 class Sample:
-    """The scores behind one histogram, with its name."""
+    """The scores behind one histogram, with its name; ``moved`` is the distance to the generation
+    before (1-Wasserstein, in normalised scores), None for the first."""
 
     name: str
     values: tuple[float, ...]
+    moved: float | None = None
 
-    @property
-    def mean(self) -> float:
-        return float(np.mean(self.values))
-
-    @property
-    def median(self) -> float:
-        return float(np.median(self.values))
-
-    @property
-    def spread(self) -> tuple[float, float]:
-        """The quantiles 0.1 and 0.9."""
-        low, high = np.quantile(self.values, [0.1, 0.9])
-        return float(low), float(high)
+    @cached_property
+    def measure(self) -> Measure:
+        """Mean, median and quantiles, with bootstrap bounds over the games."""
+        return xent_measure(np.array(self.values))
 
 
 @dataclass(frozen=True)
@@ -95,12 +90,14 @@ def _measure(
     finite = {unit: score for unit, score in scores.items() if np.isfinite(score)}
     if not finite:
         return None
-    generations = []
+    generations: list[Sample] = []
     for number, members in scopes.items():
         units = covers.get(number) or {(member.game_id, member.role) for member in members}
         values = tuple(finite[unit] for unit in sorted(units) if unit in finite)
         if values:
-            generations.append(Sample(f"generation {number}", values))
+            before = generations[-1].values if generations else None
+            moved = None if before is None else wasserstein(np.array(before), np.array(values))
+            generations.append(Sample(f"generation {number}", values, moved))
     last = rows[-1]
     return PlayerMeasure(
         player,

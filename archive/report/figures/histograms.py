@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from archive.report.figures.axes import Scale, across, canvas, el, line, text
+from archive.report.figures.thresholds import bounds
 from archive.report.markup import Element
 from archive.report.measures import Sample
 from archive.report.words import counted
 
-WIDTH, ROW = 660.0, 74.0
-LEFT, RIGHT, TOP, BELOW = 150.0, 150.0, 14.0, 46.0
+WIDTH, ROW = 700.0, 76.0
+LEFT, RIGHT, TOP, BELOW = 150.0, 170.0, 14.0, 46.0
 BINS = 24
 
 
@@ -32,7 +33,8 @@ def histograms(samples: Sequence[Sample], label: str, earlier: bool = False) -> 
         quiet = earlier and row < len(samples) - 1
         shapes += _row(sample, edges, x, TOP + ROW * (row + 1), most, quiet)
     title = f"{label}: " + "; ".join(
-        f"{sample.name}, median {sample.median:.2f} over {counted(len(sample.values), 'game')}"
+        f"{sample.name}, median {sample.measure.median.value:.2f} over "
+        f"{counted(len(sample.values), 'game')}"
         for sample in samples
     )
     return canvas(WIDTH, bottom + BELOW, title, *shapes, class_="histograms")
@@ -57,17 +59,27 @@ def _row(
             )
             said = f"{counted(int(count), 'game')} from {first:.2f} to {end:.2f}"
             shapes.append(el("g", el("title", f"{sample.name}: {said}"), bar, class_="mark"))
-    middle = x(sample.median)
-    low, high = sample.spread
+    middle = x(sample.measure.median.value or 0.0)
     shapes += [
         line(middle, base - ROW + 22, middle, base, "rule"),
         text(LEFT - 12, base - 16, _short(sample.name), "name", "end"),
         text(LEFT - 12, base, counted(len(sample.values), "game"), "tick", "end"),
-        text(WIDTH - RIGHT + 12, base - 32, f"mean {sample.mean:.2f}", "tick"),
-        text(WIDTH - RIGHT + 12, base - 16, f"median {sample.median:.2f}", "tick"),
-        text(WIDTH - RIGHT + 12, base, f"10–90 %: {low:.2f} to {high:.2f}", "tick"),
     ]
+    for place, said in enumerate(reversed(_numbers(sample))):
+        shapes.append(text(WIDTH - RIGHT + 12, base - 15 * place, said, "tick"))
     return shapes
+
+
+def _numbers(sample: Sample) -> list[str]:
+    """Mean and median with their bounds, quantiles, and how far it moved."""
+    measure = sample.measure
+    low, high = (measure.quantiles[level].value or 0.0 for level in (0.1, 0.9))
+    said = [
+        f"mean {bounds(measure.mean)}",
+        f"median {bounds(measure.median)}",
+        f"10–90 %: {low:.2f} to {high:.2f}",
+    ]
+    return said if sample.moved is None else [*said, f"moved by {sample.moved:.2f}"]
 
 
 def _short(name: str) -> str:

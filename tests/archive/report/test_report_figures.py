@@ -134,7 +134,7 @@ def test_histograms_count_every_value() -> None:
     drawn = render(histograms([Sample("m", (0.1, 0.1, 3.0))], "normalised score"))
     assert "m: 2 games from" in drawn
     assert "m: 1 game from" in drawn
-    assert "median 0.10" in drawn
+    assert "median 0.10 [0.10, 3.00]" in drawn
 
 
 def test_a_stretch_of_equal_covers_is_one_stair() -> None:
