@@ -1,4 +1,4 @@
-"""What the archive holds: nine tables, each column with type, unit, meaning and null meaning.
+"""What the archive holds: eleven tables, each column with type, unit, meaning and null meaning.
 
 Bits are base-2 logarithms of the judge's probabilities. Tokens of the player and tokens of the
 judge are told apart in the units. An added, changed or removed column raises SCHEMA_VERSION.
@@ -25,7 +25,7 @@ from archive.column import (
     values_of,
 )
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 class RunEvent(StrEnum):
@@ -44,6 +44,7 @@ class Purpose(StrEnum):
     TRAINING = "training"
     SELECTION = "selection"
     ACCEPTANCE = "acceptance"
+    MEASURE = "measure"
 
 
 class ProposalOutcome(StrEnum):
@@ -223,6 +224,8 @@ _FINETUNES = Table(
     ),
 )
 
+_CLIPPED = "with the judge's probabilities clipped at ε = 1/vocabulary (Def. 30)"
+
 _SCORES = Table(
     "scores",
     "One play of one game by one policy: the facts that every value is derived from.",
@@ -254,7 +257,14 @@ _SCORES = Table(
             "clipped_score",
             FLOAT64,
             "bits",
-            "score under clipped judge probabilities",
+            f"score of the same play {_CLIPPED}",
+            "not computed",
+        ),
+        Column(
+            "permuted_clipped_score",
+            FLOAT64,
+            "bits",
+            f"permuted_score {_CLIPPED}",
             "not computed",
         ),
         Column("moves", STRINGS, "text", "strings that the main player gave, in order"),
@@ -318,6 +328,27 @@ _DECISIONS = Table(
         _estimate("specific_gain", "bits", "the part of own_gain that permuting moves removes"),
         _estimate("specific_gain_low", "bits", f"lower {_INTERVAL} of specific_gain"),
         _estimate("specific_share", "share", "specific_gain / own_gain"),
+        _estimate(
+            "best_kept",
+            "share",
+            "of its calibration maps: the best of the moves scored there stays best under clipping",
+        ),
+        _estimate(
+            "few_shot_low",
+            "probability",
+            "lower bound: arms rises at each of the first m steps (Def. 33), from rounds",
+        ),
+        _estimate("few_shot_high", "probability", "upper bound of the same"),
+        _estimate(
+            "few_shot_above_control",
+            "bits",
+            "arms at the last round, above that of the control, in rounds",
+        ),
+        _estimate(
+            "few_shot_above_control_low",
+            "bits",
+            "its lower one-sided bound over maps, at the row's confidence",
+        ),
         Column(
             "purpose",
             STRING,
@@ -330,6 +361,91 @@ _DECISIONS = Table(
         Column("plays", INT64, "plays", "plays spent on this candidate"),
         Column("tokens", INT64, "player tokens", "tokens spent on this candidate"),
         _estimate("seconds", "s", "wall-clock time spent on this candidate"),
+    ),
+)
+
+_ROUNDS = Table(
+    "rounds",
+    "One play of a series on one map, with earlier rounds in the main player's view.",
+    (
+        _RUN,
+        Column(
+            "policy_id",
+            STRING,
+            "id",
+            f"who played: '{BASE_POLICY}', a finetune_id, or a measured player as it was named",
+        ),
+        _GAME,
+        _ROLE,
+        Column("purpose", STRING, "enum", "what the play serves", values=values_of(Purpose)),
+        Column("map_seed", INT64, "seed", "the map played, the same in every round"),
+        Column("play_seed", INT64, "seed", "seed of all chance but the main player's"),
+        Column("round", INT32, "count", "place in the series, from 1; nothing is shown in round 1"),
+        Column(
+            "control",
+            BOOL,
+            "bool",
+            "whether the earlier rounds in view came from another map; begins at round 2, since "
+            "round 1 is its own control",
+        ),
+        Column("rounds_shown", INT32, "count", "fewest earlier rounds that the window held"),
+        Column(
+            "score",
+            FLOAT64,
+            "bits",
+            "reward of the main player; a forfeit counts as the finite score fixed for its game",
+            finite=True,
+        ),
+        Column("raw_score", FLOAT64, "bits", "the same, but −inf for a forfeit"),
+        Column("clipped_score", FLOAT64, "bits", f"score {_CLIPPED}", "not computed"),
+        Column("outcome", STRING, "enum", "how the play ended", values=values_of(PlayOutcome)),
+        Column("moves", STRINGS, "text", "strings that the main player gave, in order"),
+        Column("tokens", INT64, "player tokens", "read and sampled in this play"),
+        Column("new_tokens", INT64, "player tokens", "sampled, of tokens"),
+        _SECONDS,
+    ),
+)
+
+_MEASURES = Table(
+    "measures",
+    "One player's normalised score on one game of a Xent Measure (Def. 42, 43).",
+    (
+        _RUN,
+        Column("policy_id", STRING, "name", "the measured player; its plays are in rounds"),
+        _GAME,
+        _ROLE,
+        Column("base", STRING, "name", "the player whose arms gave b, theta, m, rounds, k_m"),
+        Column("b", FLOAT64, "bits", "mean score of the base at round 1", finite=True),
+        Column("theta", FLOAT64, "bits", "θ: (arms of the base at round K − b)/m", finite=True),
+        Column("m", INT32, "count", "number of levels b + jθ"),
+        Column("rounds", INT32, "rounds", "K, of the base"),
+        Column("maps", INT32, "maps", "N, of the base"),
+        Column("k_m", INT32, "round", "first round at which the base's arms reached b + mθ"),
+        Column("at_round", INT32, "round", "ℓ ≤ k_m: the round at which narms was taken"),
+        Column("floor", FLOAT64, "bits", "what an unfinished play counts as", finite=True),
+        Column("narms", FLOAT64, "1", "normalised score after ℓ rounds", finite=True),
+        Column("narms_low", FLOAT64, "1", "lower bound over maps (bootstrap, given the levels)"),
+        Column("narms_high", FLOAT64, "1", "upper bound over maps"),
+        Column("confidence", FLOAT64, "probability", "of the two bounds together"),
+        Column("control_narms", FLOAT64, "1", "narms of the control", "no control was played"),
+        Column(
+            "above_control",
+            FLOAT64,
+            "bits",
+            "arms after ℓ rounds, above that of the control",
+            "no control was played",
+        ),
+        Column("above_control_low", FLOAT64, "bits", "its lower bound", "no control was played"),
+        Column("above_control_high", FLOAT64, "bits", "its upper bound", "no control was played"),
+        Column("tokens", INT64, "player tokens", "read and sampled in all rounds of the game"),
+        Column(
+            "dollars",
+            FLOAT64,
+            "dollars",
+            "what the player's endpoint charged by the configured prices, retries included",
+            "no price was configured",
+        ),
+        _SECONDS,
     ),
 )
 
@@ -382,6 +498,8 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             _DECISIONS,
             _SCOPES,
             _COVERS,
+            _ROUNDS,
+            _MEASURES,
         )
     }
 )

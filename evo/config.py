@@ -25,6 +25,7 @@ from evo.checks import above as _above
 from evo.checks import at_least as _at_least
 from evo.checks import between as _between
 from evo.checks import one_of as _one_of
+from evo.playability import PlayabilityConfig
 
 Section = TypeVar("Section")
 
@@ -282,6 +283,7 @@ class RunConfig:
     game: GameConfig
     finetune: FinetuneConfig
     transfer: TransferConfig
+    playability: PlayabilityConfig
     growth: GrowthConfig
     meta_sampler: MetaSamplerConfig
     archive: ArchiveConfig

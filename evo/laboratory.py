@@ -6,7 +6,7 @@ result depends on the job and the settings alone, never on what the laboratory d
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from evo.adapters import AdapterBench, LoraSettings, sharing_weights
 from evo.config import FinetuneConfig, JudgeConfig, PlayerConfig
 from evo.evaluate import Score, Task, evaluate, evaluate_together
 from evo.finetune import Finetune, FinetuneSettings, finetune
+from evo.repeat import RoundScore, repeat
 from xgl.analyse import analyse
 from xgl.batch import Cast
 from xgl.errors import OversizeError
@@ -49,6 +50,17 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
+class Repetition:
+    """Play ``task`` for ``rounds`` on each pair of seeds with one adapter, earlier rounds in view,
+    and the control."""
+
+    task: Task
+    adapter: bytes | None
+    seeds: tuple[Seeds, ...]
+    rounds: int
+
+
+@dataclass(frozen=True)
 class Training:
     """Fine-tune a new adapter on ``task``."""
 
@@ -56,7 +68,7 @@ class Training:
     seed: int
 
 
-Job = Evaluation | Training
+Job = Evaluation | Training | Repetition
 Told = tuple[int, int, str, int]
 """Map seed, story site, text, judge tokens."""
 
@@ -66,7 +78,7 @@ class Result:
     """A job's outcome (of an evaluation: scores for each adapter) and the texts of the maps it
     was played on."""
 
-    outcome: list[list[Score]] | Finetune
+    outcome: list[list[Score]] | list[RoundScore] | Finetune
     told: tuple[Told, ...]
     scoring: Statistics = field(default_factory=Statistics)
     """What the judge was asked and what that took."""
@@ -96,17 +108,39 @@ class Laboratory:
         self.stories.clear()
         self.judge.forget()
         self.judge.engine.statistics = Statistics()
-        outcome = self._train(job) if isinstance(job, Training) else self._evaluate(job)
-        return Result(outcome, tuple(self.stories.told.values()), self.judge.engine.statistics)
+        return Result(
+            self._outcome(job), tuple(self.stories.told.values()), self.judge.engine.statistics
+        )
+
+    def _outcome(self, job: Job) -> list[list[Score]] | list[RoundScore] | Finetune:
+        match job:
+            case Training():
+                return self._train(job)
+            case Repetition():
+                return self._repeat(job)
+            case Evaluation():
+                return self._evaluate(job)
+
+    def _repeat(self, job: Repetition) -> list[RoundScore]:
+        with self.bench.wearing(job.adapter) as lm:
+            return self.repeat(self._policy(lm), job.task, job.seeds, job.rounds)
+
+    def repeat(
+        self, player: Player, task: Task, seeds: Sequence[Seeds], rounds: int
+    ) -> list[RoundScore]:
+        """Repeated play by any player, the others' roles played by the base player."""
+        cast = self._cast(task)
+        return repeat(player, cast, task, seeds, rounds, most_bits=self.judge.uniform_bits)
 
     def _evaluate(self, job: Evaluation) -> list[list[Score]]:
         on = self._cast(job.task), job.task, job.seeds
         if len(job.adapters) == 1:
             with self.bench.wearing(job.adapters[0]) as lm:
-                return [evaluate(self._policy(lm), *on)]
+                return [evaluate(self._policy(lm), *on, self.judge.uniform_bits)]
         names = tuple(map(str, range(len(job.adapters))))
         with self.bench.together(dict(zip(names, job.adapters, strict=True))) as lm:
-            return evaluate_together(self._policy(lm, len(names)), names, *on)
+            player = self._policy(lm, len(names))
+            return evaluate_together(player, names, *on, self.judge.uniform_bits)
 
     def _policy(self, lm: LanguageModel, several: int = 1) -> LocalPolicy:
         memory = self.settings.player.memory_mib << 20

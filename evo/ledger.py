@@ -44,6 +44,7 @@ class Ledger:
     def __init__(self, archive: Archive, run_id: str) -> None:
         self.archive, self.run_id = archive, run_id
         self.scores: dict[Key, dict[Seeds, Row]] = defaultdict(dict)
+        self.rounds: dict[Key, list[Row]] = defaultdict(list)
         self.finetunes: dict[str, Row] = {}
         self.decisions: dict[tuple[Any, ...], Row] = {}
         self.proposals: dict[str, Row] = {}
@@ -52,7 +53,7 @@ class Ledger:
         self._games = {row["game_id"] for row in archive.rows("games", ["game_id"])}
         self._maps = {_map_key(row) for row in archive.rows("maps")}
         mine = [("run_id", "==", run_id)]
-        for table in ("scores", "finetunes", "decisions", "proposals", "scopes"):
+        for table in ("scores", "rounds", "finetunes", "decisions", "proposals", "scopes"):
             for row in archive.rows(table, filters=mine):
                 self._remember(table, row)
 
@@ -74,6 +75,8 @@ class Ledger:
             case "scores":
                 key = (row["policy_id"], row["game_id"], row["role"], row["purpose"])
                 self.scores[key][Seeds(row["map_seed"], row["play_seed"])] = row
+            case "rounds":
+                self.rounds[row["policy_id"], row["game_id"], row["role"], row["purpose"]] += [row]
             case "finetunes":
                 self.finetunes[row["finetune_id"]] = row
             case "decisions":
@@ -143,6 +146,11 @@ class Ledger:
                 plays += len(rows)
                 for row in rows.values():
                     cost += Cost(row["tokens"], row["seconds"])
+        for (_, game_id, role, _), again in self.rounds.items():
+            if (game_id, role) == (task.game_id, task.role):
+                plays += len(again)
+                for row in again:
+                    cost += Cost(row["tokens"], row["seconds"])
         for made in (self.finetunes[each] for each in policy_ids if each in self.finetunes):
             cost += Cost(made["tokens"], made["seconds"])
         return {"plays": plays, "tokens": cost.tokens, "seconds": cost.seconds}
@@ -171,6 +179,9 @@ class Ledger:
         for (_, _, _, purpose), rows in self.scores.items():
             for row in rows.values():
                 costs[purpose] += Cost(row["tokens"], row["seconds"])
+        for again in self.rounds.values():
+            for row in again:
+                costs["few-shot"] += Cost(row["tokens"], row["seconds"])
         for row in self.finetunes.values():
             costs["fine-tuning"] += Cost(row["tokens"], row["seconds"])
         return dict(costs)
@@ -195,7 +206,8 @@ def score_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[Score]
             "raw_score": each.raw,
             "outcome": each.outcome,
             "permuted_score": each.permuted,
-            "clipped_score": None,
+            "clipped_score": each.clipped,
+            "permuted_clipped_score": each.permuted_clipped,
             "moves": list(each.moves),
             "tokens": each.tokens,
             "seconds": each.seconds,

@@ -32,6 +32,7 @@ def show(
     console.print(f"archive  {folder / 'archive'}", highlight=False, soft_wrap=True)
     commands = [
         ("inspect", f"python -m archive inspect {quote(str(folder))}"),
+        ("report", f"python -m archive report {quote(str(folder))} -o {quote(f'{folder}.html')}"),
         ("export", f"python -m archive export {quote(str(folder))} {quote(f'{folder}-games')}"),
     ]
     if not finished:

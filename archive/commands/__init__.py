@@ -35,6 +35,7 @@ COMMANDS = (
     "cover",
     "decisions",
     "diff",
+    "report",
     "export",
     "verify",
     "merge",

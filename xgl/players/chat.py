@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from xgl.errors import OversizeError, PlayerError
@@ -75,6 +76,19 @@ class _Batch:
                 raise
 
     async def _move(self, turn: Turn) -> Move | OversizeError:
+        """A view too long for the endpoint loses its oldest rounds, a quarter at a time."""
+        rounds = len(turn.request.view.earlier)
+        while True:
+            view = turn.request.view.latest(rounds)
+            asked = replace(turn, request=replace(turn.request, view=view))
+            move = await self._move_on(asked)
+            if isinstance(move, Move):
+                return replace(move, rounds_shown=rounds)
+            if not rounds:
+                return move
+            rounds -= max(1, rounds // 4)
+
+    async def _move_on(self, turn: Turn) -> Move | OversizeError:
         messages = opening(turn.request)
         spent = Usage()
         for asking in range(1 + self.settings.ask_again):
@@ -95,8 +109,7 @@ class _Batch:
         self, turn: Turn, asking: int, messages: list[Message]
     ) -> tuple[Reply | Fault, Usage]:
         """The answer, or the fault of a view too long; and what all its requests cost."""
-        seeds = turn.seeds
-        key = (seeds.map_seed, seeds.play_seed, turn.request.turn, asking)
+        key = (*turn.key, asking)
         spent, sent = Usage(), 0
         while True:
             self._permit()

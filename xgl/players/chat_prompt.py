@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from xgl.presentation import item_lines
 from xgl.requests import MoveRequest, View
 
 Message = dict[str, str]
@@ -30,6 +31,10 @@ Think first if you like, then write your move between <move> and </move>. A move
 at most {limit} tokens; what goes beyond is cut. If there are several, the last one counts.
 Example of the form: <move>a few words</move>"""
 
+AGAIN = (
+    "You have played this game before. Learn from the rewards of earlier rounds: your best "
+    "round counts."
+)
 _PAIR = re.compile(r"<move>((?:(?!</?move>).)*)</move>", re.DOTALL | re.IGNORECASE)
 _OPENED = re.compile(r"<move>", re.IGNORECASE)
 
@@ -51,23 +56,33 @@ def opening(request: MoveRequest) -> list[Message]:
 
 
 def shown(view: View, limit: int) -> str:
-    """A view as text: the program, one line for each visible item, what is asked.
-
-    An item stands on one line whatever it holds, so that no text can pass for another item.
-    """
-    items = [f"{item.label}: {' '.join(item.text.split())}" for item in view.items]
+    """A view as text: the program, one line for each visible item, what is asked; what was seen
+    in earlier rounds, the oldest first, stands before what was seen in this one."""
+    items = item_lines(view.items)
+    earlier = [
+        line
+        for ago, seen in zip(range(len(view.earlier), 0, -1), view.earlier, strict=True)
+        for line in (f"What you saw {_ago(ago)}:", *item_lines(seen), "")
+    ]
     return "\n".join(
         [
             "The program:",
             view.code,
             "",
-            "What you have seen:" if items else "You have seen nothing yet.",
+            *([AGAIN, "", *earlier] if earlier else []),
+            ("What you have seen in this round:" if earlier else "What you have seen:")
+            if items
+            else "You have seen nothing yet.",
             *items,
             "",
             f"You are {view.player}. Write {view.register}, at most {limit} tokens, as "
             "<move>...</move>.",
         ]
     )
+
+
+def _ago(rounds: int) -> str:
+    return "in the round before" if rounds == 1 else f"{rounds} rounds before"
 
 
 def again(messages: list[Message], reply: Reply) -> list[Message]:

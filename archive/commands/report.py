@@ -1,0 +1,37 @@
+"""``report``: a run as one page to read in a browser."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from archive.commands.common import add_run, opened
+
+HELP = "write a run as one self-contained HTML page"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """RUN, and where the page goes."""
+    add_run(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", default="report.html", help="default: report.html"
+    )
+    parser.add_argument("--force", action="store_true", help="replace a file that is there")
+    parser.add_argument(
+        "--no-judge",
+        action="store_true",
+        help="do not load the run's judge: best plays without bits for each token",
+    )
+
+
+def run(arguments: Namespace) -> None:
+    """Writes the page."""
+    # templates and statistics are loaded for this command alone
+    from archive.report import write_report
+
+    path = Path(arguments.output)
+    with opened(arguments) as archive:
+        size = write_report(
+            archive, arguments.run_id, path, force=arguments.force, judge=not arguments.no_judge
+        )
+    print(f"{path} written ({size / 1e6:.1f} MB); open it in a browser")
