@@ -22,7 +22,7 @@ def test_every_file_of_conf_composes(file: Path) -> None:
     group, name = file.parts[0], file.stem
     override = f"+{group}={name}" if group == "experiment" else f"{group}={name}"
     config = load([override] if group == "experiment" else [RUN, override])
-    assert config.experiment == "scope_growth"
+    assert config.experiment == (name if group == "experiment" else "scope_growth")
     assert str(config.seed) in config.name
 
 
