@@ -32,3 +32,7 @@ class WriteError(ArchiveError):
 
 class LookupFailedError(ArchiveError):
     """A table, column, identifier, run or adapter that was asked for is not there."""
+
+
+class ExportError(ArchiveError):
+    """What was asked for cannot be exported: the message says what could be."""
