@@ -13,6 +13,7 @@ from xgl.dialects import PAPER
 from xgl.errors import ProgramError, XGLError
 from xgl.lowering import strings
 from xgl.lowering.account import Account
+from xgl.lowering.empties import Guard
 from xgl.lowering.reveals import Revealing
 from xgl.lowering.statements import conditions
 from xgl.lowering.sums import rewards
@@ -81,6 +82,7 @@ def _lowered(game: Game, account: Account) -> syn.Program:
     lines = _each(lines, lambda line: _one(line, game, revealing, account))
     if strings.cuts_or_joins(syn.Program(tuple(lines))):
         lines = _each(lines, lambda line: strings.restored(line, account))
+    lines = [Guard(lines, account)(line) for line in lines]
     lines = _without_david(lines, account)
     return _renamed(lines, account)
 
