@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from xgl.batch import Cast, Instance, play_all
@@ -37,13 +38,17 @@ class _Asked:
     stories: tuple[str, ...]
     floor: float
 
+    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
+        """The map's texts, as a story source."""
+        return [self.stories[request.site] for _, request in asked]
+
 
 class Rewards:
     """Bits of the measured player for each completion; call it as TRL's trainers do.
 
     >>> trainer = GRPOTrainer(reward_funcs=Rewards(judge), train_dataset=rows, …)  # doctest: +SKIP
 
-    ``info``: of each row. All completions of a call are scored in one batch.
+    ``info``: of each row. The completions of one prompt are scored in one batch.
     """
 
     __name__ = "xent"
@@ -54,28 +59,30 @@ class Rewards:
     def __call__(
         self, completions: Sequence[Completion], info: Sequence[Info], **_: object
     ) -> list[float]:
-        asked = [_read(each if isinstance(each, str) else json.dumps(each)) for each in info]
-        seeds = [Seeds(each.map_seed, place) for place, each in enumerate(asked)]
-        script = ScriptedPlayer(
-            {seed: moves(said) for seed, said in zip(seeds, completions, strict=True)}
-        )
-        stories = _Told({seed: each.stories for seed, each in zip(seeds, asked, strict=True)})
-        return [
-            self._reward(each, seed, script, stories)
-            for each, seed in zip(asked, seeds, strict=True)
-        ]
+        places: defaultdict[str, list[int]] = defaultdict(list)
+        for place, each in enumerate(info):
+            places[each if isinstance(each, str) else json.dumps(each)].append(place)
+        found: dict[int, float] = {}
+        for text, some in places.items():
+            scores = self._scores(_read(text), [moves(completions[place]) for place in some])
+            found.update(zip(some, scores, strict=True))
+        return [found[place] for place in range(len(completions))]
 
     def one(self, completion: Completion, info: Info, **_: object) -> float:
         """The reward of one completion, as a rubric of `verifiers` asks for it."""
         return self([completion], [info])[0]
 
-    def _reward(
-        self, asked: _Asked, seed: Seeds, script: ScriptedPlayer, stories: _Told
-    ) -> float:
-        cast = Cast(self.judge, stories.of(seed), {asked.role: script})
-        [play] = play_all([Instance(asked.game, seed)], cast)
-        finished = play.outcome_for(asked.role) == "finished"
-        return play.scores.get(asked.role, 0.0) if finished else asked.floor
+    def _scores(self, asked: _Asked, said: Sequence[tuple[str, ...]]) -> list[float]:
+        seeds = [Seeds(asked.map_seed, place) for place in range(len(said))]
+        script = ScriptedPlayer(dict(zip(seeds, said, strict=True)))
+        cast = Cast(self.judge, asked, {asked.role: script})
+        plays = play_all([Instance(asked.game, seed) for seed in seeds], cast)
+        return [
+            play.scores.get(asked.role, 0.0)
+            if play.outcome_for(asked.role) == "finished"
+            else asked.floor
+            for play in plays
+        ]
 
 
 def moves(completion: Completion) -> tuple[str, ...]:
@@ -87,3 +94,10 @@ def moves(completion: Completion) -> tuple[str, ...]:
     text = completion if isinstance(completion, str) else str(completion[-1]["content"])
     text = _THOUGHT.sub("", text)
     return tuple(_MOVE.findall(text)) or (text.strip(),)
+
+
+@lru_cache(4096)
+def _read(text: str) -> _Asked:
+    facts = json.loads(text)
+    made = game(parse(facts["code"], facts["dialect"]), Metadata(**facts["metadata"]))
+    return _Asked(made, facts["role"], facts["map_seed"], tuple(facts["stories"]), facts["floor"])
