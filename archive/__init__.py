@@ -7,6 +7,7 @@ folders of files. The folder itself is plain Parquet, described in docs/archive.
 from archive.commits import Commit, DataFile
 from archive.errors import (
     ArchiveError,
+    CoverError,
     DamagedError,
     LockedError,
     LookupFailedError,
@@ -51,6 +52,7 @@ __all__ = [
     "Archive",
     "ArchiveError",
     "Commit",
+    "CoverError",
     "DamagedError",
     "DataFile",
     "Definition",

@@ -26,6 +26,11 @@ from archive.query import (
 )
 from archive.schema import SCHEMA_VERSION, TABLES
 from archive.store import Archive
+from archive.tables import add as _add
+from archive.tables import counted as _counted
+from archive.tables import heading as _heading
+from archive.tables import safe as _text
+from archive.tables import table as _table
 
 _SHORT = 12
 
@@ -158,32 +163,3 @@ def _tables(state: Inspection) -> Table:
     for name, count in state.rows.items():
         _add(table, name, count, f"{name}/*.parquet")
     return table
-
-
-def _heading(title: str) -> Text:
-    return Text(f"\n{title}", style="bold")
-
-
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=_heading(title), title_justify="left")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
-
-
-def _add(table: Table, *cells: object) -> None:
-    table.add_row(*(_text(str(cell)) for cell in cells))
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _text(text: str) -> Text:
-    """Text without markup and without control characters: games are written by strangers."""
-    lines = text.split("\n")
-    return Text("\n".join("".join(map(_visible, line)) for line in lines))
-
-
-def _visible(character: str) -> str:
-    return character if character.isprintable() else ascii(character)[1:-1]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,6 +91,7 @@ def _mean_error(sample: Scores) -> tuple[float, float]:
     return float(sample.mean()), float(sample.std(ddof=1) / math.sqrt(len(sample)))
 
 
+@lru_cache
 def _t(confidence: float, n: int) -> float:
     """Two-sided Student quantile."""
     return float(stats.t.ppf(0.5 + confidence / 2, n - 1))

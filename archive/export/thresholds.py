@@ -4,10 +4,51 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from archive.derive.arms import thresholds
+from archive.schema import BASE_POLICY
 from archive.store import Archive
+
+_COLUMNS = ["map_seed", "play_seed", "round", "score"]
 
 
 def base_thresholds(
     archive: Archive, run_id: str, game_id: str, role: str
 ) -> dict[str, Any] | None:
-    return None
+    """b, θ, m and what they rest on; None where the run holds no repeated play of the base player
+    on the game, or its arms never rose."""
+    scores = _scores(archive, run_id, game_id, role)
+    found = thresholds(scores) if scores.size else None
+    if found is None:
+        return None
+    return {
+        "b": found.b,
+        "theta": found.theta,
+        "m": found.m,
+        "rounds": found.rounds,
+        "maps": found.samples,
+        "k_m": found.k_m,
+        "policy": BASE_POLICY,
+    }
+
+
+def _scores(
+    archive: Archive, run_id: str, game_id: str, role: str
+) -> NDArray[np.float64]:
+    """(N, K) float64 bits: samples played to their last round, controls left out."""
+    filters = [
+        ("run_id", "=", run_id),
+        ("policy_id", "=", BASE_POLICY),
+        ("game_id", "=", game_id),
+        ("role", "=", role),
+        ("control", "=", False),
+    ]
+    by_sample: dict[tuple[int, int], dict[int, float]] = {}
+    for row in archive.rows("rounds", _COLUMNS, filters):
+        sample = by_sample.setdefault((row["map_seed"], row["play_seed"]), {})
+        sample[row["round"]] = row["score"]
+    rounds = max((len(sample) for sample in by_sample.values()), default=0)
+    whole = [sample for sample in by_sample.values() if len(sample) == rounds]
+    return np.array([[sample[k] for k in sorted(sample)] for sample in whole], dtype=float)

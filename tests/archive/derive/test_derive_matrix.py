@@ -1,0 +1,150 @@
+"""From score rows to values: pairing, choice of plays, what is unmeasured and what undefined."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from archive import TABLES
+from archive.derive.intervals import ratio_interval
+from archive.derive.matrix import (
+    SCORE_COLUMNS,
+    TransferMatrix,
+    plays_of,
+    policies_of,
+    sample_sizes,
+    transfer_matrix,
+)
+
+A, B = ("a", "black"), ("b", "black")
+POLICIES = {A: "pa", B: "pb"}
+SCHEMA = pa.schema([TABLES["scores"].schema.field(name) for name in SCORE_COLUMNS])
+
+
+def rows(policy: str, game: str, purpose: str, scores: Any, **changes: Any) -> list[dict[str, Any]]:
+    first = changes.pop("first", 0)
+    played = []
+    for i, score in enumerate(map(float, scores)):
+        values = (policy, game, "black", purpose, first + i, i, score, 0.25)
+        played.append(dict(zip(SCORE_COLUMNS, values, strict=True)) | changes)
+    return played
+
+
+def matrix(played: list[dict[str, Any]], **settings: Any) -> TransferMatrix:
+    table = pa.Table.from_pylist(played, schema=SCHEMA)
+    return transfer_matrix(plays_of(table), POLICIES, [A, B], [A, B], **settings)
+
+
+def noise(mean: float, seed: int, n: int = 40) -> np.ndarray:
+    return mean + np.random.default_rng(seed).normal(0, 1, n)
+
+
+def square(purpose: str, n: int = 40, b_on_b: float = 4.0, **changes: Any) -> list[dict[str, Any]]:
+    """a teaches half of what b has to teach, b nothing of a."""
+    means = {("pa", "a"): 8, ("pb", "a"): 0, ("pa", "b"): 2, ("pb", "b"): b_on_b}
+    played = []
+    for place, ((policy, game), mean) in enumerate(means.items()):
+        played += rows(policy, game, purpose, noise(mean, place, n), **changes)
+    for game in "ab":
+        played += rows("base", game, purpose, np.zeros(n), **changes)
+    return played
+
+
+def test_values_are_those_of_the_definitions() -> None:
+    found = matrix(square("acceptance"))
+    own_a, cross, own_b = noise(8, 0), noise(2, 2), noise(4, 3)
+    assert found.gains()[0] == pytest.approx([own_a.mean(), cross.mean()])
+    assert found.values("captured")[0] == pytest.approx([1, cross.mean() / own_b.mean()])
+    assert found.values("def37")[0] == pytest.approx([1, cross.mean() / own_a.mean()])
+    bounds = ratio_interval(cross, own_b, 0.9)
+    assert found.lower("captured")[0, 1] == pytest.approx(bounds.low)
+    assert found.upper("captured")[0, 1] == pytest.approx(bounds.high)
+    assert (found.lower("captured")[1, 1], found.upper("def37")[1, 1]) == (1, 1)
+
+
+def test_rows_in_any_order_pair_by_their_seeds() -> None:
+    played = square("acceptance")
+    found, turned = matrix(played), matrix(played[::-1])
+    assert np.array_equal(found.values("captured"), turned.values("captured"))
+    assert found.cells[A, B].plays == 40
+
+
+def test_plays_on_other_seeds_are_no_pairs() -> None:
+    played = [row for row in square("acceptance") if row["policy_id"] != "pa"]
+    played += rows("pa", "a", "acceptance", noise(8, 0))
+    played += rows("pa", "b", "acceptance", noise(2, 2)[:5])
+    played += rows("pa", "b", "acceptance", noise(2, 2), first=1000)
+    assert matrix(played).cells[A, B].plays == 5
+    assert matrix(played).values("captured")[0, 1] == pytest.approx(
+        noise(2, 2)[:5].mean() / noise(4, 3)[:5].mean()
+    )
+
+
+@pytest.mark.parametrize(
+    ("selection", "acceptance", "used"),
+    [(20, 40, "acceptance"), (40, 20, "selection"), (30, 30, "acceptance")],
+)
+def test_the_larger_sample_is_used_and_selection_is_marked(
+    selection: int, acceptance: int, used: str
+) -> None:
+    played = square("selection", selection) + square("acceptance", acceptance)
+    cell = matrix(played).cells[A, B]
+    assert (cell.purpose, cell.plays) == (used, max(selection, acceptance))
+    assert cell.selected == (used == "selection")
+    found = plays_of(pa.Table.from_pylist(played, schema=SCHEMA))
+    assert sample_sizes(found) == 2
+
+
+def test_calibration_is_no_evidence() -> None:
+    assert not matrix(square("calibration")).cells
+
+
+def test_what_was_not_played_is_unmeasured() -> None:
+    played = [
+        row for row in square("acceptance") if (row["policy_id"], row["game_id"]) != ("pa", "b")
+    ]
+    found = matrix(played)  # fmt: skip
+    assert found.unmeasured() == [(A, B)]
+    assert math.isnan(found.values("captured")[0, 1])
+    assert math.isnan(found.lower("def37")[0, 1])
+
+
+def test_a_game_that_cannot_be_learned_has_no_values() -> None:
+    found = matrix(square("acceptance", b_on_b=0.0))
+    assert not found.unmeasured()
+    assert list(found.values("captured")[:, 1]) == [-math.inf, -math.inf]
+    assert list(found.lower("captured")[:, 1]) == [-math.inf, -math.inf]
+    assert list(found.values("def37")[1]) == [-math.inf, -math.inf]
+    assert found.values("def37")[0, 1] > 0
+
+
+def test_stricter_bounds_make_no_value_disappear() -> None:
+    weak = square("acceptance", b_on_b=0.4)
+    plain, strict = matrix(weak), matrix(weak, bounds_at=1 - 1e-9)
+    assert np.array_equal(plain.values("captured"), strict.values("captured"))
+    assert strict.values("captured")[1, 1] == 1
+    assert strict.lower("captured")[1, 1] == -math.inf
+
+
+def test_specific_gains_leave_out_plays_without_permuted_scores() -> None:
+    played = square("acceptance")
+    played[3] = played[3] | {"permuted_score": None}
+    assert matrix(played).cells[A, A].plays == 40
+    assert matrix(played, kind="specific").cells[A, A].plays == 39
+
+
+def test_the_newest_finetune_speaks_for_its_game() -> None:
+    made = [
+        {"game_id": "a", "role": "black", "finetune_id": "first"},
+        {"game_id": "b", "role": "black", "finetune_id": "other"},
+        {"game_id": "a", "role": "black", "finetune_id": "second"},
+    ]
+    assert policies_of(made) == {A: "second", B: "other"}
+
+
+def test_no_rows_no_plays() -> None:
+    assert plays_of(pa.Table.from_pylist([], schema=SCHEMA)) == {}
