@@ -36,5 +36,7 @@ class LookupFailedError(ArchiveError):
 
 class ExportError(ArchiveError):
     """What was asked for cannot be exported: the message says what could be."""
+
+
 class CoverError(ArchiveError):
     """No cover of the kind that was asked for exists, or too little is known to say."""

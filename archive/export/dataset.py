@@ -43,8 +43,8 @@ configs:
 ---
 # Prompts of Xent Games
 
-{games}, from run `{run_id}`. A row's `prompt` asks for a move; its `info` says which game it is and on
-which map, and so how a completion is scored: in bits, by the judge (`{judge}` in the run).
+{games}, from run `{run_id}`. A row's `prompt` asks for a move; its `info` says which game it is
+and on which map, and so how a completion is scored: in bits, by the judge (`{judge}` in the run).
 
 ```python
 import torch
@@ -56,16 +56,20 @@ from xgl.models.resolve import load
 from xgl.rewards import Rewards
 
 rows = load_dataset("THIS_FOLDER")
-reward = Rewards(TransformerJudge(LanguageModel(*load("{judge}"), torch.device("cpu"))))
-trainer = GRPOTrainer("MODEL", reward_funcs=reward, args=GRPOConfig(), train_dataset=rows["train"])
+judge = LanguageModel(*load("{judge}"), torch.device("cpu"))
+reward = Rewards(TransformerJudge(judge))
+trainer = GRPOTrainer(
+    "MODEL", reward_funcs=reward, args=GRPOConfig(), train_dataset=rows["train"]
+)
 ```
 
-With `verifiers`: `vf.SingleTurnEnv(dataset=rows["train"], rubric=vf.Rubric(funcs=[reward.one]))`.
+With `verifiers`:
+`vf.SingleTurnEnv(dataset=rows["train"], rubric=vf.Rubric(funcs=[reward.one]))`.
 
-Maps of `train` were trained on in the run; those of `test` were not, and share no text with them. An
-answer that breaks a rule of the game until its chances are used up counts as the game's floor. Games
-with several moves ask for all of them at once. Left out, since a single prompt cannot ask for their
-moves: {left_out}.
+Maps of `train` were trained on in the run; those of `test` were not, and share no text with them.
+An answer that breaks a rule of the game until its chances are used up counts as the game's floor.
+Games with several moves ask for all of them at once. Left out, since a single prompt cannot ask
+for their moves: {left_out}.
 """
 
 

@@ -15,6 +15,7 @@ from xgl.errors import DialectError, ProgramError
 from xgl.lowering import Lowered
 from xgl.lowering.strings import stories
 from xgl.parse import parse
+from xgl.syntax import MAX_LINES
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Exported:
     def text(self) -> str:
         """The file's text. The authors' engine counts an empty last line among its 64."""
         lines = self.lowered.text.count("\n") + 1
-        return self.lowered.text + ("\n" if lines < 64 else "")
+        return self.lowered.text + ("\n" if lines < MAX_LINES else "")
 
 
 def archived(row: Mapping[str, Any]) -> Game:

@@ -12,7 +12,7 @@ from xgl.canonical import Game
 from xgl.dialects import DIALECTS
 from xgl.english import rules
 from xgl.errors import JudgeError, OversizeError
-from xgl.requests import Item, Judge, Move, ScoreRequest, Seeds, TokenScores, Turn, TruthRequest
+from xgl.requests import Item, Judge, Move, ScoreRequest, Seeds, TokenScores, TruthRequest, Turn
 
 _JOINED = {True: "with a space between", False: "as they are"}
 _FIRST = {True: "every token", False: "every token but the first"}

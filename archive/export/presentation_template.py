@@ -1,5 +1,5 @@
-"""How a player of the `xent` package is told a game. All that is the game's own is the data in GAME;
-the rest of this file is the same for every game."""
+"""How a player of the `xent` package is told a game. All that is the game's own is the data in
+GAME; the rest of this file is the same for every game."""
 
 import json
 

@@ -19,11 +19,17 @@ pip install xent=={xent}
 xent run --config expanded.json --results-dir results --dont-analyze
 ```
 
-in this folder{judge}. `expanded.json` holds the maps that are measured on: {rounds} rounds on each, the
-best round counts. As it stands a mock player sits in every chair: put yours under `players` (say
-`{{"name": "black", "id": "mine", "player_type": "default", "options": {{"model": "…", "provider": "…"}}}}`),
-and under `npcs` who shall sit in the other chairs. `condensed.json` has the same games and lets the
-package write new maps.
+in this folder{judge}. `expanded.json` holds the maps that are measured on: {rounds} rounds on
+each, the best round counts. As it stands a mock player sits in every chair: put yours under
+`players`, as in
+
+```
+{{"name": "black", "id": "mine", "player_type": "default",
+ "options": {{"model": "MODEL", "provider": "PROVIDER"}}}}
+```
+
+and under `npcs` who shall sit in the other chairs. `condensed.json` has the same games and lets
+the package write new maps.
 
 ## Play it here
 
@@ -34,18 +40,18 @@ python -m xgl play {file} --seed 1
 
 ## The games
 
-Differences are exported scores minus those of the paper's dialect (every token scored, after BOS), in
-bits a play, over moves that the run sampled; *order kept* is the share of pairs of moves on one map
-that both rank alike.
+Differences are exported scores minus those of the paper's dialect (every token scored, after
+BOS), in bits a play, over moves that the run sampled; *order kept* is the share of pairs of moves
+on one map that both rank alike.
 
 | game | measured | covers | maps | mean difference | largest | order kept |
 | --- | --- | --- | --- | --- | --- | --- |
 """
 
 _TAIL = """
-`measure.json` says all of this for programs, with hashes of every file; docs/measure.md of the project
-describes it. A move that leaves a scored text empty stops the authors' engine with an error; here it
-is 0 bits.
+`measure.json` says all of this for programs, with hashes of every file; docs/measure.md of the
+project describes it. An empty move that is scored stops the authors' engine with an error; here
+it is 0 bits.
 """
 
 

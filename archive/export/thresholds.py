@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from archive.derive.arms import thresholds
-from archive.schema import BASE_POLICY
+from archive.schema import BASE_POLICY, TABLES
 from archive.store import Archive
 
 _COLUMNS = ["map_seed", "play_seed", "round", "score"]
@@ -19,7 +20,21 @@ def base_thresholds(
 ) -> dict[str, Any] | None:
     """b, θ, m and what they rest on; None where the run holds no repeated play of the base player
     on the game, or its arms never rose."""
-    scores = _scores(archive, run_id, game_id, role)
+    if "rounds" not in TABLES:
+        return None
+    filters = [
+        ("run_id", "=", run_id),
+        ("policy_id", "=", BASE_POLICY),
+        ("game_id", "=", game_id),
+        ("role", "=", role),
+        ("control", "=", False),
+    ]
+    return levels(archive.rows("rounds", _COLUMNS, filters))
+
+
+def levels(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """The thresholds of rows of repeated play; samples that ended early are left out."""
+    scores = _scores(rows)
     found = thresholds(scores) if scores.size else None
     if found is None:
         return None
@@ -34,19 +49,10 @@ def base_thresholds(
     }
 
 
-def _scores(
-    archive: Archive, run_id: str, game_id: str, role: str
-) -> NDArray[np.float64]:
-    """(N, K) float64 bits: samples played to their last round, controls left out."""
-    filters = [
-        ("run_id", "=", run_id),
-        ("policy_id", "=", BASE_POLICY),
-        ("game_id", "=", game_id),
-        ("role", "=", role),
-        ("control", "=", False),
-    ]
+def _scores(rows: Iterable[Mapping[str, Any]]) -> NDArray[np.float64]:
+    """(N, K) float64 bits: a sample's rounds in order."""
     by_sample: dict[tuple[int, int], dict[int, float]] = {}
-    for row in archive.rows("rounds", _COLUMNS, filters):
+    for row in rows:
         sample = by_sample.setdefault((row["map_seed"], row["play_seed"]), {})
         sample[row["round"]] = row["score"]
     rounds = max((len(sample) for sample in by_sample.values()), default=0)

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from archive.derive.transfer import Definition
 from archive.export import judge as judges
 from archive.export.choice import choose
 from archive.export.configurations import ROUNDS, XENT_VERSION, configurations
@@ -38,7 +39,8 @@ class Options:
     judge and measure how far the scores moved."""
 
     eta: float | None = None
-    definition: str | None = None
+    definition: Definition | None = None
+    skip_unplayable: bool = False
     maps: int = MAPS
     allow_inexact: bool = False
     with_judge: bool | None = None
@@ -66,7 +68,7 @@ def export_xent(
     folder, options = Path(folder), options or Options()
     require_free(folder)
     run = find_run(archive, run_id)
-    chosen = choose(archive, run.run_id, options.eta, options.definition)
+    chosen = choose(archive, run.run_id, options.eta, options.definition, options.skip_unplayable)
     members = gather(archive, chosen, options.maps, options.allow_inexact)
     source = judges.judge_of(_config(archive, run.run_id))
     compared = _compared(archive, chosen, members, source) if options.compare else ()

@@ -6,14 +6,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from archive.export.choice import choose
 from archive.export.folder import require_free, write_folder
 from archive.export.names import extension, game_name
 from archive.query import Member, find_run, games, newest_scope
 from archive.store import Archive
 
 
-def export_xgl(archive: Archive, run_id: str | None, folder: str | Path) -> list[Path]:
-    """Writes one game file for each member of the newest scope and returns their paths.
+def export_xgl(
+    archive: Archive, run_id: str | None, folder: str | Path, eta: float | None = None
+) -> list[Path]:
+    """Writes one game file for each member of the newest scope, or of its cover at `eta`, and
+    returns their paths.
 
     `run_id` may be shortened; None means the last touched run. Each file opens with comment
     lines: game id, role, generation, gamma, parent and metadata. The folder appears complete or
@@ -21,11 +25,14 @@ def export_xgl(archive: Archive, run_id: str | None, folder: str | Path) -> list
 
     Raises WriteError when `folder` exists and is not empty, or cannot be written, and
     LookupFailedError when run, scope or game is not archived, or a game has a dialect without
-    files.
+    files, ExportError for an η out of reach.
     """
     folder = Path(folder)
     require_free(folder)
-    generation, members = newest_scope(archive, find_run(archive, run_id).run_id)
+    run = find_run(archive, run_id).run_id
+    generation, scope = newest_scope(archive, run)
+    chosen = choose(archive, run, eta).covers
+    members = [member for member in scope if (member.game_id, member.role) in chosen]
     by_id = games(archive, (member.game_id for member in members))
     files: dict[str, str] = {}
     for member in members:

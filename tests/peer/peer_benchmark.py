@@ -9,7 +9,7 @@ from typing import Any
 
 
 def scripted(config: dict[str, Any], moves: Sequence[str]) -> dict[str, Any]:
-    """The configuration for one round, every chair taken by a player that says ``moves`` in turn."""
+    """The configuration for one round, with players that say ``moves`` in turn."""
     _register()
 
     def seat(player: Mapping[str, Any]) -> dict[str, Any]:

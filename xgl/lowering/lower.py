@@ -138,10 +138,9 @@ def _placed_flags(lines: Lines, account: Account) -> Lines:
 
 
 def _one(line: syn.Instruction, game: Game, revealing: Revealing, account: Account) -> Lines:
-    for node in descendants(line):
-        if isinstance(node, syn.Function) and node.name == "split":
-            if node.arguments[1:] == (strings.NOTHING,):
-                account.refuse(line, "a text cannot be split by an empty one there")
+    calls = [node for node in descendants(line) if isinstance(node, syn.Function)]
+    if any(call.name == "split" and call.arguments[1:] == (strings.NOTHING,) for call in calls):
+        account.refuse(line, "a text cannot be split by an empty one there")
     match line:
         case syn.Reward():
             return rewards(line, account)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from archive import SCHEMA_VERSION, TABLES, Archive
+from archive import TABLES, Archive
 from xgl.analyse import analyse
 from xgl.canonical import Game, Metadata, game
 from xgl.parse import parse
