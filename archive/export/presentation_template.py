@@ -2,6 +2,7 @@
 GAME; the rest of this file is the same for every game."""
 
 import json
+from typing import Any
 
 GAME = json.loads("{}")
 
@@ -13,7 +14,9 @@ SIGNS = (
 )
 
 
-def present_turn(state, since_events, metadata, full_history=None, ctx=None):
+def present_turn(
+    state: Any, since_events: Any, metadata: Any, full_history: Any = None, ctx: Any = None
+) -> Any:
     """Messages for one move, and what to remember of them."""
     ctx = dict(ctx or {})
     history = full_history if full_history is not None else since_events
@@ -29,7 +32,7 @@ def present_turn(state, since_events, metadata, full_history=None, ctx=None):
     return [{"role": "user", "content": "\n".join(told)}], ctx
 
 
-def _introduction(player, metadata):
+def _introduction(player: Any, metadata: Any) -> Any:
     rounds = metadata["num_rounds_per_game"]
     return [
         "You play a text game in which a language model, the judge "
@@ -52,7 +55,7 @@ def _introduction(player, metadata):
     ]
 
 
-def _event(event, player):
+def _event(event: Any, player: Any) -> Any:
     kind = event["type"]
     if kind == "round_started":
         return [f"Round {event['round_index'] + 1} begins."]
@@ -67,11 +70,11 @@ def _event(event, player):
     return []
 
 
-def _bits(event):
+def _bits(event: Any) -> Any:
     return event["value"].total_xent()
 
 
-def _tokens(event, player):
+def _tokens(event: Any, player: Any) -> Any:
     """Bits of each token; the tokens themselves for those only who may read every text."""
     value = event["value"]
     named = player in SEES_ALL
@@ -81,7 +84,7 @@ def _tokens(event, player):
     )
 
 
-def _texts(state, ctx):
+def _texts(state: Any, ctx: Any) -> Any:
     """Texts in sight that are new or have changed."""
     shown = ctx.setdefault("shown", {})
     new = {name: _text(value) for name, value in state.items()}
@@ -90,14 +93,14 @@ def _texts(state, ctx):
     return [f"{name}: {text}" for name, text in changed.items()]
 
 
-def _text(value):
+def _text(value: Any) -> Any:
     items = getattr(value, "items", None)
     if isinstance(items, list):
         return json.dumps([str(item) for item in items], ensure_ascii=False) if items else ""
     return str(value)
 
 
-def _best(history, player):
+def _best(history: Any, player: Any) -> Any:
     """The best of the rounds that are over."""
     totals, total = [], None
     for event in history:
@@ -111,7 +114,7 @@ def _best(history, player):
     return [f"Your best round so far: {max(totals):.1f} bits."] if totals else []
 
 
-def _asked(request):
+def _asked(request: Any) -> Any:
     if request is None:
         return ["Write your move between <move> and </move>."]
     limit = request["max_len"]
