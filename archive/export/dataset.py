@@ -19,8 +19,8 @@ from archive.export.exported import Chosen, archived, story_limits
 from archive.export.folder import require_free, write_folder
 from archive.export.maps import Map, Texts
 from archive.export.opening import opening, prompt
+from archive.export.thresholds import base_floor
 from archive.query import find_run, games
-from archive.schema import BASE_POLICY
 from archive.store import Archive
 from xgl.analyse import analyse
 from xgl.canonical import Game
@@ -133,7 +133,7 @@ def _rows(
 ) -> Iterator[Row]:
     texts = Texts(archive, SPLITS[split])
     for (game_id, role), of in kept.items():
-        floor = _floor(archive, chosen.run_id, of, role)
+        floor = base_floor(archive, chosen.run_id, of, role)
         for one in _maps(texts, story_limits(of), count):
             items = opening(of, role, one)
             if items is None:
@@ -170,22 +170,6 @@ def _unfit(of: Game, role: str) -> str:
     if others:
         return f"{', '.join(others)} would have to move as well"
     return ""
-
-
-def _floor(archive: Archive, run_id: str, of: Game, role: str) -> float:
-    """What an unfinished play counts: the lowest finished score of the base player, less a bit
-    for each move token (SPEC §3); of calibration plays where there are some."""
-    filters = [
-        ("run_id", "=", run_id),
-        ("game_id", "=", of.game_id),
-        ("role", "=", role),
-        ("policy_id", "=", BASE_POLICY),
-        ("outcome", "=", "finished"),
-    ]
-    rows = archive.rows("scores", ["purpose", "score"], filters)
-    first = [row for row in rows if row["purpose"] == "calibration"] or rows
-    lowest: float = min((row["score"] for row in first), default=0.0)
-    return lowest - analyse(of.program, of.metadata, role).move_tokens
 
 
 def _judge(archive: Archive, run_id: str) -> str:

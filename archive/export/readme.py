@@ -34,7 +34,7 @@ the package write new maps.
 ## Play it here
 
 ```
-python -m evo.run +experiment=measure measure.folder=THIS_FOLDER
+python -m evo.run +experiment=measure measure=THIS_FOLDER player=MODEL
 python -m xgl play {file} --seed 1
 ```
 

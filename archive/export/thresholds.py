@@ -11,25 +11,42 @@ from numpy.typing import NDArray
 from archive.derive.arms import thresholds
 from archive.schema import BASE_POLICY, TABLES
 from archive.store import Archive
+from xgl.analyse import analyse
+from xgl.canonical import Game
 
 _COLUMNS = ["map_seed", "play_seed", "round", "score"]
 
 
-def base_thresholds(
-    archive: Archive, run_id: str, game_id: str, role: str
-) -> dict[str, Any] | None:
-    """b, θ, m and what they rest on; None where the run holds no repeated play of the base player
-    on the game, or its arms never rose."""
+def base_thresholds(archive: Archive, run_id: str, of: Game, role: str) -> dict[str, Any] | None:
+    """b, θ, m, what they rest on and the floor of unfinished plays; None where the run holds no
+    repeated play of the base player on the game, or its arms never rose."""
     if "rounds" not in TABLES:
         return None
     filters = [
         ("run_id", "=", run_id),
         ("policy_id", "=", BASE_POLICY),
-        ("game_id", "=", game_id),
+        ("game_id", "=", of.game_id),
         ("role", "=", role),
         ("control", "=", False),
     ]
-    return levels(archive.rows("rounds", _COLUMNS, filters))
+    found = levels(archive.rows("rounds", _COLUMNS, filters))
+    return found and {**found, "floor": base_floor(archive, run_id, of, role)}
+
+
+def base_floor(archive: Archive, run_id: str, of: Game, role: str) -> float:
+    """What an unfinished play counts, in bits: the lowest finished score of the base player, less
+    a bit for each move token (SPEC §3); of calibration plays where there are some."""
+    filters = [
+        ("run_id", "=", run_id),
+        ("game_id", "=", of.game_id),
+        ("role", "=", role),
+        ("policy_id", "=", BASE_POLICY),
+        ("outcome", "=", "finished"),
+    ]
+    rows = archive.rows("scores", ["purpose", "score"], filters)
+    first = [row for row in rows if row["purpose"] == "calibration"] or rows
+    lowest: float = min((row["score"] for row in first), default=0.0)
+    return lowest - analyse(of.program, of.metadata, role).move_tokens
 
 
 def levels(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:

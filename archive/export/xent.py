@@ -185,7 +185,7 @@ def _member(
         "code": each.game.code,
         "code_sha256": sha256(each.text.encode()).hexdigest(),
         "covers": list(chosen.covers[game_id, each.role]),
-        "thresholds": base_thresholds(archive, chosen.run_id, game_id, each.role),
+        "thresholds": base_thresholds(archive, chosen.run_id, each.game, each.role),
         "maps": [one.as_json() for one in each.maps],
         "exactness": said | ({} if compared is None else compared.as_json()),
     }
