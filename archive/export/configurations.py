@@ -97,7 +97,7 @@ def with_texts(code: str, one: Map) -> str:
 
 def _filled(line: str, texts: Iterator[str]) -> str:
     tree = ast.parse(line, mode="eval")
-    calls = [node for node in ast.walk(tree) if _is_story(node)]
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_story(node)]
     if not calls:
         return line
     # In the order written, which is that of sites; from the end, so that places stay.
@@ -105,10 +105,9 @@ def _filled(line: str, texts: Iterator[str]) -> str:
     told = [(node, next(texts)) for node in calls]
     raw = line.encode()
     for node, text in reversed(told):
-        raw = raw[: node.col_offset] + ascii(text).encode() + raw[node.end_col_offset :]
+        raw = raw[: node.col_offset] + ascii(text).encode() + raw[node.end_col_offset or 0 :]
     return raw.decode()
 
 
-def _is_story(node: Any) -> bool:
-    call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    return call and node.func.id == "story"
+def _is_story(node: ast.Call) -> bool:
+    return isinstance(node.func, ast.Name) and node.func.id == "story"

@@ -163,10 +163,14 @@ def _without_david(lines: Lines, account: Account) -> Lines:
         account.refuse(first, "there is no player david there, and no other chair is free")
         return lines
     account.loss(first, f"there is no player david there; {free} would play his part")
-    return [
-        replace(line, player=free) if getattr(line, "player", "") == "david" else line  # type: ignore[call-arg]
-        for line in lines
-    ]
+    return [_seated(line, free) for line in lines]
+
+
+def _seated(line: syn.Instruction, player: str) -> syn.Instruction:
+    """The line with david's part played by another."""
+    if isinstance(line, syn.Elicit | syn.Reward | syn.Reveal) and line.player == "david":
+        return replace(line, player=player)
+    return line
 
 
 def _renamed(lines: Lines, account: Account) -> syn.Program:
