@@ -96,6 +96,7 @@ def copy(source: JudgeSource, folder: Path) -> None:
     for path in source.weights:
         tensors = {name: each.to(torch.float32) for name, each in load_file(path).items()}
         save_file(tensors, folder / path.name, metadata={"format": "pt"})
+        (folder / path.name).chmod(0o644)  # it is written for its writer alone
     for path in source.folder.glob("*.safetensors.index.json"):
         shutil.copyfile(path, folder / path.name)
     _edit(source.folder / "config.json", folder / "config.json", _compatible)

@@ -128,3 +128,28 @@ def played_here(exported: Path, member: dict[str, Any], seed: int, judge: Transf
 
 
 ALL = ("black", "white", "alice", "bob", "carol", "env")
+
+
+def test_a_player_is_told_rules_texts_and_rewards(
+    exported: Path, measure: dict[str, Any], peer: Peer, tmp_path: Path
+) -> None:
+    config = json.loads((exported / "expanded.json").read_text())
+    told = scripted(config, MOVES)
+    told["maps"] = told["maps"][:1]
+    told["metadata"] |= {"num_rounds_per_game": 2, "store_full_player_interactions": True}
+    [result] = run(told, peer.judge, tmp_path).values()
+    answers = [
+        event
+        for each in result["round_results"]
+        for event in each["history"]
+        if event["type"] == "elicit_response"
+    ]
+    first, *_, last = (message["content"] for message in answers[-1]["prompts"])
+    [name] = {each["name"] for each in told["maps"]}
+    [member] = [each for each in measure["members"] if each["name"] == name]
+    assert "black writes x, at most 8 tokens." in first
+    assert "The game is played 2 times on the same texts" in first
+    assert all(story["text"] in first for story in member["maps"][0]["stories"])
+    assert "You wrote: owl" in last
+    assert "Your best round so far:" in last
+    assert member["maps"][0]["stories"][0]["text"] not in last
