@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -153,3 +154,35 @@ def test_a_player_is_told_rules_texts_and_rewards(
     assert "You wrote: owl" in last
     assert "Your best round so far:" in last
     assert member["maps"][0]["stories"][0]["text"] not in last
+
+
+class Teller:
+    """Generates the texts of one map, in order."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self.texts = iter(texts)
+
+    def generate_text(self) -> str:
+        return next(self.texts)
+
+
+def test_its_own_expansion_of_the_condensed_games_gives_the_expanded_ones(
+    exported: Path, measure: dict[str, Any], peer: Peer
+) -> None:
+    from xent.benchmark.expand_benchmark import expand_game_config
+
+    members = {each["name"]: each for each in measure["members"]}
+    pairs = zip(configs(exported, "condensed"), configs(exported, "expanded"), strict=True)
+    for condensed, expanded in pairs:
+        games = {each["name"]: each for each in condensed["games"]}
+        for made in expanded["maps"]:
+            told = members[made["name"]]["maps"]
+            [one] = [each for each in told if str(each["map_seed"]) == made["map_seed"]]
+            teller: Any = Teller([story["text"] for story in one["stories"]])
+            theirs = expand_game_config(games[made["name"]], made["map_seed"], teller)
+            assert parsed(theirs["code"]) == parsed(made["code"])
+            assert {**theirs, "code": ""} == {**made, "code": ""}
+
+
+def parsed(code: str) -> list[str]:
+    return [ast.dump(ast.parse(line)) for line in code.split("\n")]
