@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from xgl import syntax as syn
 from xgl.analyse import analyse
 from xgl.canonical import Game
+from xgl.dialects import DIALECTS
 from xgl.text import expression_text
 
 _COMPARED = {
@@ -62,6 +63,11 @@ class _Writer:
         known = self.asked.get(place)
         return f", who sees {_listed(known.sees)}," if known and known.sees else ""
 
+    def _again(self) -> str:
+        """Failures count for a line, or for the whole game."""
+        by_line = DIALECTS[self.game.program.dialect].failures_per_line
+        return "at this line" if by_line else "in the whole game"
+
     def _said(self, line: syn.Instruction, place: int) -> str:
         match line:
             case syn.Assign(targets):
@@ -74,7 +80,8 @@ class _Writer:
                 return f"{self.mover}{self._seeing(place)} writes {_listed(registers)}, {room}"
             case syn.Ensure(conditions):
                 rules = _listed([condition_in_words(condition) for condition in conditions])
-                return f"it must hold that {rules}; otherwise {self.mover} has to try again"
+                often = f"{self._again()} {_count(self.game.metadata.max_failures, 'time')} at most"
+                return f"it must hold that {rules}; or {self.mover} has to try again, {often}"
             case syn.Reward(player, amount):
                 return f"{self._player(player)} is paid {sum_in_words(amount)}"
             case syn.Reveal(player, values):

@@ -10,9 +10,9 @@ from xgl.analyse import analyse
 from xgl.batch import Cast, Instance, play_all
 from xgl.canonical import Game
 from xgl.dialects import DIALECTS
-from xgl.english import rules
 from xgl.errors import JudgeError, OversizeError
 from xgl.requests import Item, Judge, Move, ScoreRequest, Seeds, TokenScores, TruthRequest, Turn
+from xgl.rules import in_words
 
 _JOINED = {True: "with a space between", False: "as they are"}
 _FIRST = {True: "every token", False: "every token but the first"}
@@ -70,7 +70,7 @@ def prompt(of: Game, role: str, items: Sequence[Item]) -> str:
         of.code,
         "",
         "Its rules, line by line:",
-        *(f"{place}. {rule}" for place, rule in enumerate(rules(of.program, of.metadata), 1)),
+        *(f"{place}. {rule}" for place, rule in enumerate(in_words(of, role), 1)),
         f"Texts are joined by + {_JOINED[dialect.cat_space]}. A // B is what stands in A before "
         "the first B, A % B what stands after it. Of a predicted text "
         f"{_FIRST[dialect.scoring.first_token]} counts. More bits are better.",

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
 
-from xgl.english import rules
+from xgl.canonical import game
 from xgl.lowering import Lowered
 from xgl.lowering.lower import FAILURES
+from xgl.rules import in_words
 
 _PLACE = 'json.loads("{}")'
 TEMPLATE = files("archive.export").joinpath("presentation_template.py").read_text("utf-8")
@@ -21,7 +22,8 @@ TEMPLATE = files("archive.export").joinpath("presentation_template.py").read_tex
 
 def presentation(lowered: Lowered, role: str) -> str:
     """The presentation file of a game measured in ``role``."""
-    told = rules(lowered.program, replace(lowered.metadata, max_failures=FAILURES))
+    metadata = replace(lowered.metadata, max_failures=FAILURES)
+    told = in_words(game(lowered.program, metadata), role)
     return filled(lowered.text, told, role)
 
 

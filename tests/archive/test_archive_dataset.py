@@ -38,7 +38,7 @@ def test_prompts_tell_the_game_and_lead_to_its_rewards(tmp_path: Path) -> None:
     [message] = train[0]["prompt"]  # type: ignore[misc]
     assert message["role"] == "user"
     assert story(0, 1) in message["content"]
-    assert "black writes x, at most 10 tokens." in message["content"]
+    assert "writes x, at most 10 tokens." in message["content"]
     assert "Write your 2 moves in order" in train[2]["prompt"][0]["content"]  # type: ignore[index]
     assert set(train[0]) == {"prompt", "answer", "task", "info"}
     said = ["<move>owl</move>", "<move>owl</move><move>ape</move>"]

@@ -40,7 +40,8 @@ def test_signs_and_common_words_are_said_plainly() -> None:
         "reward(dex(s | t) - nex(t))"
     )
     assert in_words(_game(source))[2:] == (
-        "It must hold that s and t have no word in common; otherwise the player has to try again.",
+        "It must hold that s and t have no word in common; or the player has to try again, "
+        "at this line 10 times at most.",
         "The player is paid the bits that t costs on s, plus the surprise of t.",
     )
 
@@ -56,7 +57,7 @@ def test_rules_joins_cuts_and_loops_are_said() -> None:
         "This place is called flag_1.",
         "The player, who sees s, t, x and y, writes x and y, at most 4 tokens each.",
         "It must hold that the bits that x saves on s are at least 2 and the judge finds "
-        "“no word of s” false; otherwise the player has to try again.",
+        "“no word of s” false; or the player has to try again, in the whole game 10 times at most.",
         "Let t be what stands in s before x.",
         "The player is paid the surprise of the join of t and y after s.",
         "The game goes back to flag_1, 2 times in all.",
