@@ -289,7 +289,7 @@ class RunConfig:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-EXPERIMENTS = ("scope_growth", "toy_growth")
+EXPERIMENTS = ("scope_growth", "toy_growth", "measure")
 
 
 def load(overrides: Sequence[str]) -> RunConfig:
