@@ -8,24 +8,41 @@ from typing import Any
 
 import numpy as np
 
-from archive.derive.arms import Thresholds, above_control, arms, narms, narms_draws, thresholds
+from archive.derive.arms import (
+    Playability,
+    Thresholds,
+    above_control,
+    arms,
+    crosses_surely,
+    narms,
+    narms_draws,
+    thresholds,
+)
 from archive.derive.intervals import Scores
 from evo.measure.folder import Member
 from evo.repeat import Row, Series, series
 
+EPSILON = 0.05
+"""ε of (N, ε, θ, m); the bounds on the probability are archived, so another can be asked of."""
+
 
 @dataclass(frozen=True)
 class Levels:
-    """What normalises one game: its base player's levels, and the base's name."""
+    """What normalises one game: its base player's levels, the base's name, and whether the game
+    is (N, ε, θ, m)-playable by it (None: its plays are not at hand)."""
 
     levels: Thresholds
     base: str
+    crosses: Playability | None = None
 
 
 def levels_of(rows: Sequence[Row], base: str, m: int) -> Levels | None:
     """From the base player's rounds; None where its arms never rose."""
-    found = thresholds(series(rows).own, m)
-    return Levels(found, base) if found else None
+    own = series(rows).own
+    found = thresholds(own, m)
+    if found is None:
+        return None
+    return Levels(found, base, crosses_surely(own, found.b, found.theta, m, EPSILON))
 
 
 @dataclass(frozen=True)
@@ -70,6 +87,7 @@ def measures_row(
 ) -> dict[str, Any]:
     """Row of the table ``measures``, but for the run's id."""
     levels, (low, high) = found.levels.levels, found.bounds(confidence)
+    crosses = found.levels.crosses
     above = None
     if found.series.control is not None:
         own, control = (
@@ -87,6 +105,8 @@ def measures_row(
         "rounds": levels.rounds,
         "maps": levels.samples,
         "k_m": levels.k_m,
+        "crosses_low": crosses.low if crosses else None,
+        "crosses_high": crosses.high if crosses else None,
         "at_round": found.at_round,
         "floor": found.member.task.floor,
         "narms": found.narms,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -270,3 +271,14 @@ def test_a_resumed_run_keeps_its_settings_and_its_measure(
     _change(Path("OUT"), eta=0.1)
     assert run("resume=runs/measure-OUT") == 2
     assert "has changed since the run began" in capsys.readouterr().err
+
+
+def test_the_page_says_what_can_be_run(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "measuring.md").read_text()
+    commands = re.findall(r"^python -m evo\.run (.*)$", page.partition("## ")[0], re.MULTILINE)
+    assert len(commands) == 2
+    exported(Path("OUT"), ONE)
+    for command in commands:
+        assert run(*shlex.split(command)) == 0
+    assert (Path("runs") / "measured" / "measure.svg").exists()
+    assert "The Xent Measure" in capsys.readouterr().out
