@@ -45,19 +45,19 @@ class Estimate:
 def estimate(player: Measured, member: Member, maps: int, rounds: int, window: int) -> Estimate:
     """Of one player on one game: maps × (rounds + the control's rounds, one fewer).
 
-    The k-th round shows k − 1 earlier ones, each about the largest view of the game without its
-    code, as far as ``window`` tokens hold them. Failed ensures and repeated requests are extra.
+    The k-th round shows k − 1 earlier ones, each all that its player was shown in a play, as far
+    as ``window`` tokens hold them. Failed ensures and repeated requests are extra.
     """
     report = analyse(member.task.game.program, member.task.game.metadata)
     asked = [each for each in report.asked if each.player == member.task.role]
     moves = sum(each.times for each in asked)
     limits = sum(each.times * each.max_len for each in asked)
     code = len(member.task.game.code.encode())
-    shown = max((view.tokens for view in report.views), default=code) - code
-    view = code // BYTES_A_TOKEN + shown
+    largest = max((view.tokens for view in report.views), default=code) - code
+    view, again = code // BYTES_A_TOKEN + largest, report.shown.get(member.task.role, 0)
     chat = isinstance(player, RemotePlayer)
     prompts = sum(
-        (1 if number == 1 else 2) * min(window, view + (number - 1) * shown)
+        (1 if number == 1 else 2) * min(window, view + (number - 1) * again)
         for number in range(1, rounds + 1)
     )
     plays = maps * (2 * rounds - 1)

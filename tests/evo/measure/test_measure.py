@@ -85,6 +85,9 @@ def test_two_players_side_by_side(
         assert row["base"] == "embedded"
     of_base = [row["narms"] for row in found["measures"] if row["policy_id"] == "embedded"]
     assert of_base == pytest.approx([2.0, 2.0]), "the base has m at k_m"
+    told = int(re.search(r"^embedded: 30 moves, about ([\d,]+)", shown, re.M)[1].replace(",", ""))  # type: ignore[index]
+    spent = sum(r["tokens"] for r in found["rounds"] if r["policy_id"] == "embedded")
+    assert told / 2 < spent < 2 * told, "the estimate is of the right size"
     assert f"{chat}: 30 moves, about" in shown
     assert "The Xent Measure" in shown
     figure = (Path("runs") / "measure-OUT" / "measure.svg").read_text()
