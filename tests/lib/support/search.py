@@ -135,9 +135,8 @@ class FakeWorkshop:
         luck = stream("map", job.task.game_id, seeds.map_seed).normal(0, 3)
         noise = stream("noise", who, job.task.game_id, seeds.map_seed).normal(0, 0.7)
         score = luck + noise + self._gain(job, adapter, target, PURPOSES[seeds.map_seed])
-        clipped = luck - 2.0 if target.artifact else score
-        made = (f"move of {who}",)
-        permuted = luck - 1.0
+        made, permuted = (f"move of {who}",), luck - 1.0
+        clipped = 2 * permuted - score if target.artifact else score
         return Score(
             seeds, score, score, "finished", permuted, made, target.tokens, 0.5, clipped, permuted
         )
