@@ -87,7 +87,7 @@ def test_two_players_side_by_side(
     assert of_base == pytest.approx([2.0, 2.0]), "the base has m at k_m"
     told = int(re.search(r"^embedded: 30 moves, about ([\d,]+)", shown, re.M)[1].replace(",", ""))  # type: ignore[index]
     spent = sum(r["tokens"] for r in found["rounds"] if r["policy_id"] == "embedded")
-    assert told / 2 < spent < 2 * told, "the estimate is of the right size"
+    assert spent < told < 3 * spent, "the estimate errs on the high side, and not far"
     assert f"{chat}: 30 moves, about" in shown
     assert "The Xent Measure" in shown
     figure = (Path("runs") / "measure-OUT" / "measure.svg").read_text()
