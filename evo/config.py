@@ -308,7 +308,7 @@ class RunConfig:
 
 SEARCHES = ("scope_growth", "transfer_triplet")
 """Experiments that a :class:`RunConfig` describes."""
-EXPERIMENTS = (*SEARCHES, "toy_growth")
+EXPERIMENTS = (*SEARCHES, "toy_growth", "measure")
 
 
 def load(overrides: Sequence[str]) -> RunConfig:

@@ -35,7 +35,8 @@ class LaboratorySettings:
 
     judge: JudgeConfig
     player: PlayerConfig
-    finetune: FinetuneConfig
+    finetune: FinetuneConfig | None = None
+    """None: nothing is trained."""
     device: str = "cpu"
 
 
@@ -89,28 +90,36 @@ class Laboratory:
 
     def __init__(self, settings: LaboratorySettings) -> None:
         self.settings = settings
-        player = _load(settings.player.model, settings.player.dtype, settings.device)
+        player = load_model(settings.player.model, settings.player.dtype, settings.device)
         judge = sharing_weights(player)
         if _reference(settings.judge) != _reference(settings.player):
-            judge = _load(settings.judge.model, settings.judge.dtype, settings.device)
+            judge = load_model(settings.judge.model, settings.judge.dtype, settings.device)
         self.judge = TransformerJudge(judge, _engine_settings(settings.judge))
         self.stories = Recorder(self._stories(judge), self.judge)
         lora = settings.player
         self.bench = AdapterBench(
             player, LoraSettings(lora.lora_rank, lora.lora_alpha, lora.lora_layers)
         )
-        same = _same_tokens(player.tokenizer, judge.tokenizer)
+        same = same_tokens(player.tokenizer, judge.tokenizer)
         self.count = None if same else self.judge.count
         self.base = BarePlayer(self.bench, self.count)
 
     def do(self, job: Job) -> Result:
         """Do one job; its result hangs on the job alone, not on what was done before."""
-        self.stories.clear()
-        self.judge.forget()
-        self.judge.engine.statistics = Statistics()
+        self.begin()
         return Result(
             self._outcome(job), tuple(self.stories.told.values()), self.judge.engine.statistics
         )
+
+    def begin(self) -> None:
+        """Forget what was scored and told for the job before."""
+        self.stories.clear()
+        self.judge.forget()
+        self.judge.engine.statistics = Statistics()
+
+    def tells(self, source: StorySource) -> None:
+        """Maps come from ``source`` from now on."""
+        self.stories = Recorder(source, self.judge)
 
     def _outcome(self, job: Job) -> list[list[Score]] | list[RoundScore] | Finetune:
         match job:
@@ -148,6 +157,7 @@ class Laboratory:
         return LocalPolicy(lm, batch_rows=rows, count=self.count, memory_bytes=memory)
 
     def _train(self, job: Training) -> Finetune:
+        assert self.settings.finetune is not None
         told = {k: v for k, v in vars(self.settings.finetune).items() if k != "replicates"}
         settings = FinetuneSettings(**told)
         on = self._cast(job.task), job.task
@@ -204,7 +214,7 @@ def single_threaded() -> None:
     torch.set_num_threads(1)
 
 
-def _same_tokens(one: Any, other: Any) -> bool:
+def same_tokens(one: Any, other: Any) -> bool:
     """Whether two tokenizers make the same tokens of every text."""
     return one is other or one.backend_tokenizer.to_str() == other.backend_tokenizer.to_str()
 
@@ -222,7 +232,8 @@ def _reference(section: JudgeConfig | PlayerConfig) -> tuple[str, str]:
     return section.model, section.dtype
 
 
-def _load(reference: str, dtype: str, device: str) -> LanguageModel:
+def load_model(reference: str, dtype: str, device: str) -> LanguageModel:
+    """A model to read with; its weights ask for no gradient. Raises ModelNotFound."""
     model, tokenizer = resolve.load(reference, dtype=dtype, device=device)
     model.requires_grad_(False)
     return LanguageModel(model, tokenizer, torch.device(device))

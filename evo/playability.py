@@ -103,11 +103,14 @@ def ill_posed(found: WellPosed | None, config: PlayabilityConfig, confidence: fl
 
 
 def not_few_shot(found: FewShot | None, config: PlayabilityConfig) -> str:
-    """Why a game is not playable in few-shot mode; empty if it may be."""
+    """Why a game is not established to be playable in few-shot mode; empty if it is."""
     if found is None:
         return ""
-    if found.rises.answer is Answer.NO:
-        return f"not few-shot playable: arms rises with probability {found.rises.high:.2f} at most"
+    if found.rises.answer is not Answer.YES:
+        return (
+            f"not few-shot playable: arms rises with probability {found.rises.low:.2f} at least, "
+            f"expected {1 - config.few_shot_epsilon:.2f}"
+        )
     if config.few_shot_above_control and found.above.low <= 0:
         return f"no more than luck in few-shot mode: {found.above.value:.2f} bits above the control"
     return ""

@@ -79,13 +79,13 @@ def _new_tokens(play: Play, role: str) -> int:
     return sum(move.new_tokens for move in moved)
 
 
-def round_floor(scores: Sequence[RoundScore], task: Task) -> float:
-    """What an unfinished play of the game counts as: from the base player's plays of round 1,
-    before it was shown anything (SPEC §3); 0 where none of all was finished."""
-    first = [(s.outcome, s.score) for s in scores if s.number == 1]
-    every = [(s.outcome, s.score) for s in scores]
-    floor = floor_of(first, task.game)
-    floor = floor_of(every, task.game) if floor is None else floor
+def round_floor(plays: Sequence[tuple[int, str, float]], task: Task) -> float:
+    """What an unfinished play of the game counts as, from the base player's plays, each its
+    (round, outcome, bits): those of round 1, before it was shown anything (SPEC §3); those of all
+    rounds where none of these was finished, and 0 where none is."""
+    floor = floor_of([play[1:] for play in plays if play[0] == 1], task.game)
+    if floor is None:
+        floor = floor_of([play[1:] for play in plays], task.game)
     return 0.0 if floor is None else floor
 
 

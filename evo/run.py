@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from rich.console import Console
@@ -29,27 +28,32 @@ from evo.experiments import Experiments
 from evo.growth import GrowthSettings, Member, grow
 from evo.laboratory import LaboratorySettings
 from evo.ledger import Ledger
+from evo.measure import experiment as measure
 from evo.proposals import Proposer
 from evo.scope import initial_tasks
 from evo.toy import experiment as toy
 from evo.transfer import TransferOracle
+from evo.version import code_version
 from evo.workers import RayWorkshop, WorkersLostError, check
 from meta_sampler import MetaSampler, SamplerError, make
+from xgl.errors import PlayerError
 from xgl.models.errors import ModelNotFound
 from xgl.models.resolve import resolve
 
 USAGE = """usage: python -m evo.run +experiment=scope_growth [key=value …]
        python -m evo.run +experiment=transfer_triplet [key=value …]
        python -m evo.run +experiment=toy_growth [toy.key=value …]
+       python -m evo.run +experiment=measure measure=FOLDER 'players=[NAME,…]' [key=value …]
        python -m evo.run resume=RUN_FOLDER [cluster.key=value …]
 
 experiments: scope_growth; transfer_triplet: what three games of the paper teach each other;
-             toy_growth: scope growth on the paper's toy model, in seconds
+             toy_growth: scope growth on the paper's toy model, in seconds;
+             measure: models on the games that python -m archive export --format xent wrote
 useful keys: model=smollm2  seed=N  name=NAME  growth.initial_scope=[FILE,…]
              growth.max_candidates=N  finetune.tokens=N  cluster.workers=N
 All keys: docs/configuration.md and conf/."""
 
-USER_ERRORS = (ConfigError, ArchiveError, ModelNotFound, SamplerError)
+USER_ERRORS = (ConfigError, ArchiveError, ModelNotFound, PlayerError, SamplerError)
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if "+experiment=toy_growth" in arguments:
             return toy.run(arguments, console)
+        if measure.is_meant(arguments):
+            return measure.run(arguments, console)
         plan = _plan(arguments)
         with _archive(plan) as archive:
             return _run(plan, archive, console)
@@ -273,7 +279,7 @@ def _event(ledger: Ledger, config: RunConfig, event: RunEvent) -> None:
                 "config_json": json.dumps(asdict(config), sort_keys=True),
                 "config_hash": config.science_hash(),
                 "schema_version": SCHEMA_VERSION,
-                "code_version": _version(),
+                "code_version": code_version(),
             }
         ]
     )
@@ -281,13 +287,6 @@ def _event(ledger: Ledger, config: RunConfig, event: RunEvent) -> None:
 
 def _device(config: RunConfig) -> str:
     return "cuda" if config.cluster.gpus_per_worker > 0 else "cpu"
-
-
-def _version() -> str | None:
-    try:
-        return version("xent-evo")
-    except PackageNotFoundError:
-        return None
 
 
 def _quiet() -> None:

@@ -127,6 +127,18 @@ def narms(curve: Scores, levels: Thresholds, rounds: int | None = None) -> float
     return levels.m * count * ((1 - share) / tau + share / (tau + 1))
 
 
+def narms_draws(scores: Scores, levels: Thresholds, rounds: int, resamples: int = 1000) -> Scores:
+    """:func:`narms` of bootstrap samples of the maps, (resamples,): its spread given the levels.
+
+    ``scores`` (N, K ≥ rounds) bits of the measured player. The resampling is the same at every
+    call, so that players measured on the same maps are drawn alike.
+    """
+    draw = np.random.default_rng(1)
+    highest = running_maxima(scores)[:, :rounds]
+    picked = draw.integers(len(scores), size=(resamples, len(scores)))
+    return np.array([narms(highest[each].mean(axis=0), levels, rounds) for each in picked])
+
+
 def _exceeds(curve: Scores, level: float) -> NDArray[np.bool_]:
     return np.asarray(curve > level + CLOSE * max(1.0, abs(level)))
 

@@ -14,7 +14,8 @@ from evo.toy.config import load as load_toy
 ROOT = Path(__file__).parents[2] / "conf"
 RUN = "+experiment=scope_growth"
 TOY = {Path("experiment/toy_growth.yaml"), Path("toy/default.yaml")}
-GROUPS = sorted({path.relative_to(ROOT) for path in ROOT.glob("*/*.yaml")} - TOY)
+MEASURE = {Path("experiment/measure.yaml"), Path("measure/default.yaml")}
+GROUPS = sorted({path.relative_to(ROOT) for path in ROOT.glob("*/*.yaml")} - TOY - MEASURE)
 
 
 @pytest.mark.parametrize("file", GROUPS, ids=str)

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.doubles import NumberedStories, WordJudge
 
-from xgl import Cast, Instance, Seeds, game, parse, play_all
+from xgl import Cast, Instance, Seeds, analyse, game, parse, play_all
 from xgl.errors import OversizeError
 from xgl.lm import LanguageModel
 from xgl.models import resolve
 from xgl.players.chat_prompt import shown
 from xgl.players.local import LocalPolicy
-from xgl.presentation import render
+from xgl.presentation import item_lines, render
 from xgl.requests import Item, Move, MoveRequest, Rewarded, TokenScores, Turn, View
 from xgl.rounds import play_rounds, rounds_shown, seen
 
@@ -158,3 +158,11 @@ def test_a_reward_names_the_cross_entropies_it_is_made_of(
     for paid in [event for event in play.events if isinstance(event, Rewarded)]:
         made_of = sum(sign * scores.total for sign, scores in paid.xents)
         assert paid.bits == pytest.approx(made_of)
+
+
+def test_what_a_round_shows_is_bounded_beforehand(lm: LanguageModel) -> None:
+    cast = Cast(WordJudge(), NumberedStories(), {"black": LocalPolicy(lm)})
+    most = analyse(GAME.program, GAME.metadata).shown["black"]
+    for played in play_rounds(GAME, "black", cast, MAPS[:2], 2):
+        text = "\n".join(item_lines(seen(GAME, played.play, "black")))
+        assert 0 < len(lm.encode(text)) <= most

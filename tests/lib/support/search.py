@@ -14,7 +14,8 @@ import evo.run
 from archive import TABLES, Archive, Purpose
 from evo.evaluate import Score, evaluation_seeds
 from evo.finetune import Finetune
-from evo.laboratory import Evaluation, Job, Result, Training
+from evo.laboratory import Evaluation, Job, Repetition, Result, Training
+from evo.repeat import RoundScore
 from meta_sampler import Outcome, Proposal, Provenance
 from xgl import Game, ProgramError, game, parse
 from xgl.random import seed as named_seed
@@ -54,6 +55,10 @@ class Nature:
     constant: bool = False
     tokens: int = 10
     """Of one play."""
+    artifact: bool = False
+    """Whether the best moves are no longer the best under ε-clipping."""
+    few_shot: bool = True
+    """Whether repeated play improves."""
     unlucky: bool = False
     """Whether the fine-tune under run seed 0's first training seed learns nothing."""
     lucky: dict[str, float] = field(default_factory=dict)
@@ -81,10 +86,31 @@ class FakeWorkshop:
             if self.patience is not None and len(self.jobs) >= self.patience:
                 raise Killed
             self.jobs.append(job)
-            yield self._train(job) if isinstance(job, Training) else self._evaluate(job)
+            yield self._result(job)
 
     def close(self) -> None:
         pass
+
+    def _result(self, job: Job) -> Result:
+        match job:
+            case Training():
+                return self._train(job)
+            case Repetition():
+                return self._repeat(job)
+            case Evaluation():
+                return self._evaluate(job)
+
+    def _repeat(self, job: Repetition) -> Result:
+        rises = self.world(job.task.game).few_shot
+        scores = [
+            RoundScore(
+                each, k, control, k - 1, s := float(k * rises), s, s, "finished", ("m",), 9, 2, 0.5
+            )
+            for k in range(1, job.rounds + 1)
+            for control in ((False, True) if k > 1 else (False,))
+            for each in job.seeds
+        ]
+        return Result(scores, ())
 
     def _train(self, job: Training) -> Result:
         first = job.seed == named_seed("training", 0)
@@ -109,8 +135,10 @@ class FakeWorkshop:
         luck = stream("map", job.task.game_id, seeds.map_seed).normal(0, 3)
         noise = stream("noise", who, job.task.game_id, seeds.map_seed).normal(0, 0.7)
         score = luck + noise + self._gain(job, adapter, target, PURPOSES[seeds.map_seed])
+        made, permuted = (f"move of {who}",), luck - 1.0
+        clipped = 2 * permuted - score if target.artifact else score
         return Score(
-            seeds, score, score, "finished", luck - 1.0, (f"move of {who}",), target.tokens, 0.5
+            seeds, score, score, "finished", permuted, made, target.tokens, 0.5, clipped, permuted
         )
 
     def _gain(self, job: Evaluation, adapter: bytes | None, target: Nature, purpose: str) -> float:
