@@ -8,7 +8,7 @@ canonical programs.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -51,18 +51,36 @@ def nearest(program: syn.Program, known: Iterable[tuple[str, syn.Program]]) -> t
     compared.
     """
     own = tree(program)
-    bounded = [
-        (bound(own, tree(other)), place, name, other) for place, (name, other) in enumerate(known)
-    ]
-    best: tuple[int, int, str] | None = None
-    for least, place, name, other in sorted(bounded, key=lambda each: each[:2]):
+    others = [(name, tree(other)) for name, other in known]
+    best: tuple[int, int] | None = None
+    for least, place in sorted((bound(own, other), i) for i, (_, other) in enumerate(others)):
         if best is not None and least > best[0]:
             break
-        found = (edits(own, tree(other)), place, name)
+        found = (edits(own, others[place][1]), place)
         best = found if best is None else min(best, found)
     if best is None:
         raise ValueError("no program is known, expected at least one")
-    return best[2], best[0]
+    return others[best[1]][0], best[0]
+
+
+def closest(programs: Sequence[syn.Program]) -> list[float]:
+    """For each program the highest similarity to any other of the list; empty for fewer than two.
+
+    Pairs that by :func:`bound` cannot be closer than what was found are not compared.
+    """
+    trees = [tree(program) for program in programs]
+    best = [-1.0] * len(trees)
+    pairs = sorted(
+        (1 - bound(a, trees[j]) / max(len(a), len(trees[j])), i, j)
+        for i, a in enumerate(trees)
+        for j in range(i)
+    )
+    for most, i, j in reversed(pairs):
+        if most > best[i] or most > best[j]:
+            a, b = trees[i], trees[j]
+            alike = max(0.0, 1 - edits(a, b) / max(len(a), len(b)))
+            best[i], best[j] = max(best[i], alike), max(best[j], alike)
+    return best if len(trees) > 1 else []
 
 
 @lru_cache(maxsize=65536)

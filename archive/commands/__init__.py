@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Protocol
 
-from archive.commands import export, inspect
+from archive.commands import export, inspect, samplers
 
 
 class Command(Protocol):
@@ -25,4 +25,5 @@ class Command(Protocol):
 COMMANDS: dict[str, Command] = {
     "inspect": inspect,
     "export": export,
+    "samplers": samplers,
 }

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.parents import CONTRAST, EVERY, SINGLE
 
 from xgl import Program, game, parse
-from xgl.distance import Tree, bound, distance, edits, nearest, similarity, tree
+from xgl.distance import Tree, bound, closest, distance, edits, nearest, similarity, tree
 
 PROGRAMS = [each.program for each in EVERY]
 trees = st.recursive(
@@ -113,3 +113,13 @@ def test_equal_trees_are_alike_and_others_less() -> None:
     single, contrast = (parse(text, "xent") for text in (SINGLE, CONTRAST))
     assert similarity(single, single) == 1
     assert 0 < similarity(single, contrast) < 1
+
+
+def test_closest_skips_no_pair_that_counts() -> None:
+    programs = [each.program for each in EVERY if each.dialect == "xent"]
+    by_hand = [
+        max(similarity(a, b) for j, b in enumerate(programs) if i != j)
+        for i, a in enumerate(programs)
+    ]
+    assert closest(programs) == by_hand
+    assert closest(programs[:1]) == closest([]) == []

@@ -20,6 +20,9 @@ QUICK = {"first_backoff": 0.001, "max_backoff": 0.01, "timeout": 60.0, "retries"
 Chat = Callable[..., tuple[ChatPlayer, ChatServer]]
 """Answers in order, or a script, and settings by name, to a player and its running server."""
 
+Ask = Callable[..., tuple[Any, ChatServer]]
+"""The same to a meta-sampler that asks."""
+
 
 def turn(play_seed: int = 0, text: str = "A cat.", place: int = 0, max_len: int = 6) -> Turn:
     view = View("black", CODE, (Item("s", text), Item("reward", "1.5 (1.0 0.5)")), "t")
