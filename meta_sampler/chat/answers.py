@@ -148,6 +148,8 @@ class _Piece:
         self.said = ""
         self.repairs: dict[str, None] = {}
         self.depth = self.joined = 0
+        self.apart = False
+        """Whether a blank line stood after the last instruction."""
 
     @property
     def open(self) -> bool:
@@ -160,9 +162,8 @@ class _Piece:
 
     def is_over(self, line: str) -> bool:
         """Whether a line begins another program: this one pays, a blank line stood between."""
-        apart = bool(self.raw) and not self.raw[-1].strip()
         paid = any(each.startswith("reward") for each in self.program)
-        return apart and paid and line.lstrip("` ").startswith("assign")
+        return self.apart and paid and line.lstrip("` ").startswith("assign")
 
     def take(self, line: str, repair: str) -> None:
         self.raw.append(line)
@@ -177,10 +178,12 @@ class _Piece:
     def note(self, line: str) -> None:
         """A comment or a blank line; a comment before a program may say what it is after."""
         self.take(line, "comment" if line.strip() else "")
+        self.apart = self.apart or not line.strip()
         self.said = self.said or one_line(line)
 
     def instruction(self, line: str) -> None:
         bare = _plain(line)
+        self.apart = False
         self.take(line, "numbering" if bare != line and not self.open else "")
         cleaned = bare.strip().strip("`").strip()
         if cleaned.endswith(";"):

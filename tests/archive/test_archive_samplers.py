@@ -24,11 +24,11 @@ def archived(run_folder: Path, make_row: Callable[..., dict[str, Any]]) -> Path:
     def proposal(index: int, text: str, outcome: str, **changes: Any) -> dict[str, Any]:
         usual = {"proposal_id": str(index), "parent_game_id": PARENT, "index": index, "text": text}
         usual |= {"outcome": outcome, "sampler": "chat", "tokens": 10, "seconds": 0.5}
-        return make_row("proposals", **usual, dollars=0.25, **changes)
+        return make_row("proposals", **(usual | {"dollars": 0.25} | changes))
 
     def decision(game_id: str, verdict: str, **changes: Any) -> dict[str, Any]:
         usual = {"parent_game_id": PARENT, "verdict": verdict, "tokens": 1000}
-        return make_row("decisions", game_id=game_id, **usual, **changes)
+        return make_row("decisions", **({"game_id": game_id} | usual | changes))
 
     with Archive.open(run_folder / "archive", "a") as archive:
         archive.commit(

@@ -126,7 +126,7 @@ def test_what_could_teach_nothing_or_is_not_admitted_is_told(
 
 
 def test_repetitions_are_refused_and_not_asked_again(ask: Ask) -> None:
-    same = GOOD[0].replace("x", "y")
+    same = "assign(s=story(), t=story())\nelicit(y, 6)\nreward(xed(y | s) - xed(y | t))"
     sampler, server = ask(said(listed(GOOD[0], same, parents.CONTRAST)))
     assert fates(drawn(sampler, 3)) == ["", "known", "known"]
     assert len(server.received) == 1
@@ -155,7 +155,7 @@ ODD = {
 def test_odd_answers_are_recorded(
     ask: Ask, answer: str | None, expected: set[str], tmp_path: Path
 ) -> None:
-    sampler, _ = ask(said(answer))
+    sampler, _ = ask(said(answer), games=7)
     found = drawn(sampler, 7)
     assert found
     assert set(fates(found)) == expected
