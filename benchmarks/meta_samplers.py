@@ -127,12 +127,14 @@ def drawn_from(sampler: MetaSampler, scope: list[Game], each: int, seed: int) ->
     return found[:each]
 
 
-def judged(name: str, parent: str, sampler: MetaSampler, n: int, root: Path) -> dict[str, Any]:
+def judged(
+    name: str, parent: str, sampler: MetaSampler, n: int, root: Path, keys: Sequence[str]
+) -> dict[str, Any]:
     """The funnel of ``n`` proposals for one parent, judged as growth judges a list."""
     run = f"{name}-{parent}"
     config = load(
         [*GROWTH, f"archive.root={root}", f"name={run}", f"growth.initial_scope=[{parent}]",
-         f"growth.list_size={n}", f"growth.max_candidates={n}"]
+         f"growth.list_size={n}", f"growth.max_candidates={n}", *keys]
     )  # fmt: skip
     initial = initial_tasks(config)
     proposals = drawn_from(sampler, [task.game for task in initial], n, seed=1)
@@ -153,6 +155,7 @@ def main() -> None:
     options.add_argument("--set", nargs="*", default=[], help="settings, key=value")
     options.add_argument("--parents", nargs="*", help="names of the library; default: all xent")
     options.add_argument("--judge", type=Path, help="folder for the runs that judge")
+    options.add_argument("--run", nargs="*", default=[], help="keys of the runs, key=value")
     options.add_argument("--show", action="store_true", help="print what was proposed")
     given = options.parse_args()
     settings: dict[str, Any] = {
@@ -161,7 +164,7 @@ def main() -> None:
     sampler = make(given.sampler, settings)
     if given.judge:
         for parent in given.parents or ["rival"]:
-            told = judged(given.sampler, parent, sampler, given.proposals, given.judge)
+            told = judged(given.sampler, parent, sampler, given.proposals, given.judge, given.run)
             print(json.dumps(told, indent=2))
         return
     scope, total = library_parents(), Counter[str]()

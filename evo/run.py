@@ -32,7 +32,7 @@ from evo.scope import initial_tasks
 from evo.toy import experiment as toy
 from evo.transfer import TransferOracle
 from evo.workers import RayWorkshop, WorkersLostError, check
-from meta_sampler import BudgetReached, MetaSampler, Remote, SamplerError, make
+from meta_sampler import ACCESS, BudgetReached, MetaSampler, Remote, SamplerError, make
 from xgl.models.errors import ModelNotFound
 from xgl.models.resolve import resolve
 
@@ -45,6 +45,7 @@ useful keys: model=smollm2  seed=N  name=NAME  growth.initial_scope=[FILE,…]
              growth.max_candidates=N  finetune.tokens=N  cluster.workers=N
 All keys: docs/configuration.md and conf/."""
 
+_ACCESS = tuple(f"meta_sampler.settings.{key}=" for key in ACCESS)
 USER_ERRORS = (ConfigError, ArchiveError, ModelNotFound, SamplerError)
 
 
@@ -111,11 +112,13 @@ def _never_begun(folder: Path) -> bool:
 
 
 def _resumed(folder: str, overrides: list[str]) -> RunConfig:
-    """The archived configuration of a run; only ``cluster`` settings may be given anew."""
-    foreign = [o for o in overrides if not o.startswith("cluster.")]
+    """The archived configuration of a run; only ``cluster`` settings, and how a remote
+    meta-sampler is reached, may be given anew."""
+    foreign = [o for o in overrides if not o.startswith(("cluster.", *_ACCESS))]
     if foreign:
         raise ConfigError(
-            f"{foreign[0]}: a resumed run keeps its settings, only cluster.* may change"
+            f"{foreign[0]}: a resumed run keeps its settings, only cluster.* and how a remote "
+            "meta-sampler is reached may change"
         )
     path = Path(folder)
     if path.name in ("", ".."):
@@ -126,8 +129,12 @@ def _resumed(folder: str, overrides: list[str]) -> RunConfig:
         raise ConfigError(f"resume: {folder} holds no run")
     stored = json.loads(rows[-1]["config_json"])
     if overrides:
-        fresh = load(["+experiment=" + stored["experiment"], *overrides])
+        sampler = "meta_sampler=" + stored["meta_sampler"]["name"]
+        fresh = load(["+experiment=" + stored["experiment"], sampler, *overrides])
         stored["cluster"] = asdict(fresh.cluster)
+        for key in (o.partition("=")[0].rpartition(".")[2] for o in overrides):
+            if key in ACCESS and key in fresh.meta_sampler.settings:
+                stored["meta_sampler"]["settings"][key] = fresh.meta_sampler.settings[key]
     stored["archive"]["root"], stored["name"] = str(path.parent), path.name
     return from_mapping(RunConfig, stored)
 

@@ -2,6 +2,7 @@
 that are loaded when they are made, ``local`` needs torch and llguidance too, ``chat`` openai."""
 
 from meta_sampler.base import (
+    ACCESS,
     BudgetReached,
     MetaSampler,
     Outcome,
@@ -15,6 +16,7 @@ from meta_sampler.registry import make
 from meta_sampler.settings import MutateSettings
 
 __all__ = [
+    "ACCESS",
     "BudgetReached",
     "MetaSampler",
     "Mutate",

@@ -1,8 +1,8 @@
 """Answers that were paid for, on disk: one small file each, found by what was asked.
 
-The key is everything that an answer hangs on: endpoint, model, messages, sampling parameters, the
-seed of the round and the place of the draw within it. A resumed run asks the same and pays
-nothing; another round, or another draw of this one, has another key.
+The key is everything that an answer hangs on: model, messages, sampling parameters, the seed of the
+round and the place of the draw within it. A resumed run asks the same and pays nothing, also where
+the endpoint has moved; another round, or another draw of this one, has another key.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ def key_of(settings: ChatSettings, messages: Sequence[Message], *draw: str | int
     """Name of the answer to ``messages`` under ``draw``; no key of an account has a part in it."""
     asked = {
         "version": _VERSION,
-        "base_url": settings.base_url,
         "model": settings.model,
         "messages": list(messages),
         "temperature": settings.temperature,

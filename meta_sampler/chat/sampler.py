@@ -94,7 +94,8 @@ class Chat:
         _told(self._key)
 
     def check(self) -> None:
-        """Ask the endpoint one word, so that a wrong key, model or address is told at once.
+        """Ask the endpoint one word, so that a wrong key, model or address is told at once; this
+        counts towards no budget.
 
         Raises :class:`SamplerError`.
         """
@@ -106,7 +107,7 @@ class Chat:
     async def _asked_once(self) -> None:
         asked = [{"role": "user", "content": "Answer with the word yes."}]
         async with Endpoint(self.endpoint) as endpoint:
-            await Calls(self.endpoint, endpoint, self.meter).answer(asked, "check")
+            await Calls(self.endpoint, endpoint, Meter()).answer(asked, "check")
 
     def charge(self, tokens: int, dollars: float) -> None:
         """Count what an earlier session of the run has spent towards the budgets."""

@@ -146,13 +146,20 @@ def _untimed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def test_a_budget_ends_the_run_at_a_commit(
     search: Search, server: ChatServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert search.run(WORLD, *asking(server, tmp_path, budget_tokens=60)) == 0
+    assert search.run(WORLD, *asking(server, tmp_path, budget_tokens=30)) == 0
     told = capsys.readouterr()
-    assert "the budget of 60 tokens is spent" in told.out + told.err
+    assert "the budget of 30 tokens is spent" in told.out + told.err
     assert len(server.received) == 2
     assert "finished" not in events(search)
     assert len(search.rows("proposals")) >= 3
     assert len({row["round"] for row in search.rows("proposals")}) == 1
+    assert search.run(WORLD, resume=True) == 0
+    assert len(server.received) == 2
+    raised = "meta_sampler.settings.budget_tokens=900"
+    assert search.run(WORLD, raised, resume=True) == 0
+    assert events(search)[-1] == "finished"
+    model = "meta_sampler.settings.model=other"
+    assert search.run(WORLD, model, resume=True) == 2
 
 
 # -- distance as a weight --------------------------------------------------------------------------
