@@ -29,14 +29,12 @@ KINDS = {
 }
 """Ways to be related, in a phrase; each is asked for where the settings allow it."""
 
-FORM = """\
-Answer with {n} games, each different from all games above and from each other in what they ask
-for, in this form and with nothing else:
-
-1. one line that says what the game is after
-```
-the program
-```"""
+FORM = (
+    "Answer with {n} games, each different from all games above and from each other in what it "
+    "asks for, and with nothing else. Write each as the examples are written: its number and one "
+    "line that says what the game is after, then the program between ``` and ```."
+)
+"""How answers are to look: said, not shown, since small models copy what they are shown."""
 
 
 @dataclass(frozen=True, slots=True)
