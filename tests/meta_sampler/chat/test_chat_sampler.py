@@ -276,7 +276,7 @@ def test_the_budget_stops_before_the_next_request_and_what_came_is_kept(ask: Ask
     richer, _ = ask(said("nothing"), base_url=server.url, budget_dollars=9.0, **few)
     assert len(drawn(richer, 3)) == 3
     assert len(server.received) == 3
-    poor, _ = ask(said("nothing"), budget_tokens=1000, **few)
+    poor, _ = ask(said("nothing"), budget_tokens=1000, cache=None, **few)
     assert isinstance(poor, Remote)
     poor.charge(tokens=1000, dollars=0.1)
     with pytest.raises(BudgetReached, match="1000 tokens"):
@@ -314,7 +314,7 @@ def test_a_prompt_beyond_the_window_is_shortened_then_refused(ask: Ask) -> None:
     lengths = [len(text) for text in server.asked]
     assert lengths == sorted(lengths, reverse=True)
     assert len(set(lengths)) == 3
-    never, _ = ask(long)
+    never, _ = ask(long, cache=None)
     with pytest.raises(SamplerError, match="maximum context length"):
         drawn(never, 1)
 
