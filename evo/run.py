@@ -35,7 +35,7 @@ from evo.toy import experiment as toy
 from evo.transfer import TransferOracle
 from evo.version import code_version
 from evo.workers import RayWorkshop, WorkersLostError, check
-from meta_sampler import MetaSampler, SamplerError, make
+from meta_sampler import ACCESS, BudgetReached, MetaSampler, Remote, SamplerError, make
 from xgl.errors import PlayerError
 from xgl.models.errors import ModelNotFound
 from xgl.models.resolve import resolve
@@ -53,6 +53,7 @@ useful keys: model=smollm2  seed=N  name=NAME  growth.initial_scope=[FILE,…]
              growth.max_candidates=N  finetune.tokens=N  cluster.workers=N
 All keys: docs/configuration.md and conf/."""
 
+_ACCESS = tuple(f"meta_sampler.settings.{key}=" for key in ACCESS)
 USER_ERRORS = (ConfigError, ArchiveError, ModelNotFound, PlayerError, SamplerError)
 
 
@@ -106,6 +107,8 @@ def _plan(arguments: list[str]) -> Plan:
     for reference in dict.fromkeys((config.judge.model, config.player.model)):
         resolve(reference)
     check(config.cluster)
+    if isinstance(sampler, Remote) and not resumed:
+        sampler.check()
     return Plan(config, initial, sampler, bool(resumed))
 
 
@@ -119,11 +122,13 @@ def _never_begun(folder: Path) -> bool:
 
 
 def _resumed(folder: str, overrides: list[str]) -> RunConfig:
-    """The archived configuration of a run; only ``cluster`` settings may be given anew."""
-    foreign = [o for o in overrides if not o.startswith("cluster.")]
+    """The archived configuration of a run; only ``cluster`` settings, and how a remote
+    meta-sampler is reached, may be given anew."""
+    foreign = [o for o in overrides if not o.startswith(("cluster.", *_ACCESS))]
     if foreign:
         raise ConfigError(
-            f"{foreign[0]}: a resumed run keeps its settings, only cluster.* may change"
+            f"{foreign[0]}: a resumed run keeps its settings, only cluster.* and how a remote "
+            "meta-sampler is reached may change"
         )
     path = Path(folder)
     if path.name in ("", ".."):
@@ -139,8 +144,12 @@ def _resumed(folder: str, overrides: list[str]) -> RunConfig:
         )
     stored = json.loads(rows[-1]["config_json"])
     if overrides:
-        fresh = load(["+experiment=" + stored["experiment"], *overrides])
+        sampler = "meta_sampler=" + stored["meta_sampler"]["name"]
+        fresh = load(["+experiment=" + stored["experiment"], sampler, *overrides])
         stored["cluster"] = asdict(fresh.cluster)
+        for key in (o.partition("=")[0].rpartition(".")[2] for o in overrides):
+            if key in ACCESS and key in fresh.meta_sampler.settings:
+                stored["meta_sampler"]["settings"][key] = fresh.meta_sampler.settings[key]
     stored["archive"]["root"], stored["name"] = str(path.parent), path.name
     return from_mapping(RunConfig, stored)
 
@@ -178,6 +187,12 @@ def _run(plan: Plan, archive: Archive, console: Console) -> int:
         with suppress(ArchiveError):  # a commit that was cut short has spent the writer
             _event(ledger, config, RunEvent.INTERRUPTED)
         console.print("interrupted; what was committed stays")
+    except SamplerError as error:
+        with suppress(ArchiveError):
+            _event(ledger, config, RunEvent.INTERRUPTED)
+        code = 0 if isinstance(error, BudgetReached) else 2
+        kind = "stopped" if code == 0 else "error"
+        print(f"{kind}: {error}; what was committed stays", file=sys.stderr)
     except WorkersLostError as error:
         print(f"error: {error}; what was committed stays", file=sys.stderr)
         code = 1
@@ -202,8 +217,8 @@ def _grow(plan: Plan, ledger: Ledger, display: Display) -> None:
     workshop = RayWorkshop(config.cluster, settings)
     try:
         oracle = TransferOracle(config, ledger, Experiments(config, ledger, workshop, display))
-        proposer = Proposer(plan.sampler, ledger, oracle, display, config.seed)
         growth = config.growth
+        proposer = Proposer(plan.sampler, ledger, oracle, display, config.seed, growth.diversity)
         algorithm = GrowthSettings(
             alpha1=growth.alpha1,
             alpha2=growth.alpha2,

@@ -36,6 +36,7 @@ COMMANDS = (
     "decisions",
     "diff",
     "report",
+    "samplers",
     "export",
     "verify",
     "merge",

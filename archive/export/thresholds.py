@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from archive.derive.arms import thresholds
-from archive.schema import BASE_POLICY, TABLES
+from archive.schema import BASE_POLICY
 from archive.store import Archive
 from xgl.analyse import analyse
 from xgl.canonical import Game
@@ -20,8 +20,6 @@ _COLUMNS = ["map_seed", "play_seed", "round", "score"]
 def base_thresholds(archive: Archive, run_id: str, of: Game, role: str) -> dict[str, Any] | None:
     """b, θ, m, what they rest on and the floor of unfinished plays; None where the run holds no
     repeated play of the base player on the game, or its arms never rose."""
-    if "rounds" not in TABLES:
-        return None
     filters = [
         ("run_id", "=", run_id),
         ("policy_id", "=", BASE_POLICY),

@@ -17,7 +17,7 @@ NAME = "measure"
 
 @dataclass(frozen=True)
 class ChatConfig:
-    """Of all chat players; what each means stands in :mod:`xgl.players.chat_settings`."""
+    """Of all chat players; what each means stands in :mod:`xgl.chat.settings`."""
 
     key_variable: str | None
     prices: dict[str, Any]

@@ -30,9 +30,9 @@ from evo.measure.players import LocalPlayer, Measured, RemotePlayer, find_player
 from evo.measure.results import Levels, Result, levels_of, measures_row, result
 from evo.repeat import Row, round_floor, round_rows, with_round_floor
 from evo.version import code_version
+from xgl.chat.accounting import Budget
 from xgl.errors import BudgetError, PlayerError
 from xgl.models.resolve import resolve
-from xgl.players.accounting import Budget
 from xgl.players.chat import ChatPlayer
 from xgl.requests import Player
 

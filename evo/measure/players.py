@@ -15,11 +15,11 @@ from evo.adapters import AdapterBench, LoraSettings
 from evo.checks import ConfigError
 from evo.laboratory import Laboratory, load_model, same_tokens
 from evo.measure.config import ChatConfig
+from xgl.chat.accounting import Budget, Prices
+from xgl.chat.client import read_key
+from xgl.chat.settings import OPENAI, ChatSettings
 from xgl.models.resolve import resolve
-from xgl.players.accounting import Budget, Prices
 from xgl.players.chat import ChatPlayer
-from xgl.players.chat_client import read_key
-from xgl.players.chat_settings import OPENAI, ChatSettings
 from xgl.players.local import LocalPolicy
 from xgl.requests import Player
 
