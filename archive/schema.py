@@ -34,6 +34,7 @@ class RunEvent(StrEnum):
     RESUMED = "resumed"
     FINISHED = "finished"
     INTERRUPTED = "interrupted"
+    OUT_OF_BUDGET = "out_of_budget"
 
 
 class Purpose(StrEnum):

@@ -67,10 +67,9 @@ class Archive:
         folder = Path(folder)
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            # A create that was killed leaves at most the lock and an unfinished marker.
-            strays = {path.name for path in folder.iterdir()} - {LOCK, MARKER + TEMPORARY}
-        if strays:
-            raise WriteError(f"{folder} is in use: found {min(strays)}, expected an empty folder")
+            found = strays(folder)
+        if found:
+            raise WriteError(f"{folder} is in use: found {min(found)}, expected an empty folder")
         lock = acquire(folder)
         marker = {"format": _FORMAT, "schema_version": SCHEMA_VERSION}
         try:
@@ -252,6 +251,12 @@ class Archive:
         if name not in TABLES:
             raise LookupFailedError(f"found table {name!r}, expected one of {', '.join(TABLES)}")
         return [file for commit in self._commits for file in commit.files if file.table == name]
+
+
+def strays(folder: Path) -> set[str]:
+    """Names in a folder beside those that a create leaves when it is killed: the lock and an
+    unfinished marker. Raises OSError."""
+    return {path.name for path in folder.iterdir()} - {LOCK, MARKER + TEMPORARY}
 
 
 def _check_marker(folder: Path) -> None:

@@ -240,19 +240,66 @@ class ClusterConfig:
     address: str | None
     """null: a local Ray; auto or an address: join that cluster."""
     workers: int | None
-    """Worker actors; null: one for each core of the cluster, at most 8."""
+    """Actors that play, and fine-tune where there are no trainers; null: one for each core of the
+    cluster, at most 8."""
+    trainers: int
+    """Actors beside the workers that fine-tune and do nothing else; 0: the workers fine-tune."""
     gpus_per_worker: float
-    """Share of a GPU that each worker takes; 0: workers run on CPU."""
+    """Share of a GPU for the player of each worker; 0: workers run on CPU."""
+    gpus_per_trainer: float
+    """Share of a GPU for the player of each trainer; 0: trainers run on CPU."""
+    gpus_per_judge: float
+    """Share of a GPU besides, for the judge that each worker or trainer on a GPU holds."""
 
     def __post_init__(self) -> None:
         if self.workers is not None:
             _at_least("cluster.workers", self.workers, 1)
-        _at_least("cluster.gpus_per_worker", self.gpus_per_worker, 0)
+        _at_least("cluster.trainers", self.trainers, 0)
+        if self.trainers and self.workers is None:
+            raise ConfigError("cluster.workers: found null, expected a number beside the trainers")
+        for name in ("gpus_per_worker", "gpus_per_trainer", "gpus_per_judge"):
+            _at_least(f"cluster.{name}", getattr(self, name), 0)
+        for name, share in (("worker", self.worker_gpus), ("trainer", self.trainer_gpus)):
+            if share > 1 and share != int(share):
+                raise ConfigError(
+                    f"cluster.gpus_per_{name}: found {share:g} with the judge's share, expected at "
+                    "most 1, or whole GPUs"
+                )
+
+    @property
+    def worker_gpus(self) -> float:
+        """All that a worker takes: its player's share and its judge's."""
+        return self._with_judge(self.gpus_per_worker)
+
+    @property
+    def trainer_gpus(self) -> float:
+        """All that a trainer takes."""
+        return self._with_judge(self.gpus_per_trainer)
+
+    def _with_judge(self, share: float) -> float:
+        return round(share + self.gpus_per_judge, 4) if share else 0.0
+
+
+@dataclass(frozen=True)
+class BudgetConfig:
+    """What a run may spend in all its sessions; results do not depend on it, but for their end."""
+
+    tokens: int | None
+    """Tokens of the player and of the meta-sampler; null: no such budget."""
+    seconds: float | None
+    """Seconds of work, added up over workers and meta-sampler; null: no such budget."""
+    dollars: float | None
+    """Dollars that models behind an API cost; null: no such budget."""
+
+    def __post_init__(self) -> None:
+        for name in ("tokens", "seconds", "dollars"):
+            if getattr(self, name) is not None:
+                _above(f"budget.{name}", getattr(self, name), 0)
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Everything a run depends on. ``cluster`` says where, all else says what."""
+    """Everything a run depends on. ``cluster`` says where, ``budget`` how far, all else what."""
 
     name: str
     """Run folder below archive.root."""
@@ -269,6 +316,7 @@ class RunConfig:
     meta_sampler: MetaSamplerConfig
     archive: ArchiveConfig
     cluster: ClusterConfig
+    budget: BudgetConfig
 
     def __post_init__(self) -> None:
         run_identity(self.seed, self.name)
@@ -278,9 +326,11 @@ class RunConfig:
         return Path(self.archive.root) / self.name
 
     def science(self) -> dict[str, Any]:
-        """The settings that results depend on."""
-        everything = asdict(self)
-        return {k: v for k, v in everything.items() if k not in ("cluster", "name", "archive")}
+        """The settings that results depend on; where they end is no part of it."""
+        free = ("cluster", "budget", "name", "archive")
+        kept = {k: v for k, v in asdict(self).items() if k not in free}
+        del kept["growth"]["generations"]
+        return kept
 
     def science_hash(self) -> str:
         text = json.dumps(self.science(), sort_keys=True)

@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from archive import Archive, Purpose
 from archive.derive.transfer import BASE, Sample, gains, specific_share
+from evo.budget import SPENDING, Cost, check
+from evo.config import BudgetConfig
 from evo.evaluate import Score, Task
 from evo.finetune import Finetune
 from evo.laboratory import Told
@@ -27,22 +29,16 @@ Key = tuple[str, str, str, str]
 """Policy id, game id, role, purpose."""
 
 
-@dataclass(frozen=True)
-class Cost:
-    """Player tokens and worker seconds."""
-
-    tokens: int = 0
-    seconds: float = 0.0
-
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(self.tokens + other.tokens, self.seconds + other.seconds)
-
-
 class Ledger:
-    """Reads a run's rows once, then keeps up with what it commits itself."""
+    """Reads a run's rows once, then keeps up with what it commits itself.
 
-    def __init__(self, archive: Archive, run_id: str) -> None:
-        self.archive, self.run_id = archive, run_id
+    With a ``budget``, the commit that reaches it is the last: it is made, then ``commit`` raises
+    :class:`meta_sampler.BudgetReached`.
+    """
+
+    def __init__(self, archive: Archive, run_id: str, budget: BudgetConfig | None = None) -> None:
+        self.archive, self.run_id, self.budget = archive, run_id, budget
+        self.spent = Cost()
         self.scores: dict[Key, dict[Seeds, Row]] = defaultdict(dict)
         self.finetunes: dict[str, Row] = {}
         self.decisions: dict[tuple[Any, ...], Row] = {}
@@ -65,11 +61,15 @@ class Ledger:
         for name, rows in written.items():
             for row in rows:
                 self._remember(name, row)
+        if self.budget and any(written.get(table) for table in SPENDING):
+            check(self.budget, self.spent)
 
     def _signed(self, table: str, row: Row) -> Row:
         return row if table in ("games", "maps") else {"run_id": self.run_id} | row
 
     def _remember(self, table: str, row: Row) -> None:
+        if table in SPENDING:
+            self.spent += Cost.of(row)
         match table:
             case "scores":
                 key = (row["policy_id"], row["game_id"], row["role"], row["purpose"])
@@ -142,10 +142,9 @@ class Ledger:
             if policy == policy_id or (game_id, role) == (task.game_id, task.role):
                 plays += len(rows)
                 for row in rows.values():
-                    cost += Cost(row["tokens"], row["seconds"])
+                    cost += Cost.of(row)
         if policy_id in self.finetunes:
-            made = self.finetunes[policy_id]
-            cost += Cost(made["tokens"], made["seconds"])
+            cost += Cost.of(self.finetunes[policy_id])
         return {"plays": plays, "tokens": cost.tokens, "seconds": cost.seconds}
 
     def game_codes(self) -> dict[str, str]:
@@ -167,13 +166,15 @@ class Ledger:
         return found
 
     def costs(self) -> dict[str, Cost]:
-        """Tokens and seconds by stage."""
+        """What each stage cost."""
         costs: dict[str, Cost] = defaultdict(Cost)
         for (_, _, _, purpose), rows in self.scores.items():
             for row in rows.values():
-                costs[purpose] += Cost(row["tokens"], row["seconds"])
+                costs[purpose] += Cost.of(row)
         for row in self.finetunes.values():
-            costs["fine-tuning"] += Cost(row["tokens"], row["seconds"])
+            costs["fine-tuning"] += Cost.of(row)
+        for row in self.proposals.values():
+            costs["proposing"] += Cost.of(row)
         return dict(costs)
 
 

@@ -15,13 +15,18 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from archive import SCHEMA_VERSION, Archive, ArchiveError, RunEvent
+from archive.store import MARKER, strays
 from evo import summary
+from evo.budget import reached, told
+from evo.cluster import check
 from evo.config import ConfigError, RunConfig, from_mapping, load
 from evo.display import Display
+from evo.ending import EXPECTED, finished, stopped, terminable
 from evo.evaluate import Task
 from evo.experiments import Experiments
 from evo.growth import GrowthSettings, Member, grow
@@ -31,20 +36,24 @@ from evo.proposals import Proposer
 from evo.scope import initial_tasks
 from evo.toy import experiment as toy
 from evo.transfer import TransferOracle
-from evo.workers import RayWorkshop, WorkersLostError, check
+from evo.workers import RayWorkshop
 from meta_sampler import MetaSampler, SamplerError, make
 from xgl.models.errors import ModelNotFound
 from xgl.models.resolve import resolve
 
 USAGE = """usage: python -m evo.run +experiment=scope_growth [key=value …]
        python -m evo.run +experiment=toy_growth [toy.key=value …]
-       python -m evo.run resume=RUN_FOLDER [cluster.key=value …]
+       python -m evo.run resume=RUN_FOLDER [cluster.key=value …] [budget.key=value …]
 
 experiments: scope_growth, and toy_growth: the same algorithm on the paper's toy model, in seconds
 useful keys: model=smollm2  seed=N  name=NAME  growth.initial_scope=[FILE,…]
              growth.max_candidates=N  finetune.tokens=N  cluster.workers=N
+             budget.tokens=N  budget.seconds=N  budget.dollars=N
 All keys: docs/configuration.md and conf/."""
 
+ANEW = ("cluster.", "budget.", "growth.generations=")
+"""Settings that a resumed run may be given anew: results do not depend on them."""
+BEGUN = (RunEvent.CREATED, RunEvent.RESUMED)
 USER_ERRORS = (ConfigError, ArchiveError, ModelNotFound, SamplerError)
 
 
@@ -59,8 +68,8 @@ class Plan:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run; returns the exit code: 0, 2 for a user's error, 130 when interrupted, 1 when workers
-    kept dying."""
+    """Run; returns the exit code: 0 at the end or at a budget, 2 for a user's error or a disk that
+    refuses, 130 when interrupted, 1 when workers kept dying."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if not arguments or {"-h", "--help"} & set(arguments):
         print(USAGE, file=sys.stdout if arguments else sys.stderr)
@@ -76,6 +85,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except USER_ERRORS as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
 
 
 def _plan(arguments: list[str]) -> Plan:
@@ -85,10 +97,7 @@ def _plan(arguments: list[str]) -> Plan:
     else:
         config = load(arguments)
         if config.folder.exists() and not _never_begun(config.folder):
-            raise ConfigError(
-                f"name: {config.folder} exists already, expected a new name, or "
-                f"resume={config.folder} to go on with it"
-            )
+            raise _in_use(config.folder)
     initial = initial_tasks(config)
     if resumed:
         _check_unchanged(config, initial)
@@ -99,35 +108,55 @@ def _plan(arguments: list[str]) -> Plan:
     return Plan(config, initial, sampler, bool(resumed))
 
 
+def _in_use(folder: Path) -> ConfigError:
+    return ConfigError(
+        f"name: {folder} exists already, expected a new name, or resume={folder} to go on with it"
+    )
+
+
 def _never_begun(folder: Path) -> bool:
-    """Whether a run was killed between making its archive and saying that it began."""
-    if [path.name for path in folder.iterdir()] != ["archive"]:
+    """Whether a run was killed between making its folder and saying that it began."""
+    if not folder.is_dir() or not {path.name for path in folder.iterdir()} <= {"archive"}:
         return False
-    with suppress(ArchiveError), Archive.open(folder / "archive") as archive:
-        return archive.count("runs") == 0
+    archive = folder / "archive"
+    if not (archive / MARKER).exists():
+        return not archive.exists() or (archive.is_dir() and not strays(archive))
+    with suppress(ArchiveError), Archive.open(archive) as opened:
+        return opened.count("runs") == 0
     return False
 
 
 def _resumed(folder: str, overrides: list[str]) -> RunConfig:
-    """The archived configuration of a run; only ``cluster`` settings may be given anew."""
-    foreign = [o for o in overrides if not o.startswith("cluster.")]
+    """The archived configuration of a run, but for what may be given anew: where it is done, and
+    how far it goes."""
+    foreign = [o for o in overrides if not o.startswith(ANEW)]
     if foreign:
         raise ConfigError(
-            f"{foreign[0]}: a resumed run keeps its settings, only cluster.* may change"
+            f"{foreign[0]}: a resumed run keeps its settings, only cluster.*, budget.* and "
+            "growth.generations may change"
         )
     path = Path(folder)
     if path.name in ("", ".."):
         path = path.resolve()
     with Archive.open(path / "archive") as archive:
-        rows = [row for row in archive.rows("runs") if row["event"] == RunEvent.CREATED]
+        rows = [row for row in archive.rows("runs") if row["event"] in BEGUN]
     if not rows:
         raise ConfigError(f"resume: {folder} holds no run")
-    stored = json.loads(rows[-1]["config_json"])
-    if overrides:
-        fresh = load(["+experiment=" + stored["experiment"], *overrides])
-        stored["cluster"] = asdict(fresh.cluster)
+    stored = _with_anew(json.loads(rows[-1]["config_json"]), overrides)
     stored["archive"]["root"], stored["name"] = str(path.parent), path.name
     return from_mapping(RunConfig, stored)
+
+
+def _with_anew(stored: dict[str, Any], overrides: list[str]) -> dict[str, Any]:
+    """An archived configuration with the settings that are given anew; defaults where it is older
+    than a setting."""
+    fresh = asdict(load(["+experiment=" + stored["experiment"], *overrides]))
+    given = [override.partition("=")[0].split(".") for override in overrides]
+    for section in ("cluster", "budget"):
+        stored[section] = fresh[section] | stored.get(section, {})
+    for section, key in given:
+        stored[section][key] = fresh[section][key]
+    return stored
 
 
 def _check_unchanged(config: RunConfig, initial: list[Task]) -> None:
@@ -143,30 +172,45 @@ def _check_unchanged(config: RunConfig, initial: list[Task]) -> None:
 
 
 def _archive(plan: Plan) -> Archive:
+    """The run's archive with its one writer; that it may be written to was seen before the lock,
+    so what matters is looked at again."""
     folder = plan.config.folder / "archive"
-    return Archive.open(folder, "a") if folder.exists() else Archive.create(folder)
+    archive = Archive.open(folder, "a") if (folder / MARKER).exists() else Archive.create(folder)
+    if not plan.resumed and archive.count("runs"):
+        archive.close()
+        raise _in_use(plan.config.folder)
+    return archive
 
 
 def _run(plan: Plan, archive: Archive, console: Console) -> int:
     config = plan.config
-    ledger = Ledger(archive, run_id=_run_id(archive, config))
+    ledger = Ledger(archive, _run_id(archive, config), config.budget)
+    _check_budget(config, ledger)
     _event(ledger, config, RunEvent.RESUMED if plan.resumed else RunEvent.CREATED)
-    finished, code = False, 130
     display = _display(console, plan, ledger)
     try:
         with display:
             _grow(plan, ledger, display)
-        _event(ledger, config, RunEvent.FINISHED)
-        finished = True
-    except KeyboardInterrupt:
+        ending = finished(config, ledger)
+    except EXPECTED as error:
+        ending = stopped(error, config, ledger)
+    if ending.failed:
+        print(f"error: {ending.told}", file=sys.stderr)
+    if ending.event:
         with suppress(ArchiveError):  # a commit that was cut short has spent the writer
-            _event(ledger, config, RunEvent.INTERRUPTED)
-        console.print("interrupted; what was committed stays")
-    except WorkersLostError as error:
-        print(f"error: {error}; what was committed stays", file=sys.stderr)
-        code = 1
-    summary.show(console, ledger, config.folder, finished, display.scoring)
-    return 0 if finished else code
+            _event(ledger, config, ending.event)
+    if ending.event:
+        summary.show(console, ledger, ending, display.scoring)
+    summary.commands(console, config.folder, ending)
+    return ending.code
+
+
+def _check_budget(config: RunConfig, ledger: Ledger) -> None:
+    if name := reached(config.budget, ledger.spent):
+        raise ConfigError(
+            f"budget.{name}: found {getattr(config.budget, name):g}, expected more than the run "
+            f"has spent already ({told(ledger.spent)})"
+        )
 
 
 def _display(console: Console, plan: Plan, ledger: Ledger) -> Display:
@@ -179,28 +223,33 @@ def _display(console: Console, plan: Plan, ledger: Ledger) -> Display:
 def _grow(plan: Plan, ledger: Ledger, display: Display) -> None:
     """Algorithm 1 with the oracle on language models; scopes are committed as they form."""
     config = plan.config
-    settings = LaboratorySettings(config.judge, config.player, config.finetune, _device(config))
+    settings = LaboratorySettings(config.judge, config.player, config.finetune)
     workshop = RayWorkshop(config.cluster, settings)
     try:
-        oracle = TransferOracle(config, ledger, Experiments(config, ledger, workshop, display))
-        proposer = Proposer(plan.sampler, ledger, oracle, display, config.seed)
-        growth = config.growth
-        algorithm = GrowthSettings(
-            alpha1=growth.alpha1,
-            alpha2=growth.alpha2,
-            generations=growth.generations,
-            list_size=growth.list_size,
-            seed=config.seed,
-            coverage_against=growth.coverage_against,  # type: ignore[arg-type]  # checked
-            max_accepts_per_parent=growth.max_accepts_per_parent,
-            max_candidates=growth.max_candidates,
-        )
-        scopes = grow(oracle.prepare(plan.initial), oracle, proposer, algorithm)
-        for generation, members in enumerate(scopes):
-            if generation not in ledger.scopes:
-                ledger.commit(scopes=[_scope_row(generation, member) for member in members])
+        with terminable():
+            experiments = Experiments(config, ledger, workshop, display)
+            oracle = TransferOracle(config, ledger, experiments)
+            proposer = Proposer(plan.sampler, ledger, oracle, display, config.seed)
+            scopes = grow(oracle.prepare(plan.initial), oracle, proposer, _algorithm(config))
+            for generation, members in enumerate(scopes):
+                if generation not in ledger.scopes:
+                    ledger.commit(scopes=[_scope_row(generation, member) for member in members])
     finally:
         workshop.close()
+
+
+def _algorithm(config: RunConfig) -> GrowthSettings:
+    growth = config.growth
+    return GrowthSettings(
+        alpha1=growth.alpha1,
+        alpha2=growth.alpha2,
+        generations=growth.generations,
+        list_size=growth.list_size,
+        seed=config.seed,
+        coverage_against=growth.coverage_against,  # type: ignore[arg-type]  # checked
+        max_accepts_per_parent=growth.max_accepts_per_parent,
+        max_candidates=growth.max_candidates,
+    )
 
 
 def _scope_row(generation: int, member: Member[Task]) -> dict[str, object]:
@@ -233,10 +282,6 @@ def _event(ledger: Ledger, config: RunConfig, event: RunEvent) -> None:
             }
         ]
     )
-
-
-def _device(config: RunConfig) -> str:
-    return "cuda" if config.cluster.gpus_per_worker > 0 else "cpu"
 
 
 def _version() -> str | None:

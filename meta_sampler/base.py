@@ -10,7 +10,11 @@ from xgl import Game
 
 
 class SamplerError(ValueError):
-    """A meta-sampler that cannot be built or restored as asked; the message is one sentence."""
+    """A meta-sampler that cannot be built, restored or asked; the message is one sentence."""
+
+
+class BudgetReached(SamplerError):  # noqa: N818  # what happened, no mistake of anyone
+    """A sampler's budget of tokens or dollars is spent; nothing more was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
