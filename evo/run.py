@@ -14,13 +14,11 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from archive import SCHEMA_VERSION, Archive, ArchiveError, RunEvent
-from archive.store import MARKER, strays
 from evo import summary
 from evo.budget import reached, told
 from evo.cluster import check
@@ -29,12 +27,14 @@ from evo.display import Display
 from evo.ending import EXPECTED, finished, stopped, terminable
 from evo.evaluate import Task
 from evo.experiments import Experiments
+from evo.folder import RESUME, check_new, open_archive, resumed_folders, stored_config
 from evo.growth import GrowthSettings, Member, grow
 from evo.laboratory import LaboratorySettings
 from evo.ledger import Ledger
 from evo.proposals import Proposer
 from evo.scope import initial_tasks
 from evo.toy import experiment as toy
+from evo.toy.config import NAME as TOY
 from evo.transfer import TransferOracle
 from evo.workers import RayWorkshop
 from meta_sampler import MetaSampler, SamplerError, make
@@ -53,7 +53,6 @@ All keys: docs/configuration.md and conf/."""
 
 ANEW = ("cluster.", "budget.", "growth.generations=")
 """Settings that a resumed run may be given anew: results do not depend on them."""
-BEGUN = (RunEvent.CREATED, RunEvent.RESUMED)
 USER_ERRORS = (ConfigError, ArchiveError, ModelNotFound, SamplerError)
 
 
@@ -77,10 +76,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console()
     _quiet()
     try:
-        if "+experiment=toy_growth" in arguments:
+        if _is_toy(arguments):
             return toy.run(arguments, console)
         plan = _plan(arguments)
-        with _archive(plan) as archive:
+        with open_archive(plan.config.folder, plan.resumed) as archive:
             return _run(plan, archive, console)
     except USER_ERRORS as error:
         print(f"error: {error}", file=sys.stderr)
@@ -90,14 +89,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
+def _is_toy(arguments: list[str]) -> bool:
+    """Whether the toy model is asked for, or a run on it is to go on."""
+    for folder in resumed_folders(arguments):
+        return bool(stored_config(folder)[1]["experiment"] == TOY)
+    return f"+experiment={TOY}" in arguments
+
+
 def _plan(arguments: list[str]) -> Plan:
-    resumed = [argument for argument in arguments if argument.startswith("resume=")]
+    resumed = resumed_folders(arguments)
     if resumed:
-        config = _resumed(resumed[0].partition("=")[2], [a for a in arguments if a not in resumed])
+        config = _resumed(resumed[0], [a for a in arguments if not a.startswith(RESUME)])
     else:
         config = load(arguments)
-        if config.folder.exists() and not _never_begun(config.folder):
-            raise _in_use(config.folder)
+        check_new(config.folder)
     initial = initial_tasks(config)
     if resumed:
         _check_unchanged(config, initial)
@@ -106,24 +111,6 @@ def _plan(arguments: list[str]) -> Plan:
         resolve(reference)
     check(config.cluster)
     return Plan(config, initial, sampler, bool(resumed))
-
-
-def _in_use(folder: Path) -> ConfigError:
-    return ConfigError(
-        f"name: {folder} exists already, expected a new name, or resume={folder} to go on with it"
-    )
-
-
-def _never_begun(folder: Path) -> bool:
-    """Whether a run was killed between making its folder and saying that it began."""
-    if not folder.is_dir() or not {path.name for path in folder.iterdir()} <= {"archive"}:
-        return False
-    archive = folder / "archive"
-    if not (archive / MARKER).exists():
-        return not archive.exists() or (archive.is_dir() and not strays(archive))
-    with suppress(ArchiveError), Archive.open(archive) as opened:
-        return opened.count("runs") == 0
-    return False
 
 
 def _resumed(folder: str, overrides: list[str]) -> RunConfig:
@@ -135,15 +122,8 @@ def _resumed(folder: str, overrides: list[str]) -> RunConfig:
             f"{foreign[0]}: a resumed run keeps its settings, only cluster.*, budget.* and "
             "growth.generations may change"
         )
-    path = Path(folder)
-    if path.name in ("", ".."):
-        path = path.resolve()
-    with Archive.open(path / "archive") as archive:
-        rows = [row for row in archive.rows("runs") if row["event"] in BEGUN]
-    if not rows:
-        raise ConfigError(f"resume: {folder} holds no run")
-    stored = _with_anew(json.loads(rows[-1]["config_json"]), overrides)
-    stored["archive"]["root"], stored["name"] = str(path.parent), path.name
+    _, stored = stored_config(folder)
+    stored = _with_anew(stored, overrides)
     return from_mapping(RunConfig, stored)
 
 
@@ -169,17 +149,6 @@ def _check_unchanged(config: RunConfig, initial: list[Task]) -> None:
                 f"growth.initial_scope: {entry} has changed since the run began, expected the "
                 "game it began with"
             )
-
-
-def _archive(plan: Plan) -> Archive:
-    """The run's archive with its one writer; that it may be written to was seen before the lock,
-    so what matters is looked at again."""
-    folder = plan.config.folder / "archive"
-    archive = Archive.open(folder, "a") if (folder / MARKER).exists() else Archive.create(folder)
-    if not plan.resumed and archive.count("runs"):
-        archive.close()
-        raise _in_use(plan.config.folder)
-    return archive
 
 
 def _run(plan: Plan, archive: Archive, console: Console) -> int:

@@ -7,28 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.search import PARENT, PURPOSES, Killed, Nature, Search, code, limit
+from support.search import PARENT, PURPOSES, Killed, Nature, Search, by_hash, code
 
 from archive import Archive, Purpose
 from evo.evaluate import evaluation_seeds
 from evo.laboratory import Evaluation
 from xgl import Game
-from xgl.random import stream
-
-
-def by_hash(played: Game) -> Nature:
-    """A world with all sorts of games."""
-    draw = stream("nature", played.game_id).random(6)
-    if limit(played) == PARENT and played.code == code(PARENT).strip():
-        return Nature()
-    return Nature(
-        own=0.0 if draw[0] < 0.1 else 10.0,
-        teaches=0.2 + 0.8 * float(draw[1]),
-        covered=float(draw[2]) * 0.9,
-        forfeits=0.6 if draw[3] < 0.1 else 0.0,
-        lucky={"teaches": 0.7} if draw[4] < 0.3 else {},
-    )
-
 
 GROWING = ("growth.generations=2", "growth.list_size=2", "growth.max_candidates=7")
 
