@@ -64,6 +64,7 @@ def connect(cluster: ClusterConfig) -> None:
         ray.init(address=cluster.address, **quiet)
     else:
         ray.init(
+            address="local",  # None would join whatever cluster was started on this machine
             num_cpus=cluster.workers and cluster.workers + cluster.trainers,
             include_dashboard=False,
             object_store_memory=OBJECT_STORE_BYTES,

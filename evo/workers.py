@@ -19,7 +19,15 @@ from ray.exceptions import (
 
 from evo.cluster import connect
 from evo.config import ClusterConfig
-from evo.laboratory import Evaluation, Job, Laboratory, LaboratorySettings, Result, single_threaded
+from evo.laboratory import (
+    Evaluation,
+    Job,
+    Laboratory,
+    LaboratorySettings,
+    Result,
+    Training,
+    single_threaded,
+)
 from evo.parcels import Parcels
 
 RETRIES = 3
@@ -53,10 +61,12 @@ class _Worker:
         """Where it lives; the answer says that it is ready too."""
         return str(ray.get_runtime_context().get_node_id())[:8]
 
-    def do(self, job: Job, *adapters: bytes | None) -> Result:
-        """``adapters``: an evaluation's, which travel beside it."""
-        whole = replace(job, adapters=adapters) if isinstance(job, Evaluation) else job
-        return self.laboratory.do(whole)
+    def evaluate(self, job: Evaluation, *adapters: bytes | None) -> Result:
+        """``adapters``: the job's, which travel beside it."""
+        return self.laboratory.do(replace(job, adapters=adapters))
+
+    def train(self, job: Training) -> Result:
+        return self.laboratory.do(job)
 
 
 @dataclass(frozen=True)
@@ -136,12 +146,14 @@ class RayWorkshop:
         for name, free in self.free.items():
             while free and asked.waiting[name]:
                 place, index = free.popleft(), asked.waiting[name].popleft()
-                job = asked.jobs[index]
-                adapters: list[Any] = []
-                if isinstance(job, Evaluation):
-                    adapters = [self.parcels.of(each) for each in job.adapters]
-                    job = replace(job, adapters=())
-                self.busy[place.worker.do.remote(job, *adapters)] = place, index
+                self.busy[self._send(asked.jobs[index], place.worker)] = place, index
+
+    def _send(self, job: Job, worker: Any) -> Any:
+        """A reference to the result; a worker's method is what process lists show."""
+        if not isinstance(job, Evaluation):
+            return worker.train.remote(job)
+        adapters = [self.parcels.of(adapter) for adapter in job.adapters]
+        return worker.evaluate.remote(replace(job, adapters=()), *adapters)
 
     def _collect(self, asked: _Round) -> None:
         """Wait for one worker: it is ready, has done its job, or died."""

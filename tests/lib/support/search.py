@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -181,6 +182,16 @@ class Search:
         place = [f"archive.root={self.folder}", f"name={name}"]
         scope = f"growth.initial_scope=[{self.folder / 'parent.xent'}]"
         return evo.run.main([*SMALL, scope, *place, *overrides])
+
+    def go_on(self, world: World, *overrides: str, name: str = "run") -> int:
+        """Resume with settings that may be given anew."""
+        self.workshop = FakeWorkshop(world)
+        return evo.run.main([f"resume={self.folder / name}", *overrides])
+
+    def config(self, event: dict[str, Any]) -> dict[str, Any]:
+        """The configuration that a row of ``runs`` holds."""
+        found: dict[str, Any] = json.loads(event["config_json"])
+        return found
 
     def rows(self, table: str, name: str = "run") -> list[dict[str, Any]]:
         with Archive.open(self.folder / name / "archive") as archive:
