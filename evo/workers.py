@@ -182,7 +182,7 @@ class RayWorkshop:
         """Say that a worker died, put its job back and start another."""
         if index is None:
             self.failed_starts += 1
-            if self.failed_starts > RETRIES * len(self.pools):
+            if self.failed_starts > RETRIES + sum(pool.count for pool in self.pools):
                 raise WorkersLostError(
                     f"{self.failed_starts} workers died as they started, the last {_cause(error)}"
                 ) from error

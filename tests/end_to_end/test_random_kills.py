@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import random
-import signal
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.driver import GROWING
+from support.driver import GROWING, session
 
 from archive import TABLES, Archive
 
@@ -18,68 +17,68 @@ pytestmark = pytest.mark.long
 
 KILLS = 20
 SETTINGS = {
-    "support.driver": ("+experiment=scope_growth", "growth.initial_scope=[parent.xent]", *GROWING),
-    "evo.run": ("+experiment=toy_growth", "toy.seeds=12", "toy.grid=60"),
+    "scope_growth": ("growth.initial_scope=[parent.xent]", *GROWING),
+    "toy_growth": ("toy.seeds=6", "toy.grid=60"),
 }
+FORKS = multiprocessing.get_context("forkserver")
+"""Each driver is a process of its own, forked from one that has imported everything."""
+FORKS.set_forkserver_preload(["support.driver"])
 
 
-@pytest.mark.parametrize("module", SETTINGS)
-def test_twenty_kills_leave_no_trace(commands: Any, module: str) -> None:
-    (commands.folder / "parent.xent").write_text(
-        "assign(s=story())\nelicit(t, 8)\nreward(xed(t | s))\n"
-    )
-    asked = [*SETTINGS[module], "archive.root=runs"]
-    ended = commands(module, *asked, "name=whole")
-    assert ended.returncode == 0, ended.stderr
-    whole = science(commands.folder / "runs" / "whole")
+@pytest.mark.parametrize("experiment", SETTINGS)
+def test_twenty_kills_leave_no_trace(tmp_path: Path, experiment: str) -> None:
+    (tmp_path / "parent.xent").write_text("assign(s=story())\nelicit(t, 8)\nreward(xed(t | s))\n")
+    asked = [f"+experiment={experiment}", *SETTINGS[experiment], "archive.root=runs"]
+    assert _driver(tmp_path, [*asked, "name=whole"]) == 0
+    whole, took = science(tmp_path / "runs" / "whole"), _commits(tmp_path, "whole")
     draw, kills, lives = random.Random(20), 0, 0
     while kills < KILLS:
         name = f"killed{lives}"
-        arguments = [*asked, f"name={name}"]
-        while kills < KILLS and _killed(commands, module, arguments, name, draw):
+        fresh = [*asked, f"name={name}"]
+        while kills < KILLS:
+            # Mostly some commits on, so that a life is of several sessions; sometimes at once.
+            more = draw.randint(1, took // 5) if draw.random() < 0.8 else None
+            ended = _driver(tmp_path, _way_on(tmp_path, name, fresh), name, more, draw.random())
+            if ended is not None:
+                assert ended == 0
+                break
             kills += 1
-            if (commands.folder / "runs" / name / "archive" / "runs").is_dir():
-                arguments = _way_on(commands, name, arguments)
-        ended = commands(module, *_way_on(commands, name, arguments))
-        assert ended.returncode == 0, ended.stderr
-        assert science(commands.folder / "runs" / name) == whole
+        assert _driver(tmp_path, _way_on(tmp_path, name, fresh)) == 0
+        assert science(tmp_path / "runs" / name) == whole
         lives += 1
 
 
-def _way_on(commands: Any, name: str, otherwise: list[str]) -> list[str]:
+def _driver(
+    folder: Path, arguments: list[str], name: str = "", more: int | None = None, share: float = 0
+) -> int | None:
+    """One session. It is killed, where the run has a ``name``, a little after it has made so many
+    more commits (None: a little after it began). None: it was; else its exit code."""
+    driver = FORKS.Process(target=session, args=(str(folder), arguments))
+    before = _commits(folder, name)
+    driver.start()
+    if name:
+        while more and driver.is_alive() and _commits(folder, name) < before + more:
+            time.sleep(0.002)
+        driver.join(share * 0.1)
+        if driver.is_alive():
+            driver.kill()
+            driver.join()
+            return None
+    driver.join()
+    return driver.exitcode
+
+
+def _commits(folder: Path, name: str) -> int:
+    return len(list((folder / "runs" / name / "archive" / "commits").glob("*.json")))
+
+
+def _way_on(folder: Path, name: str, fresh: list[str]) -> list[str]:
     """To resume, once the run has said that it began."""
-    folder = commands.folder / "runs" / name / "archive"
-    if not (folder / "archive.json").exists():
-        return otherwise
-    with Archive.open(folder) as archive:
-        return [f"resume=runs/{name}"] if archive.count("runs") else otherwise
-
-
-def _killed(
-    commands: Any, module: str, arguments: list[str], name: str, draw: random.Random
-) -> bool:
-    """Start a session and kill its driver: sometimes at any moment from its first breath on, mostly
-    a little after its first commits. False where it came to its end before."""
-    commits: Path = commands.folder / "runs" / name / "archive" / "commits"
-    before = len(list(commits.glob("*.json")))
-    driver = subprocess.Popen(
-        commands.arguments(module, *arguments),
-        cwd=commands.folder,
-        env=commands.environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    if draw.random() < 0.8:
-        wanted = before + draw.randint(1, 8)
-        while len(list(commits.glob("*.json"))) < wanted and driver.poll() is None:
-            time.sleep(0.001)
-    time.sleep(draw.random() * 0.2)
-    if driver.poll() is not None:
-        assert driver.returncode == 0
-        return False
-    driver.send_signal(signal.SIGKILL)
-    driver.wait()
-    return True
+    archive = folder / "runs" / name / "archive"
+    if not (archive / "archive.json").exists():
+        return fresh
+    with Archive.open(archive) as opened:
+        return [f"resume=runs/{name}"] if opened.count("runs") else fresh
 
 
 def science(folder: Path) -> dict[str, Any]:
@@ -92,7 +91,7 @@ def science(folder: Path) -> dict[str, Any]:
     with Archive.open(folder / "archive") as archive:
         tables = {table: archive.rows(table) for table in TABLES if table != "runs"}
         adapters = archive.adapters()
-    left_out = ("run_id", "seconds") if not files else ("seconds",)
+    left_out = ("seconds",) if files else ("seconds", "run_id")  # a toy growth's id has no name
     rows = {
         table: [{k: v for k, v in row.items() if k not in left_out} for row in found]
         for table, found in tables.items()

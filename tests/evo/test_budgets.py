@@ -16,7 +16,7 @@ from xgl import Game
 GROWING = ("growth.generations=2", "growth.list_size=2", "growth.max_candidates=7")
 
 
-@pytest.mark.parametrize(("name", "step"), [("tokens", 3000), ("seconds", 150)])
+@pytest.mark.parametrize(("name", "step"), [("tokens", 5000), ("seconds", 150)])
 def test_a_budget_raised_step_by_step_leads_to_the_same_end(
     search: Search, capsys: pytest.CaptureFixture[str], name: str, step: int
 ) -> None:
@@ -33,7 +33,7 @@ def test_a_budget_raised_step_by_step_leads_to_the_same_end(
         assert re.match(rf"error: budget\.{name}: found {limit}, expected more than", error)
         limit, commits = limit + step, commits + 1
         assert search.go_on(by_hash, f"budget.{name}={limit}") == 0
-    assert commits >= 3
+    assert commits >= 2
     assert search.tables("run") == whole
     events = [row["event"] for row in search.rows("runs")]
     assert events == ["created", *["out_of_budget", "resumed"] * commits, "finished"]
@@ -62,11 +62,14 @@ def test_generations_are_raised_like_a_budget(
 
 
 def test_the_end_of_a_run_says_why(search: Search, capsys: pytest.CaptureFixture[str]) -> None:
-    search.run(of_limits(l7=Nature(teaches=0.0)), "growth.list_size=1", sampler=Listed([code(7)]))
-    assert "ended    the last generation accepted nothing" in capsys.readouterr().out
-    search.run(by_hash, *GROWING, name="other")
+    search.run(by_hash, *GROWING)
     shown = capsys.readouterr().out
     assert "ended    growth.max_candidates=7 are judged" in shown
+    assert "resume=" not in shown
+    useless = of_limits(l7=Nature(teaches=0.0))
+    search.run(useless, "growth.list_size=1", sampler=Listed([code(7)]), name="other")
+    shown = capsys.readouterr().out
+    assert "ended    the last generation accepted nothing" in shown
     assert "resume=" not in shown
 
 

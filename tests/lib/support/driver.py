@@ -1,4 +1,4 @@
-"""``python -m support.driver …``: the entry in a process of its own, on the toy oracle.
+"""The entry on the toy oracle, as a process of its own or within one.
 
 It is ``python -m evo.run`` but for Ray's workers: a workshop that knows the true gains of every
 game answers in their place, after a pause that leaves time to be killed in.
@@ -6,6 +6,7 @@ game answers in their place, after a pause that leaves time to be killed in.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -39,6 +40,20 @@ def _workshop(*_: Any) -> SlowWorkshop:
     return SlowWorkshop(by_hash)
 
 
-if __name__ == "__main__":
+def drive(arguments: Sequence[str]) -> int:
+    """The entry in this process, which is given up to it."""
     evo.run.RayWorkshop = _workshop  # type: ignore[assignment, misc]
-    sys.exit(evo.run.main(sys.argv[1:]))
+    return evo.run.main(arguments)
+
+
+def session(folder: str, arguments: Sequence[str]) -> None:
+    """A driver in a process that was forked for it: quiet, in ``folder``."""
+    os.chdir(folder)
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(quiet, stream)
+    sys.exit(drive(arguments))
+
+
+if __name__ == "__main__":
+    sys.exit(drive(sys.argv[1:]))
