@@ -2,98 +2,60 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import random
+import signal
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
-from support.driver import GROWING, session
+from support.driver import GROWING, Driver, commits, run, science
 
-from archive import TABLES, Archive
+from archive import Archive
 
 pytestmark = pytest.mark.long
 
 KILLS = 20
 SETTINGS = {
-    "scope_growth": ("growth.initial_scope=[parent.xent]", *GROWING),
-    "toy_growth": ("toy.seeds=6", "toy.grid=60"),
+    "scope_growth": GROWING,
+    "toy_growth": ("+experiment=toy_growth", "toy.seeds=6", "toy.grid=60", "archive.root=runs"),
 }
-FORKS = multiprocessing.get_context("forkserver")
-"""Each driver is a process of its own, forked from one that has imported everything."""
-FORKS.set_forkserver_preload(["support.driver"])
 
 
-@pytest.mark.parametrize("experiment", SETTINGS)
-def test_twenty_kills_leave_no_trace(tmp_path: Path, experiment: str) -> None:
-    (tmp_path / "parent.xent").write_text("assign(s=story())\nelicit(t, 8)\nreward(xed(t | s))\n")
-    asked = [f"+experiment={experiment}", *SETTINGS[experiment], "archive.root=runs"]
-    assert _driver(tmp_path, [*asked, "name=whole"]) == 0
-    whole, took = science(tmp_path / "runs" / "whole"), _commits(tmp_path, "whole")
+@pytest.mark.parametrize("asked", SETTINGS.values(), ids=SETTINGS.keys())
+def test_twenty_kills_leave_no_trace(tmp_path: Path, asked: tuple[str, ...]) -> None:
+    assert run(tmp_path, *asked, "name=whole").returncode == 0
+    whole, took = science(tmp_path / "runs" / "whole"), commits(tmp_path / "runs" / "whole")
     draw, kills, lives = random.Random(20), 0, 0
     while kills < KILLS:
-        name = f"killed{lives}"
-        fresh = [*asked, f"name={name}"]
+        fresh, folder = [*asked, f"name=life{lives}"], tmp_path / "runs" / f"life{lives}"
         while kills < KILLS:
-            # Mostly some commits on, so that a life is of several sessions; sometimes at once.
-            more = draw.randint(1, took // 5) if draw.random() < 0.8 else None
-            ended = _driver(tmp_path, _way_on(tmp_path, name, fresh), name, more, draw.random())
-            if ended is not None:
-                assert ended == 0
+            driver = Driver(tmp_path, *_way_on(folder, fresh))
+            if not _killed(driver, folder, took, draw):
                 break
             kills += 1
-        assert _driver(tmp_path, _way_on(tmp_path, name, fresh)) == 0
-        assert science(tmp_path / "runs" / name) == whole
+        ended = run(tmp_path, *_way_on(folder, fresh))
+        assert ended.returncode == 0, ended.err
+        assert science(folder) == whole
         lives += 1
 
 
-def _driver(
-    folder: Path, arguments: list[str], name: str = "", more: int | None = None, share: float = 0
-) -> int | None:
-    """One session. It is killed, where the run has a ``name``, a little after it has made so many
-    more commits (None: a little after it began). None: it was; else its exit code."""
-    driver = FORKS.Process(target=session, args=(str(folder), arguments))
-    before = _commits(folder, name)
-    driver.start()
-    if name:
-        while more and driver.is_alive() and _commits(folder, name) < before + more:
-            time.sleep(0.002)
-        driver.join(share * 0.1)
-        if driver.is_alive():
-            driver.kill()
-            driver.join()
-            return None
-    driver.join()
-    return driver.exitcode
+def _killed(driver: Driver, folder: Path, took: int, draw: random.Random) -> bool:
+    """Kill a session: mostly some commits on, so that a life is of several; sometimes at once.
+    False where it came to its end before."""
+    enough = commits(folder) + (draw.randint(1, took // 5) if draw.random() < 0.8 else 0)
+    while driver.alive and commits(folder) < enough:
+        time.sleep(0.002)
+    time.sleep(draw.random() * 0.1)
+    if driver.alive:
+        driver.send(signal.SIGKILL)
+    ended = driver.wait()
+    assert ended.returncode in (0, -signal.SIGKILL), ended.err
+    return ended.returncode != 0
 
 
-def _commits(folder: Path, name: str) -> int:
-    return len(list((folder / "runs" / name / "archive" / "commits").glob("*.json")))
-
-
-def _way_on(folder: Path, name: str, fresh: list[str]) -> list[str]:
+def _way_on(folder: Path, fresh: list[str]) -> list[str]:
     """To resume, once the run has said that it began."""
-    archive = folder / "runs" / name / "archive"
-    if not (archive / "archive.json").exists():
+    if not (folder / "archive" / "archive.json").exists():
         return fresh
-    with Archive.open(archive) as opened:
-        return [f"resume=runs/{name}"] if opened.count("runs") else fresh
-
-
-def science(folder: Path) -> dict[str, Any]:
-    """All tables without events and timings, and the bytes of what lies beside the archive."""
-    files = {
-        path.name: path.read_bytes()
-        for path in folder.glob("*")
-        if path.suffix in (".parquet", ".svg")
-    }
     with Archive.open(folder / "archive") as archive:
-        tables = {table: archive.rows(table) for table in TABLES if table != "runs"}
-        adapters = archive.adapters()
-    left_out = ("seconds",) if files else ("seconds", "run_id")  # a toy growth's id has no name
-    rows = {
-        table: [{k: v for k, v in row.items() if k not in left_out} for row in found]
-        for table, found in tables.items()
-    }
-    return {"tables": rows, "adapters": adapters, "files": files}
+        return [f"resume=runs/{folder.name}"] if archive.count("runs") else fresh
