@@ -145,7 +145,7 @@ def _wait_for(driver: subprocess.Popen[str], look: Callable[[], Any]) -> Any:
     while driver.poll() is None:
         if found := look():
             return found
-        time.sleep(0.02)
+        time.sleep(0.1)
     raise AssertionError(f"the run ended before: {driver.communicate()}")
 
 

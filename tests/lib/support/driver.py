@@ -91,7 +91,8 @@ class Driver:
     def wait(self) -> Ended:
         self.process.join()
         assert self.process.exitcode is not None
-        return Ended(self.process.exitcode, *(path.read_text() for path in self.told))
+        told = (path.read_text() if path.exists() else "" for path in self.told)  # killed at once
+        return Ended(self.process.exitcode, *told)
 
 
 def run(folder: Path, *arguments: str) -> Ended:
