@@ -34,7 +34,7 @@ RETRIES = 3
 MOST_WORKERS = 8
 """Without ``cluster.workers``: a list of candidates keeps no more than a few workers busy."""
 PATIENCE = 60.0
-"""Seconds without any worker before the log says that the run waits for one."""
+"""Seconds without a worker that is ready before the log says so."""
 LOST = (RayActorError, OutOfMemoryError, ObjectLostError, WorkerCrashedError, NodeDiedError)
 """What a job's worker, or its node, can die of; the job is done again."""
 log = logging.getLogger("evo")
@@ -176,7 +176,7 @@ class RayWorkshop:
             if ready:
                 return ready[0]
             if all(index is None for _, index in self.busy.values()):
-                log.warning("waiting for room for a worker: Ray has started none yet")
+                log.warning("no worker is ready yet: models load, or the cluster has no room")
 
     def _lose(self, place: _Place, index: int | None, asked: _Round, error: Exception) -> None:
         """Say that a worker died, put its job back and start another."""

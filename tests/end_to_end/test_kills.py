@@ -125,6 +125,7 @@ def test_a_worker_killed_mid_task_and_then_ctrl_c(
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=_heed_ctrl_c,
     )
     _kill(_wait_for(driver, lambda: _at_work(driver.pid, "ray::_Worker.train")))
     scores: Path = commands.folder / "runs" / "hurt" / "archive" / "scores"
@@ -138,6 +139,11 @@ def test_a_worker_killed_mid_task_and_then_ctrl_c(
     ended = commands("evo.run", "resume=runs/hurt", "cluster.workers=2", "cluster.trainers=0")
     assert ended.returncode == 0, ended.stderr
     assert commands.science("hurt") == expected
+
+
+def _heed_ctrl_c() -> None:
+    """A process begun in the background, as tests may be, ignores SIGINT."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _wait_for(driver: subprocess.Popen[str], look: Callable[[], Any]) -> Any:

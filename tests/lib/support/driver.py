@@ -56,6 +56,7 @@ def drive(folder: str, out: str, err: str, arguments: Sequence[str]) -> None:
     os.chdir(folder)
     for stream, path in ((1, out), (2, err)):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background ignore it
     evo.run.RayWorkshop = _workshop  # type: ignore[assignment, misc]
     sys.exit(evo.run.main(arguments))
 
