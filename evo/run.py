@@ -92,7 +92,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _is_toy(arguments: list[str]) -> bool:
     """Whether the toy model is asked for, or a run on it is to go on."""
     for folder in resumed_folders(arguments):
-        return bool(stored_config(folder)[1]["experiment"] == TOY)
+        with suppress(ArchiveError, ConfigError):  # which is told when the run is planned
+            return bool(stored_config(folder)[1]["experiment"] == TOY)
+        return False
     return f"+experiment={TOY}" in arguments
 
 
