@@ -35,6 +35,7 @@ class RunEvent(StrEnum):
     RESUMED = "resumed"
     FINISHED = "finished"
     INTERRUPTED = "interrupted"
+    OUT_OF_BUDGET = "out_of_budget"
 
 
 class Purpose(StrEnum):

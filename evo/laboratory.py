@@ -13,10 +13,10 @@ from typing import Any
 import torch
 
 from evo.adapters import AdapterBench, LoraSettings, sharing_weights
-from evo.config import FinetuneConfig, JudgeConfig, PlayerConfig
 from evo.evaluate import Score, Task, evaluate, evaluate_together
 from evo.finetune import Finetune, FinetuneSettings, finetune
 from evo.repeat import RoundScore, repeat
+from evo.sections import FinetuneConfig, JudgeConfig, PlayerConfig
 from xgl.analyse import analyse
 from xgl.batch import Cast
 from xgl.errors import OversizeError

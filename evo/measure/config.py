@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from evo.checks import ConfigError, above, at_least, between, one_of, run_identity
-from evo.config import DTYPES, compose_as
+from evo.config import compose_as
+from evo.sections import DTYPES
 
 NAME = "measure"
 

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from archive import SCHEMA_VERSION, Archive, ArchiveError, Purpose, RunEvent
 from evo.checks import ConfigError
-from evo.config import JudgeConfig, PlayerConfig, from_mapping
+from evo.config import from_mapping
 from evo.laboratory import Laboratory, LaboratorySettings, single_threaded
 from evo.ledger import Ledger
 from evo.measure import report
@@ -29,6 +29,7 @@ from evo.measure.folder import Exported, Member, read
 from evo.measure.players import LocalPlayer, Measured, RemotePlayer, find_player
 from evo.measure.results import Levels, Result, levels_of, measures_row, result
 from evo.repeat import Row, round_floor, round_rows, with_round_floor
+from evo.sections import JudgeConfig, PlayerConfig
 from evo.version import code_version
 from xgl.chat.accounting import Budget
 from xgl.errors import BudgetError, PlayerError

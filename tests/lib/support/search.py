@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -213,6 +214,16 @@ class Search:
         before = [] if only else [*SMALL, scope]
         return evo.run.main([*before, *place, *overrides])
 
+    def go_on(self, world: World, *overrides: str, name: str = "run") -> int:
+        """Resume with settings that may be given anew."""
+        self.workshop = FakeWorkshop(world)
+        return evo.run.main([f"resume={self.folder / name}", *overrides])
+
+    def config(self, event: dict[str, Any]) -> dict[str, Any]:
+        """The configuration that a row of ``runs`` holds."""
+        found: dict[str, Any] = json.loads(event["config_json"])
+        return found
+
     def rows(self, table: str, name: str = "run") -> list[dict[str, Any]]:
         with Archive.open(self.folder / name / "archive") as archive:
             return archive.rows(table)
@@ -233,3 +244,17 @@ class Search:
 def of_limits(**natures: Nature) -> World:
     """The nature of each game by its limit, ``l7=…``; all others are ordinary."""
     return lambda played: natures.get(f"l{limit(played)}", Nature())
+
+
+def by_hash(played: Game) -> Nature:
+    """A world with all sorts of games."""
+    draw = stream("nature", played.game_id).random(6)
+    if limit(played) == PARENT and played.code == code(PARENT).strip():
+        return Nature()
+    return Nature(
+        own=0.0 if draw[0] < 0.1 else 10.0,
+        teaches=0.2 + 0.8 * float(draw[1]),
+        covered=float(draw[2]) * 0.9,
+        forfeits=0.6 if draw[3] < 0.1 else 0.0,
+        lucky={"teaches": 0.7} if draw[4] < 0.3 else {},
+    )
