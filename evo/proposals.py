@@ -35,7 +35,8 @@ class Proposer:
         self.sampler, self.ledger, self.oracle = sampler, ledger, oracle
         self.display, self.seed = display, seed
         self.seen: set[str] = set()
-        self.operators: dict[str, tuple[str, ...]] = {}
+        self.waiting: dict[str, Proposal] = {}
+        """By game id: candidates whose decision the sampler has not been told."""
 
     def propose(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Task]:
         """At most ``n`` games never met before in this run."""
@@ -70,7 +71,7 @@ class Proposer:
         game_id = proposal.game.game_id
         found[game_id] = Task(proposal.game, MAIN_PLAYER)
         self.seen.add(game_id)
-        self.operators[game_id] = proposal.provenance.operators
+        self.waiting[game_id] = proposal
 
     def _row(self, place: Place[Task], proposal: Proposal, index: int) -> Row:
         game, origin = proposal.game, proposal.provenance
@@ -110,11 +111,17 @@ class Proposer:
 
     def _observe(self) -> None:
         """Tell the sampler what was decided since, in the order of the decisions."""
-        decided = [d for d in self.ledger.decisions.values() if d["game_id"] in self.operators]
-        outcomes = [
-            Outcome(
-                row["game_id"], self.operators.pop(row["game_id"]), row["verdict"] == "accepted"
-            )
-            for row in decided
-        ]
-        self.sampler.observe(outcomes)
+        decided = [d for d in self.ledger.decisions.values() if d["game_id"] in self.waiting]
+        self.sampler.observe([self._outcome(row) for row in decided])
+
+    def _outcome(self, row: Row) -> Outcome:
+        proposal = self.waiting.pop(row["game_id"])
+        return Outcome(
+            row["game_id"],
+            proposal.provenance.operators,
+            row["verdict"] == "accepted",
+            verdict=str(row["verdict"]),
+            reason=row["reason"],
+            parent_id=row["parent_game_id"],
+            code=proposal.game.code if proposal.game else proposal.text,
+        )

@@ -10,7 +10,11 @@ from xgl import Game
 
 
 class SamplerError(ValueError):
-    """A meta-sampler that cannot be built or restored as asked; the message is one sentence."""
+    """A meta-sampler that cannot be built, restored or asked; the message is one sentence."""
+
+
+class BudgetReached(SamplerError):  # noqa: N818  # what happened, no mistake of anyone
+    """A sampler's budget of tokens or dollars is spent; nothing more was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,10 @@ class Provenance:
     """What was mended in ``raw``, in order."""
     tokens: int = 0
     """Tokens that the model read and wrote for it, rejected drafts included."""
+    dollars: float = 0.0
+    """What those tokens cost; 0 for a model that is paid for otherwise."""
+    intent: str = ""
+    """What the model said it was after, in a line."""
     seconds: float = field(default=0.0, compare=False)
     """Wall-clock time spent on it, rejected drafts included."""
 
@@ -55,6 +63,14 @@ class Outcome:
     game_id: str
     operators: tuple[str, ...]
     accepted: bool
+    verdict: str = ""
+    """accepted, refused or undecided."""
+    reason: str = ""
+    """Why, in one or a few words."""
+    parent_id: str = ""
+    """Game id of the parent that it was proposed for."""
+    code: str = ""
+    """Canonical text of the game."""
 
 
 class MetaSampler(Protocol):
