@@ -1,4 +1,4 @@
-"""What the operators of ``mutate`` give before and after the redraw: the share of degenerate children.
+"""The share of degenerate children that ``mutate``'s operators give, before and after the redraw.
 
     python benchmarks/mutation_operators.py --draws 150
 
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from random import Random
 
 from meta_sampler import Mutate, MutateSettings
-from meta_sampler.bench import Bench, Lines, as_donor, bench_for
+from meta_sampler.bench import Bench, Lines, as_donor, bench_for, named_players
 from meta_sampler.operators import OPERATORS, Entry
 from meta_sampler.prune import prune, unread
 from meta_sampler.soundness import complaint
@@ -27,7 +27,21 @@ LARGE = MutateSettings(max_lines=64, max_move_tokens=10**6, max_steps=1024, max_
 
 
 def parents() -> list[Game]:
-    """The library's games that are neither refused nor faulty themselves."""
+    """The library's games that are neither refused nor faulty themselves, and some children of
+    them with several players: the library has few games of players who do not see everything."""
+    library, seed = _library(), 0
+    several: list[Game] = []
+    while len(several) < len(library):
+        seed += 1
+        for each in library:
+            for proposal in Mutate(MutateSettings(players=PLAYERS)).propose(each, library, 4, seed):
+                cast = named_players(proposal.game.program.instructions) if proposal.game else set()
+                if proposal.game and cast & {"alice", "bob"}:
+                    several.append(proposal.game)
+    return library + several[: len(library)]
+
+
+def _library() -> list[Game]:
     found = []
     for entry in entries():
         try:

@@ -37,10 +37,13 @@ class Proposer:
         self.seen: set[str] = set()
         self.waiting: dict[str, Proposal] = {}
         """By game id: candidates whose decision the sampler has not been told."""
+        self.codes: dict[str, str] = {}
+        """Canonical texts of the scope, by game id."""
 
     def propose(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Task]:
         """At most ``n`` games never met before in this run."""
         self.seen.update(task.game_id for task in scope)
+        self.codes.update({task.game_id: task.game.code for task in (place.parent, *scope)})
         self.oracle.place = place
         self.display.at(place)
         self._observe()
@@ -124,4 +127,5 @@ class Proposer:
             reason=row["reason"],
             parent_id=row["parent_game_id"],
             code=proposal.game.code if proposal.game else proposal.text,
+            parent_code=self.codes[row["parent_game_id"]],
         )

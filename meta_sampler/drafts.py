@@ -1,8 +1,8 @@
 """Proposals from drafts: a language model writes in the grammar until a draft is worth a trial.
 
-Decoding is constrained (``meta_sampler.decoding``), so that every complete draft is a valid program.
-What no grammar can state is asked of the draft afterwards, as of a mutation: that it can teach
-something, is not silly, and is new. A draft that is refused is written anew.
+Decoding is constrained (``meta_sampler.decoding``), so every complete draft is a valid program. What
+no grammar can state is asked of the draft afterwards, as of a mutation: that it can teach something,
+is not silly, and is new. A draft that is refused is written anew.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from meta_sampler.bench import named_players
 from meta_sampler.budget import FIT, fit
 from meta_sampler.decoding import Draft, Writer
 from meta_sampler.draft_settings import DraftSettings
-from meta_sampler.meaning import meaning
+from meta_sampler.known import Known
 from meta_sampler.soundness import complaint
 from meta_sampler.xgl_grammar import xgl_grammar
 from xgl import Game, game, parse
@@ -30,21 +30,6 @@ DECODE = "decode"
 """Name under which constrained decoding stands in a proposal's provenance."""
 CUT = "cut"
 """The repair of a draft that was going on when its tokens were used up: complete lines stay."""
-
-
-class Known:
-    """Games that a proposal must not repeat, in text or in meaning."""
-
-    def __init__(self, games: Sequence[Game]) -> None:
-        self._meanings = {meaning(each.program) for each in games}
-        self._ids = {each.game_id for each in games}
-
-    def add(self, other: Game) -> None:
-        self._meanings.add(meaning(other.program))
-        self._ids.add(other.game_id)
-
-    def __contains__(self, other: Game) -> bool:
-        return other.game_id in self._ids or meaning(other.program) in self._meanings
 
 
 @dataclass(frozen=True)

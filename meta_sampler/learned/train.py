@@ -101,9 +101,7 @@ def _fitted(recipe: Recipe, examples: Sequence[Example]) -> LlamaForCausalLM:
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, betas=(0.9, 0.98), weight_decay=0.05)
     rng = Random(recipe.seed)
     plan = [
-        group
-        for _ in range(recipe.epochs)
-        for group in batches(examples, recipe.batch_tokens, rng)
+        group for _ in range(recipe.epochs) for group in batches(examples, recipe.batch_tokens, rng)
     ]
     began = time.perf_counter()
     for step, group in enumerate(plan):

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 BOS_ID, EOS_ID = 0, 1
 
@@ -29,9 +28,7 @@ def example(tokenizer: Tokenizer, parent: str, child: str) -> Example:
     return Example((*head, *tokenizer.encode(child).ids, EOS_ID), len(head))
 
 
-def batches(
-    examples: Sequence[Example], tokens: int, rng: Random
-) -> Iterator[list[Example]]:
+def batches(examples: Sequence[Example], tokens: int, rng: Random) -> Iterator[list[Example]]:
     """All examples once, in random order, those of a batch about equally long.
 
     ``tokens`` bounds a batch: its longest example times its number of examples.
@@ -46,9 +43,9 @@ def batches(
     yield from groups
 
 
-def losses(model: Any, group: Sequence[Example]) -> tuple[Tensor, Tensor, Tensor]:
-    """Loss of each predicted token in nats, float32 (N, L − 1); (N, L − 1) bool masks of tokens
-    that are no padding, and of those among them that belong to the child."""
+def read(model: Any, group: Sequence[Example]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Log-probabilities (N, L − 1, V) of each next token, float32, in nats; the tokens that came
+    (N, L − 1); bool masks (N, L − 1) of those that are no padding, and of those of the child."""
     width = max(len(each.ids) for each in group)
     ids = torch.full((len(group), width), EOS_ID)
     for row, each in enumerate(group):
@@ -56,9 +53,14 @@ def losses(model: Any, group: Sequence[Example]) -> tuple[Tensor, Tensor, Tensor
     places = torch.arange(1, width)
     real = places < torch.tensor([len(each.ids) for each in group])[:, None]
     child = real & (places >= torch.tensor([each.start for each in group])[:, None])
-    logits = model(input_ids=ids[:, :-1]).logits
-    loss = cross_entropy(logits.transpose(1, 2).float(), ids[:, 1:], reduction="none")
-    return loss, real, child
+    scores = model(input_ids=ids[:, :-1]).logits.float().log_softmax(-1)
+    return scores, ids[:, 1:], real, child
+
+
+def losses(model: Any, group: Sequence[Example]) -> tuple[Tensor, Tensor, Tensor]:
+    """Loss of each predicted token in nats (N, L − 1), and the two masks of :func:`read`."""
+    scores, ids, real, child = read(model, group)
+    return -scores.gather(-1, ids[..., None])[..., 0], real, child
 
 
 def rate(step: int, steps: int, peak: float, warmup: int) -> float:
