@@ -71,7 +71,7 @@ class DraftSettings:
     def _check_players(self) -> None:
         known = ", ".join(syn.PLAYERS)
         try:
-            unknown = isinstance(self.players, str) or set(self.players) - set(syn.PLAYERS)
+            unknown = isinstance(self.players, str) or bool({*self.players} - {*syn.PLAYERS})
         except TypeError:
             unknown = True
         if unknown:

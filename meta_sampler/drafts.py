@@ -1,8 +1,8 @@
 """Proposals from drafts: a language model writes in the grammar until a draft is worth a trial.
 
-Decoding is constrained (``meta_sampler.decoding``), so every complete draft is a valid program. What
-no grammar can state is asked of the draft afterwards, as of a mutation: that it can teach something,
-is not silly, and is new. A draft that is refused is written anew.
+Decoding is constrained (``meta_sampler.decoding``): every complete draft is a valid program. What
+no grammar can state is asked of the draft afterwards, as of a mutation: that it can teach
+something, is not silly, and is new. A draft that is refused is written anew.
 """
 
 from __future__ import annotations

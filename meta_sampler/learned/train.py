@@ -134,7 +134,7 @@ def _architecture(recipe: Recipe) -> LlamaConfig:
     )
 
 
-def _bits(model: Any, tokenizer: Tokenizer, unseen: Sequence[Pair]) -> dict[str, float]:
+def _bits(model: Any, tokenizer: Tokenizer, unseen: list[Pair]) -> dict[str, float]:
     """Of held-out children: given their parents, and given another family's."""
     characters = sum(len(pair.child) for pair in unseen)
     foreign = [pair.parent for pair in unseen[len(unseen) // 2 :] + unseen[: len(unseen) // 2]]
