@@ -24,7 +24,7 @@ from archive.column import (
     values_of,
 )
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 class RunEvent(StrEnum):
@@ -56,6 +56,7 @@ class ProposalOutcome(StrEnum):
     INFEASIBLE = "infeasible"
     CONSTANT = "constant"
     ILL_POSED = "ill_posed"
+    PASSED_OVER = "passed_over"
 
 
 class PlayOutcome(StrEnum):
@@ -161,6 +162,16 @@ _PROPOSALS = Table(
         Column("repairs", STRINGS, "names", "what was mended in raw_text, in order"),
         Column("tokens", INT64, "sampler tokens", "tokens read and written, failed drafts too"),
         Column("seconds", FLOAT64, "s", "wall-clock time spent, failed drafts too", finite=True),
+        Column("dollars", FLOAT64, "dollars", "price of those tokens; 0: not priced", finite=True),
+        Column("intent", STRING, "text", "what its writer said it was after", "nothing was said"),
+        Column(
+            "distance",
+            INT32,
+            "edits",
+            "tree edits to the nearest game known before (xgl/distance.py)",
+            "not a valid program",
+        ),
+        Column("nearest_game_id", STRING, "id", "that game", "not a valid program"),
     ),
 )
 

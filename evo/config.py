@@ -195,6 +195,8 @@ class GrowthConfig:
     """γ over scope_and_pending, or over scope (the literal Algorithm 1)."""
     max_accepts_per_parent: int | None
     """Accepted games from one parent; null: no limit."""
+    diversity: float
+    """Weight of the distance to the nearest known game where candidates are chosen; 0: none."""
     initial_attempts: int
     """Fine-tunes of an initial game, each under a training seed of its own, until one improves
     it."""
@@ -211,6 +213,7 @@ class GrowthConfig:
         for name in ("max_candidates", "max_accepts_per_parent"):
             if getattr(self, name) is not None:
                 _at_least(f"growth.{name}", getattr(self, name), 1)
+        _at_least("growth.diversity", self.diversity, 0)
         _at_least("growth.initial_attempts", self.initial_attempts, 1)
         coverage("growth", self.coverage_against, self.max_accepts_per_parent)
         _one_of("growth.unplayable_initial", self.unplayable_initial, ("stop", "keep"))
@@ -219,7 +222,7 @@ class GrowthConfig:
 @dataclass(frozen=True)
 class MetaSamplerConfig:
     name: str
-    """Which Λ: mutate or local."""
+    """Which Λ: mutate, local or chat."""
     settings: dict[str, Any]
     """Its settings, see the meta-sampler's own documentation."""
 

@@ -32,7 +32,7 @@ from evo.scope import initial_tasks
 from evo.toy import experiment as toy
 from evo.transfer import TransferOracle
 from evo.workers import RayWorkshop, WorkersLostError, check
-from meta_sampler import MetaSampler, SamplerError, make
+from meta_sampler import BudgetReached, MetaSampler, Remote, SamplerError, make
 from xgl.models.errors import ModelNotFound
 from xgl.models.resolve import resolve
 
@@ -96,6 +96,8 @@ def _plan(arguments: list[str]) -> Plan:
     for reference in dict.fromkeys((config.judge.model, config.player.model)):
         resolve(reference)
     check(config.cluster)
+    if isinstance(sampler, Remote) and not resumed:
+        sampler.check()
     return Plan(config, initial, sampler, bool(resumed))
 
 
@@ -162,6 +164,12 @@ def _run(plan: Plan, archive: Archive, console: Console) -> int:
         with suppress(ArchiveError):  # a commit that was cut short has spent the writer
             _event(ledger, config, RunEvent.INTERRUPTED)
         console.print("interrupted; what was committed stays")
+    except SamplerError as error:
+        with suppress(ArchiveError):
+            _event(ledger, config, RunEvent.INTERRUPTED)
+        code = 0 if isinstance(error, BudgetReached) else 2
+        kind = "stopped" if code == 0 else "error"
+        print(f"{kind}: {error}; what was committed stays", file=sys.stderr)
     except WorkersLostError as error:
         print(f"error: {error}; what was committed stays", file=sys.stderr)
         code = 1
@@ -183,8 +191,8 @@ def _grow(plan: Plan, ledger: Ledger, display: Display) -> None:
     workshop = RayWorkshop(config.cluster, settings)
     try:
         oracle = TransferOracle(config, ledger, Experiments(config, ledger, workshop, display))
-        proposer = Proposer(plan.sampler, ledger, oracle, display, config.seed)
         growth = config.growth
+        proposer = Proposer(plan.sampler, ledger, oracle, display, config.seed, growth.diversity)
         algorithm = GrowthSettings(
             alpha1=growth.alpha1,
             alpha2=growth.alpha2,

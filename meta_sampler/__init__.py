@@ -1,5 +1,5 @@
-"""Meta-samplers: games related to a game. Needs xgl and the standard library only;
-the sampler ``local``, loaded when it is made, torch and llguidance too."""
+"""Meta-samplers: games related to a game. Needs xgl and the standard library only; of the samplers
+that are loaded when they are made, ``local`` needs torch and llguidance too, ``chat`` openai."""
 
 from meta_sampler.base import (
     BudgetReached,
@@ -7,6 +7,7 @@ from meta_sampler.base import (
     Outcome,
     Proposal,
     Provenance,
+    Remote,
     SamplerError,
 )
 from meta_sampler.mutate import Mutate
@@ -21,6 +22,7 @@ __all__ = [
     "Outcome",
     "Proposal",
     "Provenance",
+    "Remote",
     "SamplerError",
     "make",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from xgl import Game
 
@@ -95,4 +95,20 @@ class MetaSampler(Protocol):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state that ``state`` gave."""
+        ...
+
+
+@runtime_checkable
+class Remote(Protocol):
+    """A sampler that asks somebody who is paid, beside being a :class:`MetaSampler`."""
+
+    def check(self) -> None:
+        """Ask once, so that what cannot work is told before a run begins.
+
+        Raises :class:`SamplerError`.
+        """
+        ...
+
+    def charge(self, tokens: int, dollars: float) -> None:
+        """Count what proposals that are not asked for again have cost towards the budget."""
         ...

@@ -46,6 +46,14 @@ def _learned(settings: Mapping[str, Any]) -> MetaSampler:
     return Learned(LearnedSettings(**_checked("learned", settings, LearnedSettings)))
 
 
+def _chat(settings: Mapping[str, Any]) -> MetaSampler:
+    """Needs the client of OpenAI's API; the key must be in the environment."""
+    from meta_sampler.chat.sampler import Chat
+    from meta_sampler.chat.settings import ChatSamplerSettings
+
+    return Chat(ChatSamplerSettings(**_checked("chat", settings, ChatSamplerSettings)))
+
+
 def _checked(name: str, settings: Mapping[str, Any], kind: type[Any]) -> dict[str, Any]:
     known = [item.name for item in fields(kind)]
     for key in settings:
@@ -55,6 +63,7 @@ def _checked(name: str, settings: Mapping[str, Any], kind: type[Any]) -> dict[st
 
 
 _SAMPLERS: dict[str, Callable[[Mapping[str, Any]], MetaSampler]] = {
+    "chat": _chat,
     "learned": _learned,
     "local": _local,
     "mutate": _mutate,

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from xgl.chat.messages import Message, Reply, after
 from xgl.requests import MoveRequest, View
-
-Message = dict[str, str]
-"""``role`` (system, user, assistant) and ``content``."""
 
 RULES = """\
 You play a game that is written as a short program in XGL, a language of text games. Its lines
@@ -32,14 +29,6 @@ Example of the form: <move>a few words</move>"""
 
 _PAIR = re.compile(r"<move>((?:(?!</?move>).)*)</move>", re.DOTALL | re.IGNORECASE)
 _OPENED = re.compile(r"<move>", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """An answer's text, empty where it has none; ``cut``: it ended at its token limit."""
-
-    text: str
-    cut: bool = False
 
 
 def opening(request: MoveRequest) -> list[Message]:
@@ -72,12 +61,7 @@ def shown(view: View, limit: int) -> str:
 
 def again(messages: list[Message], reply: Reply) -> list[Message]:
     """The conversation so far, the answer without a move, and what it lacked."""
-    return [
-        *messages,
-        # some servers refuse an assistant message without text
-        {"role": "assistant", "content": reply.text.strip() or "(no text)"},
-        {"role": "user", "content": _lack(reply)},
-    ]
+    return after(messages, reply, _lack(reply))
 
 
 def _lack(reply: Reply) -> str:

@@ -7,9 +7,9 @@ from typing import Any
 
 from support.chat_server import ChatServer, Script, in_order
 
+from xgl.chat.settings import ChatSettings
 from xgl.errors import OversizeError
 from xgl.players.chat import ChatPlayer
-from xgl.players.chat_settings import ChatSettings
 from xgl.requests import Item, Move, MoveRequest, Seeds, Turn, View
 
 KEY = "sk-the-key-of-the-tests"

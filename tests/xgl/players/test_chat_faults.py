@@ -23,8 +23,8 @@ from support.chat_server import (
 )
 from support.chat_turns import KEY, Chat, texts, turn
 
+from xgl.chat.accounting import Usage
 from xgl.errors import OversizeError, PlayerError
-from xgl.players.accounting import Usage
 from xgl.requests import Move
 
 # -- faults that pass ------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ def without_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         waiting.close()
         waited.append(seconds)
 
-    monkeypatch.setattr("xgl.players.chat.asyncio.wait_for", note)
+    monkeypatch.setattr("xgl.chat.calls.asyncio.wait_for", note)
     return waited
 
 
