@@ -23,7 +23,7 @@ from xgl.library import entries
 from xgl.syntax import Program
 
 PLAYERS = ("black", "white", "alice", "bob")
-LARGE = MutateSettings(max_lines=64, max_move_tokens=10**6, max_steps=1024, max_terms=99)
+LARGE = MutateSettings(64, 10**6, max_stories=99, max_steps=1024, max_terms=99, max_joined=99)
 
 
 def parents() -> list[Game]:

@@ -5,8 +5,8 @@
 Each sampler proposes ``--rounds`` lists of ``--list`` games related to the first game of the
 initial scope, whose fine-tune is made once for a seed. Unlike in a run, the scope stays that game
 alone and every candidate that passes selection is put to the acceptance test, so each verdict is
-about the proposal and not about its list. Between lists a sampler is told the verdicts. One process,
-no Ray.
+about the proposal and not about its list. Between lists a sampler is told the verdicts; samplers
+take turns. One process, no Ray.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from evo.laboratory import Job, Laboratory, LaboratorySettings, Result
 from evo.ledger import Ledger
 from evo.scope import initial_tasks
 from evo.transfer import TransferOracle
-from meta_sampler import MetaSampler, Outcome, make
+from meta_sampler import MetaSampler, Outcome, Proposal, make
 
 UNFIT = ("never feasible", "too long to learn", "constant score", "forfeit rate")
 UNPLAYABLE = ("not playable",)
@@ -61,41 +61,44 @@ def verdicts(
     return list(oracle.ledger.decisions.values())[before:]
 
 
-def trial(
-    name: str, number: int, oracle: TransferOracle, parent: Task, options: argparse.Namespace
-) -> tuple[Counter[str], float]:
-    """Counts of what became of a sampler's proposals, and the seconds it took to make them."""
-    sampler: MetaSampler = make(name, _conf(name))
-    known, total, seconds = [parent.game], Counter[str](), 0.0
-    for round_ in range(options.rounds):
-        began = time.perf_counter()
-        proposals = sampler.propose(parent.game, known, options.list, 1000 + round_)
-        seconds += time.perf_counter() - began
-        games = [proposal.game for proposal in proposals if proposal.game is not None]
-        known += games
-        place = Place(number, parent, round_)
-        told = verdicts(oracle, parent, [Task(each, parent.role) for each in games], place)
-        total += Counter({"proposals": len(proposals), "games": len(games)})
-        total += Counter(str(row["reason"]) for row in told)
-        codes = {each.game_id: each.code for each in games}
-        operators = {p.game.game_id: p.provenance.operators for p in proposals if p.game}
-        outcomes = [
-            Outcome(
-                game_id := str(row["game_id"]),
-                operators[game_id],
-                row["verdict"] == "accepted",
-                str(row["verdict"]),
-                str(row["reason"]),
-                parent.game_id,
-                codes[game_id],
-                parent.game.code,
-            )
-            for row in told
-        ]
-        sampler.observe(outcomes)
-        for outcome in outcomes:
-            print(f"<!-- {name} {round_}: {outcome.reason}: {outcome.code!r} -->", flush=True)
-    return total, seconds
+class Trial:
+    """One sampler under one seed: what became of its proposals, and the seconds they took."""
+
+    def __init__(self, name: str, number: int, oracle: TransferOracle, parent: Task) -> None:
+        self.name, self.number, self.oracle, self.parent = name, number, oracle, parent
+        self.sampler: MetaSampler = make(name, _conf(name))
+        self.known = [parent.game]
+        self.total, self.seconds = Counter[str](), 0.0
+
+    def list(self, round_: int, size: int) -> None:
+        """Propose, judge, tell."""
+        game, began = self.parent.game, time.perf_counter()
+        proposals = self.sampler.propose(game, self.known, size, 1000 + round_)
+        self.seconds += time.perf_counter() - began
+        made = {p.game.game_id: p for p in proposals if p.game is not None}
+        games = [p.game for p in made.values() if p.game is not None]
+        self.known += games
+        tasks = [Task(each, self.parent.role) for each in games]
+        rows = verdicts(self.oracle, self.parent, tasks, Place(self.number, self.parent, round_))
+        outcomes = [self._outcome(row, made[str(row["game_id"])]) for row in rows]
+        self.total += Counter({"proposals": len(proposals), "games": len(games)})
+        self.total += Counter(each.reason for each in outcomes)
+        self.sampler.observe(outcomes)
+        for each in outcomes:
+            print(f"<!-- {self.name} {round_}: {each.reason}: {each.code!r} -->", flush=True)
+
+    def _outcome(self, row: dict[str, object], proposal: Proposal) -> Outcome:
+        assert proposal.game is not None
+        return Outcome(
+            proposal.game.game_id,
+            proposal.provenance.operators,
+            row["verdict"] == "accepted",
+            str(row["verdict"]),
+            str(row["reason"]),
+            self.parent.game_id,
+            proposal.game.code,
+            self.parent.game.code,
+        )
 
 
 def _conf(name: str) -> dict[str, object]:
@@ -137,9 +140,12 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             oracle = laboratory_of(config, Laboratory(settings), Path(folder) / "archive")
             (parent,) = oracle.prepare(initial_tasks(config)[:1])
-            for number, name in enumerate(options.samplers):
-                found = trial(name, number, oracle, parent, options)
-                print(row(seed, name, *found), flush=True)
+            trials = [Trial(n, i, oracle, parent) for i, n in enumerate(options.samplers)]
+            for round_ in range(options.rounds):
+                for each in trials:
+                    each.list(round_, options.list)
+            for each in trials:
+                print(row(seed, each.name, each.total, each.seconds), flush=True)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -42,18 +42,21 @@ class Learned:
         self._lessons: tuple[Lesson, ...] = ()
         self._writer: Writer | None = None
 
+    @cached_property
+    def _shipped(self) -> Writer:
+        model, tokenizer = shipped()
+        lm = LanguageModel(model, tokenizer, torch.device("cpu"))
+        decoding = Decoding(self.settings.temperature, self.settings.top_p)
+        return Writer(lm, decoding, self.settings.max_tokens)
+
     @property
     def writer(self) -> Writer:
         """The model as the lessons made it."""
         if self._writer is None:
-            chosen = self.settings
-            model, tokenizer = shipped()
-            backend = tokenizer.backend_tokenizer
-            lm = LanguageModel(
-                adapted(model, backend, self._lessons, chosen), tokenizer, torch.device("cpu")
-            )
-            decoding = Decoding(chosen.temperature, chosen.top_p)
-            self._writer = Writer(lm, decoding, chosen.max_tokens)
+            lm = self._shipped.lm
+            tokenizer = lm.tokenizer.backend_tokenizer
+            learned = adapted(lm.model, tokenizer, self._lessons, self.settings)
+            self._writer = self._shipped.with_weights(learned)
         return self._writer
 
     def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:

@@ -16,7 +16,6 @@ from support import parents
 import evo
 import xgl
 from meta_sampler import Outcome, Proposal, SamplerError, make
-from meta_sampler.bench import of_type
 from meta_sampler.learned.adaptation import Lesson, adapted
 from meta_sampler.learned.corpus import LONGEST, Pair, pairs, sensible
 from meta_sampler.learned.rewards import ACCEPTED, REWARDS, UNFIT, reward
@@ -123,17 +122,19 @@ def told(proposal: Proposal, accepted: bool, reason: str = "too long to learn") 
     return Outcome(game.game_id, (), accepted, "", reason, "", game.code, PARENT.code)
 
 
-def moves(proposal: Proposal) -> int:
+def plain(proposal: Proposal) -> bool:
+    """Whether the skeleton is the shortest one."""
     assert proposal.game is not None
-    return len(of_type(proposal.game.program.instructions, syn.Elicit))
+    lines = proposal.game.program.instructions
+    return tuple(map(type, lines)) == (syn.Assign, syn.Elicit, syn.Reward)
 
 
 @cache
 def schooled() -> tuple[Learned, tuple[Lesson, ...]]:
-    """Told that games of two moves are too long to learn, and games of one accepted."""
+    """Told that the shortest skeleton is accepted, and all others are too long to learn."""
     chosen = Learned(replace(FAST, **EAGER))
     found = [p for p in chosen.propose(PARENT, SCOPE, 48, 7) if p.game is not None]
-    outcomes = [told(each, moves(each) == 1) for each in found]
+    outcomes = [told(each, plain(each)) for each in found]
     assert 0 < sum(outcome.accepted for outcome in outcomes) < len(outcomes)
     chosen.observe(outcomes)
     return chosen, tuple(Lesson(PARENT.code, o.code, reward(o)) for o in outcomes)
@@ -158,7 +159,7 @@ def test_unseen_proposals_lean_towards_accepted_skeletons() -> None:
 
     def share(chosen: Learned) -> float:
         found = [p for p in chosen.propose(PARENT, SCOPE, 96, 11) if p.game is not None]
-        return sum(moves(each) == 1 for each in found) / len(found)
+        return sum(plain(each) for each in found) / len(found)
 
     assert share(learned) > share(sampler(**EAGER)) + 0.05
 
