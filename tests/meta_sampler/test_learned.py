@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -15,7 +15,7 @@ from support import parents
 
 import evo
 import xgl
-from meta_sampler import Outcome, Proposal, SamplerError, make
+from meta_sampler import Mutate, MutateSettings, Outcome, Proposal, SamplerError, make
 from meta_sampler.learned.adaptation import Lesson, adapted
 from meta_sampler.learned.corpus import LONGEST, Pair, pairs, sensible
 from meta_sampler.learned.rewards import ACCEPTED, REWARDS, UNFIT, reward
@@ -26,9 +26,8 @@ from meta_sampler.meaning import meaning
 from meta_sampler.soundness import complaint
 from xgl import syntax as syn
 
-FAST = LearnedSettings(batch=64, attempts=3, steps=6)
+FAST = LearnedSettings(batch=64, attempts=3, steps=8)
 PARENT, SCOPE = parents.SCOPE["xent"][1], parents.SCOPE["xent"]
-EAGER = {"steps": 10, "learning_rate": 0.002, "kl": 0.02}
 
 
 def test_the_model_is_small() -> None:
@@ -47,26 +46,27 @@ def drawn(n: int = 6, seed: int = 1, **changes: Any) -> list[Proposal]:
 @pytest.mark.parametrize("dialect", ["paper", "xent"])
 def test_every_complete_draft_is_a_valid_program(dialect: str) -> None:
     scope, complete = parents.SCOPE[dialect], 0
-    found = sampler(attempts=1).propose(scope[1], scope, 150, 3)
+    found = sampler(attempts=1).propose(scope[1], scope, 128, 3)
     for proposal in found:
         if proposal.fate != "unfinished":
             xgl.parse(proposal.text, dialect)
             complete += 1
-    assert complete >= 140
+    assert complete >= 120
     assert sum(proposal.game is not None for proposal in found) > 0.25 * len(found)
 
 
-@pytest.mark.parametrize("parent", parents.EVERY[:: len(parents.EVERY) // 8], ids=str)
-def test_any_game_may_be_a_parent(parent: xgl.Game) -> None:
+@pytest.mark.parametrize("place", range(0, len(parents.EVERY), 7))
+def test_any_game_may_be_a_parent(place: int) -> None:
     """Of either dialect, with other players, loops and statements."""
-    for proposal in sampler(max_lines=10, attempts=1).propose(parent, [parent], 8, 1):
+    parent = parents.EVERY[place]
+    for proposal in sampler(max_lines=10, attempts=1).propose(parent, [parent], 6, 1):
         if proposal.fate != "unfinished":
             xgl.parse(proposal.text, parent.dialect)
 
 
 def test_games_are_new_and_sound() -> None:
-    games = [proposal.game for proposal in drawn(24) if proposal.game is not None]
-    assert len(games) >= 20
+    games = [proposal.game for proposal in drawn(16) if proposal.game is not None]
+    assert len(games) >= 14
     told = [meaning(each.program) for each in games]
     assert len(set(told)) == len(told)
     assert not set(told) & {meaning(each.program) for each in SCOPE}
@@ -116,74 +116,66 @@ def test_provenance_tells_how_a_text_arose() -> None:
 # -- learning --------------------------------------------------------------------------------------
 
 
-def told(proposal: Proposal, accepted: bool, reason: str = "too long to learn") -> Outcome:
-    assert proposal.game is not None
-    game = proposal.game
-    return Outcome(game.game_id, (), accepted, "", reason, "", game.code, PARENT.code)
-
-
-def plain(proposal: Proposal) -> bool:
+def plain(candidate: xgl.Game) -> bool:
     """Whether the skeleton is the shortest one."""
-    assert proposal.game is not None
-    lines = proposal.game.program.instructions
-    return tuple(map(type, lines)) == (syn.Assign, syn.Elicit, syn.Reward)
+    skeleton = tuple(map(type, candidate.program.instructions))
+    return skeleton == (syn.Assign, syn.Elicit, syn.Reward)
 
 
 @cache
-def schooled() -> tuple[Learned, tuple[Lesson, ...]]:
-    """Told that the shortest skeleton is accepted, and all others are too long to learn."""
-    chosen = Learned(replace(FAST, **EAGER))
-    found = [p for p in chosen.propose(PARENT, SCOPE, 48, 7) if p.game is not None]
-    outcomes = [told(each, plain(each)) for each in found]
-    assert 0 < sum(outcome.accepted for outcome in outcomes) < len(outcomes)
-    chosen.observe(outcomes)
-    return chosen, tuple(Lesson(PARENT.code, o.code, reward(o)) for o in outcomes)
+def children() -> tuple[xgl.Game, ...]:
+    """Of the parent, by mutation; about half of them plain."""
+    limits = MutateSettings(max_lines=6, max_move_tokens=8, loops=False)
+    found = tuple(p.game for p in Mutate(limits).propose(PARENT, SCOPE, 40, 7) if p.game)
+    for half in (found[:20], found[20:]):
+        assert 5 < sum(map(plain, half)) < 15
+    return found
 
 
-def test_lessons_make_what_was_accepted_likelier_and_what_was_refused_less_likely() -> None:
-    _, lessons = schooled()
-    model, tokenizer = shipped()
-    backend = tokenizer.backend_tokenizer
-    after = adapted(model, backend, lessons, replace(FAST, **EAGER))
-
-    def bits(model: Any, wanted: bool) -> float:
-        chosen = [each for each in lessons if (each.reward == ACCEPTED) is wanted]
-        return child_bits(model, [example(backend, each.parent, each.child) for each in chosen])
-
-    assert bits(after, True) < bits(model, True)
-    assert bits(after, False) > bits(model, False)
+def told(candidate: xgl.Game) -> Outcome:
+    """Accepted where the skeleton is the shortest one; anything else is too long to learn."""
+    reason = "helps and is new" if plain(candidate) else "too long to learn"
+    id_, code = candidate.game_id, candidate.code
+    return Outcome(id_, (), plain(candidate), "", reason, PARENT.game_id, code, PARENT.code)
 
 
-def test_unseen_proposals_lean_towards_accepted_skeletons() -> None:
-    learned, _ = schooled()
+@cache
+def schooled() -> Learned:
+    chosen = Learned(FAST)
+    chosen.observe([told(each) for each in children()[:20]])
+    return chosen
 
-    def share(chosen: Learned) -> float:
-        found = [p for p in chosen.propose(PARENT, SCOPE, 96, 11) if p.game is not None]
-        return sum(plain(each) for each in found) / len(found)
 
-    assert share(learned) > share(sampler(**EAGER)) + 0.05
+def test_lessons_lead_towards_skeletons_that_were_accepted() -> None:
+    """Those that it was told of, and others like them that it was not."""
+    before, after = shipped()[0], schooled().writer.lm.model
+    tokenizer = shipped()[1].backend_tokenizer
+
+    def bits(model: Any, candidates: Sequence[xgl.Game], wanted: bool) -> float:
+        chosen = [each for each in candidates if plain(each) is wanted]
+        return child_bits(model, [example(tokenizer, PARENT.code, each.code) for each in chosen])
+
+    for candidates in (children()[:20], children()[20:]):
+        assert bits(after, candidates, True) < bits(before, candidates, True)
+        assert bits(after, candidates, False) > bits(before, candidates, False)
 
 
 def test_a_restored_sampler_goes_on_as_if_nothing_had_happened() -> None:
-    learned, _ = schooled()
-    resumed = Learned(learned.settings)
-    resumed.restore(learned.state())
-    assert resumed.state() == learned.state()
+    learned, resumed = schooled(), Learned(FAST)
     before = learned.state()
-    assert resumed.propose(PARENT, SCOPE, 5, 4) == learned.propose(PARENT, SCOPE, 5, 4)
+    resumed.restore(json.loads(json.dumps(before)))
+    assert resumed.state() == before
+    first = resumed.propose(PARENT, SCOPE, 4, 4)
+    assert first == learned.propose(PARENT, SCOPE, 4, 4)
     assert learned.state() == before
-    assert resumed.propose(PARENT, SCOPE, 5, 4) != drawn(5, 4, **EAGER)
+    assert first != drawn(4, 4)
 
 
 def test_verdicts_told_one_by_one_or_at_once_teach_the_same() -> None:
-    found = [p for p in drawn(12) if p.game is not None]
-    outcomes = [told(each, i % 2 == 0) for i, each in enumerate(found)]
-    at_once, singly = Learned(FAST), Learned(FAST)
-    at_once.observe(outcomes)
-    for outcome in outcomes:
-        singly.observe([outcome])
-    assert singly.state() == at_once.state()
-    assert singly.propose(PARENT, SCOPE, 3, 4) == at_once.propose(PARENT, SCOPE, 3, 4)
+    singly = Learned(FAST)
+    for each in children()[:20]:
+        singly.observe([told(each)])
+    assert singly.state() == schooled().state()
 
 
 def test_what_teaches_nothing_leaves_the_shipped_model() -> None:
@@ -201,11 +193,10 @@ def test_what_teaches_nothing_leaves_the_shipped_model() -> None:
 
 def test_only_the_latest_verdicts_are_kept() -> None:
     chosen = Learned(replace(FAST, memory=3))
-    found = [p for p in drawn(5) if p.game is not None]
-    chosen.observe([told(each, False) for each in found])
+    chosen.observe([told(each) for each in children()[:5]])
     chosen.observe([Outcome("no text", (), True)])
     kept = [lesson["child"] for lesson in chosen.state()["lessons"]]
-    assert kept == [p.text for p in found[-3:]]
+    assert kept == [each.code for each in children()[2:5]]
 
 
 def test_verdicts_are_worth_more_the_further_a_candidate_came() -> None:
@@ -268,7 +259,7 @@ def test_training_pairs_are_sensible_and_follow_from_the_seed() -> None:
         assert not xgl.analyse(child.program).degenerate
     roots = [g for pair in found[:: len(found) // 8] if (g := _read(pair.parent, "xent"))]
     assert roots
-    assert math.fsum(map(sensible, roots)) > 0
+    assert any(map(sensible, roots))
 
 
 def _read(text: str, dialect: str) -> xgl.Game | None:
