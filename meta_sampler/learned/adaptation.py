@@ -1,9 +1,10 @@
 """Learning from verdicts: a policy gradient on what was proposed, from the shipped weights anew.
 
 The weights are a function of the shipped ones and of the list of lessons. So nothing drifts, and
-who knows the list has the weights. A lesson's advantage is its reward less the mean of all; the
-objective is that of proximal policy optimisation, a token's probability being compared with the
-shipped model's, less the divergence from that model on the lessons' texts.
+who knows the list has the weights. A lesson's advantage is its reward less the mean of all, and a
+fifth of that where it is below 0. The objective is that of proximal policy optimisation, a token's
+probability being compared with the shipped model's, less the divergence from that model on the
+lessons' texts.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from meta_sampler.learned.training import Example, example, read
 
 GROUP = 24
 """Lessons in one gradient step."""
+BLAME = 0.2
+"""Weight of what earned less than the mean, beside what earned more: away from a refused program
+lie many that make no sense."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,8 @@ def adapted(
         return shipped
     mean = sum(rewards) / len(rewards)
     advantages = [(each, reward - mean) for each, reward in told]
-    return _descended(shipped, advantages, settings)
+    weighed = [(each, value if value > 0 else BLAME * value) for each, value in advantages]
+    return _descended(shipped, weighed, settings)
 
 
 def _descended(

@@ -18,7 +18,7 @@ class LearnedSettings(DraftSettings):
     max_tokens: int = 128
     ends_at_reward: bool = False
     """Whether a program ends as soon as the main player is paid; this model finds its own end."""
-    steps: int = 16
+    steps: int = 8
     """Gradient steps from the shipped weights to what the verdicts so far ask for; 0: none."""
     learning_rate: float = 0.0005
     """AdamW's, in these steps."""
