@@ -49,6 +49,8 @@ class Proposer:
         self.display, self.seed, self.diversity = display, seed, diversity
         self.known: dict[str, Program] = {}
         """Every game met so far in this run, by id."""
+        self.codes: dict[str, str] = {}
+        """Their canonical texts."""
         self.waiting: dict[str, Proposal] = {}
         """By game id: candidates whose decision the sampler has not been told."""
         self._archived: dict[Round, list[Row]] = defaultdict(list)
@@ -75,7 +77,8 @@ class Proposer:
         return [Task(each, MAIN_PLAYER) for each in games]
 
     def _meet(self, games: Iterable[Game]) -> None:
-        self.known.update({each.game_id: each.program for each in games})
+        for each in games:
+            self.known[each.game_id], self.codes[each.game_id] = each.program, each.code
 
     def _again(self, rows: Sequence[Row], place: Place[Task]) -> list[Proposal]:
         """The candidates of a round that is in the archive, as the sampler gave them."""
@@ -176,6 +179,7 @@ class Proposer:
             reason=row["reason"],
             parent_id=row["parent_game_id"],
             code=proposal.game.code if proposal.game else proposal.text,
+            parent_code=self.codes[row["parent_game_id"]],
         )
 
 

@@ -71,6 +71,8 @@ class Outcome:
     """Game id of the parent that it was proposed for."""
     code: str = ""
     """Canonical text of the game."""
+    parent_code: str = ""
+    """That of the parent."""
 
 
 class MetaSampler(Protocol):
