@@ -13,6 +13,7 @@ REWARDS = {
     "covered by the scope": 0.4,
     "does not help its parent": 0.2,
     "own gain not confirmed": 0.1,
+    "its gain is not about the map": 0.0,
     "not playable": 0.0,
 }
 """By reason: what could have been accepted, what was open, what failed one of the two demands of
