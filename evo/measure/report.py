@@ -11,9 +11,9 @@ from rich.table import Table
 
 from archive.derive.arms import arms
 from archive.derive.intervals import Scores
+from archive.derive.measure import Measure, common_edges, xent_measure
 from archive.disk import write_whole, writing
 from evo.measure.results import Result
-from evo.measure.statistics import STATISTICS, Measure, common_edges, measure
 from xgl.diagram.shapes import Box, Drawing, Label, Line, Shape
 from xgl.diagram.svg import to_svg
 
@@ -41,7 +41,9 @@ def measures(results: Sequence[Result], confidence: float) -> dict[str, Measure]
     values = {name: np.array([r.narms for r in found]) for name, found in by_player.items()}
     edges = common_edges(list(values.values()))
     return {
-        name: measure(values[name], np.stack([r.draws for r in found]), edges, confidence)
+        name: xent_measure(
+            values[name], edges, confidence, over_maps=np.stack([r.draws for r in found])
+        )
         for name, found in by_player.items()
     }
 
@@ -76,11 +78,12 @@ def _summary(found: dict[str, Measure], confidence: float) -> Table:
     table = Table(
         title=f"The Xent Measure, {confidence:.0%} over games and maps", title_justify="left"
     )
-    for column in ("player", "games", *STATISTICS):
+    for column in ("player", "games", "mean", "median", "lower quartile", "upper quartile"):
         table.add_column(column, justify="left" if column == "player" else "right")
     for name, mu in found.items():
-        cells = (f"{s.value:.2f} ({s.low:.2f} to {s.high:.2f})" for s in mu.statistics.values())
-        table.add_row(name, str(len(mu.values)), *cells)
+        told = (mu.mean, mu.median, mu.quantiles[0.25], mu.quantiles[0.75])
+        cells = (f"{s.value:.2f} ({s.low:.2f} to {s.high:.2f})" for s in told)
+        table.add_row(name, str(mu.games), *cells)
     return table
 
 
@@ -162,13 +165,13 @@ class _Panel:
 
 def _histograms(found: dict[str, Measure], colours: dict[str, str]) -> Iterator[Shape]:
     panel = _Panel(0)
-    edges = next(iter(found.values())).edges
-    most = max(float(mu.counts.max()) for mu in found.values())
+    edges = next(iter(found.values())).histogram.edges
+    most = max(float(mu.histogram.counts.max()) for mu in found.values())
     panel.span((float(edges[0]), float(edges[-1])), (0.0, most))
     yield from panel.frame("normalised scores of all games", "games", "narms")
     share = 1 / len(found)
     for place, (name, mu) in enumerate(found.items()):
-        for low, high, count in zip(edges[:-1], edges[1:], mu.counts, strict=True):
+        for low, high, count in zip(edges[:-1], edges[1:], mu.histogram.counts, strict=True):
             if count:
                 left = low + (high - low) * share * place
                 x, y = panel.at(float(left), float(count))
