@@ -65,9 +65,9 @@ def xent_measure(
     """The measure of normalised ``scores`` (games,) float64, all finite, at least one.
 
     ``bins``: how many, or the histogram's edges. Bounds are two-sided at ``confidence`` from
-    ``draws`` bootstrap samples of the games, or, with ``over_maps`` (games, draws), bootstrap scores
-    of each game, from samples of games and maps. Raises ValueError where a score is missing: a
-    game without a score is no 0.
+    ``draws`` bootstrap samples of the games, or, with ``over_maps`` (games, draws), which are
+    bootstrap scores of each game, from samples of games and maps. Raises ValueError where a score
+    is missing: a game without a score is no 0.
     """
     scores = np.asarray(scores, np.float64)
     if scores.ndim != 1 or not len(scores) or not np.isfinite(scores).all():
