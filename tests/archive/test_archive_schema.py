@@ -39,7 +39,12 @@ def test_metadata_travel_in_the_files(tmp_path: Path) -> None:
 
 
 def test_enums_are_strings() -> None:
-    assert [str(verdict) for verdict in Verdict] == ["accepted", "refused", "undecided"]
+    assert [str(verdict) for verdict in Verdict] == [
+        "accepted",
+        "refused",
+        "undecided",
+        "artifact",
+    ]
     assert TABLES["scores"].schema.field("purpose").metadata[b"values"].decode() == "|".join(
         Purpose
     )
