@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from archive.report.gathering import gather
@@ -20,17 +21,19 @@ def write_report(
     *,
     force: bool = False,
     judge: bool = True,
+    measured: Sequence[Archive] = (),
 ) -> int:
     """Writes the report of a run (default: the last touched) and returns its size in bytes.
 
     ``judge``: ask the run's judge for the bits of each token of the best plays; without it they
-    stand as plain text. ``force``: replace a file that exists.
+    stand as plain text. ``force``: replace a file that exists. ``measured``: archives of models
+    measured on what the run exported.
 
     Raises WriteError, LookupFailedError and DamagedError; then nothing is written.
     """
     path = Path(path)
     require_free(path, force)
-    report = gather(archive, run_id)
+    report = gather(archive, run_id, measured)
     text = page(with_heat(report) if judge else report)
     write(path, text)
     return len(text.encode())

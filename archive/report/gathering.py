@@ -49,8 +49,8 @@ class Report:
     measures: tuple[PlayerMeasure, ...]
 
 
-def gather(archive: Archive, run_id: str | None = None) -> Report:
-    """The facts of a run (default: the last touched).
+def gather(archive: Archive, run_id: str | None = None, measured: Sequence[Archive] = ()) -> Report:
+    """The facts of a run (default: the last touched), and of models ``measured`` on its games.
 
     Raises LookupFailedError when the run, its scope or a game of it is not archived, DamagedError
     when a file of the archive is.
@@ -73,7 +73,7 @@ def gather(archive: Archive, run_id: str | None = None) -> Report:
         fates=_fates(archive, mine),
         stages=_stages(archive, mine),
         covers=gather_covers(archive, run.run_id, matrix, definition(thresholds)),
-        measures=gather_measures(archive, run.run_id, by_generation),
+        measures=gather_measures(archive, run.run_id, by_generation, measured),
     )
 
 

@@ -48,14 +48,23 @@ class PlayerMeasure:
 
 
 def gather_measures(
-    archive: Archive, run_id: str, scopes: Mapping[int, Sequence[Member]]
+    archive: Archive,
+    run_id: str,
+    scopes: Mapping[int, Sequence[Member]],
+    measured: Sequence[Archive] = (),
 ) -> tuple[PlayerMeasure, ...]:
-    """Players in the order in which they were measured; none where none was."""
-    mine = [("run_id", "=", run_id)]
-    columns = ["policy_id", "game_id", "role", "base", "m", "narms"]
+    """Players in the order in which they were measured; none where none was.
+
+    ``measured``: archives of ``+experiment=measure`` on what this run exported.
+    """
+    known = {(member.game_id, member.role) for members in scopes.values() for member in members}
+    columns = ["policy_id", "exported_game_id", "role", "base", "m", "narms"]
+    rows = archive.rows("measures", columns, [("run_id", "=", run_id)])
+    rows += [row for each in measured for row in each.rows("measures", columns)]
     by_player: dict[str, list[dict[str, object]]] = {}
-    for row in archive.rows("measures", columns, mine):
-        by_player.setdefault(row["policy_id"], []).append(row)
+    for row in rows:
+        if (row["exported_game_id"], row["role"]) in known:
+            by_player.setdefault(row["policy_id"], []).append(row)
     covers = _covers(archive, run_id)
     return tuple(
         measure
@@ -86,7 +95,9 @@ def _measure(
     covers: Mapping[int, set[Unit]],
 ) -> PlayerMeasure | None:
     """The newest score of each game counts."""
-    scores = {(str(row["game_id"]), str(row["role"])): float(str(row["narms"])) for row in rows}
+    scores = {
+        (str(row["exported_game_id"]), str(row["role"])): float(str(row["narms"])) for row in rows
+    }
     finite = {unit: score for unit, score in scores.items() if np.isfinite(score)}
     if not finite:
         return None

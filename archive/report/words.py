@@ -8,6 +8,7 @@ REASONS: Mapping[str, str] = {
     "helps and is new": "teaches enough of its parent, and no game of the scope teaches it",
     "does not help its parent": "training on it improves play of its parent too little (C < α1)",
     "covered by the scope": "a game of the scope already teaches most of it (γ > 1 − α2)",
+    "its gain is not about the map": "training improved play alike on every map: no skill",
     "not playable": "training on it did not improve play of the game itself",
     "own gain not confirmed": "its own gain was not seen again on fresh maps",
     "help to its parent not settled": "plays ran out before C lay clearly on one side of α1",

@@ -181,6 +181,12 @@ MEASURES = Table(
         Column("policy_id", STRING, "name", "the measured player; its plays are in rounds"),
         GAME,
         ROLE,
+        Column(
+            "exported_game_id",
+            STRING,
+            "id",
+            "the game of the scope that this one was exported from; its id in the search's archive",
+        ),
         Column("base", STRING, "name", "the player whose arms gave b, theta, m, rounds, k_m"),
         Column("b", FLOAT64, "bits", "mean score of the base at round 1", finite=True),
         Column("theta", FLOAT64, "bits", "θ: (arms of the base at round K − b)/m", finite=True),

@@ -21,10 +21,12 @@ MANIFEST = "measure.json"
 
 @dataclass(frozen=True)
 class Member:
-    """One game of the measure: ``name`` as exported, ``levels`` of its base player where the
-    export holds them, set by the policy ``base``."""
+    """One game of the measure: ``name`` as exported, ``origin`` its id in the scope that it was
+    exported from, ``levels`` of its base player where the export holds them, set by the policy
+    ``base``."""
 
     name: str
+    origin: str
     task: Task
     levels: Thresholds | None
     base: str
@@ -111,8 +113,10 @@ def _member(folder: Path, entry: dict[str, Any]) -> Member:
         raise ConfigError(f"measure.folder: {folder / entry['file']}: {faults[0]}")
     levels, task = entry.get("thresholds"), Task(made, entry["role"])
     if levels is None:
-        return Member(entry["name"], task, None, "")
-    return Member(entry["name"], _floored(task, levels), _levels(levels), levels["policy"])
+        return Member(entry["name"], entry["game_id"], task, None, "")
+    return Member(
+        entry["name"], entry["game_id"], _floored(task, levels), _levels(levels), levels["policy"]
+    )
 
 
 def _levels(found: dict[str, Any]) -> Thresholds:

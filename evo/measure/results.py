@@ -98,6 +98,7 @@ def measures_row(
         "policy_id": found.policy,
         "game_id": found.member.task.game_id,
         "role": found.member.task.role,
+        "exported_game_id": found.member.origin,
         "base": found.levels.base,
         "b": levels.b,
         "theta": levels.theta,

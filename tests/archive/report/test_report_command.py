@@ -119,6 +119,24 @@ def test_a_run_without_anything_measured_still_reads(run_folder: Path, tmp_path:
     assert _Nesting(text).open == []
 
 
+def test_models_measured_elsewhere_are_shown_on_demand(
+    run_folder: Path, grown_run: Path, tmp_path: Path
+) -> None:
+    """The games of one archive, measured into another: only the players of its games are shown."""
+    with Archive.open(grown_run / "archive") as archive:
+        [row, *_] = archive.rows("measures")
+    with Archive.open(run_folder / "archive") as archive:
+        [member, *_] = archive.rows("scopes")
+    with Archive.create(tmp_path / "measured" / "archive") as archive:
+        ours = {**row, "run_id": "other", "exported_game_id": member["game_id"]}
+        theirs = {**row, "run_id": "other", "policy_id": "of another scope"}
+        archive.commit({"measures": [{**ours, "policy_id": "newcomer"}, theirs]})
+    text = _written(run_folder, tmp_path / "m.html", "--measured", str(tmp_path / "measured"))
+    assert "newcomer" in text
+    assert "of another scope" not in text
+    assert "newcomer" not in _written(run_folder, tmp_path / "plain.html")
+
+
 def test_attacks_are_shown_and_not_obeyed(hostile_run: Path, tmp_path: Path) -> None:
     text = _written(hostile_run, tmp_path / "report.html")
     read = _Nesting(text)

@@ -303,6 +303,7 @@ class _Search:
                 "run_id": RUN,
                 "policy_id": player,
                 "game_id": made.game_id,
+                "exported_game_id": made.game_id,
                 "role": "black",
                 "base": "base",
                 "b": 1.0,
