@@ -130,11 +130,11 @@ def test_models_measured_elsewhere_are_shown_on_demand(
     with Archive.create(tmp_path / "measured" / "archive") as archive:
         ours = {**row, "run_id": "other", "exported_game_id": member["game_id"]}
         theirs = {**row, "run_id": "other", "policy_id": "of another scope"}
-        archive.commit({"measures": [{**ours, "policy_id": "newcomer"}, theirs]})
+        archive.commit({"measures": [{**ours, "policy_id": "gamester-7"}, theirs]})
     text = _written(run_folder, tmp_path / "m.html", "--measured", str(tmp_path / "measured"))
-    assert "newcomer" in text
+    assert "gamester-7" in text
     assert "of another scope" not in text
-    assert "newcomer" not in _written(run_folder, tmp_path / "plain.html")
+    assert "gamester-7" not in _written(run_folder, tmp_path / "plain.html")
 
 
 def test_attacks_are_shown_and_not_obeyed(hostile_run: Path, tmp_path: Path) -> None:

@@ -204,6 +204,7 @@ class _Search:
             "repairs": [],
             "tokens": 0,
             "seconds": 0.01,
+            "dollars": 0.0,
         }
 
     def _decisions(self) -> list[Row]:
@@ -244,7 +245,9 @@ class _Search:
             "gamma_role": None,
             "alpha1": 0.3,
             "alpha2": 0.2,
-            "confidence": 0.975,
+            "confidence": 0.95,
+            "looks": [96, 192],
+            "scope_size": k,
             "own_gain": 10.0,
             "own_gain_low": 9.0,
             "specific_gain": 8.0,
