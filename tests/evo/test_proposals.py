@@ -156,10 +156,10 @@ def test_a_budget_ends_the_run_at_a_commit(
     assert search.run(WORLD, resume=True) == 0
     assert len(server.received) == 2
     raised = "meta_sampler.settings.budget_tokens=900"
-    assert search.run(WORLD, raised, resume=True) == 0
+    assert search.go_on(WORLD, raised) == 0
     assert events(search)[-1] == "finished"
     model = "meta_sampler.settings.model=other"
-    assert search.run(WORLD, model, resume=True) == 2
+    assert search.go_on(WORLD, model) == 2
 
 
 # -- distance as a weight --------------------------------------------------------------------------

@@ -207,7 +207,7 @@ class Search:
         if sampler is not None:
             self.monkeypatch.setattr(evo.run, "make", lambda *_: sampler)
         if resume:
-            return evo.run.main([f"resume={self.folder / name}", *overrides])
+            return evo.run.main([f"resume={self.folder / name}"])
         (self.folder / "parent.xent").write_text(code(PARENT))
         place = [f"archive.root={self.folder}", f"name={name}"]
         scope = f"growth.initial_scope=[{self.folder / 'parent.xent'}]"
