@@ -53,6 +53,11 @@ def stored_config(folder: str) -> tuple[Path, dict[str, Any]]:
         rows = [row for row in archive.rows("runs") if row["event"] in BEGUN]
     if not rows:
         raise ConfigError(f"resume: {folder} holds no run")
+    if len(known := {row["run_id"] for row in rows}) > 1:
+        raise ConfigError(
+            f"resume: {folder} holds {len(known)} runs, expected one: a merged archive is for "
+            "reading"
+        )
     stored: dict[str, Any] = json.loads(rows[-1]["config_json"])
     stored["archive"]["root"], stored["name"] = str(path.parent), path.name
     return path, stored

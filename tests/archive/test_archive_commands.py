@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from archive import Archive
+from archive import TABLES, Archive
 from archive.__main__ import main
 from archive.commands import COMMANDS, commands
 
@@ -166,7 +166,7 @@ def test_games_that_differ_under_one_id_are_not_merged(
 
 def test_compact(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = ran(capsys, "inspect", run_folder)
-    assert "files became 9" in ran(capsys, "compact", run_folder)
+    assert f"files became {len(TABLES)}" in ran(capsys, "compact", run_folder)
     assert ran(capsys, "inspect", run_folder) == before
     assert "one file already" in ran(capsys, "compact", run_folder)
 
@@ -218,7 +218,7 @@ def test_damage_is_one_sentence(run_folder: Path, capsys: pytest.CaptureFixture[
     assert "000001.parquet" in refused(capsys, "compact", run_folder)
     scopes.write_bytes(content)
     marker = archive / "archive.json"
-    marker.write_text(marker.read_text().replace("2", "99"))
+    marker.write_text(json.dumps(json.loads(marker.read_text()) | {"schema_version": 99}))
     for command, *rest in (*commands, ["verify"], ["matrix"]):
         text = refused(capsys, command, run_folder, *rest)
         assert "found version 99, expected" in text

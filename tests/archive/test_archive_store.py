@@ -149,10 +149,13 @@ def test_arrow_tables_are_appended_and_checked(archive: Archive, make_row: MakeR
         (good.set_column(place, "score", pa.array([float("nan")])), r"found nan"),
         (good.set_column(place, "score", pa.array([None], pa.float64())), r"found null"),
         (
-            good.set_column(4, "purpose", pa.array(["fun"])),
+            good.set_column(schema.get_field_index("purpose"), "purpose", pa.array(["fun"])),
             r"found 'fun' of type str, expected one",
         ),
-        (good.set_column(12, "moves", pa.array([["a", None]])), r"'moves'"),
+        (
+            good.set_column(schema.get_field_index("moves"), "moves", pa.array([["a", None]])),
+            r"'moves'",
+        ),
     ):
         with pytest.raises(RowError, match=message):
             archive.commit({"scores": table})

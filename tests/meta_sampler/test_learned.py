@@ -13,6 +13,7 @@ import pytest
 import torch
 from support import parents
 
+import archive
 import evo
 import xgl
 from meta_sampler import Mutate, MutateSettings, Outcome, Proposal, SamplerError, make
@@ -211,8 +212,13 @@ def test_verdicts_are_worth_more_the_further_a_candidate_came() -> None:
 
 
 def test_the_reasons_are_those_of_the_search() -> None:
-    folder = Path(str(evo.__file__)).parent
-    search = "".join((folder / name).read_text() for name in ("verdict.py", "transfer.py"))
+    derive = Path(str(archive.__file__)).parent / "derive"
+    files = (
+        derive / "verdict.py",
+        derive / "race.py",
+        Path(str(evo.__file__)).parent / "transfer.py",
+    )
+    search = "".join(file.read_text() for file in files)
     open_questions = {"coverage not settled", "help to its parent not settled"}
     for reason in REWARDS.keys() - open_questions:
         assert f'"{reason}' in search
