@@ -115,6 +115,8 @@ def finetune(
             plays = play_all(instances, Cast(cast.judge, cast.stories, players))
             scores = [finite_score(play, task) for play in plays]
             credits = _credits(plays, seeds, task)
+            if not credits:  # no view fits the model: such steps would spend no tokens, for ever
+                break
             if settings.shuffle:
                 credits = shuffled(credits, named_seed("shuffle", seed, len(curve)))
             uncertainty, norm = update(lm, bench, optimizer, credits, settings)

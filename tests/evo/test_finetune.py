@@ -26,6 +26,7 @@ from evo.finetune import (
 )
 from evo.laboratory import Evaluation, Laboratory, Training
 from evo.ledger import finetune_row
+from xgl import Metadata, game, parse
 from xgl.lm import LanguageModel, continuation_logits
 from xgl.requests import Ensured, Event, Move, Moved, Play, Rewarded
 
@@ -355,3 +356,14 @@ def test_training_samples_within_the_players_memory(
     tight.bench.base.model.get_input_embeddings().register_forward_pre_hook(note)
     tight.do(Training(make_task(), 0))
     assert 1 < max(rows) < 32
+
+
+def test_a_game_whose_views_never_fit_teaches_nothing_and_ends(
+    make_laboratory: Callable[..., Laboratory],
+) -> None:
+    program = parse("assign(s=story())\nelicit(t, 600)\nreward(xed(s | t))", "xent")
+    task = Task(game(program, Metadata(story_tokens=16, max_len=600, max_failures=1)), "black", 0.0)
+    found = make_laboratory().do(Training(task, 0)).outcome
+    assert isinstance(found, Finetune)
+    assert (found.curve, found.tokens, found.forfeit_rate) == ([], 0, 1.0)
+    assert finetune_row(task, found, "f", 0, "{}", "hash")["tokens"] == 0
