@@ -34,5 +34,9 @@ class LookupFailedError(ArchiveError):
     """A table, column, identifier, run or adapter that was asked for is not there."""
 
 
+class ExportError(ArchiveError):
+    """What was asked for cannot be exported: the message says what could be."""
+
+
 class CoverError(ArchiveError):
     """No cover of the kind that was asked for exists, or too little is known to say."""

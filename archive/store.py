@@ -77,10 +77,9 @@ class Archive:
         folder = Path(folder)
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            # A create that was killed leaves at most the lock and an unfinished marker.
-            strays = {path.name for path in folder.iterdir()} - {LOCK, MARKER + TEMPORARY}
-        if strays:
-            raise WriteError(f"{folder} is in use: found {min(strays)}, expected an empty folder")
+            found = strays(folder)
+        if found:
+            raise WriteError(f"{folder} is in use: found {min(found)}, expected an empty folder")
         lock = acquire(folder)
         marker = {"format": _FORMAT, "schema_version": SCHEMA_VERSION}
         try:
@@ -288,6 +287,12 @@ class Archive:
         _known_table(name)
         commits = counting(self._commits)
         return [file for commit in commits for file in commit.files if file.table == name]
+
+
+def strays(folder: Path) -> set[str]:
+    """Names in a folder beside those that a create leaves when it is killed: the lock and an
+    unfinished marker. Raises OSError."""
+    return {path.name for path in folder.iterdir()} - {LOCK, MARKER + TEMPORARY}
 
 
 def _check_marker(folder: Path) -> None:

@@ -16,7 +16,7 @@ from xgl.batch import Cast, Instance, play_all
 from xgl.canonical import Game
 from xgl.players.simple import ScriptedPlayer
 from xgl.random import seed as named_seed
-from xgl.requests import Moved, Play, Player, Seeds
+from xgl.requests import Moved, Play, Player, Rewarded, Seeds
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ class Task:
 @dataclass(frozen=True)
 class Score:
     """One play of one policy, in bits; ``permuted`` is the score of moves made for another map
-    (None: not computed). ``tokens`` counts the player's."""
+    (None: not computed), ``clipped`` and ``permuted_clipped`` are the same two under ε-clipping.
+    ``tokens`` counts the player's."""
 
     seeds: Seeds
     score: float
@@ -48,6 +49,8 @@ class Score:
     moves: tuple[str, ...]
     tokens: int
     seconds: float
+    clipped: float | None = None
+    permuted_clipped: float | None = None
 
 
 def evaluation_seeds(purpose: str, seed: int, count: int, start: int = 0) -> list[Seeds]:
@@ -64,13 +67,36 @@ def finite_score(play: Play, task: Task) -> float:
     return play.scores.get(task.role, 0.0) if finished else task.floor
 
 
-def evaluate(policy: Player, cast: Cast, task: Task, seeds: Sequence[Seeds]) -> list[Score]:
-    """Play ``task`` once on each pair of seeds, then once more with the moves of other maps."""
-    return evaluate_together(policy, ("",), cast, task, seeds)[0]
+def clipped_score(play: Play, task: Task, most: float | None) -> float | None:
+    """The role's bits where no token of a cross-entropy counts more than ``most`` bits, or the
+    floor; None without ``most``. The play is the same: ensures are not asked anew."""
+    if most is None or play.outcome_for(task.role) != "finished":
+        return None if most is None else task.floor
+    paid = (e for e in play.events if isinstance(e, Rewarded) and e.player == task.role)
+    return sum((each.clipped(most) for each in paid), 0.0)
+
+
+def evaluate(
+    policy: Player,
+    cast: Cast,
+    task: Task,
+    seeds: Sequence[Seeds],
+    most_bits: float | None = None,
+) -> list[Score]:
+    """Play ``task`` once on each pair of seeds, then once more with the moves of other maps.
+
+    ``most_bits``: −log₂ ε of the clipped scores, which the same plays give; None: none.
+    """
+    return evaluate_together(policy, ("",), cast, task, seeds, most_bits)[0]
 
 
 def evaluate_together(
-    player: Player, policies: Sequence[str], cast: Cast, task: Task, seeds: Sequence[Seeds]
+    player: Player,
+    policies: Sequence[str],
+    cast: Cast,
+    task: Task,
+    seeds: Sequence[Seeds],
+    most_bits: float | None = None,
 ) -> list[list[Score]]:
     """:func:`evaluate` for each of ``policies``, all of them answered by ``player``."""
     started = time.perf_counter()
@@ -78,10 +104,10 @@ def evaluate_together(
     count = len(seeds)
     each = [plays[first : first + count] for first in range(0, len(plays), count or 1)]
     moves = [[moves_made(play, task.role) for play in own] for own in each]
-    permuted = [_permuted_scores(cast, task, seeds, made) for made in moves]
+    permuted = [_permuted(cast, task, seeds, made) for made in moves]
     seconds = (time.perf_counter() - started) / max(1, len(plays))
     return [
-        _scores(task, seeds, *found, seconds=seconds)
+        _scores(task, seeds, *found, most_bits=most_bits, seconds=seconds)
         for found in zip(each, moves, permuted, strict=True)
     ] or [[] for _ in policies]
 
@@ -91,19 +117,22 @@ def _scores(
     seeds: Sequence[Seeds],
     plays: Sequence[Play],
     moves: Sequence[tuple[str, ...]],
-    permuted: Sequence[float],
+    permuted: Sequence[Play],
+    most_bits: float | None,
     seconds: float,
 ) -> list[Score]:
     return [
         Score(
             seeds=each,
             score=finite_score(play, task),
-            raw=_raw_score(play, task),
+            raw=raw_score(play, task),
             outcome=play.outcome_for(task.role),
-            permuted=other,
+            permuted=finite_score(other, task),
             moves=made,
-            tokens=_tokens(play, task.role),
+            tokens=tokens(play, task.role),
             seconds=seconds,
+            clipped=clipped_score(play, task, most_bits),
+            permuted_clipped=clipped_score(other, task, most_bits),
         )
         for each, play, made, other in zip(seeds, plays, moves, permuted, strict=True)
     ]
@@ -129,27 +158,24 @@ def _play(
     return play_all(instances, Cast(cast.judge, cast.stories, players))
 
 
-def _permuted_scores(
+def _permuted(
     cast: Cast, task: Task, seeds: Sequence[Seeds], moves: Sequence[tuple[str, ...]]
-) -> list[float]:
-    """Each map's score under the moves made for the next one (a cyclic shift)."""
+) -> list[Play]:
+    """Each map played with the moves made for the next one (a cyclic shift)."""
     shifted = [*moves[1:], *moves[:1]]
     silent = {each: made or ("",) for each, made in zip(seeds, shifted, strict=True)}
-    plays = _play(ScriptedPlayer(silent), cast, task, seeds)
-    return [finite_score(play, task) for play in plays]
+    return _play(ScriptedPlayer(silent), cast, task, seeds)
 
 
-def _raw_score(play: Play, task: Task) -> float:
+def raw_score(play: Play, task: Task) -> float:
     finished = play.outcome_for(task.role) == "finished"
     return play.scores.get(task.role, 0.0) if finished else -math.inf
 
 
-def _tokens(play: Play, role: str) -> int:
-    return sum(
-        event.move.prompt_tokens + event.move.new_tokens
-        for event in play.events
-        if isinstance(event, Moved) and event.player == role
-    )
+def tokens(play: Play, role: str) -> int:
+    """That the role's player read and sampled."""
+    moved = [e.move for e in play.events if isinstance(e, Moved) and e.player == role]
+    return sum(move.prompt_tokens + move.new_tokens for move in moved)
 
 
 def floor_of(scores: Sequence[tuple[str, float]], game: Game) -> float | None:
@@ -165,9 +191,15 @@ def floor_of(scores: Sequence[tuple[str, float]], game: Game) -> float | None:
 
 def with_floor(score: Score, floor: float) -> Score:
     """A calibration score with its unfinished plays, own and permuted, at the floor."""
-    permuted = score.permuted
+    unfinished = score.outcome != "finished"
+
+    def put(bits: float | None) -> float | None:
+        return floor if bits == -math.inf else bits
+
     return replace(
         score,
-        score=floor if score.outcome != "finished" else score.score,
-        permuted=floor if permuted == -math.inf else permuted,
+        score=floor if unfinished else score.score,
+        permuted=put(score.permuted),
+        clipped=put(score.clipped),
+        permuted_clipped=put(score.permuted_clipped),
     )

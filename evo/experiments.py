@@ -10,17 +10,20 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from archive import Purpose
+from archive.derive.arms import WellPosed
 from archive.derive.calibration import Calibration, Limits, unfit
 from archive.derive.transfer import BASE, Sample
 from evo.config import RunConfig
 from evo.display import Display
 from evo.evaluate import Score, Task, evaluation_seeds, floor_of, with_floor
 from evo.finetune import Finetune
-from evo.laboratory import Evaluation, Result, Training
-from evo.ledger import Ledger, finetune_row, score_rows
+from evo.laboratory import Evaluation, Repetition, Result, Training
+from evo.ledger import Ledger, Row, finetune_row, score_rows
+from evo.playability import FewShot, few_shot, ill_posed, not_few_shot, well_posed
+from evo.repeat import RoundScore, round_rows
 from evo.workers import Workshop
 from xgl.random import seed as named_seed
 from xgl.requests import Seeds
@@ -100,15 +103,50 @@ class Experiments:
         for task in tasks:
             floor = floor_of(self._calibration(task), task.game)
             self.floors[task.game_id] = 0.0 if floor is None else floor
+        if self.config.playability.few_shot_rounds:
+            self.repeat([task for task in tasks if not self._cheaply_unfit(task)])
+
+    def repeat(self, tasks: Sequence[Task]) -> None:
+        """Repeated base plays on calibration maps, with the control; one commit for each game."""
+        asked = self.config.playability
+        seeds = self.seeds(Purpose.CALIBRATION, asked.few_shot_maps)
+        missing = [task for task in tasks if not self._rounds(task)]
+        self.display.stage("few-shot", missing)
+        jobs = [Repetition(self._floored(t), None, seeds, asked.few_shot_rounds) for t in missing]
+        for task, result in zip(missing, self.workshop.do(jobs), strict=True):
+            scores = cast(list[RoundScore], result.outcome)
+            rows = round_rows(BASE, task, Purpose.CALIBRATION, scores)
+            maps = self.ledger.map_rows(result.told, Purpose.CALIBRATION, self.config.judge.stories)
+            self.ledger.commit(rounds=rows, maps=maps)
+            self.display.scored(result.scoring)
+            self.display.done("few-shot", sum(score.tokens for score in scores))
+
+    def _rounds(self, task: Task) -> list[Row]:
+        return self.ledger.rounds.get((BASE, task.game_id, task.role, Purpose.CALIBRATION), [])
+
+    def _calibration_rows(self, task: Task) -> list[Row]:
+        return list(self.ledger.scores[BASE, task.game_id, task.role, Purpose.CALIBRATION].values())
+
+    def well_posed(self, task: Task) -> WellPosed | None:
+        return well_posed(self._calibration_rows(task))
+
+    def few_shot(self, task: Task) -> FewShot | None:
+        config = self.config
+        return few_shot(self._rounds(task), config.playability, config.transfer.confidence)
 
     def _calibration(self, task: Task) -> list[tuple[str, float]]:
-        rows = self.ledger.scores[BASE, task.game_id, task.role, Purpose.CALIBRATION]
-        return [(row["outcome"], row["score"]) for row in rows.values()]
+        return [(row["outcome"], row["score"]) for row in self._calibration_rows(task)]
 
     def unfit(self, task: Task) -> str:
-        """Why the base player cannot play a calibrated game; empty if it can."""
-        rows = self.ledger.scores[BASE, task.game_id, task.role, Purpose.CALIBRATION].values()
-        seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
+        """Why a calibrated game is not worth a fine-tune; empty if it is. What costs only the
+        calibration plays is asked first."""
+        few = self.config.playability
+        return self._cheaply_unfit(task) or not_few_shot(self.few_shot(task), few)
+
+    def _cheaply_unfit(self, task: Task) -> str:
+        """Why the base player cannot play a calibrated game, or not well; empty if it can."""
+        config, rows = self.config, self._calibration_rows(task)
+        seeds = self.seeds(Purpose.CALIBRATION, config.transfer.calibration_plays)
         sample = self.sample(BASE, task, Purpose.CALIBRATION, seeds)
         found = Calibration(
             outcomes=tuple(row["outcome"] for row in rows),
@@ -116,10 +154,12 @@ class Experiments:
             own=sample.own,
             permuted=sample.permuted,
         )
-        settings, transfer = self.config.finetune, self.config.transfer
+        settings, transfer = config.finetune, config.transfer
         plays = settings.maps * settings.rollouts
         limits = (transfer.max_forfeit_rate, settings.tokens, plays, transfer.min_steps)
-        return unfit(found, Limits(*limits))
+        return unfit(found, Limits(*limits)) or ill_posed(
+            self.well_posed(task), config.playability, transfer.confidence
+        )
 
     def finetune(self, tasks: Sequence[Task]) -> None:
         """Fine-tune on each game that has no adapter yet, one commit for each fine-tune."""
@@ -168,7 +208,7 @@ class Experiments:
         assert isinstance(result.outcome, list)
         rows, purpose = [], one[0].purpose
         for plays, outcome in zip(one, result.outcome, strict=True):
-            scores = _finite(plays, outcome)
+            scores = _finite(plays, cast(list[Score], outcome))
             rows += score_rows(plays.policy_id, plays.task, purpose, scores)
             self.display.done(purpose, sum(score.tokens for score in scores))
         maps = self.ledger.map_rows(result.told, purpose, self.config.judge.stories)

@@ -6,16 +6,17 @@ result depends on the job and the settings alone, never on what the laboratory d
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from evo.adapters import AdapterBench, LoraSettings, sharing_weights
-from evo.config import FinetuneConfig, JudgeConfig, PlayerConfig
 from evo.evaluate import Score, Task, evaluate, evaluate_together
 from evo.finetune import Finetune, FinetuneSettings, finetune
+from evo.repeat import RoundScore, repeat
+from evo.sections import FinetuneConfig, JudgeConfig, PlayerConfig
 from xgl.analyse import analyse
 from xgl.batch import Cast
 from xgl.errors import OversizeError
@@ -34,7 +35,8 @@ class LaboratorySettings:
 
     judge: JudgeConfig
     player: PlayerConfig
-    finetune: FinetuneConfig
+    finetune: FinetuneConfig | None = None
+    """None: nothing is trained."""
     device: str = "cpu"
 
 
@@ -49,6 +51,17 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
+class Repetition:
+    """Play ``task`` for ``rounds`` on each pair of seeds with one adapter, earlier rounds in view,
+    and the control."""
+
+    task: Task
+    adapter: bytes | None
+    seeds: tuple[Seeds, ...]
+    rounds: int
+
+
+@dataclass(frozen=True)
 class Training:
     """Fine-tune a new adapter on ``task``."""
 
@@ -56,7 +69,7 @@ class Training:
     seed: int
 
 
-Job = Evaluation | Training
+Job = Evaluation | Training | Repetition
 Told = tuple[int, int, str, int]
 """Map seed, story site, text, judge tokens."""
 
@@ -66,7 +79,7 @@ class Result:
     """A job's outcome (of an evaluation: scores for each adapter) and the texts of the maps it
     was played on."""
 
-    outcome: list[list[Score]] | Finetune
+    outcome: list[list[Score]] | list[RoundScore] | Finetune
     told: tuple[Told, ...]
     scoring: Statistics = field(default_factory=Statistics)
     """What the judge was asked and what that took."""
@@ -77,43 +90,74 @@ class Laboratory:
 
     def __init__(self, settings: LaboratorySettings) -> None:
         self.settings = settings
-        player = _load(settings.player.model, settings.player.dtype, settings.device)
+        player = load_model(settings.player.model, settings.player.dtype, settings.device)
         judge = sharing_weights(player)
         if _reference(settings.judge) != _reference(settings.player):
-            judge = _load(settings.judge.model, settings.judge.dtype, settings.device)
+            judge = load_model(settings.judge.model, settings.judge.dtype, settings.device)
         self.judge = TransformerJudge(judge, _engine_settings(settings.judge))
         self.stories = Recorder(self._stories(judge), self.judge)
         lora = settings.player
         self.bench = AdapterBench(
             player, LoraSettings(lora.lora_rank, lora.lora_alpha, lora.lora_layers)
         )
-        same = _same_tokens(player.tokenizer, judge.tokenizer)
+        same = same_tokens(player.tokenizer, judge.tokenizer)
         self.count = None if same else self.judge.count
         self.memory = lora.memory_mib << 20
         self.base = BarePlayer(self.bench, self.count, self.memory)
 
     def do(self, job: Job) -> Result:
         """Do one job; its result hangs on the job alone, not on what was done before."""
+        self.begin()
+        return Result(
+            self._outcome(job), tuple(self.stories.told.values()), self.judge.engine.statistics
+        )
+
+    def begin(self) -> None:
+        """Forget what was scored and told for the job before."""
         self.stories.clear()
         self.judge.forget()
         self.judge.engine.statistics = Statistics()
-        outcome = self._train(job) if isinstance(job, Training) else self._evaluate(job)
-        return Result(outcome, tuple(self.stories.told.values()), self.judge.engine.statistics)
+
+    def tells(self, source: StorySource) -> None:
+        """Maps come from ``source`` from now on."""
+        self.stories = Recorder(source, self.judge)
+
+    def _outcome(self, job: Job) -> list[list[Score]] | list[RoundScore] | Finetune:
+        match job:
+            case Training():
+                return self._train(job)
+            case Repetition():
+                return self._repeat(job)
+            case Evaluation():
+                return self._evaluate(job)
+
+    def _repeat(self, job: Repetition) -> list[RoundScore]:
+        with self.bench.wearing(job.adapter) as lm:
+            return self.repeat(self._policy(lm), job.task, job.seeds, job.rounds)
+
+    def repeat(
+        self, player: Player, task: Task, seeds: Sequence[Seeds], rounds: int
+    ) -> list[RoundScore]:
+        """Repeated play by any player, the others' roles played by the base player."""
+        cast = self._cast(task)
+        return repeat(player, cast, task, seeds, rounds, most_bits=self.judge.uniform_bits)
 
     def _evaluate(self, job: Evaluation) -> list[list[Score]]:
         on = self._cast(job.task), job.task, job.seeds
         if len(job.adapters) == 1:
             with self.bench.wearing(job.adapters[0]) as lm:
-                return [evaluate(self._policy(lm), *on)]
+                return [evaluate(self._policy(lm), *on, self.judge.uniform_bits)]
         names = tuple(map(str, range(len(job.adapters))))
         with self.bench.together(dict(zip(names, job.adapters, strict=True))) as lm:
-            return evaluate_together(self._policy(lm, len(names)), names, *on)
+            player = self._policy(lm, len(names))
+            return evaluate_together(player, names, *on, self.judge.uniform_bits)
 
     def _policy(self, lm: LanguageModel, several: int = 1) -> LocalPolicy:
         rows = BATCH_ROWS * several
         return LocalPolicy(lm, batch_rows=rows, count=self.count, memory_bytes=self.memory)
 
     def _train(self, job: Training) -> Finetune:
+        assert self.settings.finetune is not None
         told = {k: v for k, v in vars(self.settings.finetune).items() if k != "replicates"}
         settings = FinetuneSettings(**told)
         on = self._cast(job.task), job.task
@@ -172,7 +216,7 @@ def single_threaded() -> None:
     torch.set_num_threads(1)
 
 
-def _same_tokens(one: Any, other: Any) -> bool:
+def same_tokens(one: Any, other: Any) -> bool:
     """Whether two tokenizers make the same tokens of every text."""
     return one is other or one.backend_tokenizer.to_str() == other.backend_tokenizer.to_str()
 
@@ -190,7 +234,8 @@ def _reference(section: JudgeConfig | PlayerConfig) -> tuple[str, str]:
     return section.model, section.dtype
 
 
-def _load(reference: str, dtype: str, device: str) -> LanguageModel:
+def load_model(reference: str, dtype: str, device: str) -> LanguageModel:
+    """A model to read with; its weights ask for no gradient. Raises ModelNotFound."""
     model, tokenizer = resolve.load(reference, dtype=dtype, device=device)
     model.requires_grad_(False)
     return LanguageModel(model, tokenizer, torch.device(device))

@@ -9,16 +9,18 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from archive import Archive, Purpose
 from archive.derive.transfer import BASE, Sample, gains, specific_share
+from evo.budget import SPENDING, Cost, check
 from evo.evaluate import Score, Task
 from evo.finetune import Finetune
 from evo.laboratory import Told
+from evo.sections import BudgetConfig
 from xgl.analyse import analyse
 from xgl.requests import Seeds
 
@@ -27,23 +29,18 @@ Key = tuple[str, str, str, str]
 """Policy id, game id, role, purpose."""
 
 
-@dataclass(frozen=True)
-class Cost:
-    """Player tokens and worker seconds."""
-
-    tokens: int = 0
-    seconds: float = 0.0
-
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(self.tokens + other.tokens, self.seconds + other.seconds)
-
-
 class Ledger:
-    """Reads a run's rows once, then keeps up with what it commits itself."""
+    """Reads a run's rows once, then keeps up with what it commits itself.
 
-    def __init__(self, archive: Archive, run_id: str) -> None:
-        self.archive, self.run_id = archive, run_id
+    With a ``budget``, the commit that reaches it is the last: it is made, then ``commit`` raises
+    :class:`meta_sampler.BudgetReached`.
+    """
+
+    def __init__(self, archive: Archive, run_id: str, budget: BudgetConfig | None = None) -> None:
+        self.archive, self.run_id, self.budget = archive, run_id, budget
+        self.spent = Cost()
         self.scores: dict[Key, dict[Seeds, Row]] = defaultdict(dict)
+        self.rounds: dict[Key, list[Row]] = defaultdict(list)
         self.finetunes: dict[str, Row] = {}
         self.decisions: dict[tuple[Any, ...], Row] = {}
         self.proposals: dict[str, Row] = {}
@@ -52,7 +49,7 @@ class Ledger:
         self._games = {row["game_id"] for row in archive.rows("games", ["game_id"])}
         self._maps = {_map_key(row) for row in archive.rows("maps")}
         mine = [("run_id", "==", run_id)]
-        for table in ("scores", "finetunes", "decisions", "proposals", "scopes"):
+        for table in ("scores", "rounds", "finetunes", "decisions", "proposals", "scopes"):
             for row in archive.rows(table, filters=mine):
                 self._remember(table, row)
 
@@ -65,15 +62,21 @@ class Ledger:
         for name, rows in written.items():
             for row in rows:
                 self._remember(name, row)
+        if self.budget and any(written.get(table) for table in SPENDING):
+            check(self.budget, self.spent)
 
     def _signed(self, table: str, row: Row) -> Row:
         return row if table in ("games", "maps") else {"run_id": self.run_id} | row
 
     def _remember(self, table: str, row: Row) -> None:
+        if table in SPENDING:
+            self.spent += Cost.of(row)
         match table:
             case "scores":
                 key = (row["policy_id"], row["game_id"], row["role"], row["purpose"])
                 self.scores[key][Seeds(row["map_seed"], row["play_seed"])] = row
+            case "rounds":
+                self.rounds[row["policy_id"], row["game_id"], row["role"], row["purpose"]] += [row]
             case "finetunes":
                 self.finetunes[row["finetune_id"]] = row
             case "decisions":
@@ -142,9 +145,14 @@ class Ledger:
             if policy in policy_ids or (game_id, role) == (task.game_id, task.role):
                 plays += len(rows)
                 for row in rows.values():
-                    cost += Cost(row["tokens"], row["seconds"])
+                    cost += Cost.of(row)
+        for (_, game_id, role, _), again in self.rounds.items():
+            if (game_id, role) == (task.game_id, task.role):
+                plays += len(again)
+                for row in again:
+                    cost += Cost.of(row)
         for made in (self.finetunes[each] for each in policy_ids if each in self.finetunes):
-            cost += Cost(made["tokens"], made["seconds"])
+            cost += Cost.of(made)
         return {"plays": plays, "tokens": cost.tokens, "seconds": cost.seconds}
 
     def game_codes(self) -> dict[str, str]:
@@ -166,13 +174,18 @@ class Ledger:
         return found
 
     def costs(self) -> dict[str, Cost]:
-        """Tokens and seconds by stage."""
+        """What each stage cost."""
         costs: dict[str, Cost] = defaultdict(Cost)
         for (_, _, _, purpose), rows in self.scores.items():
             for row in rows.values():
-                costs[purpose] += Cost(row["tokens"], row["seconds"])
+                costs[purpose] += Cost.of(row)
+        for again in self.rounds.values():
+            for row in again:
+                costs["few-shot"] += Cost.of(row)
         for row in self.finetunes.values():
-            costs["fine-tuning"] += Cost(row["tokens"], row["seconds"])
+            costs["fine-tuning"] += Cost.of(row)
+        for row in self.proposals.values():
+            costs["proposing"] += Cost.of(row)
         return dict(costs)
 
 
@@ -195,7 +208,8 @@ def score_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[Score]
             "raw_score": each.raw,
             "outcome": each.outcome,
             "permuted_score": each.permuted,
-            "clipped_score": None,
+            "clipped_score": each.clipped,
+            "permuted_clipped_score": each.permuted_clipped,
             "moves": list(each.moves),
             "tokens": each.tokens,
             "seconds": each.seconds,

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -22,34 +21,53 @@ from archive import SCHEMA_VERSION, Archive, ArchiveError, RunEvent
 from archive.covering import Question, cover_rows
 from archive.matrices import evidence
 from evo import study, summary
+from evo.budget import reached, told
+from evo.cluster import check
 from evo.config import ConfigError, RunConfig, from_mapping, load
 from evo.display import Display
+from evo.ending import EXPECTED, finished, stopped, terminable
 from evo.evaluate import Task
 from evo.experiments import Experiments
+from evo.folder import RESUME, check_new, open_archive, resumed_folders, stored_config
 from evo.growth import GrowthSettings, Member, grow
 from evo.laboratory import LaboratorySettings
 from evo.ledger import Ledger
+from evo.measure import experiment as measure
 from evo.proposals import Proposer
 from evo.scope import initial_tasks
 from evo.toy import experiment as toy
+from evo.toy.config import NAME as TOY
 from evo.transfer import TransferOracle
-from evo.workers import RayWorkshop, WorkersLostError, check
-from meta_sampler import MetaSampler, SamplerError, make
+from evo.version import code_version
+from evo.workers import RayWorkshop
+from meta_sampler import ACCESS, MetaSampler, Remote, SamplerError, make
+from xgl.errors import PlayerError
 from xgl.models.errors import ModelNotFound
 from xgl.models.resolve import resolve
 
 USAGE = """usage: python -m evo.run +experiment=scope_growth [key=value …]
        python -m evo.run +experiment=transfer_triplet [key=value …]
        python -m evo.run +experiment=toy_growth [toy.key=value …]
-       python -m evo.run resume=RUN_FOLDER [cluster.key=value …]
+       python -m evo.run +experiment=measure measure=FOLDER 'players=[NAME,…]' [key=value …]
+       python -m evo.run resume=RUN_FOLDER [cluster.key=value …] [budget.key=value …]
 
 experiments: scope_growth; transfer_triplet: what three games of the paper teach each other;
-             toy_growth: scope growth on the paper's toy model, in seconds
+             toy_growth: scope growth on the paper's toy model, in seconds;
+             measure: models on the games that python -m archive export --format xent wrote
 useful keys: model=smollm2  seed=N  name=NAME  growth.initial_scope=[FILE,…]
              growth.max_candidates=N  finetune.tokens=N  cluster.workers=N
+             budget.tokens=N  budget.seconds=N  budget.dollars=N
 All keys: docs/configuration.md and conf/."""
 
-USER_ERRORS = (ConfigError, ArchiveError, ModelNotFound, SamplerError)
+_SETTINGS = "meta_sampler.settings."
+ANEW = (
+    "cluster.",
+    "budget.",
+    "growth.generations=",
+    *(f"{_SETTINGS}{key}=" for key in ACCESS),
+)
+"""Settings that a resumed run may be given anew: results do not depend on them."""
+USER_ERRORS = (ConfigError, ArchiveError, ModelNotFound, PlayerError, SamplerError)
 
 
 @dataclass(frozen=True)
@@ -63,8 +81,8 @@ class Plan:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run; returns the exit code: 0, 2 for a user's error, 130 when interrupted, 1 when workers
-    kept dying."""
+    """Run; returns the exit code: 0 at the end or at a budget, 2 for a user's error or a disk that
+    refuses, 130 when interrupted, 1 when workers kept dying."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if not arguments or {"-h", "--help"} & set(arguments):
         print(USAGE, file=sys.stdout if arguments else sys.stderr)
@@ -72,27 +90,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console()
     _quiet()
     try:
-        if "+experiment=toy_growth" in arguments:
+        if _is_toy(arguments):
             return toy.run(arguments, console)
+        if measure.is_meant(arguments):
+            return measure.run(arguments, console)
         plan = _plan(arguments)
-        with _archive(plan) as archive:
+        with open_archive(plan.config.folder, plan.resumed) as archive:
             return _run(plan, archive, console)
     except USER_ERRORS as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+
+
+def _is_toy(arguments: list[str]) -> bool:
+    """Whether the toy model is asked for, or a run on it is to go on."""
+    for folder in resumed_folders(arguments):
+        with suppress(ArchiveError, ConfigError):  # which is told when the run is planned
+            return bool(stored_config(folder)[1]["experiment"] == TOY)
+        return False
+    return f"+experiment={TOY}" in arguments
 
 
 def _plan(arguments: list[str]) -> Plan:
-    resumed = [argument for argument in arguments if argument.startswith("resume=")]
+    resumed = resumed_folders(arguments)
     if resumed:
-        config = _resumed(resumed[0].partition("=")[2], [a for a in arguments if a not in resumed])
+        config = _resumed(resumed[0], [a for a in arguments if not a.startswith(RESUME)])
     else:
         config = load(arguments)
-        if config.folder.exists() and not _never_begun(config.folder):
-            raise ConfigError(
-                f"name: {config.folder} exists already, expected a new name, or "
-                f"resume={config.folder} to go on with it"
-            )
+        check_new(config.folder)
     initial = initial_tasks(config)
     if resumed:
         _check_unchanged(config, initial)
@@ -100,43 +128,39 @@ def _plan(arguments: list[str]) -> Plan:
     for reference in dict.fromkeys((config.judge.model, config.player.model)):
         resolve(reference)
     check(config.cluster)
+    if isinstance(sampler, Remote) and not resumed:
+        sampler.check()
     return Plan(config, initial, sampler, bool(resumed))
 
 
-def _never_begun(folder: Path) -> bool:
-    """Whether a run was killed between making its archive and saying that it began."""
-    if [path.name for path in folder.iterdir()] != ["archive"]:
-        return False
-    with suppress(ArchiveError), Archive.open(folder / "archive") as archive:
-        return archive.count("runs") == 0
-    return False
-
-
 def _resumed(folder: str, overrides: list[str]) -> RunConfig:
-    """The archived configuration of a run; only ``cluster`` settings may be given anew."""
-    foreign = [o for o in overrides if not o.startswith("cluster.")]
+    """The archived configuration of a run, but for what may be given anew: where it is done, and
+    how far it goes."""
+    foreign = [o for o in overrides if not o.startswith(ANEW)]
     if foreign:
         raise ConfigError(
-            f"{foreign[0]}: a resumed run keeps its settings, only cluster.* may change"
+            f"{foreign[0]}: a resumed run keeps its settings, only cluster.*, budget.*, "
+            "growth.generations and how a remote meta-sampler is reached may change"
         )
-    path = Path(folder)
-    if path.name in ("", ".."):
-        path = path.resolve()
-    with Archive.open(path / "archive") as archive:
-        rows = [row for row in archive.rows("runs") if row["event"] == RunEvent.CREATED]
-    if not rows:
-        raise ConfigError(f"resume: {folder} holds no run")
-    if len(known := {row["run_id"] for row in rows}) > 1:
-        raise ConfigError(
-            f"resume: {folder} holds {len(known)} runs, expected one: a merged archive is for "
-            "reading"
-        )
-    stored = json.loads(rows[-1]["config_json"])
-    if overrides:
-        fresh = load(["+experiment=" + stored["experiment"], *overrides])
-        stored["cluster"] = asdict(fresh.cluster)
-    stored["archive"]["root"], stored["name"] = str(path.parent), path.name
+    _, stored = stored_config(folder)
+    stored = _with_anew(stored, overrides)
     return from_mapping(RunConfig, stored)
+
+
+def _with_anew(stored: dict[str, Any], overrides: list[str]) -> dict[str, Any]:
+    """An archived configuration with the settings that are given anew; defaults where it is older
+    than a setting."""
+    sampler = "meta_sampler=" + stored["meta_sampler"]["name"]
+    fresh = asdict(load(["+experiment=" + stored["experiment"], sampler, *overrides]))
+    for section in ("cluster", "budget"):
+        stored[section] = fresh[section] | stored.get(section, {})
+    for override in overrides:
+        *sections, key = override.partition("=")[0].split(".")
+        place, source = stored, fresh
+        for section in sections:
+            place, source = place[section], source[section]
+        place[key] = source[key]
+    return stored
 
 
 def _check_unchanged(config: RunConfig, initial: list[Task]) -> None:
@@ -151,32 +175,36 @@ def _check_unchanged(config: RunConfig, initial: list[Task]) -> None:
             )
 
 
-def _archive(plan: Plan) -> Archive:
-    folder = plan.config.folder / "archive"
-    return Archive.open(folder, "a") if folder.exists() else Archive.create(folder)
-
-
 def _run(plan: Plan, archive: Archive, console: Console) -> int:
     config = plan.config
-    ledger = Ledger(archive, run_id=_run_id(archive, config))
+    ledger = Ledger(archive, _run_id(archive, config), config.budget)
+    _check_budget(config, ledger)
     _event(ledger, config, RunEvent.RESUMED if plan.resumed else RunEvent.CREATED)
-    finished, code = False, 130
     display = _display(console, plan, ledger)
     work = _study if config.experiment == "transfer_triplet" else _grow
     try:
         with display:
             work(plan, ledger, display)
-        _event(ledger, config, RunEvent.FINISHED)
-        finished = True
-    except KeyboardInterrupt:
+        ending = finished(config, ledger)
+    except EXPECTED as error:
+        ending = stopped(error, config, ledger)
+    if ending.failed:
+        print(f"error: {ending.told}", file=sys.stderr)
+    if ending.event:
         with suppress(ArchiveError):  # a commit that was cut short has spent the writer
-            _event(ledger, config, RunEvent.INTERRUPTED)
-        console.print("interrupted; what was committed stays")
-    except WorkersLostError as error:
-        print(f"error: {error}; what was committed stays", file=sys.stderr)
-        code = 1
-    summary.show(console, ledger, config.folder, finished, display.scoring)
-    return 0 if finished else code
+            _event(ledger, config, ending.event)
+    if ending.event:
+        summary.show(console, ledger, ending, display.scoring)
+    summary.commands(console, config.folder, ending)
+    return ending.code
+
+
+def _check_budget(config: RunConfig, ledger: Ledger) -> None:
+    if name := reached(config.budget, ledger.spent):
+        raise ConfigError(
+            f"budget.{name}: found {getattr(config.budget, name):g}, expected more than the run "
+            f"has spent already ({told(ledger.spent)})"
+        )
 
 
 def _display(console: Console, plan: Plan, ledger: Ledger) -> Display:
@@ -192,26 +220,18 @@ def _display(console: Console, plan: Plan, ledger: Ledger) -> Display:
 def _grow(plan: Plan, ledger: Ledger, display: Display) -> None:
     """Algorithm 1 with the oracle on language models; scopes are committed as they form."""
     config = plan.config
-    settings = LaboratorySettings(config.judge, config.player, config.finetune, _device(config))
+    settings = LaboratorySettings(config.judge, config.player, config.finetune)
     workshop = RayWorkshop(config.cluster, settings)
     try:
-        oracle = TransferOracle(config, ledger, Experiments(config, ledger, workshop, display))
-        proposer = Proposer(plan.sampler, ledger, oracle, display, config.seed)
-        growth = config.growth
-        algorithm = GrowthSettings(
-            alpha1=growth.alpha1,
-            alpha2=growth.alpha2,
-            generations=growth.generations,
-            list_size=growth.list_size,
-            seed=config.seed,
-            coverage_against=growth.coverage_against,  # type: ignore[arg-type]  # checked
-            max_accepts_per_parent=growth.max_accepts_per_parent,
-            max_candidates=growth.max_candidates,
-        )
-        scopes = grow(oracle.prepare(plan.initial), oracle, proposer, algorithm)
-        for generation, members in enumerate(scopes):
-            if generation not in ledger.scopes:
-                _commit_scope(ledger, config, generation, members)
+        with terminable():
+            experiments = Experiments(config, ledger, workshop, display)
+            oracle = TransferOracle(config, ledger, experiments)
+            diversity = config.growth.diversity
+            proposer = Proposer(plan.sampler, ledger, oracle, display, config.seed, diversity)
+            scopes = grow(oracle.prepare(plan.initial), oracle, proposer, _algorithm(config))
+            for generation, members in enumerate(scopes):
+                if generation not in ledger.scopes:
+                    _commit_scope(ledger, config, generation, members)
     finally:
         workshop.close()
 
@@ -219,11 +239,12 @@ def _grow(plan: Plan, ledger: Ledger, display: Display) -> None:
 def _study(plan: Plan, ledger: Ledger, display: Display) -> None:
     """What the initial games teach each other."""
     config = plan.config
-    settings = LaboratorySettings(config.judge, config.player, config.finetune, _device(config))
+    settings = LaboratorySettings(config.judge, config.player, config.finetune)
     workshop = RayWorkshop(config.cluster, settings)
     try:
-        experiments = Experiments(config, ledger, workshop, display)
-        study.run(config, experiments, plan.initial)
+        with terminable():
+            experiments = Experiments(config, ledger, workshop, display)
+            study.run(config, experiments, plan.initial)
     finally:
         workshop.close()
     study.report(display.console, config, experiments, plan.initial)
@@ -244,6 +265,20 @@ def _commit_scope(
     ledger.commit(
         scopes=[_scope_row(generation, member) for member in members],
         covers=cover_rows(evidence(ledger.archive, ledger.run_id), scope, generation, question),
+    )
+
+
+def _algorithm(config: RunConfig) -> GrowthSettings:
+    growth = config.growth
+    return GrowthSettings(
+        alpha1=growth.alpha1,
+        alpha2=growth.alpha2,
+        generations=growth.generations,
+        list_size=growth.list_size,
+        seed=config.seed,
+        coverage_against=growth.coverage_against,  # type: ignore[arg-type]  # checked
+        max_accepts_per_parent=growth.max_accepts_per_parent,
+        max_candidates=growth.max_candidates,
     )
 
 
@@ -273,21 +308,10 @@ def _event(ledger: Ledger, config: RunConfig, event: RunEvent) -> None:
                 "config_json": json.dumps(asdict(config), sort_keys=True),
                 "config_hash": config.science_hash(),
                 "schema_version": SCHEMA_VERSION,
-                "code_version": _version(),
+                "code_version": code_version(),
             }
         ]
     )
-
-
-def _device(config: RunConfig) -> str:
-    return "cuda" if config.cluster.gpus_per_worker > 0 else "cpu"
-
-
-def _version() -> str | None:
-    try:
-        return version("xent-evo")
-    except PackageNotFoundError:
-        return None
 
 
 def _quiet() -> None:

@@ -7,8 +7,9 @@ from difflib import get_close_matches
 from os.path import isfile  # unlike Path's, false for a name too long for the disk
 from pathlib import Path
 
-from evo.config import ConfigError, GameConfig, RunConfig
+from evo.config import ConfigError, RunConfig
 from evo.evaluate import Task
+from evo.sections import GameConfig
 from xgl import Metadata, ProgramError, analyse, game, parse
 from xgl.dialects import BY_SUFFIX, DIALECTS
 from xgl.syntax import MAIN_PLAYER

@@ -11,14 +11,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from evo.ending import Ending
 from evo.ledger import Ledger
 from xgl.judge.engine import Statistics
 
 
-def show(
-    console: Console, ledger: Ledger, folder: Path, finished: bool, scoring: Statistics
-) -> None:
-    """Scope by generation, verdicts by reason, costs by stage, and what to type next.
+def show(console: Console, ledger: Ledger, ending: Ending, scoring: Statistics) -> None:
+    """Scope by generation, verdicts by reason, costs by stage, and why the run ended.
 
     ``scoring``: what the judge was asked in this session, which no table of the archive holds.
     """
@@ -29,14 +28,21 @@ def show(
     console.print(_cost_table(ledger))
     if scoring.asked:
         console.print(_told(scoring), highlight=False, soft_wrap=True)
+    if not ending.failed:
+        console.print(f"ended    {ending.told}", highlight=False, soft_wrap=True)
+
+
+def commands(console: Console, folder: Path, ending: Ending) -> None:
+    """Where everything is, and what to type next."""
     console.print(f"archive  {folder / 'archive'}", highlight=False, soft_wrap=True)
-    commands = [
+    offered = [
         ("inspect", f"python -m archive inspect {quote(str(folder))}"),
+        ("report", f"python -m archive report {quote(str(folder))} -o {quote(f'{folder}.html')}"),
         ("export", f"python -m archive export {quote(str(folder))} {quote(f'{folder}-games')}"),
     ]
-    if not finished:
-        commands.insert(0, ("resume", f"python -m evo.run resume={quote(str(folder))}"))
-    for name, command in commands:
+    if resume := ending.command(folder):
+        offered.insert(0, ("resume", resume))
+    for name, command in offered:
         console.print(f"{name:8} {command}", highlight=False, soft_wrap=True)
 
 
@@ -83,8 +89,8 @@ def _verdict_table(ledger: Ledger) -> Table:
 def _cost_table(ledger: Ledger) -> Table:
     table = Table(title="Cost by stage", title_justify="left")
     table.add_column("stage")
-    table.add_column("player tokens", justify="right")
-    table.add_column("worker seconds", justify="right")
+    table.add_column("tokens", justify="right")
+    table.add_column("seconds of work", justify="right")
     for stage, cost in sorted(ledger.costs().items()):
         table.add_row(stage, f"{cost.tokens:,}", f"{cost.seconds:.1f}")
     return table

@@ -19,6 +19,7 @@ from evo.evaluate import Task
 from evo.experiments import Experiments
 from evo.growth import Assessment, Place, rank
 from evo.ledger import Ledger, Row, decision_key
+from evo.playability import evidence_columns
 
 
 class TransferOracle:
@@ -214,6 +215,7 @@ class TransferOracle:
             "role": task.role,
             "finetune_id": policy_id if policy_id in self.ledger.finetunes else None,
             **decision_columns(decision, evidence, self.thresholds, task.role, scope_size),
+            **evidence_columns(self.experiments.well_posed(task), self.experiments.few_shot(task)),
             **self.ledger.spent_on(task, self.experiments.policy_ids(task)),
         }
         if decision_key(row) not in self.ledger.decisions:

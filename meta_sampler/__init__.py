@@ -1,18 +1,30 @@
-"""Meta-samplers: games related to a game. Needs xgl and the standard library only;
-the sampler ``local``, loaded when it is made, torch and llguidance too."""
+"""Meta-samplers: games related to a game. Needs xgl and the standard library only; of the samplers
+that are loaded when they are made, ``local`` needs torch and llguidance too, ``chat`` openai."""
 
-from meta_sampler.base import MetaSampler, Outcome, Proposal, Provenance, SamplerError
+from meta_sampler.base import (
+    ACCESS,
+    BudgetReached,
+    MetaSampler,
+    Outcome,
+    Proposal,
+    Provenance,
+    Remote,
+    SamplerError,
+)
 from meta_sampler.mutate import Mutate
 from meta_sampler.registry import make
 from meta_sampler.settings import MutateSettings
 
 __all__ = [
+    "ACCESS",
+    "BudgetReached",
     "MetaSampler",
     "Mutate",
     "MutateSettings",
     "Outcome",
     "Proposal",
     "Provenance",
+    "Remote",
     "SamplerError",
     "make",
 ]

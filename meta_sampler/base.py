@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from xgl import Game
 
 
 class SamplerError(ValueError):
-    """A meta-sampler that cannot be built or restored as asked; the message is one sentence."""
+    """A meta-sampler that cannot be built, restored or asked; the message is one sentence."""
+
+
+class BudgetReached(SamplerError):  # noqa: N818  # what happened, no mistake of anyone
+    """A sampler's budget of tokens or dollars is spent; nothing more was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,10 @@ class Provenance:
     """What was mended in ``raw``, in order."""
     tokens: int = 0
     """Tokens that the model read and wrote for it, rejected drafts included."""
+    dollars: float = 0.0
+    """What those tokens cost; 0 for a model that is paid for otherwise."""
+    intent: str = ""
+    """What the model said it was after, in a line."""
     seconds: float = field(default=0.0, compare=False)
     """Wall-clock time spent on it, rejected drafts included."""
 
@@ -55,6 +63,16 @@ class Outcome:
     game_id: str
     operators: tuple[str, ...]
     accepted: bool
+    verdict: str = ""
+    """accepted, refused or undecided."""
+    reason: str = ""
+    """Why, in one or a few words."""
+    parent_id: str = ""
+    """Game id of the parent that it was proposed for."""
+    code: str = ""
+    """Canonical text of the game."""
+    parent_code: str = ""
+    """That of the parent."""
 
 
 class MetaSampler(Protocol):
@@ -77,4 +95,35 @@ class MetaSampler(Protocol):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state that ``state`` gave."""
+        ...
+
+
+ACCESS = (
+    "base_url",
+    "key_variable",
+    "concurrency",
+    "timeout",
+    "retries",
+    "max_backoff",
+    "budget_tokens",
+    "budget_dollars",
+    "cache",
+)
+"""Settings of a :class:`Remote` sampler that say how it is reached and how far it goes; what it
+proposes does not hang on them."""
+
+
+@runtime_checkable
+class Remote(Protocol):
+    """A sampler that asks somebody who is paid, beside being a :class:`MetaSampler`."""
+
+    def check(self) -> None:
+        """Ask once, so that what cannot work is told before a run begins.
+
+        Raises :class:`SamplerError`.
+        """
+        ...
+
+    def charge(self, tokens: int, dollars: float) -> None:
+        """Count what proposals that are not asked for again have cost towards the budget."""
         ...

@@ -98,18 +98,26 @@ def _shorter_move(lines: Lines, metadata: Metadata) -> Lines | None:
     return put(lines, position, replace(line, max_len=max(_LEAST, limits[position] * 3 // 4)))
 
 
-def excess(program: Program, caps: Caps, metadata: Metadata) -> bool:
-    """Whether a program breaks some cap."""
+def excess(program: Program, caps: Caps, metadata: Metadata) -> list[str]:
+    """Which caps a program breaks, each as what it has and what it may have; empty within all."""
     nodes = [node for line in program.instructions for node in descendants(line)]
     terms = max((len(n.terms) for n in nodes if isinstance(n, syn.Sum)), default=0)
-    return (
-        len(program.instructions) > caps.max_lines
-        or unrolled_steps(program) > caps.max_steps
-        or sum(isinstance(n, syn.Story) for n in nodes) > caps.max_stories
-        or terms > caps.max_terms
-        or max((_joined(n) for n in nodes if isinstance(n, syn.Cat)), default=0) > caps.max_joined
-        or move_tokens(program, metadata) > caps.max_move_tokens
+    joined = max((_joined(n) for n in nodes if isinstance(n, syn.Cat)), default=0)
+    found = (
+        (len(program.instructions), caps.max_lines, "lines"),
+        (unrolled_steps(program), caps.max_steps, "steps when its loops are unrolled"),
+        (sum(isinstance(n, syn.Story) for n in nodes), caps.max_stories, "stories"),
+        (terms, caps.max_terms, "terms in one sum"),
+        (joined, caps.max_joined, "registers joined in one text"),
+        (
+            move_tokens(program, metadata),
+            caps.max_move_tokens,
+            "tokens of moves by the main player",
+        ),
     )
+    return [
+        f"{count} {what}, at most {most} are allowed" for count, most, what in found if count > most
+    ]
 
 
 def _joined(node: syn.StringExpr) -> int:

@@ -7,7 +7,8 @@ Before each token the tokens that cannot go on to a text of the grammar are mask
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -45,6 +46,12 @@ class Writer:
         if self.room < 1:
             found = f"max_tokens is {max_tokens}"
             raise SamplerError(f"{found}, expected less than the model's window of {lm.window}")
+
+    def with_weights(self, model: Any) -> Writer:
+        """The same with other weights; what is known of grammars is shared."""
+        other = copy(self)
+        other.lm = replace(self.lm, model=model)
+        return other
 
     @property
     def room(self) -> int:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from typing import ClassVar
 
-from meta_sampler.base import SamplerError
-from meta_sampler.xgl_settings import GrammarSettings
-from xgl import syntax as syn
+from meta_sampler.draft_settings import DraftSettings
 
 
-@dataclass(frozen=True, slots=True)
-class LocalSettings:
-    """Raises :class:`SamplerError` in one sentence for a value that cannot be."""
+@dataclass(frozen=True)
+class LocalSettings(DraftSettings):
+    """Those of every writer in the grammar, and which model it is and what it is shown."""
+
+    may_be_zero: ClassVar[tuple[str, ...]] = ("examples",)
 
     model: str = "embedded"
     """Model reference: embedded, smollm2, a folder, or a hub id."""
@@ -19,70 +20,5 @@ class LocalSettings:
     """A torch device, or auto: a GPU where there is one."""
     dtype: str = "auto"
     """float32, bfloat16, or auto: bfloat16 on a GPU, float32 elsewhere."""
-    temperature: float = 1.0
-    """Divides the logits; 0 takes the likeliest token."""
-    top_p: float = 1.0
-    """Share of the probability, among the tokens that the grammar allows, to choose from."""
-    max_tokens: int = 160
-    """Most tokens of a draft; of one that goes on by then, the complete lines are taken."""
-    batch: int = 16
-    """Drafts that are written at once."""
     examples: int = 4
     """Games shown beside the parent, as many as the model's window holds."""
-    attempts: int = 16
-    """Drafts for one proposal before it is given up."""
-    max_lines: int = 6
-    """Most instructions of a child."""
-    max_move_tokens: int = 8
-    """Most judge tokens that the main player may write in a play."""
-    max_stories: int = 3
-    """Most ``story()`` of a child."""
-    max_steps: int = 8
-    """Most steps of the unrolled program."""
-    max_terms: int = 4
-    """Most terms of one reward."""
-    max_joined: int = 5
-    """Most strings joined in one expression."""
-    players: tuple[str, ...] = (syn.MAIN_PLAYER,)
-    """Players that a child may name; those of the parent may always stay."""
-    ends_at_reward: bool = True
-    """Whether a program ends as soon as the main player is paid; small models find no end."""
-    literals: bool = False
-    """Whether literals may stand outside statements."""
-    truths: bool = False
-    """Whether statements such as "no common words" may stand; small players forfeit on them."""
-    loops: bool = False
-    """Whether beacons and replays may stand."""
-    helpers: bool = False
-    """Whether lists and helper functions may stand."""
-
-    def __post_init__(self) -> None:
-        for item in fields(self):
-            value = getattr(self, item.name)
-            if item.type == "int" and (type(value) is not int or value < (item.name != "examples")):
-                raise SamplerError(f"{item.name} is {value!r}, expected a whole number from 1")
-            if item.type == "bool" and type(value) is not bool:
-                raise SamplerError(f"{item.name} is {value!r}, expected true or false")
-        if isinstance(self.players, str) or set(self.players) - set(syn.PLAYERS):
-            known = ", ".join(syn.PLAYERS)
-            raise SamplerError(f"players is {self.players!r}, expected a list of {known}")
-        object.__setattr__(self, "players", tuple(self.players))
-        if not self.temperature >= 0 or not 0 < self.top_p <= 1:
-            found = f"temperature {self.temperature} and top_p {self.top_p}"
-            raise SamplerError(f"found {found}, expected at least 0, and in (0, 1]")
-        self.grammar(self.players)
-
-    def grammar(self, players: tuple[str, ...]) -> GrammarSettings:
-        """How much of the language a child may use, with these players."""
-        return GrammarSettings(
-            max_lines=self.max_lines,
-            max_limit=self.max_move_tokens,
-            max_terms=self.max_terms,
-            max_joined=self.max_joined,
-            players=players,
-            literals=self.literals,
-            ends_at_reward=self.ends_at_reward,
-            truths=self.truths,
-            loops=self.loops,
-            helpers=self.helpers,
-        )

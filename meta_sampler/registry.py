@@ -38,6 +38,22 @@ def _local(settings: Mapping[str, Any]) -> MetaSampler:
     return Local(chosen)
 
 
+def _learned(settings: Mapping[str, Any]) -> MetaSampler:
+    """Needs torch as well; its model is part of the package."""
+    from meta_sampler.learned.sampler import Learned
+    from meta_sampler.learned.settings import LearnedSettings
+
+    return Learned(LearnedSettings(**_checked("learned", settings, LearnedSettings)))
+
+
+def _chat(settings: Mapping[str, Any]) -> MetaSampler:
+    """Needs the client of OpenAI's API; the key must be in the environment."""
+    from meta_sampler.chat.sampler import Chat
+    from meta_sampler.chat.settings import ChatSamplerSettings
+
+    return Chat(ChatSamplerSettings(**_checked("chat", settings, ChatSamplerSettings)))
+
+
 def _checked(name: str, settings: Mapping[str, Any], kind: type[Any]) -> dict[str, Any]:
     known = [item.name for item in fields(kind)]
     for key in settings:
@@ -47,6 +63,8 @@ def _checked(name: str, settings: Mapping[str, Any], kind: type[Any]) -> dict[st
 
 
 _SAMPLERS: dict[str, Callable[[Mapping[str, Any]], MetaSampler]] = {
+    "chat": _chat,
+    "learned": _learned,
     "local": _local,
     "mutate": _mutate,
 }

@@ -11,17 +11,22 @@ from xgl.syntax import Program
 def complaint(program: Program, parent: Game, caps: Caps) -> str:
     """Why a child is not worth a trial, in a phrase: it breaks a cap, can teach nothing, or is
     sillier than its parent. Empty for a sound one."""
-    if not program.instructions or excess(program, caps, parent.metadata):
-        return "beyond the caps"
+    return next(iter(complaints(program, parent, caps)), "")
+
+
+def complaints(program: Program, parent: Game, caps: Caps) -> list[str]:
+    """All that is wrong with a child, the same phrases in the same order."""
+    if not program.instructions:
+        return ["no instruction"]
+    if beyond := excess(program, caps, parent.metadata):
+        return beyond
     report = analyse(program)
-    if report.degenerate:
-        return report.degenerate
-    if report.read_before_set:
-        return f"{report.read_before_set[0]} is read before it is set"
-    sillier = objections(program) - objections(parent.program)
-    if sillier:
-        return min(sillier)
-    return "" if _reads_back(program) else "its canonical text means something else"
+    found = [report.degenerate] if report.degenerate else []
+    found += [f"{name} is read before it is set" for name in report.read_before_set]
+    found += sorted(objections(program) - objections(parent.program))
+    if not found and not _reads_back(program):
+        found.append("its canonical text means something else")
+    return found
 
 
 def _reads_back(program: Program) -> bool:

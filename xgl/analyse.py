@@ -13,7 +13,7 @@ from xgl.canonical import Metadata
 from xgl.dialects import DIALECTS
 from xgl.errors import FlowError
 from xgl.flow import path
-from xgl.views import views
+from xgl.views import shown, views
 from xgl.walk import descendants, held, reads, rebuild, writes
 
 
@@ -58,6 +58,11 @@ class Report:
     def views(self) -> tuple[Bound, ...]:
         """The largest view of each elicit, in tokens, while no ensure fails."""
         return views(self.run) if self.run else ()
+
+    @property
+    def shown(self) -> dict[str, int]:
+        """What each player was shown by the end of a play, in tokens and without the code."""
+        return shown(self.run) if self.run else {}
 
     @property
     def degenerate(self) -> str:

@@ -18,6 +18,7 @@ from xgl.machine import Machine, Plan
 from xgl.random import stream
 from xgl.requests import (
     DrawRequest,
+    Item,
     Judge,
     MoveRequest,
     Play,
@@ -36,13 +37,24 @@ Asked = TypeVar("Asked")
 
 
 @dataclass(frozen=True, slots=True)
+class Memory:
+    """What ``player`` brings to ``round`` of a repeated game: what it was shown in the earlier
+    ones, the oldest first. All others play as if it were the first."""
+
+    player: str
+    round: int
+    earlier: tuple[tuple[Item, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Instance:
     """One game to be played from one pair of seeds, by one ``policy`` of a player that is
-    several."""
+    several; ``memory`` where the game is repeated."""
 
     game: Game
     seeds: Seeds
     policy: str = ""
+    memory: Memory | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,15 +180,19 @@ def _tell(slots: list[tuple[_Running, int]], stories: StorySource) -> None:
         machine.answers[position] = text
 
 
+def _turn(instance: Instance, request: Request) -> Turn:
+    assert isinstance(request, MoveRequest)
+    memory = instance.memory
+    if memory is None or memory.player != request.view.player:
+        return Turn(request, instance.seeds, instance.policy)
+    seen = replace(request, view=replace(request.view, earlier=memory.earlier))
+    return Turn(seen, instance.seeds, instance.policy, memory.round)
+
+
 def _move(slots: list[tuple[_Running, int]], player: Player, judge: Judge) -> None:
     if not slots:
         return
-    requests = [machine.requests[position] for machine, position in slots]
-    turns = [
-        Turn(request, machine.instance.seeds, machine.instance.policy)
-        for (machine, _), request in zip(slots, requests, strict=True)
-        if isinstance(request, MoveRequest)
-    ]
+    turns = [_turn(machine.instance, machine.requests[position]) for machine, position in slots]
     for (machine, position), turn, move in zip(slots, turns, player.moves(turns), strict=True):
         dialect = DIALECTS[machine.instance.game.dialect]
         shorten = judge.first_tokens if dialect.cut_at_token else judge.truncate

@@ -75,6 +75,15 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
+class Amount:
+    """A sum in bits; sign, kind and per-token bits of each term; the signed cross-entropies."""
+
+    bits: float
+    terms: tuple[tuple[int, syn.XentKind, TokenScores], ...]
+    xents: tuple[tuple[int, TokenScores], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """Where a failed ensure returns to: the elicit, its player, and how often each line had run."""
 
@@ -239,8 +248,8 @@ class Machine:
     def _holds(self, condition: syn.Condition) -> Generator[Any, Any, bool]:
         match condition:
             case syn.Comparison(left, comparator, right):
-                one, _ = yield from self._amount(left)
-                other, _ = yield from self._amount(right)
+                one = (yield from self._amount(left)).bits
+                other = (yield from self._amount(right)).bits
                 self.sides.append((one, other))
                 return compare(one, comparator, other)
             case syn.Test(left, comparator, right):
@@ -268,18 +277,20 @@ class Machine:
         return (yield from self._settled(request))
 
     def _reward(self, reward: syn.Reward) -> Asking:
-        bits, terms = yield from self._amount(reward.amount)
-        self._pay(reward.player, 1, bits, terms)
+        amount = yield from self._amount(reward.amount)
+        self._pay(reward.player, 1, amount)
         partner = {"black": "white", "white": "black"}.get(reward.player)
         if partner in self.plan.cast:
-            self._pay(partner, -1, bits, terms)
+            self._pay(partner, -1, amount)
 
-    def _pay(self, player: str, sign: int, bits: float, terms: tuple[Any, ...]) -> None:
+    def _pay(self, player: str, sign: int, amount: Amount) -> None:
         if player == "env" and not self.dialect.env_rewarded:
             return
-        self.scores[player] += sign * bits
-        signed = tuple((sign * s, kind, scores) for s, kind, scores in terms)
-        self.events.append(Rewarded(player, sign * bits, signed))
+        bits = sign * amount.bits
+        self.scores[player] += bits
+        terms = tuple((sign * s, kind, scores) for s, kind, scores in amount.terms)
+        xents = tuple((sign * s, scores) for s, scores in amount.xents)
+        self.events.append(Rewarded(player, bits, terms, xents))
 
     def _reveal(self, reveal: syn.Reveal) -> Asking:
         shown = []
@@ -304,8 +315,8 @@ class Machine:
     def _value(self, expression: syn.StringExpr | syn.ListExpr) -> Generator[Any, Any, Value]:
         return self._settled(lambda: self.values.value(expression))
 
-    def _amount(self, amount: syn.Sum) -> Generator[Any, Any, tuple[float, tuple[Any, ...]]]:
-        """A signed sum in bits, with sign, kind and per-token bits of each xent term."""
+    def _amount(self, amount: syn.Sum) -> Generator[Any, Any, Amount]:
+        """A signed sum."""
         asked = []
         for _, term in amount.terms:
             pair: tuple[ScoreRequest, ...] = ()
@@ -315,14 +326,18 @@ class Machine:
         requests = tuple(request for pair in asked for request in pair)
         answers = iter((yield requests) if requests else ())
         bits, terms = 0.0, []
+        xents: list[tuple[int, TokenScores]] = []
         for (sign, term), pair in zip(amount.terms, asked, strict=True):
             if not isinstance(term, syn.Xent):
                 bits += sign * (yield from self._number(term))
                 continue
-            scores = _combine(term.kind, [cast(TokenScores, next(answers)) for _ in pair])
+            parts = [cast(TokenScores, next(answers)) for _ in pair]
+            scores = _combine(term.kind, parts)
             bits += sign * scores.total
             terms.append((sign, term.kind, scores))
-        return bits, tuple(terms)
+            first = -sign if term.kind in ("nex", "dex") else sign
+            xents += zip((first, -first), parts, strict=False)
+        return Amount(bits, tuple(terms), tuple(xents))
 
     def _number(self, term: syn.Number | syn.Function) -> Generator[Any, Any, float]:
         if isinstance(term, syn.Number):

@@ -11,6 +11,8 @@ from xgl.syntax import LIST_REGISTERS, OMNISCIENT, PUBLIC_TYPES, REGISTERS
 
 STOP = "\n"
 """A move ends where a line ends."""
+EARLIER, PRESENT = "earlier round", "this round"
+"""Lines above the items of a round, where a game is repeated; no item's line is without a colon."""
 
 
 class Sight:
@@ -85,9 +87,20 @@ def _reward_text(event: Rewarded, bits: float) -> str:
 def render(view: View) -> str:
     """The prompt of a local policy: code, one line for each visible item, the asked register.
 
+    The items of earlier rounds stand before those of this one, each round under a line that says
+    so.
+
     >>> render(View("black", "assign(s=story())", (Item("s", "A cat."),), "t"))
     'assign(s=story())\\ns: A cat.\\nt:'
     """
     lines = [view.code]
-    lines += [f"{item.label}: {' '.join(item.text.split())}" for item in view.items]
-    return "\n".join([*lines, f"{view.register}:"])
+    for items in view.earlier:
+        lines += [EARLIER, *item_lines(items)]
+    if view.earlier:
+        lines.append(PRESENT)
+    return "\n".join([*lines, *item_lines(view.items), f"{view.register}:"])
+
+
+def item_lines(items: Sequence[Item]) -> list[str]:
+    """One line for each item, whatever it holds, so that no text can pass for another item."""
+    return [f"{item.label}: {' '.join(item.text.split())}" for item in items]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from xgl.dialects import Scoring
@@ -101,6 +101,8 @@ class Move:
     logprobs: tuple[float, ...] = ()
     prompt_tokens: int = 0
     new_tokens: int = 0
+    rounds_shown: int = 0
+    """Earlier rounds of the view that fitted the player's window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +115,20 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """All that a player may know when it is asked for ``register`` (SPEC §3)."""
+    """All that a player may know when it is asked for ``register`` (SPEC §3).
+
+    ``earlier``: what it was shown in earlier rounds of the game, the oldest first.
+    """
 
     player: str
     code: str
     items: tuple[Item, ...]
     register: str
+    earlier: tuple[tuple[Item, ...], ...] = ()
+
+    def latest(self, rounds: int) -> View:
+        """The same view with the latest so many of the earlier rounds."""
+        return replace(self, earlier=self.earlier[len(self.earlier) - rounds :])
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +182,20 @@ class Revealed:
 
 @dataclass(frozen=True, slots=True)
 class Rewarded:
-    """``bits`` to ``player``; ``terms`` holds sign, kind and the per-token bits ("axent")."""
+    """``bits`` to ``player``; ``terms`` holds sign, kind and the per-token bits ("axent").
+
+    ``xents`` are the cross-entropies that the terms are made of, with their signs.
+    """
 
     player: str
     bits: float
     terms: tuple[tuple[int, XentKind, TokenScores], ...] = ()
+    xents: tuple[tuple[int, TokenScores], ...] = field(default=(), compare=False, repr=False)
+
+    def clipped(self, most: float) -> float:
+        """The same reward where no token counts more than ``most`` bits: −log₂ ε (Def. 30)."""
+        excess = (sign * sum(max(0.0, b - most) for b in xent.bits) for sign, xent in self.xents)
+        return self.bits - sum(excess)
 
 
 Event = Assigned | Moved | Ensured | Revealed | Rewarded
@@ -231,11 +250,19 @@ class Seeds:
 @dataclass(frozen=True, slots=True)
 class Turn:
     """A move request together with the seeds of the instance that asks, and the policy that shall
-    answer, where the player is several."""
+    answer, where the player is several. ``round`` counts from 1 where games are repeated."""
 
     request: MoveRequest
     seeds: Seeds = field(default_factory=lambda: Seeds(0, 0))
     policy: str = ""
+    round: int = 1
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """What names the chance in its answer: map, play and turn, and the round after the
+        first."""
+        again = (self.round,) if self.round > 1 else ()
+        return (self.seeds.map_seed, self.seeds.play_seed, self.request.turn, *again)
 
 
 class Judge(Protocol):

@@ -23,6 +23,17 @@ _PARTNERS = {"black": "white", "white": "black"}
 
 def views(run: Unrolled) -> tuple[Bound, ...]:
     """The largest view of each ``elicit`` line, in line order."""
+    largest, _ = _followed(run)
+    return tuple(Bound(line, "view", tokens) for line, tokens in sorted(largest.items()))
+
+
+def shown(run: Unrolled) -> dict[str, int]:
+    """Tokens that each player was shown by the end of a play, without the code."""
+    return dict(_followed(run)[1].tokens)
+
+
+def _followed(run: Unrolled) -> tuple[dict[int, int], _Shown]:
+    """The largest view by line, and what was shown by the end."""
     largest: dict[int, int] = {}
     shown = _Shown(Scale(run.program.dialect, run.metadata))
     in_lists = {kept.name for kept in held(run.program)} if shown.scale.dialect.aliases else set()
@@ -39,7 +50,7 @@ def views(run: Unrolled) -> tuple[Bound, ...]:
             if name in in_lists:
                 shown.keep_lists()
         shown.learn(line)
-    return tuple(Bound(line, "view", tokens) for line, tokens in sorted(largest.items()))
+    return largest, shown
 
 
 def _label(text: str) -> int:

@@ -35,6 +35,8 @@ COMMANDS = (
     "cover",
     "decisions",
     "diff",
+    "report",
+    "samplers",
     "export",
     "verify",
     "merge",

@@ -225,6 +225,9 @@ class _Reader:
         """The largest sample of gains; None with fewer than 2 paired plays."""
         if source not in self.policies or target not in self.policies:
             return None
+        played = (self.policies[source], *target)
+        if not any((*played, purpose) in self.plays for purpose in PURPOSES):
+            return None
         wanted = (BASE, self.policies[source], self.policies[target])
         best: _Pairing | None = None
         for purpose in PURPOSES:

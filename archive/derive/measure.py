@@ -3,7 +3,8 @@
 μ_Γ(M) = (1/|Γ|) Σ_{G∈Γ} δ_{S*_G(M)} is the histogram of the normalised scores over a family of
 games, a cover or a whole scope; a repeated value counts as often as it occurs. Means, medians and
 quantiles sum it up. Intervals are percentile bootstraps over the games of Γ: they say how much
-the numbers would move with another draw of as many games, not how well each score is known.
+the numbers would move with another draw of as many games; where each game's own bootstrap over its
+maps is given, also how well each score is known.
 """
 
 from __future__ import annotations
@@ -54,19 +55,27 @@ class Drift:
 
 
 def xent_measure(
-    scores: Scores, bins: int = 10, confidence: float = 0.95, draws: int = 2000, seed: int = 0
+    scores: Scores,
+    bins: int | Scores = 10,
+    confidence: float = 0.95,
+    draws: int = 2000,
+    seed: int = 0,
+    over_maps: Scores | None = None,
 ) -> Measure:
     """The measure of normalised ``scores`` (games,) float64, all finite, at least one.
 
-    Bounds are two-sided at ``confidence`` from ``draws`` bootstrap samples of the games. Raises
-    ValueError where a score is missing: a game without a score is no 0.
+    ``bins``: how many, or the histogram's edges. Bounds are two-sided at ``confidence`` from
+    ``draws`` bootstrap samples of the games, or, with ``over_maps`` (games, draws), which are
+    bootstrap scores of each game, from samples of games and maps. Raises ValueError where a score
+    is missing: a game without a score is no 0.
     """
     scores = np.asarray(scores, np.float64)
     if scores.ndim != 1 or not len(scores) or not np.isfinite(scores).all():
         raise ValueError(f"found scores {scores}, expected a finite one for each of some games")
     counts, edges = np.histogram(scores, bins)
+    draws = draws if over_maps is None else over_maps.shape[1]
     places = np.random.default_rng(seed).integers(0, len(scores), (draws, len(scores)))
-    drawn = scores[places]
+    drawn = scores[places] if over_maps is None else over_maps[places, np.arange(draws)[:, None]]
     levels = (0.5, *QUANTILES)
     found = np.quantile(scores, levels)
     spread = np.quantile(drawn, levels, axis=1)
@@ -77,6 +86,13 @@ def xent_measure(
     mean = _interval(float(scores.mean()), drawn.mean(axis=1), confidence)
     by_level = dict(zip(QUANTILES, quantiles, strict=True))
     return Measure(len(scores), Histogram(edges, counts), mean, median, by_level)
+
+
+def common_edges(scores: Sequence[Scores], bins: int = 12) -> Scores:
+    """Edges (bins + 1,) of histograms that can be laid side by side, 0 among what they span."""
+    every = np.concatenate([*scores, np.zeros(1)])
+    low, high = float(every.min()), float(every.max())
+    return np.linspace(low, high if high > low else low + 1, bins + 1)
 
 
 def drift(scores: Sequence[Scores], bins: int = 10, confidence: float = 0.95) -> Drift:

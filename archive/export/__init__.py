@@ -1,5 +1,7 @@
 """What leaves the archive: folders of files that other tools read."""
 
+from archive.export.dataset import export_dataset
+from archive.export.xent import Measure, Options, export_xent
 from archive.export.xgl import export_xgl
 
-__all__ = ["export_xgl"]
+__all__ = ["Measure", "Options", "export_dataset", "export_xent", "export_xgl"]

@@ -4,38 +4,59 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
+from shlex import quote
 
 from rich.console import Console
 from rich.table import Table
 
+from archive import ArchiveError, RunEvent
 from archive.disk import write_whole, writing
 from evo.checks import ConfigError
+from evo.config import from_mapping
+from evo.folder import RESUME, check_new, open_archive, resumed_folders, stored_config
 from evo.toy.config import ToyRunConfig, load
 from evo.toy.figure import figure
-from evo.toy.growths import Growth, growths, middle, of
+from evo.toy.growths import Growth, measured, middle, of, places, scopes
+from evo.toy.ledger import ToyLedger, growth_id
 from evo.toy.records import GROWTHS, MEMBERS, growth_rows, member_rows, parquet
 from xgl.diagram.svg import to_svg
 
 
 def run(arguments: Sequence[str], console: Console) -> int:
-    """Grow, write and show; returns the exit code: 0, or 130 when interrupted.
+    """Grow, or go on growing; returns the exit code: 0, or 130 when interrupted.
 
-    Raises :class:`ConfigError`, and :class:`archive.WriteError` when the disk refuses.
+    Each growth is a commit, and one that is in the archive is not grown again. Raises
+    :class:`ConfigError`, and :class:`archive.ArchiveError` when the disk refuses.
     """
-    config = load(arguments)
-    if config.folder.exists():
-        raise ConfigError(f"name: {config.folder} exists already, expected a new name")
-    try:
-        found = list(growths(config.toy, config.seed))
-    except KeyboardInterrupt:
-        console.print("interrupted; nothing was written")
-        return 130
-    write(config, found)
+    resumed = bool(resumed_folders(arguments))
+    config = _resumed(arguments) if resumed else load(arguments)
+    if not resumed:
+        check_new(config.folder)
+    with open_archive(config.folder, resumed) as archive:
+        ledger = ToyLedger(archive, config)
+        ledger.event(RunEvent.RESUMED if resumed else RunEvent.CREATED)
+        try:
+            found = grown(config, ledger)
+            write(config, found)
+        except KeyboardInterrupt:
+            _interrupted(config, ledger, console)
+            return 130
+        ledger.event(RunEvent.FINISHED)
     console.print(seed_table(found))
     console.print(setting_table(found))
     console.print(f"tables and figure  {config.folder}", highlight=False, soft_wrap=True)
     return 0
+
+
+def grown(config: ToyRunConfig, ledger: ToyLedger) -> list[Growth]:
+    """Every growth, from the archive where it is there, and committed to it where it is not."""
+    wanted, settings = places(config.toy, config.seed), config.toy.settings()
+    for title, seed in wanted:
+        if growth_id(title, seed) not in ledger.last:
+            ledger.commit(title, seed, scopes(settings[title], seed))
+    return measured(config.toy, {place: ledger.last[growth_id(*place)] for place in wanted})
 
 
 def write(config: ToyRunConfig, found: Sequence[Growth]) -> None:
@@ -48,9 +69,24 @@ def write(config: ToyRunConfig, found: Sequence[Growth]) -> None:
         "config.json": json.dumps(asdict(config), indent=1).encode(),
     }
     with writing(config.folder):
-        config.folder.mkdir(parents=True)
         for name, each in content.items():
             write_whole(config.folder / name, each)
+
+
+def _resumed(arguments: Sequence[str]) -> ToyRunConfig:
+    foreign = [each for each in arguments if not each.startswith(RESUME)]
+    if foreign:
+        raise ConfigError(f"{foreign[0]}: a resumed toy growth keeps its settings")
+    _, stored = stored_config(resumed_folders(arguments)[0])
+    return from_mapping(ToyRunConfig, stored)
+
+
+def _interrupted(config: ToyRunConfig, ledger: ToyLedger, console: Console) -> None:
+    with suppress(ArchiveError):  # a commit that was cut short has spent the writer
+        ledger.event(RunEvent.INTERRUPTED)
+    console.print("interrupted; what was committed stays")
+    command = f"python -m evo.run resume={quote(str(config.folder))}"
+    console.print(f"resume   {command}", highlight=False, soft_wrap=True)
 
 
 def seed_table(found: Sequence[Growth]) -> Table:

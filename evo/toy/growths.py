@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from evo.growth import GrowthSettings, Member, grow
 from evo.toy.config import SettingConfig, ToyConfig
 from evo.toy.space import grid, share_covered
 from evo.toy.world import Neighbourhood, Skills, ToyGame, ToyOracle, matrix
+
+Scope = list[Member[ToyGame]]
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,7 @@ class Growth:
     title: str
     setting: SettingConfig
     seed: int
-    members: list[Member[ToyGame]]
+    members: Scope
     covered: float
 
     @property
@@ -32,19 +34,25 @@ class Growth:
         return matrix([member.game for member in self.members])
 
 
-def growths(config: ToyConfig, first_seed: int) -> Iterator[Growth]:
-    """Every setting under every seed, setting by setting."""
-    games = grid(config.grid)
-    for title, setting in config.settings().items():
-        for seed in range(first_seed, first_seed + config.seeds):
-            members = last_scope(setting, seed)
-            scope = matrix([member.game for member in members])
-            covered = share_covered(scope, games, 1 - setting.alpha2)
-            yield Growth(title, setting, seed, members, covered)
+def places(config: ToyConfig, first_seed: int) -> list[tuple[str, int]]:
+    """Every setting's title under every seed, setting by setting."""
+    seeds = range(first_seed, first_seed + config.seeds)
+    return [(title, seed) for title in config.settings() for seed in seeds]
 
 
-def last_scope(setting: SettingConfig, seed: int) -> list[Member[ToyGame]]:
-    """Algorithm 1 from the setting's initial scope to its end."""
+def measured(config: ToyConfig, last: Mapping[tuple[str, int], Scope]) -> list[Growth]:
+    """The growths, by title and seed, with what their last scopes cover."""
+    games, settings = grid(config.grid), config.settings()
+    found = []
+    for (title, seed), members in last.items():
+        scope = matrix([member.game for member in members])
+        covered = share_covered(scope, games, 1 - settings[title].alpha2)
+        found.append(Growth(title, settings[title], seed, members, covered))
+    return found
+
+
+def scopes(setting: SettingConfig, seed: int) -> list[Scope]:
+    """Algorithm 1 from the setting's initial scope to its end: Σ_0, Σ_1, …"""
     initial = list(dict.fromkeys(ToyGame.of(point) for point in setting.start))
     algorithm = GrowthSettings(
         alpha1=setting.alpha1,
@@ -56,9 +64,12 @@ def last_scope(setting: SettingConfig, seed: int) -> list[Member[ToyGame]]:
         max_accepts_per_parent=setting.max_accepts_per_parent,
         max_candidates=setting.max_candidates,
     )
-    sampler = Neighbourhood(setting.radius, seed)
-    *_, members = grow(initial, ToyOracle(), sampler, algorithm)
-    return members
+    return list(grow(initial, ToyOracle(), Neighbourhood(setting.radius, seed), algorithm))
+
+
+def last_scope(setting: SettingConfig, seed: int) -> Scope:
+    """The scope that a growth ends with."""
+    return scopes(setting, seed)[-1]
 
 
 def of(title: str, found: Iterable[Growth]) -> list[Growth]:

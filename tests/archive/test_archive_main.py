@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from archive import Archive
+from archive import SCHEMA_VERSION, Archive
 from archive.__main__ import main
 
 
@@ -28,7 +28,7 @@ def test_inspect_shows_the_run(run_folder: Path, capsys: pytest.CaptureFixture[s
         "scores/*.parquet",
     ):
         assert part in shown
-    assert "schema 2." in shown
+    assert f"schema {SCHEMA_VERSION}." in shown
 
 
 def test_inspect_json_is_json(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

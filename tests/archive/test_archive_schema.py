@@ -13,10 +13,10 @@ from archive.documentation import BEGIN, document, refresh
 PAGE = Path(__file__).parents[2] / "docs" / "archive.md"
 
 
-def test_tables_are_the_nine_of_the_design() -> None:
-    names = "runs games proposals maps finetunes scores decisions scopes covers"
+def test_tables_are_those_of_the_design() -> None:
+    names = "runs games proposals maps finetunes scores decisions scopes covers rounds measures"
     assert list(TABLES) == names.split()
-    assert SCHEMA_VERSION == 2
+    assert SCHEMA_VERSION == 3
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -39,7 +39,12 @@ def test_metadata_travel_in_the_files(tmp_path: Path) -> None:
 
 
 def test_enums_are_strings() -> None:
-    assert [str(verdict) for verdict in Verdict] == ["accepted", "refused", "undecided"]
+    assert [str(verdict) for verdict in Verdict] == [
+        "accepted",
+        "refused",
+        "undecided",
+        "artifact",
+    ]
     assert TABLES["scores"].schema.field("purpose").metadata[b"values"].decode() == "|".join(
         Purpose
     )

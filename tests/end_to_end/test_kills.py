@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -107,3 +109,59 @@ def test_two_workers_find_what_one_finds(commands: Any, undisturbed: dict[str, A
     ended = commands("evo.run", *commands.tiny("two", "cluster.workers=2", *QUICK))
     assert ended.returncode == 0, ended.stderr
     assert commands.science("two") == expected
+
+
+def test_a_worker_killed_mid_task_and_then_ctrl_c(
+    commands: Any, undisturbed: dict[str, Any]
+) -> None:
+    """On one trainer and one worker; the trainer is killed at its first fine-tune."""
+    expected = tables(commands, undisturbed)
+    pools = ("cluster.workers=1", "cluster.trainers=1")
+    driver = subprocess.Popen(
+        commands.arguments("evo.run", *commands.tiny("hurt", *pools, *QUICK)),
+        cwd=commands.folder,
+        env=commands.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=_heed_ctrl_c,
+    )
+    _kill(_wait_for(driver, lambda: _at_work(driver.pid, "ray::_Worker.train")))
+    scores: Path = commands.folder / "runs" / "hurt" / "archive" / "scores"
+    _wait_for(driver, lambda: len(list(scores.glob("*.parquet"))) > 4)
+    os.killpg(driver.pid, signal.SIGINT)  # as a terminal does
+    out, err = driver.communicate()
+    assert driver.returncode == 130, err
+    assert re.search(r"a worker on node \w+ died during the fine-tune of game", err)
+    assert "is done again (1 of 3)" in err
+    assert "Traceback" not in out + err
+    ended = commands("evo.run", "resume=runs/hurt", "cluster.workers=2", "cluster.trainers=0")
+    assert ended.returncode == 0, ended.stderr
+    assert commands.science("hurt") == expected
+
+
+def _heed_ctrl_c() -> None:
+    """A process begun in the background, as tests may be, ignores SIGINT."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _wait_for(driver: subprocess.Popen[str], look: Callable[[], Any]) -> Any:
+    """The first answer that is true, while the driver lives."""
+    while driver.poll() is None:
+        if found := look():
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"the run ended before: {driver.communicate()}")
+
+
+def _at_work(driver: int, title: str) -> int:
+    """The process id of a worker in the midst of such a job; 0 while there is none."""
+    for pid in _descendants(driver):
+        try:
+            found = (Path("/proc") / str(pid) / "cmdline").read_text()
+        except OSError:
+            continue
+        if found.startswith(title):
+            return pid
+    return 0

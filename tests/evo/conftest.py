@@ -11,9 +11,9 @@ import pytest
 import torch
 from support.search import Search
 
-from evo.config import FinetuneConfig, JudgeConfig, PlayerConfig
 from evo.evaluate import Task
 from evo.laboratory import Laboratory, LaboratorySettings
+from evo.sections import FinetuneConfig, JudgeConfig, PlayerConfig
 from xgl import Cast, Metadata, game, parse
 from xgl.errors import OversizeError
 from xgl.lm import LanguageModel

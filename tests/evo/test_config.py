@@ -14,7 +14,8 @@ from evo.toy.config import load as load_toy
 ROOT = Path(__file__).parents[2] / "conf"
 RUN = "+experiment=scope_growth"
 TOY = {Path("experiment/toy_growth.yaml"), Path("toy/default.yaml")}
-GROUPS = sorted({path.relative_to(ROOT) for path in ROOT.glob("*/*.yaml")} - TOY)
+MEASURE = {Path("experiment/measure.yaml"), Path("measure/default.yaml")}
+GROUPS = sorted({path.relative_to(ROOT) for path in ROOT.glob("*/*.yaml")} - TOY - MEASURE)
 
 
 @pytest.mark.parametrize("file", GROUPS, ids=str)
@@ -22,7 +23,7 @@ def test_every_file_of_conf_composes(file: Path) -> None:
     group, name = file.parts[0], file.stem
     override = f"+{group}={name}" if group == "experiment" else f"{group}={name}"
     config = load([override] if group == "experiment" else [RUN, override])
-    assert config.experiment == "scope_growth"
+    assert config.experiment == (name if group == "experiment" else "scope_growth")
     assert str(config.seed) in config.name
 
 

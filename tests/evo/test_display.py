@@ -14,6 +14,7 @@ from archive import Archive, Verdict
 from archive.derive.verdict import Decision
 from evo import summary
 from evo.display import Display, State
+from evo.ending import Ending
 from evo.evaluate import Task
 from evo.growth import Place
 from evo.ledger import Ledger
@@ -94,18 +95,22 @@ def test_an_error_leaves_the_terminal_as_it_was(make_task: MakeTask) -> None:
     assert out.getvalue().count("\x1b[?25l") == out.getvalue().count("\x1b[?25h"), "cursor hidden"
 
 
-@pytest.mark.parametrize("finished", [True, False])
-def test_the_summary_of_a_run_that_hardly_began(tmp_path: Path, finished: bool) -> None:
+@pytest.mark.parametrize("go_on", [None, ("budget.tokens=200",)])
+def test_the_summary_of_a_run_that_hardly_began(
+    tmp_path: Path, go_on: tuple[str, ...] | None
+) -> None:
     out, folder = StringIO(), tmp_path / "a run"
+    console, ending = Console(file=out, width=100), Ending(None, 0, "it is over", go_on)
     with Archive.create(folder / "archive") as archive:
         ledger = Ledger(archive, "r")
-        summary.show(Console(file=out, width=100), ledger, folder, finished, Statistics())
+        summary.show(console, ledger, ending, Statistics())
         assert "judge " not in out.getvalue()
         asked = Statistics(asked=12, merged=2, remembered=5, asked_tokens=3000, read_tokens=700)
-        summary.show(Console(file=out, width=100), ledger, folder, finished, asked)
+        summary.show(console, ledger, ending, asked)
+    summary.commands(console, folder, ending)
     shown = out.getvalue()
     assert "3,000 tokens asked for, 700 read; of 10 different strings 50% remembered" in shown
     assert str(folder / "archive") in shown
     assert "python -m archive inspect" in shown
     assert "python -m archive export" in shown
-    assert ("python -m evo.run resume=" in shown) == (not finished)
+    assert ("python -m evo.run resume=" in shown) == (go_on is not None)

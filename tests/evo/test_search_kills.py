@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.search import PARENT, PURPOSES, Killed, Nature, Search, code, limit
+from support.search import (
+    PARENT,
+    PURPOSES,
+    Killed,
+    Listed,
+    Nature,
+    Search,
+    by_hash,
+    code,
+    of_limits,
+)
 
+import evo.run
 from archive import Archive, Purpose
 from evo.evaluate import evaluation_seeds
 from evo.laboratory import Evaluation
 from xgl import Game
-from xgl.random import stream
-
-
-def by_hash(played: Game) -> Nature:
-    """A world with all sorts of games."""
-    draw = stream("nature", played.game_id).random(6)
-    if limit(played) == PARENT and played.code == code(PARENT).strip():
-        return Nature()
-    return Nature(
-        own=0.0 if draw[0] < 0.1 else 10.0,
-        teaches=0.2 + 0.8 * float(draw[1]),
-        covered=float(draw[2]) * 0.9,
-        forfeits=0.6 if draw[3] < 0.1 else 0.0,
-        lucky={"teaches": 0.7} if draw[4] < 0.3 else {},
-    )
-
 
 GROWING = ("growth.generations=2", "growth.list_size=2", "growth.max_candidates=7")
 
@@ -141,6 +138,104 @@ def test_a_run_killed_before_it_said_that_it_began_starts_anew(search: Search) -
         pass
     assert search.run(by_hash, *GROWING) == 0
     assert search.rows("runs")[0]["event"] == "created"
+
+
+LEFTOVERS = {
+    "an empty folder": [],
+    "an empty archive": ["archive/"],
+    "a locked one": ["archive/lock"],
+    "half a marker": ["archive/lock", "archive/archive.json.tmp"],
+}
+
+
+@pytest.mark.parametrize("paths", LEFTOVERS.values(), ids=LEFTOVERS.keys())
+def test_what_a_kill_at_the_very_beginning_leaves_is_no_obstacle(
+    search: Search, paths: list[str]
+) -> None:
+    (search.folder / "run").mkdir()
+    for path in paths:
+        (search.folder / "run" / "archive").mkdir(exist_ok=True)
+        if not path.endswith("/"):
+            (search.folder / "run" / path).write_text("{")
+    assert search.run(of_limits(), "growth.list_size=1", sampler=Listed([code(7)])) == 0
+    assert [row["event"] for row in search.rows("runs")] == ["created", "finished"]
+
+
+def test_every_truncated_table_is_refused_by_name(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    search.run(by_hash, *GROWING, name="whole")
+    with pytest.raises(Killed):
+        search.run(by_hash, *GROWING, patience=12)
+    archive = search.folder / "run" / "archive"
+    commits = sorted(archive.glob("commits/*"))
+    for table in ("runs", "games", "proposals", "maps", "finetunes", "scores"):
+        last = sorted(archive.glob(f"{table}/*.parquet"))[-1]
+        content = last.read_bytes()
+        last.write_bytes(content[: len(content) // 2])
+        assert search.run(by_hash, resume=True) == 2
+        shown = capsys.readouterr().err
+        found = f"found {len(content) // 2} bytes, expected {len(content)}"
+        assert shown == f"error: {last} is damaged: {found}\n"
+        assert sorted(archive.glob("commits/*")) == commits
+        last.write_bytes(content)
+    assert search.run(by_hash, resume=True) == 0
+    assert search.tables("run") == search.tables("whole")
+
+
+def test_a_second_run_on_one_folder_is_refused(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(Killed):
+        search.run(by_hash, *GROWING, patience=3)
+    before = search.tables("run")
+    with Archive.open(search.folder / "run" / "archive", "a"):
+        assert search.run(by_hash, resume=True) == 2
+    locked = (
+        rf"error: \S+ is locked: found a writer \(process {os.getpid()} on \S+\), expected none"
+    )
+    assert re.fullmatch(locked, capsys.readouterr().err.strip())
+    assert search.run(by_hash, *GROWING) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert search.tables("run") == before
+
+
+def test_a_run_that_another_one_overtook_is_refused(
+    search: Search, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both found the folder free; the other one began first, and was killed."""
+    with pytest.raises(Killed):
+        search.run(by_hash, *GROWING, patience=3)
+    before = search.tables("run")
+    monkeypatch.setattr(evo.run, "check_new", lambda folder: None)
+    assert search.run(by_hash, *GROWING, "seed=5") == 2
+    assert "exists already" in capsys.readouterr().err
+    assert search.tables("run") == before
+
+
+def test_a_disk_that_refuses_ends_the_run_with_the_way_on(
+    search: Search, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written: list[object] = []
+    fsync = os.fsync
+
+    def full(descriptor: int) -> None:
+        written.append(descriptor)
+        if len(written) > 100:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        fsync(descriptor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        assert search.run(by_hash, *GROWING) == 2
+    shown = capsys.readouterr()
+    stays = "No space left on device'; what was committed stays\n"
+    assert shown.err.endswith(stays)
+    assert shown.err.count("\n") == 1
+    assert f"resume   python -m evo.run resume={search.folder / 'run'}\n" in shown.out
+    assert search.run(by_hash, resume=True) == 0
+    search.run(by_hash, *GROWING, name="whole")
+    assert search.tables("run") == search.tables("whole")
 
 
 def test_another_seed_is_another_search(search: Search) -> None:

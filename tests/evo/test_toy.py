@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from evo.growth import GrowthSettings, Place, grow
 from evo.toy import world
 from evo.toy.config import CLAIM, ToyConfig, load
-from evo.toy.growths import growths, last_scope
+from evo.toy.growths import last_scope, measured, places
 from evo.toy.space import frontier, grid, reach, share_covered
 from evo.toy.world import (
     Neighbourhood,
@@ -155,7 +155,9 @@ def fig61(*overrides: str) -> ToyConfig:
 
 def shares(config: ToyConfig, seed: int = 0) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
-    for growth in growths(config, seed):
+    settings = config.settings()
+    last = {place: last_scope(settings[place[0]], place[1]) for place in places(config, seed)}
+    for growth in measured(config, last):
         found.setdefault(growth.title, []).append(growth.covered)
     return found
 

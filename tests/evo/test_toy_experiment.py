@@ -12,11 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import evo.run
+from archive import Archive
 from evo.growth import Member
 from evo.toy import experiment
-from evo.toy.config import load
+from evo.toy.config import SettingConfig, load
 from evo.toy.figure import colour, figure
-from evo.toy.growths import Growth
+from evo.toy.growths import Growth, Scope, scopes
 from evo.toy.world import ToyGame
 from xgl.diagram.svg import to_svg
 
@@ -71,7 +72,7 @@ def test_the_figure_shows_every_game_of_the_growths_in_the_middle(tmp_path: Path
 def test_the_same_seed_writes_the_same_bytes(tmp_path: Path) -> None:
     for root in ("a", "b"):
         assert run(tmp_path / root, "name=toy", "toy.contrasts=[]") == 0
-    for name in ("growths.parquet", "members.parquet", "figure.svg"):
+    for name in TABLES:
         one, other = (tmp_path / root / "toy" / name for root in ("a", "b"))
         assert one.read_bytes() == other.read_bytes()
 
@@ -107,13 +108,13 @@ MISTAKES = [
 def test_a_mistake_ends_with_one_sentence_and_nothing_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], overrides: list[str], message: str
 ) -> None:
-    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "mine").mkdir(parents=True)
     assert run(tmp_path, *overrides) == 2
     shown = capsys.readouterr()
     assert re.match(f"error: {message}", shown.err), shown.err
     assert shown.err.count("\n") == 1
     assert shown.out == ""
-    assert [path.name for path in tmp_path.rglob("*")] == ["old"]
+    assert [path.name for path in tmp_path.rglob("*")] == ["old", "mine"]
 
 
 def test_a_folder_that_cannot_be_made_is_an_error_of_the_user(
@@ -124,16 +125,46 @@ def test_a_folder_that_cannot_be_made_is_an_error_of_the_user(
     assert "could not be written" in capsys.readouterr().err
 
 
-def test_an_interrupted_run_writes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
+TABLES = ("growths.parquet", "members.parquet", "figure.svg")
 
-    monkeypatch.setattr(experiment, "growths", interrupted)
-    assert run(tmp_path) == 130
-    assert "nothing was written" in capsys.readouterr().out
-    assert list(tmp_path.iterdir()) == []
+
+@pytest.mark.parametrize("last", [0, 3])
+def test_an_interrupted_run_goes_on_to_the_same_bytes(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    last: int,
+) -> None:
+    assert run(tmp_path / "whole", "name=toy") == 0
+    grown: list[int] = []
+
+    def interrupted(setting: SettingConfig, seed: int) -> list[Scope]:
+        if len(grown) == last:
+            raise KeyboardInterrupt
+        grown.append(seed)
+        return scopes(setting, seed)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(experiment, "scopes", interrupted)
+        assert run(tmp_path / "cut", "name=toy") == 130
+    command = f"python -m evo.run resume={tmp_path / 'cut' / 'toy'}"
+    assert command in capsys.readouterr().out
+    assert [path.name for path in (tmp_path / "cut" / "toy").iterdir()] == ["archive"]
+    assert evo.run.main([f"resume={tmp_path / 'cut' / 'toy'}"]) == 0
+    for name in TABLES:
+        one, other = (tmp_path / root / "toy" / name for root in ("whole", "cut"))
+        assert one.read_bytes() == other.read_bytes()
+    with Archive.open(tmp_path / "cut" / "toy" / "archive") as archive:
+        events = [row["event"] for row in archive.rows("runs") if row["run_id"] == "toy"]
+    assert events == ["created", "interrupted", "resumed", "finished"]
+
+
+def test_a_toy_growth_keeps_its_settings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(tmp_path, "name=toy", "toy.contrasts=[]", "toy.seeds=1") == 0
+    assert evo.run.main([f"resume={tmp_path / 'toy'}", "seed=3"]) == 2
+    assert re.match(r"error: seed=3: a resumed toy growth keeps", capsys.readouterr().err)
 
 
 def test_the_figure_of_a_scope_that_did_not_grow() -> None:

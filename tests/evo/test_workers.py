@@ -1,4 +1,5 @@
-"""What a user sees when workers keep dying (that one death does no harm: test_kills.py)."""
+"""Pools of workers, parcels, and what a user sees when workers keep dying (that one death does no
+harm: tests/end_to_end)."""
 
 from __future__ import annotations
 
@@ -10,8 +11,11 @@ import pytest
 from ray.exceptions import OutOfMemoryError, RayActorError
 
 from evo import run
+from evo.config import ConfigError
 from evo.laboratory import Evaluation, Job, Result, Training
-from evo.workers import RayWorkshop, WorkersLostError
+from evo.parcels import Parcels
+from evo.sections import ClusterConfig
+from evo.workers import Pool, WorkersLostError, check_losses, pools
 
 
 class Doomed:
@@ -21,7 +25,7 @@ class Doomed:
         pass
 
     def do(self, jobs: Sequence[Job]) -> Iterator[Result]:
-        RayWorkshop._replace(self, 0, jobs[0], 4, OutOfMemoryError("too much"))  # type: ignore[arg-type]
+        check_losses(jobs[0], 4, OutOfMemoryError("too much"))
         yield from ()
 
     def close(self) -> None:
@@ -46,5 +50,56 @@ def test_workers_that_keep_dying_end_the_run_with_the_way_on(
 def test_the_job_is_named(make_task: Any, kind: type) -> None:
     task = make_task()
     job: Job = Training(task, 0) if kind is Training else Evaluation(task, (None,), ())
+    check_losses(job, 3, RayActorError())
     with pytest.raises(WorkersLostError, match=task.game_id[:8]):
-        RayWorkshop._replace(Doomed(), 0, job, 4, RayActorError())  # type: ignore[arg-type]
+        check_losses(job, 4, RayActorError())
+
+
+def cluster(**changes: Any) -> ClusterConfig:
+    settings = {"workers": None, "trainers": 0, **changes}
+    shares = {f"gpus_per_{name}": 0.0 for name in ("worker", "trainer", "judge")}
+    return ClusterConfig(**{"address": None, **shares, **settings})
+
+
+@pytest.mark.parametrize(("cores", "count"), [(1, 1), (2, 2), (64, 8)])
+def test_without_settings_there_is_a_worker_for_each_core(cores: int, count: int) -> None:
+    assert pools(cluster(), cores) == [Pool("workers", count, 0.0)]
+
+
+def test_trainers_are_a_pool_of_their_own_with_their_own_share() -> None:
+    shares = {"gpus_per_worker": 0.2, "gpus_per_trainer": 0.5, "gpus_per_judge": 0.1}
+    found = pools(cluster(workers=3, trainers=1, **shares), 8)
+    assert found == [Pool("trainers", 1, 0.6), Pool("workers", 3, 0.3)]
+    assert pools(cluster(workers=3, gpus_per_judge=0.1), 8) == [Pool("workers", 3, 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"trainers": 1}, r"cluster\.workers: found null"),
+        ({"workers": 1, "trainers": -1}, r"cluster\.trainers: found -1"),
+        ({"gpus_per_judge": -0.1}, r"cluster\.gpus_per_judge: found -0\.1"),
+        ({"gpus_per_worker": 0.8, "gpus_per_judge": 0.4}, r"gpus_per_worker: found 1\.2"),
+        ({"gpus_per_trainer": 1.5}, r"gpus_per_trainer: found 1\.5"),
+    ],
+)
+def test_shares_that_no_node_has_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        cluster(**changes)
+
+
+def test_an_adapter_is_put_into_the_store_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    put: list[bytes] = []
+    monkeypatch.setattr("ray.put", lambda adapter: put.append(adapter) or f"reference {len(put)}")
+    parcels = Parcels(kept_bytes=10)
+    assert parcels.of(None) is None
+    assert [parcels.of(each) for each in (b"aaaa", b"bbbb", b"aaaa")] == [
+        "reference 1",
+        "reference 2",
+        "reference 1",
+    ]
+    parcels.of(b"cccc")
+    assert (parcels.bytes, parcels.of(b"aaaa")) == (8, "reference 1")
+    assert parcels.of(b"bbbb") == "reference 4"
+    assert parcels.of(b"long as it is") == "reference 5"
+    assert parcels.bytes == 13

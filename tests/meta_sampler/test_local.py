@@ -11,6 +11,7 @@ from support import parents
 
 import xgl
 from meta_sampler import Proposal, SamplerError, make
+from meta_sampler.drafts import grammar_for
 from meta_sampler.local import Local
 from meta_sampler.local_settings import LocalSettings
 from meta_sampler.meaning import meaning
@@ -96,7 +97,7 @@ def test_provenance_tells_how_a_text_arose() -> None:
 def test_the_players_of_the_parent_may_stay() -> None:
     text = "assign(s=story())\nelicit(bob, x, 4)\nelicit(t, 4)\nreward(xed(s | t + x))\n"
     parent = xgl.game(xgl.parse(text + "reward(bob, xed(s | x))", "xent"))
-    lark = sampler()._lark(parent)
+    lark = grammar_for(parent, SMALL)
     assert "elicit(bob, " in lark
     assert "elicit(alice, " not in lark
 

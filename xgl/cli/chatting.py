@@ -24,9 +24,9 @@ def chat_player(arguments: Namespace) -> ChatPlayer | None:
                 given = option.replace("_", "-")
                 raise PlayerError(f"--{given} belongs to a model; expected --chat MODEL with it")
         return None
+    from xgl.chat.client import read_key
+    from xgl.chat.settings import OPENAI, ChatSettings
     from xgl.players.chat import ChatPlayer
-    from xgl.players.chat_client import read_key
-    from xgl.players.chat_settings import OPENAI, ChatSettings
 
     url = OPENAI if arguments.base_url is None else arguments.base_url
     settings = ChatSettings(arguments.chat, url, arguments.key_variable)

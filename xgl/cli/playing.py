@@ -7,7 +7,6 @@ from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from typing import Any
 
 from rich.console import Console
@@ -23,6 +22,7 @@ from xgl.cli.sources import Source
 from xgl.cli.telling import Shown, Teller
 from xgl.cli.watching import WatchedMachine
 from xgl.errors import OversizeError, XGLError
+from xgl.pieces import pieces
 from xgl.players import ScriptedPlayer
 from xgl.requests import Event, Judge, Move, Moved, Play, Player, Seeds, StorySource, Turn
 
@@ -155,7 +155,7 @@ class Session:
     ) -> None:
         self.game, self.role, self.bench = whole, role, bench
         self.seed, self.script, self.player = seed, script, player
-        self.screen = Screen(console, lambda text, count: tokens(bench.judge, text, count))
+        self.screen = Screen(console, lambda text, count: pieces(bench.judge, text, count))
 
     def open(self, title: str, who: str = "You are") -> None:
         self.screen.open(self.game, title, f"{who} {self.role}")
@@ -242,6 +242,7 @@ def _event_record(event: Event) -> dict[str, Any]:
     fields = asdict(event)
     if isinstance(event, Moved):
         fields["move"] = event.move.text
+    fields.pop("xents", None)  # what the terms are made of
     return {"event": type(event).__name__.lower(), **fields}
 
 
@@ -294,20 +295,3 @@ class _Watched:
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         self.viewer.catch_up()
         return self.player.moves(turns)
-
-
-def tokens(judge: Judge, text: str, scored: int) -> list[str]:
-    """The judge's tokens of a text as pieces of it, of which the last ``scored`` count.
-
-    Where its tokens cannot be laid upon the text, the text is cut in pieces of one length.
-    """
-    ends = [len(judge.truncate(text, count)) for count in range(judge.count(text) + 1)]
-    pieces = [text[start:end] for start, end in pairwise(ends)]
-    if len(pieces) >= scored and all(pieces) and "".join(pieces) == text:
-        return pieces
-    return _evenly(text, scored)
-
-
-def _evenly(text: str, parts: int) -> list[str]:
-    marks = [round(k * len(text) / max(parts, 1)) for k in range(parts + 1)]
-    return [text[start:end] for start, end in pairwise(marks)]

@@ -74,6 +74,11 @@ class TransformerJudge:
             for request in requests
         ]
 
+    @property
+    def uniform_bits(self) -> float:
+        """Bits of a token under a uniform guess: −log₂ ε for ε = 1/|V| (§4.1.2)."""
+        return math.log2(self.lm.model.config.vocab_size)
+
     def count(self, text: str) -> int:
         return len(self._encode(text))
 

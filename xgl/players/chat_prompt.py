@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from xgl.chat.messages import Message, Reply, after
+from xgl.presentation import item_lines
 from xgl.requests import MoveRequest, View
-
-Message = dict[str, str]
-"""``role`` (system, user, assistant) and ``content``."""
 
 RULES = """\
 You play a game that is written as a short program in XGL, a language of text games. Its lines
@@ -30,16 +28,12 @@ Think first if you like, then write your move between <move> and </move>. A move
 at most {limit} tokens; what goes beyond is cut. If there are several, the last one counts.
 Example of the form: <move>a few words</move>"""
 
+AGAIN = (
+    "You have played this game before. Learn from the rewards of earlier rounds: your best "
+    "round counts."
+)
 _PAIR = re.compile(r"<move>((?:(?!</?move>).)*)</move>", re.DOTALL | re.IGNORECASE)
 _OPENED = re.compile(r"<move>", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """An answer's text, empty where it has none; ``cut``: it ended at its token limit."""
-
-    text: str
-    cut: bool = False
 
 
 def opening(request: MoveRequest) -> list[Message]:
@@ -51,17 +45,23 @@ def opening(request: MoveRequest) -> list[Message]:
 
 
 def shown(view: View, limit: int) -> str:
-    """A view as text: the program, one line for each visible item, what is asked.
-
-    An item stands on one line whatever it holds, so that no text can pass for another item.
-    """
-    items = [f"{item.label}: {' '.join(item.text.split())}" for item in view.items]
+    """A view as text: the program, one line for each visible item, what is asked; what was seen
+    in earlier rounds, the oldest first, stands before what was seen in this one."""
+    items = item_lines(view.items)
+    earlier = [
+        line
+        for ago, seen in zip(range(len(view.earlier), 0, -1), view.earlier, strict=True)
+        for line in (f"What you saw {_ago(ago)}:", *item_lines(seen), "")
+    ]
     return "\n".join(
         [
             "The program:",
             view.code,
             "",
-            "What you have seen:" if items else "You have seen nothing yet.",
+            *([AGAIN, "", *earlier] if earlier else []),
+            ("What you have seen in this round:" if earlier else "What you have seen:")
+            if items
+            else "You have seen nothing yet.",
             *items,
             "",
             f"You are {view.player}. Write {view.register}, at most {limit} tokens, as "
@@ -70,14 +70,13 @@ def shown(view: View, limit: int) -> str:
     )
 
 
+def _ago(rounds: int) -> str:
+    return "in the round before" if rounds == 1 else f"{rounds} rounds before"
+
+
 def again(messages: list[Message], reply: Reply) -> list[Message]:
     """The conversation so far, the answer without a move, and what it lacked."""
-    return [
-        *messages,
-        # some servers refuse an assistant message without text
-        {"role": "assistant", "content": reply.text.strip() or "(no text)"},
-        {"role": "user", "content": _lack(reply)},
-    ]
+    return after(messages, reply, _lack(reply))
 
 
 def _lack(reply: Reply) -> str:

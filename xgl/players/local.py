@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,7 +16,7 @@ from xgl.judge.packs import Ids
 from xgl.lm import LanguageModel
 from xgl.presentation import STOP, render
 from xgl.random import stream
-from xgl.requests import Move, Turn
+from xgl.requests import Move, Turn, View
 from xgl.sampling import Continuation, Decoding, LongEnough, sample, stop_tokens
 
 BATCH_ROWS = 128
@@ -53,7 +55,8 @@ class LocalPolicy:
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         """One move a turn; an error value where the view does not fit the model's window."""
-        prompts = [(self.lm.bos, *self._encode(render(turn.request.view))) for turn in turns]
+        shown = [self._rounds_shown(turn) for turn in turns]
+        prompts = [self._read(t.request.view, n) for t, n in zip(turns, shown, strict=True)]
         answers: list[Move | OversizeError] = [OversizeError("view too long")] * len(turns)
         fitting = [i for i, turn in enumerate(turns) if self._fits(prompts[i], turn)]
         rows = self._rows([len(prompts[i]) + self._limit(turns[i], prompts[i]) for i in fitting])
@@ -62,7 +65,7 @@ class LocalPolicy:
             asked = [(turns[index], prompts[index]) for index in batch]
             moves = halving(self._sample, asked, "moves to sample")
             for index, move in zip(batch, moves, strict=True):
-                answers[index] = move
+                answers[index] = replace(move, rounds_shown=shown[index])
         return answers
 
     def _encode(self, text: str) -> Ids:
@@ -76,6 +79,17 @@ class LocalPolicy:
         return min(
             self.batch_rows, rows_to_sample(self.lm, max(lengths, default=1), self.memory_bytes)
         )
+
+    def _rounds_shown(self, turn: Turn) -> int:
+        """How many of the latest earlier rounds fit the model's window with the rest."""
+        view = turn.request.view
+        counts = range(1, len(view.earlier) + 1)
+        return bisect_left(
+            counts, True, key=lambda count: not self._fits(self._read(view, count), turn)
+        )
+
+    def _read(self, view: View, rounds: int) -> tuple[int, ...]:
+        return (self.lm.bos, *self._encode(render(view.latest(rounds))))
 
     def _fits(self, prompt: tuple[int, ...], turn: Turn) -> bool:
         return len(prompt) + turn.request.max_len <= self.lm.window
@@ -124,6 +138,4 @@ class LocalPolicy:
 
 
 def _uniforms(turn: Turn, width: int) -> np.ndarray:
-    seeds = turn.seeds
-    rng = stream("move", seeds.map_seed, seeds.play_seed, turn.request.turn)
-    return rng.random(width)
+    return stream("move", *turn.key).random(width)

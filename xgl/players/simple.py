@@ -44,6 +44,5 @@ class RandomPlayer:
         return [Move(self._words(turn)) for turn in turns]
 
     def _words(self, turn: Turn) -> str:
-        seeds, request = turn.seeds, turn.request
-        rng = stream("random player", seeds.map_seed, seeds.play_seed, request.turn)
-        return " ".join(rng.choice(self.vocabulary, size=request.max_len))
+        rng = stream("random player", *turn.key)
+        return " ".join(rng.choice(self.vocabulary, size=turn.request.max_len))

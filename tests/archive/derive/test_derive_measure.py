@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from archive.derive.measure import drift, wasserstein, xent_measure
+from archive.derive.measure import common_edges, drift, wasserstein, xent_measure
 
 samples = st.lists(st.floats(-10, 10), min_size=1, max_size=12).map(np.array)
 
@@ -48,3 +48,22 @@ def test_a_measure_that_settles_stops_moving() -> None:
 def test_a_missing_score_is_no_zero(scores: list[float]) -> None:
     with pytest.raises(ValueError, match="expected a finite one"):
         xent_measure(np.array(scores))
+
+
+def test_noise_of_the_scores_widens_the_bounds() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.normal(2.0, 0.5, 12)
+    sure, unsure = (
+        scores[:, None] + np.zeros((12, 500)),
+        scores[:, None] + rng.normal(0, 1, (12, 500)),
+    )
+    plain, noisy = (xent_measure(scores, over_maps=each) for each in (sure, unsure))
+    assert plain.mean.value == noisy.mean.value == pytest.approx(scores.mean())
+    assert noisy.mean.high - noisy.mean.low > plain.mean.high - plain.mean.low
+    assert plain.mean.low == pytest.approx(xent_measure(scores, draws=500).mean.low)
+
+
+def test_common_edges_span_every_score_and_nothing() -> None:
+    edges = common_edges([np.array([1.0, 4.0]), np.array([-0.5])], bins=9)
+    assert (len(edges), edges[0], edges[-1]) == (10, -0.5, 4.0)
+    assert common_edges([np.zeros(2)])[-1] == 1.0

@@ -7,9 +7,9 @@ from typing import Any
 
 from support.chat_server import ChatServer, Script, in_order
 
+from xgl.chat.settings import ChatSettings
 from xgl.errors import OversizeError
 from xgl.players.chat import ChatPlayer
-from xgl.players.chat_settings import ChatSettings
 from xgl.requests import Item, Move, MoveRequest, Seeds, Turn, View
 
 KEY = "sk-the-key-of-the-tests"
@@ -19,6 +19,9 @@ QUICK = {"first_backoff": 0.001, "max_backoff": 0.01, "timeout": 60.0, "retries"
 
 Chat = Callable[..., tuple[ChatPlayer, ChatServer]]
 """Answers in order, or a script, and settings by name, to a player and its running server."""
+
+Ask = Callable[..., tuple[Any, ChatServer]]
+"""The same to a meta-sampler that asks."""
 
 
 def turn(play_seed: int = 0, text: str = "A cat.", place: int = 0, max_len: int = 6) -> Turn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,8 @@ import evo.run
 from archive import TABLES, Archive, Purpose
 from evo.evaluate import Score, evaluation_seeds
 from evo.finetune import Finetune
-from evo.laboratory import Evaluation, Job, Result, Training
+from evo.laboratory import Evaluation, Job, Repetition, Result, Training
+from evo.repeat import RoundScore
 from meta_sampler import Outcome, Proposal, Provenance
 from xgl import Game, ProgramError, game, parse
 from xgl.random import seed as named_seed
@@ -54,6 +56,10 @@ class Nature:
     constant: bool = False
     tokens: int = 10
     """Of one play."""
+    artifact: bool = False
+    """Whether the best moves are no longer the best under ε-clipping."""
+    few_shot: bool = True
+    """Whether repeated play improves."""
     unlucky: bool = False
     """Whether the fine-tune under run seed 0's first training seed learns nothing."""
     lucky: dict[str, float] = field(default_factory=dict)
@@ -81,10 +87,31 @@ class FakeWorkshop:
             if self.patience is not None and len(self.jobs) >= self.patience:
                 raise Killed
             self.jobs.append(job)
-            yield self._train(job) if isinstance(job, Training) else self._evaluate(job)
+            yield self._result(job)
 
     def close(self) -> None:
         pass
+
+    def _result(self, job: Job) -> Result:
+        match job:
+            case Training():
+                return self._train(job)
+            case Repetition():
+                return self._repeat(job)
+            case Evaluation():
+                return self._evaluate(job)
+
+    def _repeat(self, job: Repetition) -> Result:
+        rises = self.world(job.task.game).few_shot
+        scores = [
+            RoundScore(
+                each, k, control, k - 1, s := float(k * rises), s, s, "finished", ("m",), 9, 2, 0.5
+            )
+            for k in range(1, job.rounds + 1)
+            for control in ((False, True) if k > 1 else (False,))
+            for each in job.seeds
+        ]
+        return Result(scores, ())
 
     def _train(self, job: Training) -> Result:
         first = job.seed == named_seed("training", 0)
@@ -109,8 +136,10 @@ class FakeWorkshop:
         luck = stream("map", job.task.game_id, seeds.map_seed).normal(0, 3)
         noise = stream("noise", who, job.task.game_id, seeds.map_seed).normal(0, 0.7)
         score = luck + noise + self._gain(job, adapter, target, PURPOSES[seeds.map_seed])
+        made, permuted = (f"move of {who}",), luck - 1.0
+        clipped = 2 * permuted - score if target.artifact else score
         return Score(
-            seeds, score, score, "finished", luck - 1.0, (f"move of {who}",), target.tokens, 0.5
+            seeds, score, score, "finished", permuted, made, target.tokens, 0.5, clipped, permuted
         )
 
     def _gain(self, job: Evaluation, adapter: bytes | None, target: Nature, purpose: str) -> float:
@@ -178,12 +207,22 @@ class Search:
         if sampler is not None:
             self.monkeypatch.setattr(evo.run, "make", lambda *_: sampler)
         if resume:
-            return evo.run.main([f"resume={self.folder / name}"])
+            return evo.run.main([f"resume={self.folder / name}", *overrides])
         (self.folder / "parent.xent").write_text(code(PARENT))
         place = [f"archive.root={self.folder}", f"name={name}"]
         scope = f"growth.initial_scope=[{self.folder / 'parent.xent'}]"
         before = [] if only else [*SMALL, scope]
         return evo.run.main([*before, *place, *overrides])
+
+    def go_on(self, world: World, *overrides: str, name: str = "run") -> int:
+        """Resume with settings that may be given anew."""
+        self.workshop = FakeWorkshop(world)
+        return evo.run.main([f"resume={self.folder / name}", *overrides])
+
+    def config(self, event: dict[str, Any]) -> dict[str, Any]:
+        """The configuration that a row of ``runs`` holds."""
+        found: dict[str, Any] = json.loads(event["config_json"])
+        return found
 
     def rows(self, table: str, name: str = "run") -> list[dict[str, Any]]:
         with Archive.open(self.folder / name / "archive") as archive:
@@ -205,3 +244,17 @@ class Search:
 def of_limits(**natures: Nature) -> World:
     """The nature of each game by its limit, ``l7=…``; all others are ordinary."""
     return lambda played: natures.get(f"l{limit(played)}", Nature())
+
+
+def by_hash(played: Game) -> Nature:
+    """A world with all sorts of games."""
+    draw = stream("nature", played.game_id).random(6)
+    if limit(played) == PARENT and played.code == code(PARENT).strip():
+        return Nature()
+    return Nature(
+        own=0.0 if draw[0] < 0.1 else 10.0,
+        teaches=0.2 + 0.8 * float(draw[1]),
+        covered=float(draw[2]) * 0.9,
+        forfeits=0.6 if draw[3] < 0.1 else 0.0,
+        lucky={"teaches": 0.7} if draw[4] < 0.3 else {},
+    )

@@ -16,8 +16,9 @@ from rich.console import Console
 
 from xgl import game, parse
 from xgl.cli import main
-from xgl.cli.playing import Bench, Round, Session, tokens
+from xgl.cli.playing import Bench, Round, Session
 from xgl.cli.screen import ASCII, COLOURED, strip
+from xgl.pieces import pieces
 from xgl.requests import Judge, Move, Turn
 
 SUM_UP = (
@@ -150,9 +151,9 @@ def test_a_bar_stands_under_each_token() -> None:
 
 def test_tokens_are_pieces_of_the_text(table: object) -> None:
     judge: Judge = table.judge  # type: ignore[attr-defined]
-    assert tokens(judge, "one two three", 3) == ["one", " two", " three"]
-    assert tokens(judge, "one two three", 2) == ["one", " two", " three"]
-    assert tokens(judge, "abcd", 2) == ["ab", "cd"]  # more scored than the judge tells apart
+    assert pieces(judge, "one two three", 3) == ["one", " two", " three"]
+    assert pieces(judge, "one two three", 2) == ["one", " two", " three"]
+    assert pieces(judge, "abcd", 2) == ["ab", "cd"]  # more scored than the judge tells apart
 
 
 # -- the command with its own judge --------------------------------------------------------------

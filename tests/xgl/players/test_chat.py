@@ -15,8 +15,8 @@ from support.chat_turns import CODE, KEY, Chat, texts, turn
 from support.doubles import NumberedStories, WordJudge
 
 from xgl import parse, play
+from xgl.chat.accounting import Budget, Prices, Usage
 from xgl.errors import BudgetError, PlayerError
-from xgl.players.accounting import Budget, Prices, Usage
 from xgl.requests import Move
 
 # -- what is asked ---------------------------------------------------------------------------------

@@ -10,9 +10,9 @@ import pytest
 import ray
 from support.chat_server import ChatServer, in_order, move, refused
 
+from xgl.chat.settings import ChatSettings
 from xgl.errors import PlayerError
 from xgl.players.chat import ChatPlayer
-from xgl.players.chat_settings import ChatSettings
 from xgl.requests import Item, Move, MoveRequest, Turn, View
 
 pytestmark = pytest.mark.long

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from support.chat_server import ChatServer, in_order, move
 
+from xgl.chat.accounting import Usage
+from xgl.chat.settings import ChatSettings
 from xgl.cli import main
-from xgl.players.accounting import Usage
-from xgl.players.chat_settings import ChatSettings
 
 PAGE = (Path(__file__).parents[3] / "docs" / "players.md").read_text(encoding="utf-8")
 LOCAL = "http://127.0.0.1:8000/v1"

@@ -7,6 +7,7 @@ import json
 import logging
 import pickle
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,9 +24,9 @@ from support.chat_server import (
 )
 from support.chat_turns import KEY, Chat, texts, turn
 
+from xgl.chat.accounting import Usage
 from xgl.errors import OversizeError, PlayerError
-from xgl.players.accounting import Usage
-from xgl.requests import Move
+from xgl.requests import Item, Move
 
 # -- faults that pass ------------------------------------------------------------------------------
 
@@ -118,7 +119,7 @@ def without_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         waiting.close()
         waited.append(seconds)
 
-    monkeypatch.setattr("xgl.players.chat.asyncio.wait_for", note)
+    monkeypatch.setattr("xgl.chat.calls.asyncio.wait_for", note)
     return waited
 
 
@@ -225,6 +226,23 @@ def test_a_view_too_long_is_a_value_beside_the_others(chat: Chat, answer: Sent) 
     first, big, last = player.moves([turn(), turn(text="so long"), turn(1)])
     assert isinstance(big, OversizeError)
     assert texts([first, last]) == ["a cat", "a cat"]
+
+
+def test_a_view_too_long_loses_its_oldest_rounds_first(chat: Chat) -> None:
+    """A window that holds three earlier rounds."""
+
+    def script(received: Received) -> Sent:
+        return WINDOW["OpenAI"] if received.last.count("What you saw") > 3 else move("a cat")
+
+    player, server = chat(script)
+    asked = turn()
+    earlier = tuple((Item("s", f"tale {number}."),) for number in range(8))
+    view = replace(asked.request.view, earlier=earlier)
+    [made] = player.moves([replace(asked, request=replace(asked.request, view=view))])
+    assert isinstance(made, Move)
+    assert made.rounds_shown == 3
+    assert [f"tale {n}." in server.received[-1].last for n in range(8)] == [False] * 5 + [True] * 3
+    assert player.usage.retries == 0
 
 
 def test_a_conversation_too_long_is_a_failed_attempt(chat: Chat) -> None:

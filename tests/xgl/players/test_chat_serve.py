@@ -19,12 +19,12 @@ from support.tag_model import make_tag_model
 from transformers import AutoTokenizer
 
 from xgl import Cast, Instance, game, parse, play_all
+from xgl.chat.settings import ChatSettings
 from xgl.cli import main
 from xgl.cli.playing import bench
 from xgl.errors import PlayerError
 from xgl.players.chat import ChatPlayer
 from xgl.players.chat_prompt import opening
-from xgl.players.chat_settings import ChatSettings
 from xgl.requests import Item, Move, Moved, MoveRequest, Rewarded, Seeds, Turn, View
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("no_proxy")]

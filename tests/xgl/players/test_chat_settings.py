@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from support.chat_turns import turn
 
+from xgl.chat.accounting import Budget, Prices
+from xgl.chat.settings import ChatSettings
 from xgl.errors import PlayerError
-from xgl.players.accounting import Budget, Prices
 from xgl.players.chat import ChatPlayer
-from xgl.players.chat_settings import ChatSettings
 
 
 @pytest.mark.parametrize(

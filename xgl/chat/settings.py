@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from xgl.chat.accounting import Budget, Prices
 from xgl.errors import PlayerError
-from xgl.players.accounting import Budget, Prices
 
 OPENAI = "https://api.openai.com/v1"
 OPENAI_KEY = "OPENAI_API_KEY"
@@ -52,7 +52,7 @@ class ChatSettings:
     send_seed: bool = True
     """False for an endpoint that refuses the parameter ``seed``."""
     ask_again: int = 2
-    """How often an answer without a move is asked again."""
+    """How often an answer without what was asked for is asked again."""
     prices: Prices = FREE
     budget: Budget = UNBOUNDED
 

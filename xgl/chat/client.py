@@ -21,9 +21,9 @@ from typing import Any
 
 import openai
 
+from xgl.chat.messages import Message, Reply
+from xgl.chat.settings import ChatSettings
 from xgl.errors import PlayerError
-from xgl.players.chat_prompt import Message, Reply
-from xgl.players.chat_settings import ChatSettings
 
 PASSING_STATUS = (408, 409, 425, 429)
 OVERSIZE_STATUS = (400, 413, 422)
@@ -159,19 +159,20 @@ def _read(body: bytes, key: str | None) -> Answered:
         told = f" ({_clean(str(error), key)})" if error else ""
         return Answered(Fault(Kind.PASSING, f"an answer without a choice{told}"), tokens)
     cut = _at(found, "choices", 0, "finish_reason") == "length"
-    return Answered(Reply(_content(message.get("content")), cut), tokens)
+    return Answered(Reply(_content(message.get("content"), key), cut), tokens)
 
 
-def _content(content: Any) -> str:
+def _content(content: Any, key: str | None) -> str:
     """The text of a message: a string, nothing (all of it was thought), or a list of parts.
 
-    JSON can write half a surrogate pair, which no tokenizer takes and no request can carry.
+    JSON can write half a surrogate pair, which no tokenizer takes and no request can carry. Answers
+    are kept, so the key is blotted out of them too.
     """
     if isinstance(content, list):
         parts = [_at(part, "text") for part in content]
         content = "".join(part for part in parts if isinstance(part, str))
     text = content if isinstance(content, str) else ""
-    return text.encode(errors="replace").decode()
+    return _without(key, text.encode(errors="replace").decode())
 
 
 def _at(found: Any, *path: str | int) -> Any:
@@ -229,6 +230,10 @@ def _seconds_until(date: str) -> float:
 
 def _clean(text: str, key: str | None) -> str:
     """What a server said, short, on one line, for a terminal, without the key."""
-    text = text.replace(key, "[key]") if key else text
+    text = _without(key, text)
     printable = "".join(c if c.isprintable() else " " for c in text)
     return " ".join(printable.split())[:LONGEST_SAID]
+
+
+def _without(key: str | None, text: str) -> str:
+    return text.replace(key, "[key]") if key else text

@@ -1,0 +1,46 @@
+"""Which games are exported: the smallest η-cover of the newest scope, or all of it."""
+
+from __future__ import annotations
+
+from archive.covering import Question, covering, decided_by
+from archive.derive.transfer import Definition
+from archive.errors import CoverError, ExportError
+from archive.export.exported import Chosen
+from archive.matrices import evidence
+from archive.query import newest_scope
+from archive.store import Archive
+
+
+def choose(
+    archive: Archive,
+    run_id: str,
+    eta: float | None = None,
+    definition: Definition | None = None,
+    skip_unplayable: bool = False,
+) -> Chosen:
+    """The optimal cover at `eta` by the run's own value and gain; without `eta` every game of the
+    newest scope, each covering itself.
+
+    Raises ExportError for an η that is no positive number or out of reach, naming the largest;
+    LookupFailedError where the run has no scope.
+    """
+    generation, members = newest_scope(archive, run_id)
+    scope = [(member.game_id, member.role) for member in members]
+    configs = archive.rows("runs", ["config_json"], [("run_id", "=", run_id)])
+    usual, gain = decided_by(configs[-1]["config_json"])
+    wanted = definition or usual
+    if eta is None:
+        return Chosen(run_id, generation, None, None, wanted, {u: (u[0],) for u in scope})
+    if not eta > 0:
+        raise ExportError(f"--eta: found {eta:g}, expected a number above 0, such as 0.3")
+    question = Question(eta, wanted, gain, skip_unplayable=skip_unplayable)
+    try:
+        found = covering(evidence(archive, run_id), scope, question)
+    except CoverError as error:
+        raise ExportError(f"--eta: {error}") from error
+    covers = {
+        found.matrix.sources[member]: tuple(unit[0] for unit in covered)
+        for member, covered in zip(found.cover.members, found.covers, strict=True)
+    }
+    delta = None if found.skipped else found.cover.delta
+    return Chosen(run_id, generation, eta, delta, wanted, covers)

@@ -1,0 +1,113 @@
+"""Benchmark configurations of the authors' package: condensed, and expanded with maps.
+
+A configuration names the player that is measured, so games of other roles have their own.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from archive.export.exported import Exported
+from archive.export.maps import Map
+from archive.export.presentation import presentation
+from xgl.analyse import analyse
+from xgl.syntax import MAIN_PLAYER
+
+XENT_VERSION = "0.5.0"
+ROUNDS = 30
+"""Of one map in the authors' benchmark."""
+
+Json = dict[str, Any]
+
+
+def configurations(
+    members: Sequence[Exported], judge: str, benchmark_id: str, seed: int
+) -> dict[str, Json]:
+    """Configuration by file name. ``judge`` is what the package is told to load."""
+    made: dict[str, Json] = {}
+    for role in dict.fromkeys(member.role for member in members):
+        some = [member for member in members if member.role == role]
+        end = "" if role == MAIN_PLAYER else f"-{role}"
+        common = _common(some, role, judge, benchmark_id + end, seed)
+        made[f"condensed{end}.json"] = _condensed(common, some)
+        made[f"expanded{end}.json"] = _expanded(common, some)
+    return made
+
+
+def _common(
+    members: Sequence[Exported], role: str, judge: str, benchmark_id: str, seed: int
+) -> Json:
+    chairs = {name for each in members for name in analyse(each.lowered.program).players}
+    metadata = {
+        "benchmark_id": benchmark_id,
+        "xent_version": XENT_VERSION,
+        "judge_model": judge,
+        "num_rounds_per_game": ROUNDS,
+        "seed": str(seed),
+        "store_full_player_interactions": False,
+        "npcs": [_player(name) for name in sorted(chairs - {role})],
+    }
+    games = [
+        {
+            "name": each.name,
+            "code": each.lowered.text,
+            "presentation_function": presentation(each.lowered, each.role),
+        }
+        for each in members
+    ]
+    return {"metadata": metadata, "players": [_player(role)], "games": games}
+
+
+def _player(name: str) -> Json:
+    """A chair that says one constant move, until somebody is put there."""
+    return {"name": name, "id": f"mock-{name}", "player_type": "mock", "options": {}}
+
+
+def _condensed(common: Json, members: Sequence[Exported]) -> Json:
+    tokens = max(each.lowered.metadata.story_tokens for each in members)
+    generation = {"generator_type": "JUDGE", "generator_config": {}, "max_length": tokens}
+    count = max(len(each.maps) for each in members)
+    expansion = {"num_maps_per_game": count, "text_generation_config": generation}
+    return {"config_type": "condensed_xent_config", **common, "expansion_config": expansion}
+
+
+def _expanded(common: Json, members: Sequence[Exported]) -> Json:
+    shown: Mapping[str, str] = {g["name"]: g["presentation_function"] for g in common["games"]}
+    maps = [
+        {
+            "name": each.name,
+            "code": with_texts(each.lowered.text, one),
+            "presentation_function": shown[each.name],
+            "map_seed": str(one.map_seed),
+        }
+        for each in members
+        for one in each.maps
+    ]
+    return {"config_type": "expanded_xent_config", **common, "maps": maps}
+
+
+def with_texts(code: str, one: Map) -> str:
+    """The program with each ``story()`` replaced by the map's text, as the authors' package
+    expands it: a literal, escaped so that it can neither end nor break its line."""
+    texts = iter(one.stories)
+    return "\n".join(_filled(line, texts) for line in code.split("\n"))
+
+
+def _filled(line: str, texts: Iterator[str]) -> str:
+    tree = ast.parse(line, mode="eval")
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_story(node)]
+    if not calls:
+        return line
+    # In the order written, which is that of sites; from the end, so that places stay.
+    calls.sort(key=lambda node: node.col_offset)
+    told = [(node, next(texts)) for node in calls]
+    raw = line.encode()
+    for node, text in reversed(told):
+        raw = raw[: node.col_offset] + ascii(text).encode() + raw[node.end_col_offset or 0 :]
+    return raw.decode()
+
+
+def _is_story(node: ast.Call) -> bool:
+    return isinstance(node.func, ast.Name) and node.func.id == "story"

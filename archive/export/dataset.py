@@ -1,0 +1,189 @@
+"""Games as prompts with scoring rules, for training frameworks (TRL, `verifiers`).
+
+Rows are JSON lines that ``datasets.load_dataset`` reads: ``prompt`` (chat messages), ``answer``
+(empty: nothing is to be matched), ``task``, and ``info``, JSON that ``xgl.rewards`` scores a
+completion by. Training maps and evaluation maps share neither a seed nor a text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from archive.errors import ExportError
+from archive.export.choice import choose
+from archive.export.exported import Chosen, archived, story_limits
+from archive.export.folder import require_free, write_folder
+from archive.export.maps import Map, Texts
+from archive.export.opening import opening, prompt
+from archive.export.thresholds import base_floor
+from archive.query import find_run, games
+from archive.store import Archive
+from xgl.analyse import analyse
+from xgl.canonical import Game
+
+SPLITS = {"train": ("training",), "test": ("acceptance", "selection", "calibration")}
+MAPS = 256
+"""Maps of a game in each split, at most, where nobody says otherwise."""
+
+Row = dict[str, Any]
+Unit = tuple[str, str]
+
+_CARD = """---
+configs:
+- config_name: default
+  data_files:
+  - split: train
+    path: train.jsonl
+  - split: test
+    path: test.jsonl
+---
+# Prompts of Xent Games
+
+{games}, from run `{run_id}`. A row's `prompt` asks for a move; its `info` says which game it is
+and on which map, and so how a completion is scored: in bits, by the judge (`{judge}` in the run).
+
+```python
+import torch
+from datasets import load_dataset
+from trl import GRPOConfig, GRPOTrainer
+from xgl.judge.transformer import TransformerJudge
+from xgl.lm import LanguageModel
+from xgl.models.resolve import load
+from xgl.rewards import Rewards
+
+rows = load_dataset("THIS_FOLDER")
+judge = LanguageModel(*load("{judge}"), torch.device("cpu"))
+reward = Rewards(TransformerJudge(judge))
+trainer = GRPOTrainer(
+    "MODEL", reward_funcs=reward, args=GRPOConfig(), train_dataset=rows["train"]
+)
+```
+
+With `verifiers`:
+`vf.SingleTurnEnv(dataset=rows["train"], rubric=vf.Rubric(funcs=[reward.one]))`.
+
+Maps of `train` were trained on in the run; those of `test` were not, and share no text with them.
+An answer that breaks a rule of the game until its chances are used up counts as the game's floor.
+Games with several moves ask for all of them at once. Left out, since a single prompt cannot ask
+for their moves: {left_out}.
+"""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Rows written by split, and the games left out with the reason."""
+
+    rows: dict[str, int]
+    left_out: dict[Unit, str]
+
+
+def export_dataset(
+    archive: Archive,
+    run_id: str | None,
+    folder: str | Path,
+    eta: float | None = None,
+    count: int = MAPS,
+) -> Dataset:
+    """Writes `train.jsonl`, `test.jsonl` and a card; at most `count` maps of a game in each.
+
+    Raises what :func:`archive.export.xent.export_xent` raises of folder, run and η; ExportError
+    when no game of the cover can be asked for in one prompt.
+    """
+    folder = Path(folder)
+    require_free(folder)
+    run = find_run(archive, run_id)
+    chosen = choose(archive, run.run_id, eta)
+    rows = games(archive, (game_id for game_id, _ in chosen.covers))
+    found = {unit: archived(rows[unit[0]]) for unit in chosen.covers}
+    left_out = {unit: why for unit, of in found.items() if (why := _unfit(of, unit[1]))}
+    kept = {unit: of for unit, of in found.items() if unit not in left_out}
+    made = {split: list(_rows(archive, chosen, kept, split, count, left_out)) for split in SPLITS}
+    if set(left_out) == set(found):
+        raise ExportError(f"found no game that one prompt can ask for: {_said(left_out)}")
+    if not any(made.values()):
+        raise ExportError("found no map whose texts are archived, expected a run that played")
+    card = _CARD.format(
+        games=_games(len(found) - len(left_out)),
+        run_id=run.run_id,
+        judge=_judge(archive, run.run_id),
+        left_out=_said(left_out),
+    )
+
+    def fill(aside: Path) -> None:
+        (aside / "README.md").write_text(card, encoding="utf-8")
+        for split, some in made.items():
+            text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in some)
+            (aside / f"{split}.jsonl").write_text(text, encoding="utf-8")
+
+    write_folder(folder, fill)
+    return Dataset({split: len(some) for split, some in made.items()}, left_out)
+
+
+def _rows(
+    archive: Archive,
+    chosen: Chosen,
+    kept: dict[Unit, Game],
+    split: str,
+    count: int,
+    left_out: dict[Unit, str],
+) -> Iterator[Row]:
+    texts = Texts(archive, SPLITS[split])
+    for (game_id, role), of in kept.items():
+        floor = base_floor(archive, chosen.run_id, of, role)
+        for one in _maps(texts, story_limits(of), count):
+            items = opening(of, role, one)
+            if items is None:
+                left_out[game_id, role] = "what it shows before the first move takes the judge"
+                break
+            info = {
+                "game_id": game_id,
+                "role": role,
+                "code": of.code,
+                "dialect": of.dialect,
+                "metadata": asdict(of.metadata),
+                "map_seed": one.map_seed,
+                "stories": list(one.stories),
+                "floor": floor,
+            }
+            yield {
+                "prompt": [{"role": "user", "content": prompt(of, role, items)}],
+                "answer": "",
+                "task": "xent",
+                "info": json.dumps(info, ensure_ascii=False),
+            }
+
+
+def _maps(texts: Texts, limits: Sequence[int], count: int) -> list[Map]:
+    if not limits:
+        return [Map(seed, ()) for seed in texts.seeds[:1]]
+    found = (texts.map(seed, limits) for seed in texts.seeds)
+    return [one for one in found if one is not None][:count]
+
+
+def _unfit(of: Game, role: str) -> str:
+    """Why one prompt cannot ask for a game's moves; empty where it can."""
+    others = [name for name in analyse(of.program).players if name != role]
+    if others:
+        return f"{', '.join(others)} would have to move as well"
+    return ""
+
+
+def _judge(archive: Archive, run_id: str) -> str:
+    rows = archive.rows("runs", ["config_json"], [("run_id", "=", run_id)])
+    try:
+        return str(json.loads(rows[-1]["config_json"])["judge"]["model"])
+    except (ValueError, KeyError, TypeError):
+        return "embedded"
+
+
+def _games(count: int) -> str:
+    return "1 game" if count == 1 else f"{count} games"
+
+
+def _said(left_out: dict[Unit, str]) -> str:
+    said = "; ".join(f"{game_id} ({role}): {why}" for (game_id, role), why in left_out.items())
+    return said or "none"

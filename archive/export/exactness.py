@@ -1,0 +1,193 @@
+"""How far an exported game's scores are from the paper's dialect, and whether it ranks moves alike.
+
+Moves that the run sampled are played on the exported maps twice: as the exported file has the
+game, and as the paper's dialect does. A game of the paper's dialect is played as it was archived;
+one of the xent dialect is played as it is under the paper's scoring, with BOS before everything
+and the first token counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from archive.export.maps import Map
+from archive.store import Archive
+from xgl.analyse import analyse
+from xgl.batch import Cast, Instance, play_all
+from xgl.canonical import Game
+from xgl.dialects import PAPER
+from xgl.errors import OversizeError, XGLError
+from xgl.players.simple import ScriptedPlayer
+from xgl.requests import (
+    Judge,
+    ScoreRequest,
+    Seeds,
+    StoryRequest,
+    TokenScores,
+    TruthRequest,
+)
+
+MAPS, MOVES = 8, 12
+"""Of a game that are compared, at most: every move on every map."""
+SAME = 1e-6
+"""Bits within which two moves have one rank."""
+
+Scores = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Exactness:
+    """Differences (exported − paper) in bits a play, over finished plays of ``moves`` on ``maps``.
+
+    ``pairs`` of moves on one map are told apart by the paper's scores; ``pairs_kept`` is the share
+    that the exported game ranks alike, ``best_kept`` the share of maps whose best move stays best.
+    Null where no play finished.
+    """
+
+    plays: int
+    maps: int
+    moves: int
+    mean_bits: float | None
+    mean_abs_bits: float | None
+    max_abs_bits: float | None
+    pairs: int
+    pairs_kept: float | None
+    best_kept: float | None
+    ranking_survived: bool | None
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class TextsOf:
+    """Tells the texts of maps."""
+
+    def __init__(self, maps: Sequence[Map]) -> None:
+        self.maps: Mapping[int, Map] = {each.map_seed: each for each in maps}
+
+    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
+        return [self.maps[seed].stories[request.site] for seed, request in asked]
+
+
+class PaperScored:
+    """A judge under the paper's scoring, whatever the dialect that asks."""
+
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+        self.count, self.truncate = judge.count, judge.truncate
+        self.first_tokens = judge.first_tokens
+
+    def score(self, requests: list[ScoreRequest]) -> list[TokenScores | OversizeError]:
+        return self.judge.score([replace(each, scoring=PAPER.scoring) for each in requests])
+
+    def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
+        return self.judge.truths(requests)
+
+
+def sampled_moves(
+    archive: Archive, run_id: str, game_id: str, role: str, most: int = MOVES
+) -> list[tuple[str, ...]]:
+    """Different moves that the run's policies made in a game, the policies by turns."""
+    filters = [("run_id", "=", run_id), ("game_id", "=", game_id), ("role", "=", role)]
+    rows = archive.rows("scores", ["policy_id", "play_seed", "outcome", "moves"], filters)
+    turns: dict[str, int] = {}
+    keyed: list[tuple[int, int, tuple[str, ...]]] = []
+    order = {policy: place for place, policy in enumerate(dict.fromkeys(_policies(rows)))}
+    for row in rows:
+        if row["outcome"] == "finished" and row["moves"]:
+            turn = turns[row["policy_id"]] = turns.get(row["policy_id"], -1) + 1
+            keyed.append((turn, order[row["policy_id"]], tuple(row["moves"])))
+    return list(dict.fromkeys(moves for _, _, moves in sorted(keyed)))[:most]
+
+
+def _policies(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [row["policy_id"] for row in rows]
+
+
+def compare(
+    archived: Game,
+    exported: Game,
+    role: str,
+    maps: Sequence[Map],
+    moves: Sequence[tuple[str, ...]],
+    judge: Judge,
+) -> Exactness:
+    """Plays both; the chairs of others repeat the same moves on both sides."""
+    maps = maps[:MAPS]
+    there = played(exported, role, maps, moves, judge)
+    if archived.dialect == PAPER.name:
+        paper = played(archived, role, maps, moves, judge)
+    else:
+        paper = played(exported, role, maps, moves, PaperScored(judge))
+    return summary(paper, there)
+
+
+def played(
+    game: Game,
+    role: str,
+    maps: Sequence[Map],
+    moves: Sequence[tuple[str, ...]],
+    judge: Judge,
+) -> Scores:
+    """(maps, moves) float64 scores of the role in bits; NaN where a play did not finish."""
+    seeds = [[Seeds(each.map_seed, place) for place in range(len(moves))] for each in maps]
+    flat = [seed for row in seeds for seed in row]
+    chairs = dict.fromkeys((*analyse(game.program).players, role))
+    players = {name: ScriptedPlayer({s: moves[s.play_seed] for s in flat}) for name in chairs}
+    cast = Cast(judge, TextsOf(maps), dict(players))
+    try:
+        plays = play_all([Instance(game, seed) for seed in flat], cast)
+    except XGLError:  # of the judge, or of a flag out of order: nothing is comparable
+        return np.full((len(maps), len(moves)), np.nan)
+    scores = [
+        play.scores.get(role, 0.0) if play.outcome_for(role) == "finished" else np.nan
+        for play in plays
+    ]
+    return np.array(scores, dtype=float).reshape(len(maps), len(moves))
+
+
+def summary(paper: Scores, exported: Scores) -> Exactness:
+    """What two (maps, moves) tables of scores have in common."""
+    both = np.isfinite(paper) & np.isfinite(exported)
+    moved = (exported - paper)[both]
+    kept = [
+        _alike(a, b)
+        for first, second, sound in zip(paper, exported, both, strict=True)
+        for a, b in zip(_differences(first[sound]), _differences(second[sound]), strict=True)
+        if abs(a) > SAME
+    ]
+    best = [
+        bool(second[sound][np.argmax(first[sound])] >= second[sound].max() - SAME)
+        for first, second, sound in zip(paper, exported, both, strict=True)
+        if sound.sum() > 1
+    ]
+    return Exactness(
+        plays=int(both.sum()),
+        maps=int(both.any(axis=1).sum()),
+        moves=int(both.any(axis=0).sum()),
+        mean_bits=_number(np.mean, moved),
+        mean_abs_bits=_number(np.mean, np.abs(moved)),
+        max_abs_bits=_number(np.max, np.abs(moved)),
+        pairs=len(kept),
+        pairs_kept=_number(np.mean, np.array(kept, dtype=float)),
+        best_kept=_number(np.mean, np.array(best, dtype=float)),
+        ranking_survived=all(kept) if kept else None,
+    )
+
+
+def _alike(one: float, other: float) -> bool:
+    return abs(other) > SAME and (one > 0) == (other > 0)
+
+
+def _differences(scores: Scores) -> list[float]:
+    return [float(a - b) for a, b in combinations(scores, 2)]
+
+
+def _number(function: Any, values: Scores) -> float | None:
+    return float(function(values)) if values.size else None

@@ -1,0 +1,125 @@
+"""The run's judge: as weights in the exported folder, and loaded to compare scores.
+
+Torch is imported when a judge is loaded, not before: the archive itself needs none.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from archive.errors import ExportError
+from xgl.models.errors import ModelNotFound
+from xgl.models.resolve import HUB_ID, resolve
+from xgl.requests import Judge
+
+FOLDER = "judge"
+SMALL = 64 << 20
+"""Bytes of weights that go into the folder unasked."""
+_TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.json")
+_MORE = ("merges.txt", "generation_config.json", "LICENSE")
+
+
+@dataclass(frozen=True)
+class JudgeSource:
+    """A judge's reference in the run's configuration."""
+
+    reference: str
+
+    @cached_property
+    def folder(self) -> Path:
+        """Of its weights; fetched where they are not here. Raises ExportError."""
+        try:
+            return resolve(self.reference)
+        except ModelNotFound as error:
+            raise ExportError(f"the run's judge could not be loaded: {error}") from error
+
+    @property
+    def weights(self) -> list[Path]:
+        return sorted(self.folder.glob("*.safetensors"))
+
+    @property
+    def small(self) -> bool:
+        return 0 < sum(path.stat().st_size for path in self.weights) <= SMALL
+
+    @property
+    def name_there(self) -> str:
+        """What the authors' package is told to load where the weights are not in the folder."""
+        on_hub = HUB_ID.fullmatch(self.reference) and not Path(self.reference).exists()
+        return self.reference if on_hub else FOLDER
+
+
+def judge_of(config_json: str) -> JudgeSource:
+    """The judge of a run's configuration. Raises ExportError where none is named."""
+    try:
+        reference = json.loads(config_json)["judge"]["model"]
+    except (ValueError, KeyError, TypeError):
+        reference = None
+    if not isinstance(reference, str):
+        raise ExportError(
+            "the run has no judge: found no judge.model in its configuration, expected a run of a "
+            "language model"
+        )
+    return JudgeSource(reference)
+
+
+def load(source: JudgeSource) -> Judge:
+    """The judge in float32, as the authors' package would load it. Raises ExportError."""
+    import torch
+
+    from xgl.judge.transformer import TransformerJudge
+    from xgl.lm import LanguageModel
+    from xgl.models import resolve as models
+
+    try:
+        model, tokenizer = models.load(source.reference, dtype="float32")
+    except ModelNotFound as error:
+        raise ExportError(f"the run's judge could not be loaded: {error}") from error
+    return TransformerJudge(LanguageModel(model, tokenizer, torch.device("cpu")))
+
+
+def copy(source: JudgeSource, folder: Path) -> None:
+    """The judge as a folder that the authors' package loads: float32, and configured for older
+    and newer versions of transformers alike. Raises OSError."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    folder.mkdir()
+    for name in (*_TOKENIZER, *_MORE):
+        if (source.folder / name).is_file():
+            shutil.copyfile(source.folder / name, folder / name)
+    for path in source.weights:
+        tensors = {name: each.to(torch.float32) for name, each in load_file(path).items()}
+        save_file(tensors, folder / path.name, metadata={"format": "pt"})
+        (folder / path.name).chmod(0o644)  # it is written for its writer alone
+    for path in source.folder.glob("*.safetensors.index.json"):
+        shutil.copyfile(path, folder / path.name)
+    _edit(source.folder / "config.json", folder / "config.json", _compatible)
+    _edit(folder / "tokenizer_config.json", folder / "tokenizer_config.json", _plain_class)
+
+
+def _edit(source: Path, target: Path, change: Any) -> None:
+    if source.is_file():
+        changed = change(json.loads(source.read_text(encoding="utf-8")))
+        target.write_text(json.dumps(changed, indent=2) + "\n", encoding="utf-8")
+
+
+def _compatible(config: Mapping[str, Any]) -> dict[str, Any]:
+    """``torch_dtype`` and ``rope_theta`` are what transformers before version 5 reads."""
+    made = {**config, "dtype": "float32", "torch_dtype": "float32"}
+    rotary = config.get("rope_parameters")
+    if isinstance(rotary, dict) and "rope_theta" in rotary:
+        made["rope_theta"] = rotary["rope_theta"]
+        if rotary.get("rope_type", "default") != "default":
+            made["rope_scaling"] = {k: v for k, v in rotary.items() if k != "rope_theta"}
+    return made
+
+
+def _plain_class(config: Mapping[str, Any]) -> dict[str, Any]:
+    new = config.get("tokenizer_class") == "TokenizersBackend"
+    return {**config, "tokenizer_class": "PreTrainedTokenizerFast"} if new else dict(config)

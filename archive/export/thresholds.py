@@ -1,0 +1,75 @@
+"""Thresholds of narms (Def. 42) from the base player's repeated plays in the archive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from archive.derive.arms import thresholds
+from archive.schema import BASE_POLICY
+from archive.store import Archive
+from xgl.analyse import analyse
+from xgl.canonical import Game
+
+_COLUMNS = ["map_seed", "play_seed", "round", "score"]
+
+
+def base_thresholds(archive: Archive, run_id: str, of: Game, role: str) -> dict[str, Any] | None:
+    """b, θ, m, what they rest on and the floor of unfinished plays; None where the run holds no
+    repeated play of the base player on the game, or its arms never rose."""
+    filters = [
+        ("run_id", "=", run_id),
+        ("policy_id", "=", BASE_POLICY),
+        ("game_id", "=", of.game_id),
+        ("role", "=", role),
+        ("control", "=", False),
+    ]
+    found = levels(archive.rows("rounds", _COLUMNS, filters))
+    return found and {**found, "floor": base_floor(archive, run_id, of, role)}
+
+
+def base_floor(archive: Archive, run_id: str, of: Game, role: str) -> float:
+    """What an unfinished play counts, in bits: the lowest finished score of the base player, less
+    a bit for each move token (SPEC §3); of calibration plays where there are some."""
+    filters = [
+        ("run_id", "=", run_id),
+        ("game_id", "=", of.game_id),
+        ("role", "=", role),
+        ("policy_id", "=", BASE_POLICY),
+        ("outcome", "=", "finished"),
+    ]
+    rows = archive.rows("scores", ["purpose", "score"], filters)
+    first = [row for row in rows if row["purpose"] == "calibration"] or rows
+    lowest: float = min((row["score"] for row in first), default=0.0)
+    return lowest - analyse(of.program, of.metadata, role).move_tokens
+
+
+def levels(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """The thresholds of rows of repeated play; samples that ended early are left out."""
+    scores = _scores(rows)
+    found = thresholds(scores) if scores.size else None
+    if found is None:
+        return None
+    return {
+        "b": found.b,
+        "theta": found.theta,
+        "m": found.m,
+        "rounds": found.rounds,
+        "maps": found.samples,
+        "k_m": found.k_m,
+        "policy": BASE_POLICY,
+    }
+
+
+def _scores(rows: Iterable[Mapping[str, Any]]) -> NDArray[np.float64]:
+    """(N, K) float64 bits: a sample's rounds in order."""
+    by_sample: dict[tuple[int, int], dict[int, float]] = {}
+    for row in rows:
+        sample = by_sample.setdefault((row["map_seed"], row["play_seed"]), {})
+        sample[row["round"]] = row["score"]
+    rounds = max((len(sample) for sample in by_sample.values()), default=0)
+    whole = [sample for sample in by_sample.values() if len(sample) == rounds]
+    return np.array([[sample[k] for k in sorted(sample)] for sample in whole], dtype=float)

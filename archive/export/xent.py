@@ -1,0 +1,210 @@
+"""The Xent Measure of a run as a folder that the authors' package plays (docs/measure.md)."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from archive.derive.transfer import Definition
+from archive.export import judge as judges
+from archive.export.choice import choose
+from archive.export.configurations import ROUNDS, XENT_VERSION, configurations
+from archive.export.exactness import Exactness, compare, sampled_moves
+from archive.export.exported import Chosen, Exported
+from archive.export.folder import digests, require_free, write_folder
+from archive.export.gathering import gather
+from archive.export.judge import JudgeSource
+from archive.export.presentation import presentation
+from archive.export.readme import readme
+from archive.export.thresholds import base_thresholds
+from archive.query import Run, find_run
+from archive.store import Archive
+from xgl.canonical import Game
+from xgl.lowering.lower import FAILURES
+
+MAPS = 20
+"""Maps of a game in the authors' benchmark."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """``eta``: of the cover (None: the whole scope); ``maps``: of a game, at most;
+    ``with_judge``: weights in the folder (None: where they are small); ``compare``: load the
+    judge and measure how far the scores moved."""
+
+    eta: float | None = None
+    definition: Definition | None = None
+    skip_unplayable: bool = False
+    maps: int = MAPS
+    allow_inexact: bool = False
+    with_judge: bool | None = None
+    compare: bool = True
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What an export wrote."""
+
+    chosen: Chosen
+    members: tuple[Exported, ...]
+    compared: tuple[Exactness | None, ...]
+
+
+def export_xent(
+    archive: Archive, run_id: str | None, folder: str | Path, options: Options | None = None
+) -> Measure:
+    """Writes the measure of a run (None: the last touched) as `folder`, complete or not at all.
+
+    Raises WriteError when `folder` is in use or cannot be written, LookupFailedError when run,
+    scope or game is not archived, ExportError for an η out of reach, games that the authors'
+    engine cannot play, and a judge that is not to be had.
+    """
+    folder, options = Path(folder), options or Options()
+    require_free(folder)
+    run = find_run(archive, run_id)
+    chosen = choose(archive, run.run_id, options.eta, options.definition, options.skip_unplayable)
+    members = gather(archive, chosen, options.maps, options.allow_inexact)
+    source = judges.judge_of(_config(archive, run.run_id))
+    compared = _compared(archive, chosen, members, source) if options.compare else ()
+    measure = Measure(chosen, tuple(members), tuple(compared) or (None,) * len(members))
+    copied = options.compare and source.small
+    copied = options.with_judge if options.with_judge is not None else copied
+
+    def fill(aside: Path) -> None:
+        if copied:
+            judges.copy(source, aside / judges.FOLDER)
+        for name, text in _texts(measure, run, source, copied).items():
+            (aside / name).write_text(text, encoding="utf-8")
+        facts = _facts(archive, measure, run, source, copied)
+        facts["files"] = digests(aside)
+        facts["judge"]["sha256"] = _weights_digest(facts["files"])
+        _write_json(aside / "measure.json", facts)
+
+    write_folder(folder, fill)
+    return measure
+
+
+def _config(archive: Archive, run_id: str) -> str:
+    rows = archive.rows("runs", ["config_json"], [("run_id", "=", run_id)])
+    return str(rows[-1]["config_json"])
+
+
+def _compared(
+    archive: Archive, chosen: Chosen, members: Sequence[Exported], source: JudgeSource
+) -> list[Exactness]:
+    judge = judges.load(source)
+    found = []
+    for each in members:
+        moves = sampled_moves(archive, chosen.run_id, each.game.game_id, each.role)
+        exported = exported_game(each)
+        found.append(compare(each.game, exported, each.role, each.maps, moves, judge))
+    return found
+
+
+def exported_game(member: Exported) -> Game:
+    """The game of the exported file, as it is played here."""
+    lowered = member.lowered
+    return Game(lowered.program, lowered.metadata, member.name, lowered.text)
+
+
+def _texts(measure: Measure, run: Run, source: JudgeSource, copied: bool) -> dict[str, str]:
+    """Every text file but measure.json, by name."""
+    name = judges.FOLDER if copied else source.name_there
+    files = {each.file: each.text for each in measure.members}
+    files |= {each.presentation: presentation(each.lowered, each.role) for each in measure.members}
+    ident = f"xent-measure-{run.run_id}"
+    for file, config in configurations(measure.members, name, ident, run.seed).items():
+        files[file] = _json(config)
+    files["README.md"] = readme(measure.chosen, measure.members, measure.compared, copied)
+    return files
+
+
+def _facts(
+    archive: Archive, measure: Measure, run: Run, source: JudgeSource, copied: bool
+) -> dict[str, Any]:
+    chosen, members = measure.chosen, measure.members
+    seeds = dict.fromkeys(one.map_seed for each in members for one in each.maps)
+    facts: dict[str, Any] = {
+        "format": "xent-measure",
+        "version": 1,
+        "eta": chosen.eta,
+        "delta": chosen.delta,
+        "definition": chosen.definition,
+        "run_id": chosen.run_id,
+        "generation": chosen.generation,
+        "created_with": {
+            "xent_evo": _version("xent-evo"),
+            "xent": XENT_VERSION,
+            "python": platform.python_version(),
+            "run": run.code_version,
+        },
+        "judge": {
+            "model": source.reference,
+            "folder": judges.FOLDER if copied else None,
+            "dtype": "float32",
+            "sha256": None,
+        },
+        "seeds": {
+            "run": run.seed,
+            "maps": list(seeds),
+            "purpose": sorted({each.purpose for each in members}),
+        },
+        "max_ensure_failures": FAILURES,
+        "rounds": ROUNDS,
+    }
+    pairs = zip(members, measure.compared, strict=True)
+    facts["members"] = [_member(archive, chosen, *pair) for pair in pairs]
+    return facts
+
+
+def _member(
+    archive: Archive, chosen: Chosen, each: Exported, compared: Exactness | None
+) -> dict[str, Any]:
+    lowered = each.lowered
+    game_id = each.game.game_id
+    said = {
+        "unchanged": not (lowered.changes or lowered.inexact) and each.game.dialect == "xent",
+        "changes": list(lowered.changes),
+        "inexact": list(lowered.inexact),
+        "notes": list(lowered.notes),
+    }
+    return {
+        "game_id": game_id,
+        "role": each.role,
+        "name": each.name,
+        "file": each.file,
+        "presentation": each.presentation,
+        "dialect": each.game.dialect,
+        "metadata": asdict(lowered.metadata),
+        "code": each.game.code,
+        "code_sha256": sha256(each.text.encode()).hexdigest(),
+        "covers": list(chosen.covers[game_id, each.role]),
+        "thresholds": base_thresholds(archive, chosen.run_id, each.game, each.role),
+        "maps": [one.as_json() for one in each.maps],
+        "exactness": said | ({} if compared is None else compared.as_json()),
+    }
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _weights_digest(files: Mapping[str, str]) -> str | None:
+    return files.get(f"{judges.FOLDER}/model.safetensors")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _write_json(path: Path, value: Any) -> None:
+    path.write_text(_json(value), encoding="utf-8")

@@ -1,0 +1,128 @@
+"""Covers of the newest scope: how few games stand for all of it, as more is asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from archive.derive import set_cover
+from archive.derive.covers import best_cover, largest_eta, pessimistic, transfer_cover
+from archive.derive.matrix import TransferMatrix
+from archive.derive.transfer import Definition
+from archive.report.facts import Unit
+from archive.store import Archive
+
+EXACT_UP_TO = 80
+"""Games up to which covers are optimal; a page is made in seconds, so larger ones are greedy."""
+STEPS, FEW_STEPS = 20, 10
+"""Values of η that are tried, and those of large scopes."""
+
+
+@dataclass(frozen=True)
+class CoverStep:
+    """A cover at ``eta``: ``members`` are places in the report's list of games.
+
+    ``delta``: what the least covered game is covered at; ``least``: no cover has fewer games.
+    """
+
+    eta: float
+    members: tuple[int, ...]
+    delta: float
+    least: int
+
+    @property
+    def exact(self) -> bool:
+        return len(self.members) == self.least
+
+
+@dataclass(frozen=True)
+class ArchivedCover:
+    """What the search kept as the cover of one generation; places of its members."""
+
+    generation: int
+    eta: float
+    delta: float | None
+    exact: bool
+    unknown: int
+    members: tuple[int, ...]
+    strangers: int
+    """Members that are not in the newest scope."""
+
+
+@dataclass(frozen=True)
+class Covers:
+    """``largest``: no cover exists at a larger η. ``hopeless``: games that nothing covers, left
+    out; ``unmeasured``: pairs without a value, which count as covering nothing."""
+
+    steps: tuple[CoverStep, ...]
+    largest: float
+    hopeless: tuple[int, ...]
+    unmeasured: int
+    archived: tuple[ArchivedCover, ...]
+
+    @property
+    def stairs(self) -> tuple[CoverStep, ...]:
+        """The last step of each stretch of η over which the members stay the same."""
+        following = [*self.steps[1:], None]
+        return tuple(
+            step
+            for step, after in zip(self.steps, following, strict=True)
+            if after is None or after.members != step.members
+        )
+
+
+def gather_covers(
+    archive: Archive, run_id: str, matrix: TransferMatrix, definition: Definition
+) -> Covers:
+    """Covers by η, from the matrix of the newest scope, and those that the run archived."""
+    values = matrix.values(definition)
+    coverable = np.isfinite(values).any(axis=0)
+    hopeless = tuple(int(place) for place in np.flatnonzero(~coverable))
+    places = {unit: place for place, unit in enumerate(matrix.targets)}
+    archived = _archived(archive, run_id, places)
+    if not coverable.any():
+        return Covers((), -np.inf, hopeless, 0, archived)
+    asked = values[:, coverable]
+    largest = largest_eta(asked)
+    tried = STEPS if len(values) <= EXACT_UP_TO else FEW_STEPS
+    etas = [step / tried for step in range(1, tried + 1) if step / tried <= largest]
+    steps = tuple(_step(asked, eta) for eta in etas)
+    return Covers(steps, largest, hopeless, int(np.isnan(values).sum()), archived)
+
+
+def _step(values: np.ndarray, eta: float) -> CoverStep:
+    if len(values) <= EXACT_UP_TO:
+        found = best_cover(values, eta)
+        return CoverStep(eta, found.members, found.delta, found.least)
+    fewest = set_cover.greedy(pessimistic(values) >= eta)
+    return CoverStep(eta, fewest.members, transfer_cover(values, fewest.members), fewest.least)
+
+
+def _archived(archive: Archive, run_id: str, places: dict[Unit, int]) -> tuple[ArchivedCover, ...]:
+    rows = archive.rows("covers", filters=[("run_id", "=", run_id)])
+    grouped: dict[tuple[int, float], list[dict[str, object]]] = {}
+    for row in rows:
+        grouped.setdefault((row["generation"], row["eta"]), []).append(row)
+    return tuple(
+        _cover(generation, eta, members, places)
+        for (generation, eta), members in sorted(grouped.items())
+    )
+
+
+def _cover(
+    generation: int, eta: float, rows: Sequence[dict[str, object]], places: dict[Unit, int]
+) -> ArchivedCover:
+    units = [(str(row["game_id"]), str(row["role"])) for row in rows]
+    known = [places[unit] for unit in units if unit in places]
+    delta, unknown = rows[0]["delta"], rows[0]["unknown"]
+    return ArchivedCover(
+        generation,
+        eta,
+        delta if isinstance(delta, float) else None,
+        bool(rows[0]["exact"]),
+        unknown if isinstance(unknown, int) else 0,
+        tuple(sorted(known)),
+        len(units) - len(known),
+    )

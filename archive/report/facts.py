@@ -1,0 +1,177 @@
+"""What a report tells: gathered once from an archive's rows, then only drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from archive.derive.intervals import Interval
+
+Unit = tuple[str, str]
+"""A game in one role: (game id, role)."""
+
+
+@dataclass(frozen=True)
+class Generation:
+    """The scope at one generation: how many games it holds and how many of them are new."""
+
+    number: int
+    size: int
+    new: int
+
+
+@dataclass(frozen=True)
+class Training:
+    """The fine-tuning of a game: ``curve`` and ``entropy`` have one number a gradient step."""
+
+    policy_id: str
+    steps: int
+    tokens: int
+    seconds: float
+    curve: tuple[float, ...]
+    entropy: tuple[float, ...]
+    distinct_moves: float | None
+    forfeit_rate: float | None
+
+
+@dataclass(frozen=True)
+class Token:
+    """A piece of a scored text; ``bits`` as they count for the player, None where unscored."""
+
+    text: str
+    bits: float | None
+
+
+@dataclass(frozen=True)
+class ScoredText:
+    """One xent of a reward: the expression, what it is worth in bits, and the text by token."""
+
+    said: str
+    bits: float
+    tokens: tuple[Token, ...]
+
+
+@dataclass(frozen=True)
+class BestPlay:
+    """A play among a game's best: the map's texts, the moves, the score in bits beside the base
+    player's on the same seeds; ``terms`` are empty where no judge was asked."""
+
+    map_seed: int
+    play_seed: int
+    texts: tuple[str, ...]
+    moves: tuple[str, ...]
+    score: float
+    base: float | None
+    terms: tuple[ScoredText, ...] = ()
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """How much of what playing ``game`` teaches is learned by playing another, or the reverse."""
+
+    game: int
+    value: Interval
+
+
+@dataclass(frozen=True)
+class GameFacts:
+    """One game of the newest scope; ``parent`` and ``children`` are places in the report's list.
+
+    ``known_as``: the title of the library's game that it equals, if any. ``faults``: why the
+    program that is archived cannot be read.
+    """
+
+    place: int
+    unit: Unit
+    name: str
+    known_as: str
+    code: str
+    dialect: str
+    metadata_json: str
+    rules: tuple[str, ...]
+    faults: str
+    drawing: str
+    pay: str
+    """Its reward lines, for one line of a list."""
+    steps: int
+    accepted_in: int
+    parent: int | None
+    children: tuple[int, ...]
+    gamma: float | None
+    decision: Mapping[str, Any] | None
+    sampler: str
+    operators: tuple[str, ...]
+    training: Training | None
+    gain: Interval
+    specific_share: float | None
+    base_mean: float | None
+    tuned_mean: float | None
+    plays: tuple[BestPlay, ...]
+    no_heat: str
+    """Why the plays show no bits for each token; empty where they do."""
+    teaches: tuple[Lesson, ...]
+    taught_by: tuple[Lesson, ...]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A decision that has both values; ``place`` is that of an accepted game."""
+
+    game_id: str
+    verdict: str
+    reason: str
+    generation: int
+    value: Interval
+    gamma: Interval
+    place: int | None
+
+
+@dataclass(frozen=True)
+class Count:
+    """How often something happened, in words for a newcomer; ``kind`` groups counts."""
+
+    kind: str
+    name: str
+    told: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What one stage of the search took: tokens of the player (or sampler) and worker seconds."""
+
+    name: str
+    told: str
+    items: int
+    noun: str
+    tokens: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """α1 and α2, the value that decides and the gain that it is made of."""
+
+    alpha1: float
+    alpha2: float
+    definition: str
+    gain_kind: str
+    confidence: float | None
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """Where the numbers come from."""
+
+    run_id: str
+    seed: int
+    events: Sequence[tuple[str, datetime]]
+    code_version: str | None
+    config: Mapping[str, Any]
+    schema_version: int
+
+    @property
+    def finished(self) -> bool:
+        return bool(self.events) and self.events[-1][0] == "finished"

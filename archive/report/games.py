@@ -1,0 +1,239 @@
+"""The games of the newest scope: program, family, what was learned, best plays."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from archive.derive.intervals import UNDEFINED, Interval
+from archive.derive.matrix import (
+    SCORE_COLUMNS,
+    TransferMatrix,
+    plays_of,
+    policies_of,
+    transfer_matrix,
+)
+from archive.derive.transfer import GainKind
+from archive.query import Member
+from archive.query import games as game_rows
+from archive.report.facts import BestPlay, GameFacts, Lesson, Thresholds, Training, Unit
+from archive.report.names import by_descent, parents, titles, units
+from archive.report.plays import best_plays
+from archive.store import Archive
+from xgl import Game, Metadata, XGLError, game, parse
+from xgl import syntax as syn
+from xgl.diagram import draw
+from xgl.rules import in_words
+from xgl.text import expression_text
+
+LESSONS = 3
+"""The games that teach, and are taught, most are named on a card."""
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What the cards are made from, looked up by unit (game id, role)."""
+
+    rows: Mapping[str, Row]
+    decisions: Mapping[Unit, Row]
+    proposals: Mapping[str, Row]
+    finetunes: Mapping[Unit, Row]
+    matrix: TransferMatrix
+    means: Mapping[tuple[str, Unit], float]
+    plays: Mapping[Unit, tuple[BestPlay, ...]]
+    thresholds: Thresholds | None
+
+
+def gather_games(
+    archive: Archive,
+    run_id: str,
+    members: Sequence[Member],
+    decisions: Sequence[Row],
+    thresholds: Thresholds | None,
+) -> tuple[tuple[GameFacts, ...], TransferMatrix]:
+    """Facts of each member, oldest first, and the transfer values between all of them.
+
+    Raises LookupFailedError for a member whose game is not archived.
+    """
+    members = sorted(members, key=lambda member: member.accepted_in)
+    source = _source(archive, run_id, members, decisions, thresholds)
+    readings = [_reading(source.rows[member.game_id]) for member in members]
+    known = [
+        titles().get((row["dialect"], row["code"]), "")
+        for row in (source.rows[member.game_id] for member in members)
+    ]
+    found = _Cards(members, readings, known, source)
+    return tuple(found.card(place) for place in range(len(members))), source.matrix
+
+
+def _source(
+    archive: Archive,
+    run_id: str,
+    members: Sequence[Member],
+    decisions: Sequence[Row],
+    thresholds: Thresholds | None,
+) -> Source:
+    mine = [("run_id", "=", run_id)]
+    finetunes = archive.rows("finetunes", filters=mine)
+    policies, scope = policies_of(finetunes), units(members)
+    plays = plays_of(archive.table("scores", SCORE_COLUMNS, mine))
+    kind: GainKind = "specific" if thresholds and thresholds.gain_kind == "specific" else "total"
+    rows = game_rows(archive, (member.game_id for member in members))
+    columns = ["game_id", "outcome", "sampler", "operators"]
+    proposals = archive.rows("proposals", columns, [*mine, ("outcome", "=", "candidate")])
+    return Source(
+        rows=rows,
+        decisions={
+            (row["game_id"], row["role"]): row
+            for row in decisions
+            if row["verdict"] == "accepted" or row["parent_game_id"] is None
+        },
+        proposals={row["game_id"]: row for row in reversed(proposals)},
+        finetunes={(row["game_id"], row["role"]): row for row in finetunes},
+        matrix=transfer_matrix(plays, policies, scope, scope, kind),
+        means=_means(plays),
+        plays=best_plays(archive, run_id, {unit: policies.get(unit) for unit in scope}, rows),
+        thresholds=thresholds,
+    )
+
+
+def _means(plays: Mapping[Any, Any]) -> dict[tuple[str, Unit], float]:
+    """Mean score in bits by policy and unit; acceptance plays count before selection plays."""
+    found = {}
+    for purpose in ("calibration", "selection", "acceptance"):
+        for (policy, game_id, role, served), sample in plays.items():
+            if served == purpose and len(sample.own):
+                found[policy, (game_id, role)] = float(np.mean(sample.own))
+    return found
+
+
+@dataclass(frozen=True)
+class Reading:
+    """An archived program as the language reads it; ``game`` is None where it does not."""
+
+    game: Game | None
+    faults: str = ""
+
+
+def _reading(row: Row) -> Reading:
+    """The game of a row; an unreadable one is shown as text, with the reason."""
+    try:
+        metadata = Metadata(**json.loads(row["metadata_json"]))
+        return Reading(game(parse(row["code"], row["dialect"]), metadata))
+    except (XGLError, ValueError, TypeError, KeyError) as error:
+        said = (str(error).splitlines() or ["no reason was given"])[0]
+        return Reading(None, f"this version of the language cannot read it: {said}")
+
+
+class _Cards:
+    def __init__(
+        self,
+        members: Sequence[Member],
+        readings: Sequence[Reading],
+        known: Sequence[str],
+        source: Source,
+    ) -> None:
+        self.members, self.readings, self.known, self.source = members, readings, known, source
+        self.units = units(members)
+        self.places = {unit: place for place, unit in enumerate(self.units)}
+        self.names = by_descent(members, known)
+        self.parents = parents(members)
+        self.teaches = self._lessons(lambda source, target: (source, target))
+        self.taught_by = self._lessons(lambda source, target: (target, source))
+
+    def card(self, place: int) -> GameFacts:
+        member, unit, source = self.members[place], self.units[place], self.source
+        row, read = source.rows[member.game_id], self.readings[place]
+        tuned = source.finetunes.get(unit)
+        cell = source.matrix.cells.get((unit, unit))
+        decision = source.decisions.get(unit)
+        proposal = source.proposals.get(member.game_id, {})
+        return GameFacts(
+            place=place,
+            unit=unit,
+            name=self.names[place],
+            known_as="" if self.known[place] == self.names[place] else self.known[place],
+            code=row["code"],
+            dialect=row["dialect"],
+            metadata_json=row["metadata_json"],
+            rules=in_words(read.game, member.role) if read.game else (),
+            faults=read.faults,
+            drawing=draw(read.game.program, self.names[place]) if read.game else "",
+            pay=_pay(read.game, row["code"], member.role),
+            steps=row["steps"],
+            accepted_in=member.accepted_in,
+            parent=self.parents[place],
+            children=tuple(k for k, parent in enumerate(self.parents) if parent == place),
+            gamma=member.gamma,
+            decision=decision,
+            sampler=proposal.get("sampler", ""),
+            operators=tuple(proposal.get("operators", ())),
+            training=training(tuned) if tuned else None,
+            gain=cell.values.gain if cell else _own_gain(decision),
+            specific_share=decision["specific_share"] if decision else None,
+            base_mean=source.means.get(("base", unit)),
+            tuned_mean=source.means.get((tuned["finetune_id"], unit)) if tuned else None,
+            plays=source.plays.get(unit, ()),
+            no_heat="",
+            teaches=self.teaches.get(place, ()),
+            taught_by=self.taught_by.get(place, ()),
+        )
+
+    def _lessons(self, turn: Any) -> dict[int, tuple[Lesson, ...]]:
+        """By place: the largest known values in one direction, without those on itself."""
+        definition = self.source.thresholds.definition if self.source.thresholds else "captured"
+        found: dict[int, list[Lesson]] = {}
+        for (source, target), cell in self.source.matrix.cells.items():
+            value = cell.values.of("def37" if definition == "def37" else "captured")
+            if source != target and value.value is not None:
+                of, other = turn(self.places[source], self.places[target])
+                found.setdefault(of, []).append(Lesson(other, value))
+        return {of: _largest(lessons) for of, lessons in found.items()}
+
+
+def _largest(lessons: Iterable[Lesson]) -> tuple[Lesson, ...]:
+    ranked = sorted(lessons, key=lambda lesson: (-(lesson.value.value or 0.0), lesson.game))
+    return tuple(ranked[:LESSONS])
+
+
+def _own_gain(decision: Row | None) -> Interval:
+    if decision is None or decision["own_gain"] is None:
+        return UNDEFINED
+    low = decision["own_gain_low"]
+    return Interval(decision["own_gain"], -math.inf if low is None else low, math.inf)
+
+
+def _pay(read: Game | None, code: str, role: str) -> str:
+    """The reward of the role, or the last line of a program that cannot be read."""
+    lines = read.program.instructions if read else ()
+    paid = [line for line in lines if isinstance(line, syn.Reward) and line.player == role]
+    said = " + ".join(expression_text(line.amount) for line in paid)
+    return said or (code.strip().splitlines() or [""])[-1]
+
+
+def training(row: Row) -> Training:
+    """The fine-tuning of a row of finetunes."""
+    return Training(
+        row["finetune_id"],
+        row["steps"],
+        row["tokens"],
+        row["seconds"],
+        tuple(row["curve"]),
+        tuple(row["entropy"]),
+        row["distinct_moves"],
+        row["forfeit_rate"],
+    )
+
+
+def interval(row: Row, name: str) -> Interval:
+    """Value and bounds of a decision's column; bounds that are null are open."""
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    return Interval(
+        row[name], -math.inf if low is None else low, math.inf if high is None else high
+    )

@@ -1,0 +1,186 @@
+"""From an archive's rows to the facts of a report. Only reads."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from archive.derive.matrix import TransferMatrix
+from archive.derive.transfer import Definition
+from archive.query import Member, Run, find_run, newest_scope, scopes
+from archive.report.covers import Covers, gather_covers
+from archive.report.facts import (
+    Candidate,
+    Count,
+    GameFacts,
+    Generation,
+    RunFacts,
+    Stage,
+    Thresholds,
+    Unit,
+)
+from archive.report.games import gather_games, interval
+from archive.report.measures import PlayerMeasure, gather_measures
+from archive.report.words import FATES, STAGES, reason_group, reason_told
+from archive.schema import SCHEMA_VERSION
+from archive.store import Archive, Filter
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that the page draws; ``games`` is the newest scope in the order of acceptance."""
+
+    run: RunFacts
+    generations: tuple[Generation, ...]
+    games: tuple[GameFacts, ...]
+    matrix: TransferMatrix
+    thresholds: Thresholds | None
+    candidates: tuple[Candidate, ...]
+    verdicts: tuple[Count, ...]
+    fates: tuple[Count, ...]
+    stages: tuple[Stage, ...]
+    covers: Covers
+    measures: tuple[PlayerMeasure, ...]
+
+
+def gather(archive: Archive, run_id: str | None = None, measured: Sequence[Archive] = ()) -> Report:
+    """The facts of a run (default: the last touched), and of models ``measured`` on its games.
+
+    Raises LookupFailedError when the run, its scope or a game of it is not archived, DamagedError
+    when a file of the archive is.
+    """
+    run = find_run(archive, run_id)
+    mine = [("run_id", "=", run.run_id)]
+    by_generation = scopes(archive, run.run_id)
+    _, members = newest_scope(archive, run.run_id)
+    decisions = archive.rows("decisions", filters=mine)
+    thresholds = _thresholds(decisions)
+    games, matrix = gather_games(archive, run.run_id, members, decisions, thresholds)
+    return Report(
+        run=_run(archive, run),
+        generations=_generations(by_generation),
+        games=games,
+        matrix=matrix,
+        thresholds=thresholds,
+        candidates=_candidates(decisions, thresholds, games),
+        verdicts=_verdicts(decisions),
+        fates=_fates(archive, mine),
+        stages=_stages(archive, mine),
+        covers=gather_covers(archive, run.run_id, matrix, definition(thresholds)),
+        measures=gather_measures(archive, run.run_id, by_generation, measured),
+    )
+
+
+def definition(thresholds: Thresholds | None) -> Definition:
+    """The value that decides; C where nothing was decided."""
+    return "def37" if thresholds is not None and thresholds.definition == "def37" else "captured"
+
+
+def _run(archive: Archive, run: Run) -> RunFacts:
+    rows = archive.rows("runs", ["config_json"], [("run_id", "=", run.run_id)])
+    return RunFacts(
+        run.run_id, run.seed, run.events, run.code_version, config(rows[-1]), SCHEMA_VERSION
+    )
+
+
+def config(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The composed configuration of a row of runs; empty where it is no JSON object."""
+    try:
+        found = json.loads(row["config_json"])
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _generations(by_generation: Mapping[int, Sequence[Member]]) -> tuple[Generation, ...]:
+    known: set[Unit] = set()
+    found = []
+    for number, members in by_generation.items():
+        units = {(member.game_id, member.role) for member in members}
+        found.append(Generation(number, len(units), len(units - known)))
+        known |= units
+    return tuple(found)
+
+
+def _thresholds(decisions: Sequence[Mapping[str, Any]]) -> Thresholds | None:
+    """Those of the last decision that was held against any."""
+    for row in reversed(decisions):
+        if row["alpha1"] is not None and row["alpha2"] is not None:
+            names = ("alpha1", "alpha2", "definition", "gain_kind", "confidence")
+            return Thresholds(*(row[name] for name in names))
+    return None
+
+
+def _candidates(
+    decisions: Sequence[Mapping[str, Any]],
+    thresholds: Thresholds | None,
+    games: Sequence[GameFacts],
+) -> tuple[Candidate, ...]:
+    """Decisions that got as far as a value and γ, in their order."""
+    if thresholds is None:
+        return ()
+    name = "captured" if thresholds.definition == "captured" else "captured_def37"
+    places = {game.unit: game.place for game in games}
+    return tuple(
+        Candidate(
+            row["game_id"],
+            row["verdict"],
+            reason_group(row["reason"]),
+            row["generation"],
+            interval(row, name),
+            interval(row, "gamma"),
+            places.get((row["game_id"], row["role"])) if row["verdict"] == "accepted" else None,
+        )
+        for row in decisions
+        if row[name] is not None and row["gamma"] is not None
+    )
+
+
+def _verdicts(decisions: Sequence[Mapping[str, Any]]) -> tuple[Count, ...]:
+    """Accepted first, then the most frequent reasons."""
+    counted = Counter((row["verdict"], reason_group(row["reason"])) for row in decisions)
+    order = {"accepted": 0, "undecided": 1, "refused": 2}
+    ranked = sorted(
+        counted.items(), key=lambda item: (order.get(item[0][0], 3), -item[1], item[0][1])
+    )
+    return tuple(
+        Count(verdict, reason, reason_told(reason), count) for (verdict, reason), count in ranked
+    )
+
+
+def _fates(archive: Archive, mine: Sequence[Filter]) -> tuple[Count, ...]:
+    counted = Counter(archive.table("proposals", ["outcome"], mine)["outcome"].to_pylist())
+    return tuple(
+        Count("proposal", fate, FATES.get(fate, "so called by the sampler"), count)
+        for fate, count in counted.most_common()
+    )
+
+
+def _stages(archive: Archive, mine: Sequence[Filter]) -> tuple[Stage, ...]:
+    """Stages in the order of the search; those without rows are left out."""
+    plays = archive.table("scores", ["purpose", "tokens", "seconds"], mine)
+    found = {
+        "proposing": (_sums(archive.table("proposals", ["tokens", "seconds"], mine)), "proposal"),
+        "fine-tuning": (_sums(archive.table("finetunes", ["tokens", "seconds"], mine)), "training"),
+    }
+    for purpose in pc.unique(plays["purpose"]).to_pylist():
+        found[purpose] = (_sums(plays.filter(pc.field("purpose") == purpose)), "play")
+    ordered = sorted(found, key=lambda name: [*STAGES, name].index(name))
+    return tuple(
+        Stage(name, STAGES.get(name, ""), items, noun, tokens, seconds)
+        for name in ordered
+        for (items, tokens, seconds), noun in [found[name]]
+        if items
+    )
+
+
+def _sums(rows: pa.Table) -> tuple[int, int, float]:
+    """Rows, tokens and seconds."""
+    tokens, seconds = (pc.sum(rows[name]).as_py() or 0 for name in ("tokens", "seconds"))
+    return rows.num_rows, int(tokens), float(seconds)

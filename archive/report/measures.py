@@ -1,0 +1,121 @@
+"""Xent Measures: the normalised scores of measured players, over the newest scope and by
+generation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from archive.derive.measure import Measure, wasserstein, xent_measure
+from archive.query import Member
+from archive.report.facts import Unit
+from archive.store import Archive
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The scores behind one histogram, with its name; ``moved`` is the distance to the generation
+    before (1-Wasserstein, in normalised scores), None for the first."""
+
+    name: str
+    values: tuple[float, ...]
+    moved: float | None = None
+
+    @cached_property
+    def measure(self) -> Measure:
+        """Mean, median and quantiles, with bootstrap bounds over the games."""
+        return xent_measure(np.array(self.values))
+
+
+@dataclass(frozen=True)
+class PlayerMeasure:
+    """One player: μ over all its measured games of the scope, and μ_k for each generation.
+
+    ``covered``: the games are those of the generation's cover; else all of its scope.
+    ``infinite``: scores that no axis can hold, left out.
+    """
+
+    player: str
+    base: str
+    m: int
+    whole: Sample
+    generations: tuple[Sample, ...]
+    covered: bool
+    infinite: int
+
+
+def gather_measures(
+    archive: Archive,
+    run_id: str,
+    scopes: Mapping[int, Sequence[Member]],
+    measured: Sequence[Archive] = (),
+) -> tuple[PlayerMeasure, ...]:
+    """Players in the order in which they were measured; none where none was.
+
+    ``measured``: archives of ``+experiment=measure`` on what this run exported.
+    """
+    known = {(member.game_id, member.role) for members in scopes.values() for member in members}
+    columns = ["policy_id", "exported_game_id", "role", "base", "m", "narms"]
+    rows = archive.rows("measures", columns, [("run_id", "=", run_id)])
+    rows += [row for each in measured for row in each.rows("measures", columns)]
+    by_player: dict[str, list[dict[str, object]]] = {}
+    for row in rows:
+        if (row["exported_game_id"], row["role"]) in known:
+            by_player.setdefault(row["policy_id"], []).append(row)
+    covers = _covers(archive, run_id)
+    return tuple(
+        measure
+        for player, rows in by_player.items()
+        if (measure := _measure(player, rows, scopes, covers)) is not None
+    )
+
+
+def _covers(archive: Archive, run_id: str) -> dict[int, set[Unit]]:
+    """Members of each generation's cover; of several η, the largest."""
+    rows = archive.rows(
+        "covers", ["generation", "eta", "game_id", "role"], [("run_id", "=", run_id)]
+    )
+    largest: dict[int, float] = {}
+    for row in rows:
+        largest[row["generation"]] = max(largest.get(row["generation"], 0.0), row["eta"])
+    found: dict[int, set[Unit]] = {}
+    for row in rows:
+        if row["eta"] == largest[row["generation"]]:
+            found.setdefault(row["generation"], set()).add((row["game_id"], row["role"]))
+    return found
+
+
+def _measure(
+    player: str,
+    rows: Sequence[Mapping[str, object]],
+    scopes: Mapping[int, Sequence[Member]],
+    covers: Mapping[int, set[Unit]],
+) -> PlayerMeasure | None:
+    """The newest score of each game counts."""
+    scores = {
+        (str(row["exported_game_id"]), str(row["role"])): float(str(row["narms"])) for row in rows
+    }
+    finite = {unit: score for unit, score in scores.items() if np.isfinite(score)}
+    if not finite:
+        return None
+    generations: list[Sample] = []
+    for number, members in scopes.items():
+        units = covers.get(number) or {(member.game_id, member.role) for member in members}
+        values = tuple(finite[unit] for unit in sorted(units) if unit in finite)
+        if values:
+            before = generations[-1].values if generations else None
+            moved = None if before is None else wasserstein(np.array(before), np.array(values))
+            generations.append(Sample(f"generation {number}", values, moved))
+    last = rows[-1]
+    return PlayerMeasure(
+        player,
+        str(last["base"]),
+        int(str(last["m"])),
+        Sample(player, tuple(finite.values())),
+        tuple(generations),
+        bool(covers),
+        len(scores) - len(finite),
+    )

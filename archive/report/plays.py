@@ -1,0 +1,163 @@
+"""The best plays of each game's own fine-tuned player."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from archive.report.facts import BestPlay, Unit
+from archive.schema import BASE_POLICY, Purpose
+from archive.store import Archive
+
+PLAYS = 3
+"""Best plays of a game that a report shows."""
+FEW = 60
+"""Of more games than these, one play each is shown: the page stays readable and small."""
+_COLUMNS = (
+    "policy_id",
+    "game_id",
+    "role",
+    "map_seed",
+    "play_seed",
+    "score",
+    "outcome",
+    "moves",
+)
+Row = Mapping[str, Any]
+
+
+def best_plays(
+    archive: Archive, run_id: str, policies: Mapping[Unit, str | None], games: Mapping[str, Row]
+) -> dict[Unit, tuple[BestPlay, ...]]:
+    """The plays with the highest scores by unit, on different maps, best first.
+
+    Plays on acceptance maps where there are any, else on selection maps: the first chose nothing.
+    """
+    wanted = PLAYS if len(policies) <= FEW else 1
+    found: dict[Unit, list[Row]] = {}
+    for purpose in (Purpose.SELECTION, Purpose.ACCEPTANCE):
+        rows = _own_plays(archive, run_id, policies, purpose)
+        found |= {unit: _best(rows, picked, wanted) for unit, picked in _by_unit(rows).items()}
+    maps = _maps(archive, [row for rows in found.values() for row in rows])
+    base = _base_scores(archive, run_id, found)
+    return {
+        unit: tuple(_play(row, unit, maps, base, games[unit[0]]) for row in rows)
+        for unit, rows in found.items()
+    }
+
+
+def _own_plays(
+    archive: Archive, run_id: str, policies: Mapping[Unit, str | None], purpose: str
+) -> pa.Table:
+    """Finished plays of games by their own policies, highest scores first."""
+    own = {policy: unit for unit, policy in policies.items() if policy is not None}
+    filters = [
+        ("run_id", "=", run_id),
+        ("purpose", "=", str(purpose)),
+        ("policy_id", "in", list(own)),
+        ("outcome", "=", "finished"),
+    ]
+    if not own:
+        filters = [("run_id", "=", run_id), ("policy_id", "=", "")]
+    rows = archive.table("scores", _COLUMNS, filters)
+    policy, game_id, role = (rows[name].to_pylist() for name in _COLUMNS[:3])
+    kept = [own[p] == (g, r) for p, g, r in zip(policy, game_id, role, strict=True)]
+    return rows.filter(pa.array(kept, pa.bool_())).sort_by([("score", "descending")])
+
+
+def _by_unit(rows: pa.Table) -> dict[Unit, list[int]]:
+    found: dict[Unit, list[int]] = defaultdict(list)
+    pairs = zip(rows["game_id"].to_pylist(), rows["role"].to_pylist(), strict=True)
+    for place, unit in enumerate(pairs):
+        found[unit].append(place)
+    return found
+
+
+def _best(rows: pa.Table, picked: Sequence[int], wanted: int) -> list[Row]:
+    """The first ``wanted`` rows among those picked, each with another map."""
+    seeds: list[int] = []
+    kept = []
+    for place in picked:
+        seed = rows["map_seed"][place].as_py()
+        if seed not in seeds:
+            seeds.append(seed)
+            kept.append(place)
+        if len(kept) == wanted:
+            break
+    return [dict(row) for row in rows.take(pa.array(kept, pa.int64())).to_pylist()]
+
+
+def _maps(archive: Archive, plays: Sequence[Row]) -> dict[int, dict[int, list[Row]]]:
+    """Archived texts by map seed and site, of the maps played."""
+    seeds = sorted({row["map_seed"] for row in plays})
+    columns = ["map_seed", "site", "text", "n_tokens"]
+    rows = archive.rows("maps", columns, [("map_seed", "in", seeds)]) if seeds else []
+    found: dict[int, dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        found[row["map_seed"]][row["site"]].append(row)
+    return found
+
+
+def text_of(candidates: Sequence[Row], tokens: int) -> str | None:
+    """The text that a story of so many judge tokens tells: the longest that is no longer.
+
+    One map serves games whose stories have different lengths.
+    """
+    short = [row for row in candidates if row["n_tokens"] <= tokens]
+    return max(short, key=lambda row: row["n_tokens"])["text"] if short else None
+
+
+def _base_scores(
+    archive: Archive, run_id: str, found: Mapping[Unit, Sequence[Row]]
+) -> dict[tuple[Unit, int, int], float]:
+    """The base player's scores on the same seeds."""
+    seeds = sorted({row["map_seed"] for rows in found.values() for row in rows})
+    if not seeds:
+        return {}
+    filters = [
+        ("run_id", "=", run_id),
+        ("policy_id", "=", BASE_POLICY),
+        ("map_seed", "in", seeds),
+    ]
+    columns = ["game_id", "role", "map_seed", "play_seed", "score"]
+    rows = archive.rows("scores", columns, filters)
+    return {
+        ((row["game_id"], row["role"]), row["map_seed"], row["play_seed"]): row["score"]
+        for row in rows
+    }
+
+
+def _play(
+    row: Row,
+    unit: Unit,
+    maps: Mapping[int, Mapping[int, Sequence[Row]]],
+    base: Mapping[tuple[Unit, int, int], float],
+    game: Row,
+) -> BestPlay:
+    sites = maps.get(row["map_seed"], {})
+    length = _story_tokens(game)
+    told = [text_of(sites[site], length) for site in range(stories(game)) if site in sites]
+    return BestPlay(
+        row["map_seed"],
+        row["play_seed"],
+        tuple(text for text in told if text is not None),
+        tuple(row["moves"]),
+        row["score"],
+        base.get((unit, row["map_seed"], row["play_seed"])),
+    )
+
+
+def stories(game: Row) -> int:
+    """How many stories a program calls for, as far as its text tells."""
+    return str(game["code"]).count("story(")
+
+
+def _story_tokens(game: Row) -> int:
+    try:
+        return int(json.loads(game["metadata_json"])["story_tokens"])
+    except (ValueError, KeyError, TypeError):
+        return 1 << 30

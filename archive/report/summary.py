@@ -1,0 +1,78 @@
+"""The two sentences at the top: what was found, and how much it differs."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from archive.report.gathering import Report
+from archive.report.words import counted, listed
+
+NAMED = 3
+"""Starting games that the summary names."""
+
+
+def summary(report: Report) -> tuple[str, str]:
+    """What the search found, and how new and how teachable it is."""
+    return _found(report), _worth(report)
+
+
+def _found(report: Report) -> str:
+    started, found = _split(report)
+    tried = sum(fate.count for fate in report.fates)
+    judged = sum(verdict.count for verdict in report.verdicts)
+    trained = next((s.items for s in report.stages if s.name == "fine-tuning"), 0)
+    start = counted(started, "starting game")
+    if started <= NAMED:
+        start += f" ({listed([game.name for game in report.games if game.accepted_in == 0])})"
+    grown = f"From {start}, the search" + ("" if report.run.finished else " so far")
+    new = counted(found, "new game") if found else "no new game"
+    effort = []
+    if tried:
+        effort.append(f"trying {counted(tried, 'proposal')}")
+    if trained:
+        effort.append(f"training a player on {counted(trained, 'game')}")
+    if judged and not effort:
+        effort.append(f"judging {counted(judged, 'candidate')}")
+    how = f" after {listed(effort)}" if effort else ""
+    last = report.generations[-1].number
+    span = f" in {counted(last, 'generation')}" if last else ""
+    return f"{grown} found {new}{span}{how}."
+
+
+def _worth(report: Report) -> str:
+    _, found = _split(report)
+    if not found:
+        return _why_nothing(report)
+    gammas = [game.gamma for game in report.games if game.gamma is not None]
+    gains = [game.gain.value for game in report.games if game.gain.value is not None]
+    parts = []
+    if gammas:
+        whose = "the new game’s" if found == 1 else "a typical new game’s"
+        parts.append(
+            f"of {whose} lesson, {max(0.0, median(gammas)):.0%} was already taught by a game known "
+            "before it"
+        )
+    if gains:
+        parts.append(
+            f"training on a game raises its score by {median(gains):.1f} bits a play"
+            + (", in the median" if len(gains) > 1 else "")
+        )
+    said = "; ".join(parts) or "how new these games are was not measured"
+    return f"{said[:1].upper()}{said[1:]}."
+
+
+def _why_nothing(report: Report) -> str:
+    refusals = [each for each in report.verdicts if each.kind != "accepted"]
+    if not refusals:
+        return "No candidate has been judged yet."
+    worst = max(refusals, key=lambda each: each.count)
+    judged = sum(each.count for each in report.verdicts)
+    return f"Of {counted(judged, 'decision')}, {worst.count:,} ended as “{worst.name}”" + (
+        f": {worst.told}." if worst.told else "."
+    )
+
+
+def _split(report: Report) -> tuple[int, int]:
+    """How many games the run started with, and how many it found."""
+    started = sum(game.accepted_in == 0 for game in report.games)
+    return started, len(report.games) - started

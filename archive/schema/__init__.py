@@ -1,0 +1,58 @@
+"""What the archive holds: eleven tables, each column with type, unit, meaning and null meaning.
+
+Bits are base-2 logarithms of the judge's probabilities. Tokens of the player and tokens of the
+judge are told apart in the units. An added, changed or removed column raises SCHEMA_VERSION.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from archive.column import Table
+from archive.schema.plays import FINETUNES, MAPS, MEASURES, ROUNDS, SCORES
+from archive.schema.search import COVERS, DECISIONS, GAMES, PROPOSALS, RUNS, SCOPES
+from archive.schema.words import (
+    BASE_POLICY,
+    Definition,
+    GainKind,
+    PlayOutcome,
+    ProposalOutcome,
+    Purpose,
+    RunEvent,
+    Verdict,
+)
+
+__all__ = [
+    "BASE_POLICY",
+    "SCHEMA_VERSION",
+    "TABLES",
+    "Definition",
+    "GainKind",
+    "PlayOutcome",
+    "ProposalOutcome",
+    "Purpose",
+    "RunEvent",
+    "Verdict",
+]
+
+SCHEMA_VERSION = 3
+
+TABLES: Mapping[str, Table] = MappingProxyType(
+    {
+        table.name: table
+        for table in (
+            RUNS,
+            GAMES,
+            PROPOSALS,
+            MAPS,
+            FINETUNES,
+            SCORES,
+            DECISIONS,
+            SCOPES,
+            COVERS,
+            ROUNDS,
+            MEASURES,
+        )
+    }
+)

@@ -1,0 +1,237 @@
+"""Tables of what was played and learned: maps, fine-tunings, scores, rounds, measures."""
+
+from __future__ import annotations
+
+from archive.column import (
+    BOOL,
+    FLOAT64,
+    FLOATS,
+    INT32,
+    INT64,
+    STRING,
+    STRINGS,
+    Column,
+    Table,
+    values_of,
+)
+from archive.schema.common import (
+    GAME,
+    ROLE,
+    RUN,
+    SECONDS,
+)
+from archive.schema.words import (
+    BASE_POLICY,
+    PlayOutcome,
+    Purpose,
+)
+
+MAPS = Table(
+    "maps",
+    "One text drawn for one story() of a program on one map.",
+    (
+        Column("map_seed", INT64, "seed", "the map"),
+        Column("site", INT32, "count", "the story() it fills, the first of a program being 0"),
+        Column("purpose", STRING, "enum", "what the map serves", values=values_of(Purpose)),
+        Column("source", STRING, "name", "the story source that it was drawn from"),
+        Column("text", STRING, "text", "the text drawn"),
+        Column("n_tokens", INT32, "judge tokens", "length of the text"),
+    ),
+)
+
+FINETUNES = Table(
+    "finetunes",
+    "One fine-tuning of the base player on one game.",
+    (
+        RUN,
+        Column("finetune_id", STRING, "id", "the fine-tuning; the policy_id of its scores"),
+        GAME,
+        ROLE,
+        Column("replicate", INT32, "count", "which repetition under another seed, from 0"),
+        Column("seed", INT64, "seed", "seed of initialisation, maps and sampling"),
+        Column("steps", INT32, "steps", "optimiser steps made"),
+        Column("prompt_tokens", INT64, "player tokens", "tokens read while training"),
+        Column("generated_tokens", INT64, "player tokens", "tokens sampled while training"),
+        Column("curve", FLOATS, "bits", "mean score at each step", finite=True),
+        Column("entropy", FLOATS, "bits a token", "mean entropy of the policy at each step"),
+        Column("grad_norm", FLOATS, "1", "norm of the gradient, before clipping, at each step"),
+        Column(
+            "distinct_moves",
+            FLOAT64,
+            "share",
+            "distinct moves over the maps of the last step; near 0, the policy collapsed",
+            "no step was made",
+        ),
+        Column(
+            "forfeit_rate",
+            FLOAT64,
+            "share",
+            "plays of the last step that did not finish",
+            "no play was made",
+        ),
+        Column(
+            "adapter_hash",
+            STRING,
+            "SHA-256",
+            "names adapters/HASH.safetensors; a refused game's file is removed (archive.keep)",
+            "never written",
+        ),
+        Column("settings_json", STRING, "JSON", "settings of the fine-tuning"),
+        Column("tokens", INT64, "player tokens", "read and sampled: the budget spent"),
+        SECONDS,
+    ),
+)
+
+CLIPPED = "with the judge's probabilities clipped at ε = 1/vocabulary (Def. 30)"
+
+SCORES = Table(
+    "scores",
+    "One play of one game by one policy: the facts that every value is derived from.",
+    (
+        RUN,
+        Column("policy_id", STRING, "id", f"who played: '{BASE_POLICY}' or a finetune_id"),
+        GAME,
+        ROLE,
+        Column("purpose", STRING, "enum", "what the play serves", values=values_of(Purpose)),
+        Column("map_seed", INT64, "seed", "the map played"),
+        Column("play_seed", INT64, "seed", "seed of the sampled moves; paired across policies"),
+        Column(
+            "score",
+            FLOAT64,
+            "bits",
+            "reward of the main player; a forfeit counts as the finite score fixed for its game",
+            finite=True,
+        ),
+        Column("raw_score", FLOAT64, "bits", "the same, but −inf for a forfeit"),
+        Column("outcome", STRING, "enum", "how the play ended", values=values_of(PlayOutcome)),
+        Column(
+            "permuted_score",
+            FLOAT64,
+            "bits",
+            "score of the moves that the policy made for another map",
+            "not computed",
+        ),
+        Column(
+            "clipped_score",
+            FLOAT64,
+            "bits",
+            f"score of the same play {CLIPPED}",
+            "not computed",
+        ),
+        Column(
+            "permuted_clipped_score",
+            FLOAT64,
+            "bits",
+            f"permuted_score {CLIPPED}",
+            "not computed",
+        ),
+        Column("moves", STRINGS, "text", "strings that the main player gave, in order"),
+        Column("tokens", INT64, "player tokens", "read and sampled in this play"),
+        SECONDS,
+    ),
+)
+
+ROUNDS = Table(
+    "rounds",
+    "One play of a series on one map, with earlier rounds in the main player's view.",
+    (
+        RUN,
+        Column(
+            "policy_id",
+            STRING,
+            "id",
+            f"who played: '{BASE_POLICY}', a finetune_id, or a measured player as it was named",
+        ),
+        GAME,
+        ROLE,
+        Column("purpose", STRING, "enum", "what the play serves", values=values_of(Purpose)),
+        Column("map_seed", INT64, "seed", "the map played, the same in every round"),
+        Column("play_seed", INT64, "seed", "seed of all chance but the main player's"),
+        Column("round", INT32, "count", "place in the series, from 1; nothing is shown in round 1"),
+        Column(
+            "control",
+            BOOL,
+            "bool",
+            "whether the earlier rounds in view came from another map; begins at round 2, since "
+            "round 1 is its own control",
+        ),
+        Column("rounds_shown", INT32, "count", "fewest earlier rounds that the window held"),
+        Column(
+            "score",
+            FLOAT64,
+            "bits",
+            "reward of the main player; a forfeit counts as the finite score fixed for its game",
+            finite=True,
+        ),
+        Column("raw_score", FLOAT64, "bits", "the same, but −inf for a forfeit"),
+        Column("clipped_score", FLOAT64, "bits", f"score {CLIPPED}", "not computed"),
+        Column("outcome", STRING, "enum", "how the play ended", values=values_of(PlayOutcome)),
+        Column("moves", STRINGS, "text", "strings that the main player gave, in order"),
+        Column("tokens", INT64, "player tokens", "read and sampled in this play"),
+        Column("new_tokens", INT64, "player tokens", "sampled, of tokens"),
+        SECONDS,
+    ),
+)
+
+MEASURES = Table(
+    "measures",
+    "One player's normalised score on one game of a Xent Measure (Def. 42, 43).",
+    (
+        RUN,
+        Column("policy_id", STRING, "name", "the measured player; its plays are in rounds"),
+        GAME,
+        ROLE,
+        Column(
+            "exported_game_id",
+            STRING,
+            "id",
+            "the game of the scope that this one was exported from; its id in the search's archive",
+        ),
+        Column("base", STRING, "name", "the player whose arms gave b, theta, m, rounds, k_m"),
+        Column("b", FLOAT64, "bits", "mean score of the base at round 1", finite=True),
+        Column("theta", FLOAT64, "bits", "θ: (arms of the base at round K − b)/m", finite=True),
+        Column("m", INT32, "count", "number of levels b + jθ"),
+        Column("rounds", INT32, "rounds", "K, of the base"),
+        Column("maps", INT32, "maps", "N, of the base"),
+        Column("k_m", INT32, "round", "first round at which the base's arms reached b + mθ"),
+        Column(
+            "crosses_low",
+            FLOAT64,
+            "probability",
+            "lower bound: the base's arms first reach b + jθ at m different rounds (Def. 33)",
+            "the levels came with the measure",
+        ),
+        Column(
+            "crosses_high",
+            FLOAT64,
+            "probability",
+            "upper bound of the same",
+            "the levels came with the measure",
+        ),
+        Column("at_round", INT32, "round", "ℓ ≤ k_m: the round at which narms was taken"),
+        Column("floor", FLOAT64, "bits", "what an unfinished play counts as", finite=True),
+        Column("narms", FLOAT64, "1", "normalised score after ℓ rounds", finite=True),
+        Column("narms_low", FLOAT64, "1", "lower bound over maps (bootstrap, given the levels)"),
+        Column("narms_high", FLOAT64, "1", "upper bound over maps"),
+        Column("confidence", FLOAT64, "probability", "of the two bounds together"),
+        Column("control_narms", FLOAT64, "1", "narms of the control", "no control was played"),
+        Column(
+            "above_control",
+            FLOAT64,
+            "bits",
+            "arms after ℓ rounds, above that of the control",
+            "no control was played",
+        ),
+        Column("above_control_low", FLOAT64, "bits", "its lower bound", "no control was played"),
+        Column("above_control_high", FLOAT64, "bits", "its upper bound", "no control was played"),
+        Column("tokens", INT64, "player tokens", "read and sampled in all rounds of the game"),
+        Column(
+            "dollars",
+            FLOAT64,
+            "dollars",
+            "what the player's endpoint charged by the configured prices, retries included",
+            "no price was configured",
+        ),
+        SECONDS,
+    ),
+)

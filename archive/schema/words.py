@@ -1,0 +1,74 @@
+"""The words that columns may hold."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class RunEvent(StrEnum):
+    """What happened to a run."""
+
+    CREATED = "created"
+    RESUMED = "resumed"
+    FINISHED = "finished"
+    INTERRUPTED = "interrupted"
+    OUT_OF_BUDGET = "out_of_budget"
+
+
+class Purpose(StrEnum):
+    """What a map or a play serves; maps of different purposes are disjoint by seed."""
+
+    CALIBRATION = "calibration"
+    TRAINING = "training"
+    SELECTION = "selection"
+    ACCEPTANCE = "acceptance"
+    MEASURE = "measure"
+
+
+class ProposalOutcome(StrEnum):
+    """The usual fates of a proposal. The column is an open string: samplers may add their own."""
+
+    CANDIDATE = "candidate"
+    INVALID = "invalid"
+    SEEN = "seen"
+    DEGENERATE = "degenerate"
+    TOO_LONG = "too_long"
+    INFEASIBLE = "infeasible"
+    CONSTANT = "constant"
+    ILL_POSED = "ill_posed"
+    PASSED_OVER = "passed_over"
+
+
+class PlayOutcome(StrEnum):
+    """How a play ended."""
+
+    FINISHED = "finished"
+    FORFEIT = "forfeit"
+    OVERSIZE = "oversize"
+
+
+class Verdict(StrEnum):
+    """What was decided on a candidate; all but accepted count as refused in the search. An artifact
+    is learned, but what is learned is not about the map."""
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    UNDECIDED = "undecided"
+    ARTIFACT = "artifact"
+
+
+class Definition(StrEnum):
+    """Which transfer value decides: the captured fraction C, or V of Definition 37."""
+
+    CAPTURED = "captured"
+    DEF37 = "def37"
+
+
+class GainKind(StrEnum):
+    """Which gain C and V are made of: all of it, or what permuting the moves takes away."""
+
+    TOTAL = "total"
+    SPECIFIC = "specific"
+
+
+BASE_POLICY = "base"

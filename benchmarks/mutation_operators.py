@@ -1,0 +1,130 @@
+"""The share of degenerate children that ``mutate``'s operators give, before and after the redraw.
+
+    python benchmarks/mutation_operators.py --draws 150
+
+Raw: one operator on one parent, nothing asked of the result. Degenerate: no reward depends on a
+move, or a register is read before it is set (`xgl.analyse`). Silly: `meta_sampler/sense.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Sequence
+from random import Random
+
+from meta_sampler import Mutate, MutateSettings
+from meta_sampler.bench import Bench, Lines, as_donor, bench_for, named_players
+from meta_sampler.operators import OPERATORS, Entry
+from meta_sampler.prune import prune, unread
+from meta_sampler.soundness import complaint
+from xgl import Game, ProgramError, analyse, game, parse
+from xgl.library import entries
+from xgl.syntax import Program
+
+PLAYERS = ("black", "white", "alice", "bob")
+LARGE = MutateSettings(64, 10**6, max_stories=99, max_steps=1024, max_terms=99, max_joined=99)
+
+
+def parents() -> list[Game]:
+    """The library's games that are neither refused nor faulty themselves, and some children of
+    them with several players: the library has few games of players who do not see everything."""
+    library, seed = _library(), 0
+    several: list[Game] = []
+    while len(several) < len(library):
+        seed += 1
+        for each in library:
+            for proposal in Mutate(MutateSettings(players=PLAYERS)).propose(each, library, 4, seed):
+                cast = named_players(proposal.game.program.instructions) if proposal.game else set()
+                if proposal.game and cast & {"alice", "bob"}:
+                    several.append(proposal.game)
+    return library + several[: len(library)]
+
+
+def _library() -> list[Game]:
+    found = []
+    for entry in entries():
+        try:
+            each = game(parse(entry.text, entry.dialect))
+        except ProgramError:
+            continue
+        if not entry.refused and not _degenerate(each.program):
+            found.append(each)
+    return found
+
+
+def _degenerate(program: Program) -> bool:
+    report = analyse(program)
+    return bool(report.degenerate or report.read_before_set)
+
+
+def raw(entry: Entry, name: str, scope: Sequence[Game], draws: int) -> Counter[str]:
+    """How many applications changed something, and what came of them."""
+    found, settings = Counter[str](), MutateSettings(players=PLAYERS)
+    for number in range(draws):
+        rng = Random(f"{name}/{number}")
+        parent = rng.choice(scope)
+        bench = bench_for(parent, settings)
+        bench = _with_donor(bench, rng.choice(scope))
+        before = parent.program.instructions
+        edited = entry.apply(before, bench, rng) if entry.available(bench) else None
+        if not edited or edited == before:
+            continue
+        found["changed"] += 1
+        found += _judged(edited, before, parent)
+    return found
+
+
+def _with_donor(bench: Bench, other: Game) -> Bench:
+    return Bench(
+        bench.settings, bench.players, bench.constants, as_donor(other.program, bench) or ()
+    )
+
+
+def _judged(edited: Lines, before: Lines, parent: Game) -> Counter[str]:
+    child = Program(prune(edited, unread(before)), parent.dialect)
+    try:
+        valid = bool(parse(game(child).code, parent.dialect).instructions)
+    except ProgramError:
+        valid = False
+    if not valid:
+        return Counter(invalid=1)
+    if _degenerate(child):
+        return Counter(degenerate=1)
+    return Counter(silly=1) if complaint(child, parent, LARGE) else Counter(sound=1)
+
+
+def children(scope: Sequence[Game], each: int) -> Counter[str]:
+    """The same of what the sampler proposes."""
+    found = Counter[str]()
+    for parent in scope:
+        for proposal in Mutate(MutateSettings(players=PLAYERS)).propose(parent, scope, each, 1):
+            found["changed"] += 1
+            program = parse(proposal.text, parent.dialect)
+            found["degenerate" if _degenerate(program) else "sound"] += 1
+    return found
+
+
+def _row(name: str, found: Counter[str]) -> str:
+    shares = [found[k] / max(1, found["changed"]) for k in ("invalid", "degenerate", "silly")]
+    return f"| {name} | {found['changed']} | " + " | ".join(f"{s:.0%}" for s in shares) + " |"
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--draws", type=int, default=150, help="of each operator")
+    draws = options.parse_args().draws
+    scope, total, weighted = parents(), Counter[str](), Counter[str]()
+    print("| operator | children | invalid | degenerate | silly |\n| --- " + "| --- " * 4 + "|")
+    for name, entry in OPERATORS.items():
+        found = raw(entry, name, scope, draws)
+        total += found
+        weighted += Counter({k: entry.weight * v for k, v in found.items()})  # type: ignore[misc]
+        print(_row(f"`{name}`", found), flush=True)
+    print(_row("all, each as often", total))
+    print(_row("all, by the table's weights", Counter({k: round(v) for k, v in weighted.items()})))
+    print(_row("children of the sampler", children(scope, max(4, draws // 10))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Measuring models on an exported Xent Measure (SPEC §4, §7)."""

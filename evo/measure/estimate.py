@@ -1,0 +1,87 @@
+"""What a measuring run will ask for, before it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evo.measure.folder import Member
+from evo.measure.players import Measured, RemotePlayer
+from xgl import analyse
+
+BYTES_A_TOKEN = 3
+"""Of a program's text."""
+RULES_TOKENS = 450
+"""What a chat model is told beside its view."""
+THOUGHT_TOKENS = 150
+"""Of a chat model's answer beside its move, where it does not think at length."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Moves to be asked, and tokens of the player; ``dollars`` None where nothing is charged.
+
+    ``most_new`` is what would be sampled if every chat answer went to its limit.
+    """
+
+    moves: int = 0
+    prompt: int = 0
+    new: int = 0
+    most_new: int = 0
+
+    def __add__(self, other: Estimate) -> Estimate:
+        return Estimate(
+            self.moves + other.moves,
+            self.prompt + other.prompt,
+            self.new + other.new,
+            self.most_new + other.most_new,
+        )
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt + self.new
+
+
+def estimate(player: Measured, member: Member, maps: int, rounds: int, window: int) -> Estimate:
+    """Of one player on one game: maps × (rounds + the control's rounds, one fewer).
+
+    The k-th round shows k − 1 earlier ones, each all that its player was shown in a play, as far
+    as ``window`` tokens hold them. Failed ensures and repeated requests are extra.
+    """
+    report = analyse(member.task.game.program, member.task.game.metadata)
+    asked = [each for each in report.asked if each.player == member.task.role]
+    moves = sum(each.times for each in asked)
+    limits = sum(each.times * each.max_len for each in asked)
+    code = len(member.task.game.code.encode())
+    largest = max((view.tokens for view in report.views), default=code) - code
+    view, again = code // BYTES_A_TOKEN + largest, report.shown.get(member.task.role, 0)
+    chat = isinstance(player, RemotePlayer)
+    prompts = sum(
+        (1 if number == 1 else 2) * min(window, view + (number - 1) * again)
+        for number in range(1, rounds + 1)
+    )
+    plays = maps * (2 * rounds - 1)
+    new = plays * (limits + (THOUGHT_TOKENS * moves if chat else 0))
+    most = (
+        plays * moves * player.settings.answer_tokens if isinstance(player, RemotePlayer) else new
+    )
+    extra = plays * moves * RULES_TOKENS if chat else 0
+    return Estimate(plays * moves, maps * moves * prompts + extra, new, max(new, most))
+
+
+def dollars(player: Measured, asked: Estimate) -> tuple[float, float] | None:
+    """What it is expected to cost, and with every answer at its limit; None without prices."""
+    if not isinstance(player, RemotePlayer) or not player.settings.prices:
+        return None
+    prices = player.settings.prices
+    return prices.of(asked.prompt, asked.new), prices.of(asked.prompt, asked.most_new)
+
+
+def told(player: Measured, parts: Sequence[Estimate]) -> str:
+    """One line for a person."""
+    asked = sum(parts, Estimate())
+    line = f"{player.name}: {asked.moves:,} moves, about {asked.tokens:,} tokens"
+    costs = dollars(player, asked)
+    if costs is None:
+        return line
+    return f"{line}, about ${costs[0]:,.2f} (${costs[1]:,.2f} if every answer went to its limit)"

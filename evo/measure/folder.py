@@ -1,0 +1,150 @@
+"""An exported measure as games to play: docs/measure.md is the contract."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from archive.derive.arms import Thresholds
+from evo.checks import ConfigError
+from evo.evaluate import Task
+from xgl import Metadata, XGLError, analyse, game, parse
+from xgl.errors import StoryError
+from xgl.requests import Seeds, StoryRequest
+
+MANIFEST = "measure.json"
+
+
+@dataclass(frozen=True)
+class Member:
+    """One game of the measure: ``name`` as exported, ``origin`` its id in the scope that it was
+    exported from, ``levels`` of its base player where the export holds them, set by the policy
+    ``base``."""
+
+    name: str
+    origin: str
+    task: Task
+    levels: Thresholds | None
+    base: str
+
+
+@dataclass(frozen=True)
+class Told:
+    """The maps of all games: texts by game id, map seed and site."""
+
+    texts: Mapping[tuple[int, int], str]
+
+    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
+        """Raises :class:`~xgl.errors.StoryError` for a text that the folder does not hold."""
+        try:
+            return [self.texts[map_seed, request.site] for map_seed, request in asked]
+        except KeyError as missing:
+            raise StoryError(f"the measure holds no text for map and site {missing}") from None
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A whole measure. ``judge`` is a model reference, ``judge_name`` that of the run, which the
+    weights in the folder are a copy of; ``digest`` names the content."""
+
+    members: tuple[Member, ...]
+    maps: Mapping[str, tuple[int, ...]]
+    stories: Mapping[str, Told]
+    judge: str
+    judge_name: str
+    digest: str
+
+    def seeds(self, member: Member, count: int | None) -> tuple[Seeds, ...]:
+        """One play seed for each map of the member."""
+        maps = self.maps[member.name][:count]
+        return tuple(Seeds(map_seed, place) for place, map_seed in enumerate(maps))
+
+
+def read(folder: Path) -> Exported:
+    """Raises :class:`ConfigError` naming what is missing, damaged or not playable."""
+    content = _bytes(folder, MANIFEST)
+    try:
+        found = json.loads(content)
+        if (found["format"], found["version"]) != ("xent-measure", 1):
+            raise ConfigError(
+                f"measure.folder: {folder / MANIFEST} is {found['format']!r} version "
+                f"{found['version']}, expected 'xent-measure' version 1"
+            )
+        members = [_member(folder, each) for each in found["members"]]
+        maps = {m.name: _seeds(e) for m, e in zip(members, found["members"], strict=True)}
+        told = {m.name: _told(e) for m, e in zip(members, found["members"], strict=True)}
+        copied = found["judge"]["folder"]
+        name = str(found["judge"]["model"])
+        judge = str(folder / copied) if copied else name
+    except (KeyError, TypeError, ValueError) as error:
+        raise ConfigError(
+            f"measure.folder: {folder / MANIFEST} is damaged ({type(error).__name__}: {error}), "
+            "expected what python -m archive export --format xent writes"
+        ) from None
+    if not members:
+        raise ConfigError(f"measure.folder: {folder} holds no game, expected at least one")
+    return Exported(tuple(members), maps, told, judge, name, hashlib.sha256(content).hexdigest())
+
+
+def _bytes(folder: Path, name: str) -> bytes:
+    try:
+        return (folder / name).read_bytes()
+    except OSError as error:
+        raise ConfigError(
+            f"measure.folder: {folder / name} cannot be read ({error.strerror}), expected a folder "
+            "written by python -m archive export RUN FOLDER --format xent"
+        ) from None
+
+
+def _member(folder: Path, entry: dict[str, Any]) -> Member:
+    text = _bytes(folder, entry["file"])
+    if hashlib.sha256(text).hexdigest() != entry["code_sha256"]:
+        raise ConfigError(f"measure.folder: {folder / entry['file']} has changed since its export")
+    try:
+        program = parse(text.decode(), "xent", entry["file"])
+        made = game(program, Metadata(**entry["metadata"]))
+    except XGLError as error:
+        raise ConfigError(f"measure.folder: {error}") from None
+    if faults := analyse(program, made.metadata).faults:
+        raise ConfigError(f"measure.folder: {folder / entry['file']}: {faults[0]}")
+    levels, task = entry.get("thresholds"), Task(made, entry["role"])
+    if levels is None:
+        return Member(entry["name"], entry["game_id"], task, None, "")
+    return Member(
+        entry["name"], entry["game_id"], _floored(task, levels), _levels(levels), levels["policy"]
+    )
+
+
+def _levels(found: dict[str, Any]) -> Thresholds:
+    rounds = found["rounds"]
+    k_m = found.get("k_m", rounds)  # the base reaches its level at its last round, or before
+    return Thresholds(found["b"], found["theta"], found["m"], rounds, found["maps"], k_m)
+
+
+def _floored(task: Task, found: dict[str, Any]) -> Task:
+    """With the floor that the export tells or, where it tells none, one that lies as far below
+    the base's first round as its last lies above, less a bit for each move token."""
+    tokens = analyse(task.game.program, task.game.metadata).move_tokens
+    below = found["b"] - found["m"] * found["theta"] - tokens
+    return Task(task.game, task.role, float(found.get("floor", below)))
+
+
+def _seeds(entry: dict[str, Any]) -> tuple[int, ...]:
+    seeds = tuple(int(each["map_seed"]) for each in entry["maps"])
+    if len(set(seeds)) != len(seeds) or len(seeds) < 2:
+        raise ConfigError(
+            f"measure.folder: game {entry['name']} has maps {list(seeds)}, expected two or more "
+            "different ones"
+        )
+    return seeds
+
+
+def _told(entry: dict[str, Any]) -> Told:
+    stories: Sequence[tuple[int, dict[str, Any]]] = [
+        (each["map_seed"], story) for each in entry["maps"] for story in each["stories"]
+    ]
+    return Told({(seed, story["site"]): story["text"] for seed, story in stories})

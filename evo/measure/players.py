@@ -1,0 +1,161 @@
+"""Who is measured: a local model, an adapter of a run, or a model behind a chat endpoint."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from archive import Archive, RunEvent
+from evo.adapters import AdapterBench, LoraSettings
+from evo.checks import ConfigError
+from evo.laboratory import Laboratory, load_model, same_tokens
+from evo.measure.config import ChatConfig
+from xgl.chat.accounting import Budget, Prices
+from xgl.chat.client import read_key
+from xgl.chat.settings import OPENAI, ChatSettings
+from xgl.models.resolve import resolve
+from xgl.players.chat import ChatPlayer
+from xgl.players.local import LocalPolicy
+from xgl.requests import Player
+
+EXPECTED = (
+    "expected embedded, smollm2, a model folder or a hub id; adapter:RUN_FOLDER:FINETUNE_ID; or "
+    "chat:MODEL, chat:MODEL@URL for a model behind an OpenAI-compatible endpoint"
+)
+_CHAT = re.compile(r"chat:(?P<model>.+?)(@(?P<url>https?://.*))?")
+_ADAPTER = re.compile(r"adapter:(?P<run>.+):(?P<id>[0-9a-f]+)")
+
+
+@dataclass(frozen=True)
+class LocalName:
+    reference: str
+
+
+@dataclass(frozen=True)
+class AdapterName:
+    """``finetune``: beginning of the fine-tune's id, or of its game's."""
+
+    run: str
+    finetune: str
+
+
+@dataclass(frozen=True)
+class ChatName:
+    model: str
+    url: str
+
+
+Name = LocalName | AdapterName | ChatName
+
+
+def parse_player(text: str) -> Name:
+    """What a player's name says.
+
+    >>> parse_player("chat:gpt-4o-mini@https://host/v1")
+    ChatName(model='gpt-4o-mini', url='https://host/v1')
+
+    Raises :class:`ConfigError`.
+    """
+    if found := _CHAT.fullmatch(text):
+        return ChatName(found["model"], found["url"] or OPENAI)
+    if found := _ADAPTER.fullmatch(text):
+        return AdapterName(found["run"], found["id"])
+    if not text or text.startswith(("chat:", "adapter:")):
+        raise ConfigError(f"players: found {text!r}, {EXPECTED}")
+    return LocalName(text)
+
+
+@dataclass(frozen=True)
+class LocalPlayer:
+    """A model of this machine, with an adapter where one is named."""
+
+    name: str
+    reference: str
+    adapter: bytes | None = None
+    lora: LoraSettings = field(default_factory=LoraSettings)
+
+    @contextmanager
+    def seated(self, lab: Laboratory, dtype: str, budget: Budget) -> Iterator[Player]:
+        """The player beside the laboratory's judge. Its budget is looked at between games."""
+        bench = lab.bench
+        if self.adapter or self.reference != lab.settings.player.model:
+            bench = AdapterBench(load_model(self.reference, dtype, lab.settings.device), self.lora)
+        same = same_tokens(bench.base.tokenizer, lab.judge.lm.tokenizer)
+        with bench.wearing(self.adapter) as worn:
+            yield LocalPolicy(worn, count=None if same else lab.judge.count)
+
+
+@dataclass(frozen=True)
+class RemotePlayer:
+    """A model behind a chat endpoint."""
+
+    name: str
+    settings: ChatSettings
+
+    @contextmanager
+    def seated(self, lab: Laboratory, dtype: str, budget: Budget) -> Iterator[ChatPlayer]:
+        """The player, which asks nothing more where ``budget`` is spent."""
+        yield ChatPlayer(replace(self.settings, budget=budget))
+
+
+Measured = LocalPlayer | RemotePlayer
+
+
+def find_player(text: str, chat: ChatConfig) -> Measured:
+    """The player of that name, found but not loaded.
+
+    Raises :class:`ConfigError`, :class:`~xgl.models.errors.ModelNotFound`,
+    :class:`~archive.ArchiveError`, and :class:`~xgl.errors.PlayerError` for a key that is missing.
+    """
+    match parse_player(text):
+        case LocalName(reference):
+            resolve(reference)
+            return LocalPlayer(text, reference)
+        case AdapterName(run, finetune):
+            return _adapted(text, Path(run), finetune)
+        case ChatName(model, url):
+            return RemotePlayer(text, chat_settings(model, url, chat))
+
+
+def chat_settings(model: str, url: str, chat: ChatConfig) -> ChatSettings:
+    prompt, new = chat.prices.get(model, (0.0, 0.0))
+    settings = ChatSettings(
+        model,
+        url,
+        chat.key_variable,
+        concurrency=chat.concurrency,
+        timeout=chat.timeout,
+        retries=chat.retries,
+        temperature=chat.temperature,
+        answer_tokens=chat.answer_tokens,
+        send_seed=chat.send_seed,
+        prices=Prices(float(prompt), float(new)),
+    )
+    read_key(settings)
+    return settings
+
+
+def _adapted(text: str, run: Path, beginning: str) -> LocalPlayer:
+    folder = run / "archive" if (run / "archive").is_dir() else run
+    with Archive.open(folder) as archive:
+        made = [
+            row
+            for row in archive.rows("finetunes")
+            if row["finetune_id"].startswith(beginning) or row["game_id"].startswith(beginning)
+        ]
+        begun = [row for row in archive.rows("runs") if row["event"] == RunEvent.CREATED]
+        if len(made) != 1 or not begun:
+            raise ConfigError(
+                f"players: {text}: {len(made)} fine-tunes of {run} begin with {beginning!r}, "
+                "expected one"
+            )
+        adapter = archive.get_adapter(made[0]["adapter_hash"])
+    player: dict[str, Any] = json.loads(begun[-1]["config_json"])["player"]
+    resolve(player["model"])
+    lora = LoraSettings(player["lora_rank"], player["lora_alpha"], player["lora_layers"])
+    return LocalPlayer(text, player["model"], adapter, lora)

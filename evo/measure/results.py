@@ -1,0 +1,124 @@
+"""From rounds to rows: levels of the base player and normalised scores of the measured ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from archive.derive.arms import (
+    Playability,
+    Thresholds,
+    above_control,
+    arms,
+    crosses_surely,
+    narms,
+    narms_draws,
+    thresholds,
+)
+from archive.derive.intervals import Scores
+from evo.measure.folder import Member
+from evo.repeat import Row, Series, series
+
+EPSILON = 0.05
+"""ε of (N, ε, θ, m); the bounds on the probability are archived, so another can be asked of."""
+
+
+@dataclass(frozen=True)
+class Levels:
+    """What normalises one game: its base player's levels, the base's name, and whether the game
+    is (N, ε, θ, m)-playable by it (None: its plays are not at hand)."""
+
+    levels: Thresholds
+    base: str
+    crosses: Playability | None = None
+
+
+def levels_of(rows: Sequence[Row], base: str, m: int) -> Levels | None:
+    """From the base player's rounds; None where its arms never rose."""
+    own = series(rows).own
+    found = thresholds(own, m)
+    if found is None:
+        return None
+    return Levels(found, base, crosses_surely(own, found.b, found.theta, m, EPSILON))
+
+
+@dataclass(frozen=True)
+class Result:
+    """One player on one game after ``at_round`` rounds, ℓ; ``draws`` (resamples,) of its narms
+    over maps."""
+
+    policy: str
+    member: Member
+    levels: Levels
+    series: Series
+    at_round: int
+    narms: float
+    draws: Scores
+    control: float | None
+
+    def bounds(self, confidence: float) -> tuple[float, float]:
+        """Of narms over maps, given the levels."""
+        low, high = np.quantile(self.draws, ((1 - confidence) / 2, (1 + confidence) / 2))
+        return float(low), float(high)
+
+
+def result(policy: str, member: Member, levels: Levels, rows: Sequence[Row]) -> Result:
+    """The normalised score of one player's rounds on one game."""
+    found, against = series(rows), levels.levels
+    at = min(against.k_m, found.own.shape[1])
+    control = None if found.control is None else narms(arms(found.control), against, at)
+    return Result(
+        policy,
+        member,
+        levels,
+        found,
+        at,
+        narms(arms(found.own), against, at),
+        narms_draws(found.own, against, at),
+        control,
+    )
+
+
+def measures_row(
+    found: Result, rows: Sequence[Row], confidence: float, dollars: float | None
+) -> dict[str, Any]:
+    """Row of the table ``measures``, but for the run's id."""
+    levels, (low, high) = found.levels.levels, found.bounds(confidence)
+    crosses = found.levels.crosses
+    above = None
+    if found.series.control is not None:
+        own, control = (
+            each[:, : found.at_round] for each in (found.series.own, found.series.control)
+        )
+        above = above_control(own, control, confidence)
+    return {
+        "policy_id": found.policy,
+        "game_id": found.member.task.game_id,
+        "role": found.member.task.role,
+        "exported_game_id": found.member.origin,
+        "base": found.levels.base,
+        "b": levels.b,
+        "theta": levels.theta,
+        "m": levels.m,
+        "rounds": levels.rounds,
+        "maps": levels.samples,
+        "k_m": levels.k_m,
+        "crosses_low": crosses.low if crosses else None,
+        "crosses_high": crosses.high if crosses else None,
+        "at_round": found.at_round,
+        "floor": found.member.task.floor,
+        "narms": found.narms,
+        "narms_low": low,
+        "narms_high": high,
+        "confidence": confidence,
+        "control_narms": found.control,
+        "above_control": above.value if above else None,
+        "above_control_low": above.low if above else None,
+        "above_control_high": above.high if above else None,
+        "tokens": sum(row["tokens"] for row in rows),
+        "dollars": dollars,
+        "seconds": sum(row["seconds"] for row in rows),
+    }

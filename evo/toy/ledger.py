@@ -1,0 +1,107 @@
+"""Toy growths in an archive: each is one commit, under a run id of its own.
+
+A toy game is a row of ``games`` whose code lists its skills; nothing else of a growth has to be
+known to draw it, count it, or go on after the last one that was committed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
+
+from archive import SCHEMA_VERSION, Archive, RunEvent
+from evo.growth import Member
+from evo.toy.config import ToyRunConfig
+from evo.toy.growths import Scope
+from evo.toy.world import ToyGame
+
+DIALECT, ROLE = "skills", "all"
+
+
+class ToyLedger:
+    """Reads an archive's growths once, then keeps up with what it commits itself."""
+
+    def __init__(self, archive: Archive, config: ToyRunConfig) -> None:
+        self.archive, self.config = archive, config
+        codes = {row["game_id"]: row["code"] for row in archive.rows("games")}
+        self.games = {name: _game(code) for name, code in codes.items()}
+        self.last: dict[str, Scope] = {}
+        generations: dict[str, int] = {}
+        for row in archive.rows("scopes"):
+            run_id = row["run_id"]
+            if generations.get(run_id) != row["generation"]:
+                generations[run_id], self.last[run_id] = row["generation"], []
+            self.last[run_id].append(self._member(row))
+
+    def event(self, event: RunEvent) -> None:
+        """Say what happened to the whole of the growths."""
+        self.archive.commit({"runs": [self._run(self.config.name, self.config.seed, event)]})
+
+    def commit(self, title: str, seed: int, scopes: Sequence[Scope]) -> None:
+        """One growth: its games, and its scope in each generation."""
+        run_id, met = growth_id(title, seed), {m.game for scope in scopes for m in scope}
+        new = {game_id(game): game for game in sorted(met, key=game_id)}
+        rows = [
+            {"run_id": run_id, "generation": generation, **_scope_row(member)}
+            for generation, scope in enumerate(scopes)
+            for member in scope
+        ]
+        games = [_game_row(name, new[name]) for name in new if name not in self.games]
+        finished = self._run(run_id, seed, RunEvent.FINISHED)
+        self.archive.commit({"games": games, "scopes": rows, "runs": [finished]})
+        self.games |= new
+        self.last[run_id] = list(scopes[-1])
+
+    def _member(self, row: dict[str, Any]) -> Member[ToyGame]:
+        parent = row["parent_game_id"]
+        return Member(
+            self.games[row["game_id"]],
+            row["accepted_in"],
+            row["gamma"],
+            self.games[parent] if parent else None,
+        )
+
+    def _run(self, run_id: str, seed: int, event: RunEvent) -> dict[str, Any]:
+        text = json.dumps(asdict(self.config), sort_keys=True)
+        return {
+            "run_id": run_id,
+            "event": event,
+            "at": datetime.now(UTC),
+            "seed": seed,
+            "config_json": text,
+            "config_hash": sha256(text.encode()).hexdigest()[:16],
+            "schema_version": SCHEMA_VERSION,
+            "code_version": None,
+        }
+
+
+def growth_id(title: str, seed: int) -> str:
+    """The run id of one growth."""
+    return f"{title}, seed {seed}"
+
+
+def game_id(game: ToyGame) -> str:
+    return sha256(game.packed).hexdigest()[:16]
+
+
+def _game(code: str) -> ToyGame:
+    return ToyGame.of([float(skill) for skill in code.split()])
+
+
+def _game_row(name: str, game: ToyGame) -> dict[str, Any]:
+    code = " ".join(map(repr, game.skills))
+    return {"game_id": name, "dialect": DIALECT, "code": code, "metadata_json": "{}", "steps": 0}
+
+
+def _scope_row(member: Member[ToyGame]) -> dict[str, Any]:
+    return {
+        "game_id": game_id(member.game),
+        "role": ROLE,
+        "parent_game_id": game_id(member.parent) if member.parent else None,
+        "gamma": member.gamma,
+        "accepted_in": member.generation,
+    }

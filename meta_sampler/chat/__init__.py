@@ -1,0 +1,1 @@
+"""The sampler ``chat``: a model behind an OpenAI-compatible endpoint invents games."""

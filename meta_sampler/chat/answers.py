@@ -1,0 +1,229 @@
+"""Programs found in what a model wrote: in fences, lists, JSON, or prose in any language.
+
+Nothing here judges a program: whatever looks like one is handed on as text. One pass over the
+lines; an answer of any length costs time in proportion.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+LONGEST_INTENT = 240
+MAX_ANSWER = 200_000
+"""Characters of an answer that are looked at."""
+_MOST_JOINED = 8
+"""Lines that one instruction may be spread over."""
+
+_NAMES = "assign|elicit|ensure|reward|reveal|beacon|replay"
+_BULLET = re.compile(r"\s*(?:[-*•>]\s+|\d{1,3}\s*[.)、:]\s*)+")
+_CALL = re.compile(rf"[`\s]*(?:{_NAMES})\s*\(", re.IGNORECASE)
+_FENCE = re.compile(r"\s*(?:[-*>]\s+)*(?:```|~~~)")
+_MARKS = re.compile(
+    r"[#*_`>\s]*(?:(?:game|program|title|intent|name|idea)\s*\d*\s*[:.)-]\s*)?", re.I
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One program as it was found: its text, what it is after, the piece of the answer that it
+    stood in, and what was taken off."""
+
+    text: str
+    intent: str
+    raw: str
+    repairs: tuple[str, ...] = ()
+
+
+def drafts(answer: str) -> list[Draft]:
+    """All programs of an answer, in order."""
+    answer = answer[:MAX_ANSWER]
+    return _of_json(answer) or list(_of_lines(answer.splitlines()))
+
+
+# -- JSON ------------------------------------------------------------------------------------------
+
+
+def _of_json(answer: str) -> list[Draft]:
+    """Programs of an answer that is JSON: texts, or objects with a program and an intent."""
+    body = answer.strip()
+    if body.startswith("```"):
+        body = body.partition("\n")[2].removesuffix("```").strip()
+    if body[:1] not in ("[", "{"):
+        return []
+    found: Any = None
+    with suppress(ValueError, RecursionError):
+        found = json.loads(body)
+    if isinstance(found, dict):
+        lists = [value for value in found.values() if isinstance(value, list)]
+        found = lists[0] if lists and not _program_of(found) else [found]
+    return [draft for each in found or () if (draft := _of_item(each)) is not None]
+
+
+def _of_item(item: Any) -> Draft | None:
+    text = item if isinstance(item, str) else _program_of(item) if isinstance(item, dict) else ""
+    if not text:
+        return None
+    said = [v for v in item.values() if isinstance(v, str) and v != text] if item != text else []
+    raw = json.dumps(item, ensure_ascii=False)
+    return Draft(text, one_line(said[0]) if said else "", raw, ("json",))
+
+
+def _program_of(item: dict[str, Any]) -> str:
+    for value in item.values():
+        if isinstance(value, list) and value and all(isinstance(line, str) for line in value):
+            value = "\n".join(value)
+        if isinstance(value, str) and _CALL.match(value):
+            return value
+    return ""
+
+
+# -- lines -----------------------------------------------------------------------------------------
+
+
+def _of_lines(lines: list[str]) -> Iterator[Draft]:
+    """Runs of instructions; a fence, a line of prose or another start ends a run.
+
+    Within a fence that holds an instruction, every line counts as one: what stands beside the
+    instructions there is a mistake of the program, to be told and not to be passed over.
+    """
+    piece = _Piece()
+    for inside, line in _fences(lines):
+        bare = _plain(line)
+        blank, note = not line.strip(), line.lstrip().startswith("#")
+        if inside is None or piece.is_over(bare):
+            if piece.program:
+                yield piece.done()
+                piece = _Piece()
+            if inside is None:
+                piece.take(line, "fence")
+                continue
+        if _CALL.match(bare):
+            piece.close()
+        if piece.open or _CALL.match(bare) or (inside and not blank and not note):
+            piece.instruction(line)
+        elif blank or (inside and note):
+            piece.note(line)
+        else:
+            if piece.program:
+                yield piece.done()
+                piece = _Piece()
+            piece.prose(line)
+    if piece.program:
+        yield piece.done()
+
+
+def _fences(lines: list[str]) -> Iterator[tuple[bool | None, str]]:
+    """Each line and whether it is inside a fence that holds an instruction; None: is a fence."""
+    marks = [place for place, line in enumerate(lines) if _FENCE.match(line)]
+    ends = [*marks, len(lines)]
+    inside: bool | None = False
+    for place, line in enumerate(lines):
+        if ends[0] == place:
+            ends.pop(0)
+            opens = (len(marks) - len(ends) + 1) % 2 == 1
+            body = lines[place + 1 : ends[0]] if opens else ()
+            inside = any(_CALL.match(_plain(each)) for each in body)
+            yield None, line
+        else:
+            yield inside, line
+
+
+def _plain(line: str) -> str:
+    """A line without its bullet or number, and without backticks around it."""
+    found = _BULLET.match(line)
+    return line[found.end() :] if found else line
+
+
+class _Piece:
+    """One program while it is read, with the prose that stands before it."""
+
+    def __init__(self) -> None:
+        self.program: list[str] = []
+        self.raw: list[str] = []
+        self.said = ""
+        self.repairs: dict[str, None] = {}
+        self.depth = self.joined = 0
+        self.apart = False
+        """Whether a blank line stood after the last instruction."""
+
+    @property
+    def open(self) -> bool:
+        """Whether the last instruction goes on in the next line."""
+        return self.depth > 0 and 0 < self.joined < _MOST_JOINED
+
+    def close(self) -> None:
+        """No more of the last instruction: another one begins."""
+        self.depth = 0
+
+    def is_over(self, line: str) -> bool:
+        """Whether a line begins another program: this one pays, a blank line stood between."""
+        paid = any(each.startswith("reward") for each in self.program)
+        return self.apart and paid and line.lstrip("` ").startswith("assign")
+
+    def take(self, line: str, repair: str) -> None:
+        self.raw.append(line)
+        if repair:
+            self.repairs[repair] = None
+
+    def prose(self, line: str) -> None:
+        self.take(line, "")
+        if said := one_line(line):
+            self.said = said
+
+    def note(self, line: str) -> None:
+        """A comment or a blank line; a comment before a program may say what it is after."""
+        self.take(line, "comment" if line.strip() else "")
+        self.apart = self.apart or not line.strip()
+        self.said = self.said or one_line(line)
+
+    def instruction(self, line: str) -> None:
+        bare = _plain(line)
+        self.apart = False
+        self.take(line, "numbering" if bare != line and not self.open else "")
+        cleaned = bare.strip().strip("`").strip()
+        if cleaned.endswith(";"):
+            cleaned = cleaned.rstrip("; ")
+            self.repairs["semicolon"] = None
+        if self.open:
+            self.program[-1] += f" {cleaned}"
+            self.joined += 1
+            self.repairs["joined lines"] = None
+        else:
+            self.program.append(cleaned)
+            self.depth, self.joined = 0, 1
+        self.depth += _nesting(cleaned)
+
+    def done(self) -> Draft:
+        text = "\n".join(self.program)
+        return Draft(text, self.said, "\n".join(self.raw).strip("\n"), tuple(self.repairs))
+
+
+def _nesting(line: str) -> int:
+    """Parentheses that a line opens and does not close, outside quotes."""
+    depth, quote, escaped = 0, "", False
+    for character in line:
+        if escaped:
+            escaped = False
+        elif quote:
+            escaped = character == "\\"
+            quote = "" if character == quote else quote
+        elif character in "\"'":
+            quote = character
+        elif character in "([":
+            depth += 1
+        elif character in ")]":
+            depth -= 1
+    return 0 if quote else depth
+
+
+def one_line(text: str) -> str:
+    """Prose as an intent: one printable line without marks of lists, short."""
+    text = "".join(c if c.isprintable() else " " for c in text[: 4 * LONGEST_INTENT])
+    plain = _plain(" ".join(text.replace("**", "").split()))
+    found = _MARKS.match(plain)
+    return plain[found.end() if found else 0 :].strip("*_` ")[:LONGEST_INTENT]

@@ -1,0 +1,111 @@
+"""Answers that were paid for, on disk: one small file each, found by what was asked.
+
+The key is everything that an answer hangs on: model, messages, sampling parameters, the seed of the
+round and the place of the draw within it. A resumed run asks the same and pays nothing, also where
+the endpoint has moved; another round, or another draw of this one, has another key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from meta_sampler.base import SamplerError
+from xgl.chat.messages import Message
+from xgl.chat.settings import ChatSettings
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a model wrote, and what that took: tokens read and written, seconds."""
+
+    text: str
+    cut: bool
+    prompt_tokens: int
+    new_tokens: int
+    seconds: float
+
+
+def key_of(settings: ChatSettings, messages: Sequence[Message], *draw: str | int) -> str:
+    """Name of the answer to ``messages`` under ``draw``; no key of an account has a part in it."""
+    asked = {
+        "version": _VERSION,
+        "model": settings.model,
+        "messages": list(messages),
+        "temperature": settings.temperature,
+        "top_p": settings.top_p,
+        "answer_tokens": settings.answer_tokens,
+        "limit": settings.limit_name,
+        "seeded": settings.send_seed,
+        "draw": list(draw),
+    }
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
+
+class AnswerCache:
+    """Answers below ``folder``; with None nothing is kept. Safe for several writers at once."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+
+    def get(self, key: str) -> Answer | None:
+        """The answer; None where there is none, or the file is not whole."""
+        if self.folder is None:
+            return None
+        try:
+            found = json.loads(self._path(key).read_text(encoding="utf-8"))
+            return _answer(found["answer"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def put(self, key: str, messages: Sequence[Message], answer: Answer) -> None:
+        """Keep an answer with what was asked: whole or not at all.
+
+        Raises :class:`SamplerError` where the folder cannot be written.
+        """
+        if self.folder is None:
+            return
+        path = self._path(key)
+        record = {"messages": list(messages), "answer": asdict(answer)}
+        aside = None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, aside = tempfile.mkstemp(dir=path.parent, suffix=".partial")
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(record, file, ensure_ascii=False)
+            os.replace(aside, path)
+        except OSError as error:
+            if aside is not None:
+                with suppress(OSError):
+                    os.unlink(aside)
+            raise SamplerError(
+                f"cache: {self.folder} cannot be written ({error.strerror}), expected a folder "
+                "for answers that were paid for"
+            ) from None
+
+    def _path(self, key: str) -> Path:
+        assert self.folder is not None
+        return self.folder / key[:2] / f"{key}.json"
+
+
+def _answer(found: dict[str, Any]) -> Answer:
+    answer = Answer(
+        found["text"],
+        found["cut"],
+        found["prompt_tokens"],
+        found["new_tokens"],
+        found["seconds"],
+    )
+    counts = (answer.prompt_tokens, answer.new_tokens)
+    if not isinstance(answer.text, str) or not all(type(c) is int and c >= 0 for c in counts):
+        raise ValueError("not an answer")
+    return answer

@@ -1,0 +1,265 @@
+"""``python -m archive report``: what it writes, and how it refuses."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archive import Archive
+from archive.__main__ import main
+from archive.report import gather, page
+
+VOID = {"meta", "input", "br", "img", "link", "hr"}
+
+
+class _Nesting(HTMLParser):
+    """Raises where a tag is closed that is not open; keeps scripts and addresses."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.scripts, self.ids, self.links = 0, [], []
+        self.events: list[str] = []
+        self.feed(markup)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+        self.scripts += tag == "script"
+        self._attributes(attrs)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._attributes(attrs)
+
+    def _attributes(self, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value)
+            if name in ("href", "src"):
+                self.links.append(value or "")
+            if name.startswith("on"):
+                self.events.append(name)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open[-1:] == [tag], self.open[-3:]
+        self.open.pop()
+
+
+def _written(run: Path, out: Path, *more: str) -> str:
+    assert main(["report", str(run), "-o", str(out), "--no-judge", *more]) == 0
+    return out.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def grown_page(grown_run: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return _written(grown_run, tmp_path_factory.mktemp("page") / "report.html")
+
+
+def test_the_page_has_every_section_and_card(grown_page: str) -> None:
+    read = _Nesting(grown_page)
+    assert read.open == []
+    assert len(read.ids) == len(set(read.ids))
+    for name in ("growth", "transfer", "decisions", "cost", "covers", "measures", "games", "run"):
+        assert name in read.ids
+    assert sum(name.startswith("game-") for name in map(str, read.ids)) == 16
+    assert {link for link in read.links if link.startswith("#")} <= {f"#{i}" for i in read.ids}
+
+
+def test_the_two_sentences_say_what_was_found(grown_page: str) -> None:
+    lead = re.search(r'<p class="lead">(.*?)</p>', grown_page, re.S)
+    assert lead is not None
+    assert lead[1].startswith(
+        "From 3 starting games (Game A, Game B and Game C), the search found 13 new games in 4"
+    )
+    assert "training a player on 16 games." in lead[1]
+    assert re.search(r"Of a typical new game’s lesson, \d+% was already taught", lead[1])
+    assert re.search(r"raises its score by 1\d\.\d bits a play, in the median\.$", lead[1])
+
+
+def test_the_page_needs_no_network_and_permits_no_other_script(grown_page: str) -> None:
+    read = _Nesting(grown_page)
+    assert read.scripts == 1
+    assert all(link.startswith(("#", "data:")) for link in read.links)
+    addresses = set(re.findall(r"https?://[^\s\"'<]+", grown_page))
+    assert addresses <= {"http://www.w3.org/2000/svg"}  # a name, not an address
+    assert "default-src &#39;none&#39;" in grown_page or "default-src 'none'" in grown_page
+    assert "unsafe" not in grown_page.split("</head>")[0].split("<style>")[0]
+
+
+def test_numbers_are_those_of_the_archive(run_folder: Path) -> None:
+    with Archive.open(run_folder / "archive") as archive:
+        found = gather(archive)
+    assert [(each.number, each.size, each.new) for each in found.generations] == [
+        (0, 1, 1),
+        (1, 2, 1),
+    ]
+    assert [(each.kind, each.name, each.count) for each in found.verdicts] == [
+        ("accepted", "new", 1),
+        ("refused", "covered", 2),
+    ]
+    assert [game.name for game in found.games] == ["Game A", "Game A.1"]
+    assert found.games[0].children == (1,)
+    assert found.games[1].parent == 0
+    [stage] = [each for each in found.stages if each.name == "acceptance"]
+    assert (stage.items, stage.tokens) == (4, 0)
+
+
+def test_a_run_without_anything_measured_still_reads(run_folder: Path, tmp_path: Path) -> None:
+    text = _written(run_folder, tmp_path / "report.html")
+    assert "No training of this game is archived." in text
+    assert "No rules in words" in text
+    assert _Nesting(text).open == []
+
+
+def test_models_measured_elsewhere_are_shown_on_demand(
+    run_folder: Path, grown_run: Path, tmp_path: Path
+) -> None:
+    """The games of one archive, measured into another: only the players of its games are shown."""
+    with Archive.open(grown_run / "archive") as archive:
+        [row, *_] = archive.rows("measures")
+    with Archive.open(run_folder / "archive") as archive:
+        [member, *_] = archive.rows("scopes")
+    with Archive.create(tmp_path / "measured" / "archive") as archive:
+        ours = {**row, "run_id": "other", "exported_game_id": member["game_id"]}
+        theirs = {**row, "run_id": "other", "policy_id": "of another scope"}
+        archive.commit({"measures": [{**ours, "policy_id": "gamester-7"}, theirs]})
+    text = _written(run_folder, tmp_path / "m.html", "--measured", str(tmp_path / "measured"))
+    assert "gamester-7" in text
+    assert "of another scope" not in text
+    assert "gamester-7" not in _written(run_folder, tmp_path / "plain.html")
+
+
+def test_attacks_are_shown_and_not_obeyed(hostile_run: Path, tmp_path: Path) -> None:
+    text = _written(hostile_run, tmp_path / "report.html")
+    read = _Nesting(text)
+    assert read.open == []
+    assert read.scripts == 1
+    assert read.events == []
+    assert not any("javascript" in link for link in read.links)
+    for character in "\u2028\u202e":
+        assert character not in text
+    assert "\\u202e" in text
+    assert "&lt;img src=x onerror=" in text
+    assert "{{ 7*7 }}" in text
+
+
+def _damage(run: Path) -> None:
+    file = next((run / "archive" / "scores").glob("*.parquet"))
+    largest = max((run / "archive" / "scores").glob("*.parquet"), key=lambda p: p.stat().st_size)
+    content = bytearray(largest.read_bytes())
+    content[len(content) // 3] ^= 0xFF
+    largest.write_bytes(bytes(content))
+    assert file.exists()
+
+
+def _empty(run: Path) -> None:
+    shutil.rmtree(run)
+    Archive.create(run / "archive").close()
+
+
+def _truncate(run: Path) -> None:
+    file = max((run / "archive" / "games").glob("*.parquet"), key=lambda p: p.stat().st_size)
+    file.write_bytes(file.read_bytes()[:40])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (_empty, "is empty: found no run"),
+        (_damage, "is damaged"),
+        (_truncate, "is damaged: found 40 bytes"),
+        (shutil.rmtree, "is not an archive: found no such folder"),
+    ],
+)
+def test_a_bad_archive_is_told_in_one_sentence(
+    run_folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    change: Any,
+    message: str,
+) -> None:
+    change(run_folder)
+    out = tmp_path / "report.html"
+    assert main(["report", str(run_folder), "-o", str(out), "--no-judge"]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("error: ")
+    assert message in told
+    assert told.count("\n") == 1
+    assert not out.exists()
+
+
+def test_a_run_without_a_scope_is_told(
+    tmp_path: Path, make_row: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Archive.create(tmp_path / "a") as archive:
+        archive.commit({"runs": [make_row("runs")]})
+    assert main(["report", str(tmp_path / "a"), "-o", str(tmp_path / "r.html")]) == 2
+    assert "found no scope of run r1" in capsys.readouterr().err
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_an_existing_file_is_kept_unless_forced(
+    run_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "report.html"
+    out.write_text("mine")
+    assert main(["report", str(run_folder), "-o", str(out), "--no-judge"]) == 2
+    assert "exists: found a file, expected a new name, or --force" in capsys.readouterr().err
+    assert out.read_text() == "mine"
+    assert "<!doctype html>" in _written(run_folder, out, "--force")[:20].lower()
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        (".", "is a folder: expected the name of a file"),
+        ("absent/report.html", "found no folder"),
+        ("file/report.html", "found no folder"),
+    ],
+)
+def test_an_output_that_cannot_be_written_is_told(
+    run_folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    output: str,
+    message: str,
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    assert main(["report", str(run_folder), "-o", str(tmp_path / output), "--no-judge"]) == 2
+    assert message in capsys.readouterr().err
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_page_is_a_function_of_the_archive(grown_run: Path, grown_page: str) -> None:
+    with Archive.open(grown_run / "archive") as archive:
+        again = page(gather(archive))
+    made = re.compile(r"Made [\d :-]+ UTC")
+    assert made.sub("", again) == made.sub("", grown_page)
+
+
+def test_the_command_line_stays_light() -> None:
+    check = (
+        "import sys, archive, archive.__main__;"
+        "print({'torch', 'jinja2', 'scipy.cluster', 'archive.report'} & set(sys.modules))"
+    )
+    ended = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True)
+    assert ended.stdout == "set()\n"
+
+
+@pytest.mark.long
+def test_a_thousand_games_fit(tmp_path: Path) -> None:
+    from support.archives import write_large
+
+    text = _written(write_large(tmp_path / "large", 1000, 6), tmp_path / "report.html")
+    assert len(text.encode()) < 10_000_000
+    read = _Nesting(text)
+    assert read.open == []
+    assert sum(str(name).startswith("game-") for name in read.ids) == 1000

@@ -1,0 +1,144 @@
+"""What the figures promise: orders, shades, scales, descent."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from archive.query import Member
+from archive.report.covers import Covers, CoverStep
+from archive.report.facts import Generation
+from archive.report.figures.axes import Scale
+from archive.report.figures.curve import learning_curve, running_mean, thinned
+from archive.report.figures.growth import growth
+from archive.report.figures.histograms import histograms
+from archive.report.figures.matrix import shade
+from archive.report.markup import render
+from archive.report.measures import Sample
+from archive.report.names import by_descent, parents
+from archive.report.seriation import blocks, similar_order
+from archive.report.tokens import heat_class
+
+
+def _member(game_id: str, parent: str | None = None, role: str = "black") -> Member:
+    return Member(game_id, role, parent, None, 0 if parent is None else 1)
+
+
+def test_families_stand_together() -> None:
+    family = np.array([k % 3 for k in range(12)])
+    values = np.where(family[:, None] == family[None, :], 0.9, 0.05)
+    ordered = [int(family[place]) for place in similar_order(values)]
+    assert sum(a != b for a, b in pairwise(ordered)) == 2
+
+
+@given(st.integers(0, 40), st.integers(0, 2**32 - 1))
+def test_an_order_names_every_game_once(count: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.normal(0.5, 1.0, (count, count))
+    values[rng.random((count, count)) < 0.5] = math.nan
+    values[rng.random((count, count)) < 0.1] = -math.inf
+    assert sorted(similar_order(values)) == list(range(count))
+
+
+@given(st.integers(1, 500), st.integers(1, 80))
+def test_blocks_divide_all_rows(count: int, most: int) -> None:
+    parts = blocks(np.zeros((count, count)), most)
+    assert len(parts) == min(count, most)
+    assert [row for first, end in parts for row in range(first, end)] == list(range(count))
+
+
+def test_shades_rise_with_the_value() -> None:
+    assert [shade(value) for value in (-1.0, -0.01, 0.0, 0.39, 0.95, 7.0)] == [
+        "neg",
+        "q0",
+        "q0",
+        "q3",
+        "q9",
+        "q9",
+    ]
+    assert [heat_class(bits) for bits in (-6.0, -0.3, 0.0, 0.3, 3.0)] == [
+        "l5",
+        "l1",
+        "",
+        "g1",
+        "g4",
+    ]
+
+
+@given(
+    st.floats(-1e4, 1e4),
+    st.floats(1e-3, 1e4),
+    st.integers(2, 8),
+)
+def test_ticks_are_even_and_within_the_scale(low: float, span: float, wanted: int) -> None:
+    scale = Scale(low, low + span, 0, 100)
+    ticks = scale.ticks(wanted)
+    assert all(low - 1e-6 * span <= tick <= low + span + 1e-6 * span for tick in ticks)
+    steps = {round((b - a) / span, 6) for a, b in pairwise(ticks)}
+    assert len(steps) <= 1
+    assert len(ticks) <= wanted + 1
+
+
+def test_values_beyond_a_scale_stand_at_its_edge() -> None:
+    assert Scale(0, 1, 10, 20)(7) == 20
+    assert Scale(0, 1, 10, 20)(-7) == 10
+    assert Scale(3, 3, 10, 20)(3) == 15
+
+
+def test_a_running_mean_of_a_constant_is_the_constant() -> None:
+    assert running_mean(np.full(9, 2.5), 4) == pytest.approx(np.full(9, 2.5))
+
+
+def test_a_long_curve_is_thinned_to_means() -> None:
+    steps, values = thinned(np.arange(100.0).tolist(), 10)
+    assert steps.tolist() == [10 * k + 5.5 for k in range(10)]
+    assert values.tolist() == [10 * k + 4.5 for k in range(10)]
+    assert learning_curve([1.0]) is None
+
+
+def test_names_show_descent_and_titles() -> None:
+    members = [_member("a"), _member("b"), _member("c", "a"), _member("d", "a"), _member("e", "c")]
+    assert parents(members) == [None, None, 0, 0, 2]
+    assert by_descent(members, ["Rival", "", "Echo", "", ""]) == [
+        "Rival",
+        "Game A",
+        "Rival.1",
+        "Rival.2",
+        "Rival.1.1",
+    ]
+
+
+def test_a_parent_outside_the_scope_is_no_parent() -> None:
+    members = [_member("a", "gone"), _member("b", "b")]
+    assert parents(members) == [None, None]
+    assert by_descent(members, ["", ""]) == ["Game A", "Game B"]
+
+
+def test_roles_tell_twins_apart() -> None:
+    members = [_member("a"), _member("a", role="white")]
+    assert by_descent(members, ["Duel", "Duel"]) == ["Duel (black)", "Duel (white)"]
+
+
+def test_the_growth_figure_says_what_it_shows() -> None:
+    drawn = render(growth([Generation(0, 1, 1), Generation(1, 3, 2)]))
+    assert "generation 0, 1 game; generation 1, 3 games" in drawn
+    assert "Generation 1: 3 games, 2 new" in drawn
+
+
+def test_histograms_count_every_value() -> None:
+    drawn = render(histograms([Sample("m", (0.1, 0.1, 3.0))], "normalised score"))
+    assert "m: 2 games from" in drawn
+    assert "m: 1 game from" in drawn
+    assert "median 0.10 [0.10, 3.00]" in drawn
+
+
+def test_a_stretch_of_equal_covers_is_one_stair() -> None:
+    steps = [CoverStep(eta, members, 1.0, 1) for eta, members in ((0.1, (0,)), (0.2, (0,)))]
+    steps.append(CoverStep(0.3, (0, 1), 1.0, 2))
+    stairs = Covers(tuple(steps), 0.3, (), 0, ()).stairs
+    assert [step.eta for step in stairs] == [0.2, 0.3]

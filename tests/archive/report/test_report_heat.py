@@ -1,0 +1,111 @@
+"""Bits for each token: archived plays, played again before the run's judge."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archive import Archive
+from archive.__main__ import main
+from archive.report import gather
+from archive.report.heat import with_heat
+from xgl import Metadata, game, parse
+from xgl.cli.playing import Bench, bench
+from xgl.requests import StoryRequest
+from xgl.single import play
+
+METADATA = Metadata(story_tokens=16, max_len=8)
+TEXTS = ("The dog ran over the green hill to the sea.", "A king sat in his tall tower all day.")
+SOURCE = "assign(s=story(), t=story())\nelicit(x, 8)\nreward(xed(s | x) - xed(t | x))"
+TWO = "assign(s=story())\nelicit(white, t, 4)\nelicit(x, 8)\nreward(xed(s | x + t))"
+
+
+class _Told:
+    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
+        return [TEXTS[request.site] for _, request in asked]
+
+
+@pytest.fixture(scope="module")
+def judge() -> Bench:
+    return bench("embedded")
+
+
+def _archive(folder: Path, make_row: Any, source: str, score: float, model: str) -> Path:
+    made = game(parse(source, "xent"), METADATA)
+    place = {"game_id": made.game_id, "role": "black"}
+    facts = {"story_tokens": 16, "max_len": 8}
+    with Archive.create(folder / "archive") as archive:
+        archive.commit(
+            {
+                "runs": [make_row("runs", config_json=json.dumps({"judge": {"model": model}}))],
+                "games": [
+                    make_row(
+                        "games",
+                        game_id=made.game_id,
+                        dialect="xent",
+                        code=made.code,
+                        metadata_json=json.dumps(facts),
+                    )
+                ],
+                "maps": [
+                    make_row("maps", map_seed=7, site=site, text=text, n_tokens=12)
+                    for site, text in enumerate(TEXTS)
+                ],
+                "finetunes": [make_row("finetunes", **place, finetune_id="f")],
+                "scores": [
+                    make_row("scores", **place, policy_id="f", map_seed=7, play_seed=7)
+                    | {"purpose": "acceptance", "outcome": "finished", "score": score}
+                    | {"moves": ["dog on a hill"]}
+                ],
+                "scopes": [make_row("scopes", **place)],
+            }
+        )
+    return folder
+
+
+def _heated(folder: Path) -> Any:
+    with Archive.open(folder / "archive") as archive:
+        return with_heat(gather(archive)).games[0]
+
+
+def test_the_tokens_add_up_to_the_score(tmp_path: Path, make_row: Any, judge: Bench) -> None:
+    made = game(parse(SOURCE, "xent"), METADATA)
+    done = play(made, {"black": ["dog on a hill"]}, judge.judge, 7, stories=_Told())
+    facts = _heated(_archive(tmp_path, make_row, SOURCE, done.scores["black"], "embedded"))
+    [best] = facts.plays
+    assert facts.no_heat == ""
+    assert [term.said for term in best.terms] == ["xed(s | x)", "−xed(t | x)"]
+    assert sum(term.bits for term in best.terms) == pytest.approx(done.scores["black"], abs=1e-3)
+    for term, text in zip(best.terms, TEXTS, strict=True):
+        assert "".join(token.text for token in term.tokens) == text
+        assert term.tokens[0].bits is None  # the xent dialect does not count the first token
+        counted = [token.bits for token in term.tokens if token.bits is not None]
+        assert sum(counted) == pytest.approx(term.bits)
+
+
+def test_a_replay_with_another_score_shows_no_bits(tmp_path: Path, make_row: Any) -> None:
+    facts = _heated(_archive(tmp_path, make_row, SOURCE, 1234.0, "embedded"))
+    assert facts.plays[0].terms == ()
+    assert facts.plays[0].texts == TEXTS
+    assert facts.no_heat == "the replay did not come to the archived score"
+
+
+def test_a_play_of_several_cannot_be_repeated(tmp_path: Path, make_row: Any) -> None:
+    facts = _heated(_archive(tmp_path, make_row, TWO, 1.0, "embedded"))
+    assert facts.no_heat.startswith("white moved too")
+
+
+def test_a_judge_that_does_not_load_is_told(
+    tmp_path: Path, make_row: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = _archive(tmp_path, make_row, SOURCE, 1.0, "/nowhere/at/all")
+    out = tmp_path / "report.html"
+    assert main(["report", str(run), "-o", str(out)]) == 2
+    told = capsys.readouterr().err
+    assert "the run's judge does not load" in told
+    assert "--no-judge" in told
+    assert not out.exists()
+    assert main(["report", str(run), "-o", str(out), "--no-judge"]) == 0

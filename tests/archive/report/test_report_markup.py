@@ -1,0 +1,58 @@
+"""Text becomes markup at one place, and nothing that is written there runs or misleads."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from archive.report.markup import el, render, shown, visible
+
+
+class _Reader(HTMLParser):
+    def __init__(self, markup: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[str] = []
+        self.text, self.values = "", []
+        self.feed(markup)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.values += [value for _, value in attrs]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@given(st.text(), st.text())
+def test_any_text_comes_out_as_text(said: str, named: str) -> None:
+    read = _Reader(render(el("text", said, aria_label=named)))
+    assert read.tags == ["text"]
+    assert read.text == visible(said)
+    assert read.values == [visible(named)]
+
+
+@given(st.text())
+def test_what_is_visible_can_be_printed(text: str) -> None:
+    assert all(c.isprintable() or c in "\n\t" for c in visible(text))
+    assert visible(visible(text)) == visible(text)
+
+
+def test_direction_overrides_and_separators_are_spelt_out() -> None:
+    assert visible("a\u202eb\u2028c\u200bd\x1be") == r"a\u202eb\u2028c\u200bd\x1be"
+    assert visible("line\n\ttab é 字 😀") == "line\n\ttab é 字 😀"
+
+
+def test_attributes_that_are_absent_are_left_out() -> None:
+    assert render(el("a", class_="x", href=None, hidden=True, open=False)) == (
+        '<a class="x" hidden></a>'
+    )
+
+
+def test_templates_print_markup_as_it_is_and_nothing_for_none() -> None:
+    tree = el("b", "<")
+    assert shown(tree) is tree
+    assert shown(None) == ""
+    assert shown(1.5) == "1.5"

@@ -1,0 +1,65 @@
+"""A run on a cluster of two nodes, one of which is lost on the way."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ray.cluster_utils import Cluster
+
+pytestmark = pytest.mark.long
+
+QUICK = ("finetune.tokens=5000", "finetune.maps=4")
+NODE = {"num_cpus": 1, "object_store_memory": 80 * 1024**2, "include_dashboard": False}
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch, commands: Any) -> Iterator[Cluster]:
+    """Two nodes of one core each, in a folder of their own: nobody else's Ray finds them."""
+    place = tempfile.mkdtemp(prefix="xr")  # sockets want a short path
+    monkeypatch.setenv("RAY_TMPDIR", place)
+    monkeypatch.setenv("PYTHONPATH", commands.environment["PYTHONPATH"])
+    cluster = Cluster(initialize_head=True, head_node_args=NODE)
+    cluster.add_node(**NODE)
+    yield cluster
+    cluster.shutdown()
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def test_a_node_that_is_removed_takes_nothing_with_it(commands: Any, cluster: Cluster) -> None:
+    ended = commands("evo.run", *commands.tiny("whole", "cluster.workers=1", *QUICK))
+    assert ended.returncode == 0, ended.stderr
+    place = (f"cluster.address={cluster.address}", "cluster.workers=2")
+    driver = subprocess.Popen(
+        commands.arguments("evo.run", *commands.tiny("scattered", *place, *QUICK)),
+        cwd=commands.folder,
+        env=commands.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    finetunes: Path = commands.folder / "runs" / "scattered" / "archive" / "finetunes"
+    while len(list(finetunes.glob("*.parquet"))) < 2:  # one of them is the empty first
+        assert driver.poll() is None, driver.communicate()
+        time.sleep(0.05)
+    (node,) = cluster.worker_nodes
+    cluster.remove_node(node, allow_graceful=False)
+    out, err = driver.communicate()
+    assert driver.returncode == 0, err
+    assert "is done again" in err or "a worker died as it started" in err
+    assert "Traceback" not in out + err
+    assert commands.science("scattered") == commands.science("whole")
+
+
+def test_a_share_that_no_node_has_is_refused(commands: Any, cluster: Cluster) -> None:
+    asked = (f"cluster.address={cluster.address}", "cluster.gpus_per_worker=0.5")
+    ended = commands("evo.run", *commands.tiny("run", *asked))
+    assert ended.returncode == 2
+    assert "gpus_per_worker: found 0.5, but no node" in ended.stderr
+    assert not (commands.folder / "runs").exists()

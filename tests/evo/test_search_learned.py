@@ -1,0 +1,80 @@
+"""A search whose sampler learns from verdicts, on a workshop that knows the true gains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from support.search import PARENT, Killed, Nature, Search, code, limit
+
+import evo.run
+from meta_sampler import Outcome
+from meta_sampler.learned.sampler import Learned
+from meta_sampler.learned.settings import LearnedSettings
+from xgl import Game
+from xgl.random import stream
+
+GROWING = ("growth.generations=2", "growth.list_size=2", "growth.max_candidates=6")
+PATIENCE = 9
+"""Jobs after which a session is killed."""
+
+
+def by_hash(played: Game) -> Nature:
+    """A world with all sorts of games."""
+    draw = stream("nature of learned", played.game_id).random(3)
+    if limit(played) == PARENT and played.code == code(PARENT).strip():
+        return Nature()
+    return Nature(
+        own=0.0 if draw[0] < 0.15 else 10.0,
+        teaches=0.2 + 0.8 * float(draw[1]),
+        covered=0.7 * float(draw[2]),
+    )
+
+
+def untimed(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
+    """Writing takes other seconds each time."""
+    for row in tables["proposals"]:
+        del row["seconds"]
+    return tables
+
+
+class Overheard(Learned):
+    """Keeps what it was told."""
+
+    def __init__(self) -> None:
+        super().__init__(LearnedSettings(steps=3))
+        self.heard: list[Outcome] = []
+
+    def observe(self, outcomes: Sequence[Outcome]) -> None:
+        super().observe(outcomes)
+        self.heard += outcomes
+
+
+def test_a_run_that_is_killed_again_and_again_ends_the_same(
+    search: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The archive is all that a resumed sampler learns from, and it learns the same."""
+
+    def session(name: str, resume: bool, patience: int | None = None) -> list[Outcome]:
+        sampler = Overheard()
+        monkeypatch.setattr(evo.run, "make", lambda *_: sampler)
+        assert search.run(by_hash, *GROWING, name=name, resume=resume, patience=patience) == 0
+        return sampler.heard
+
+    told, kills = session("whole", False), 0
+    while True:
+        try:
+            again = session("killed", kills > 0, PATIENCE)
+        except Killed:
+            kills += 1
+        else:
+            break
+    assert kills >= 2
+    assert again == told
+    assert untimed(search.tables("killed")) == untimed(search.tables("whole"))
+    assert {outcome.accepted for outcome in told} == {True, False}
+    for outcome in told:
+        assert outcome.code
+        assert outcome.parent_code
+        assert outcome.reason

@@ -1,0 +1,127 @@
+"""A small archive of a run whose games, maps and moves are given, to export from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from archive import TABLES, Archive
+from xgl.analyse import analyse
+from xgl.canonical import Game, Metadata, game
+from xgl.parse import parse
+
+CONFIG = {"judge": {"model": "embedded"}, "seed": 7}
+STORIES = (
+    "Once upon a time a small red hen lived by the river.",
+    "The old sailor mended his net while the rain fell.",
+    "Two children found a key in the garden, but no door.",
+    "A fox ran over the hill and the dog ran after it.",
+    'She said: "It\'s late" \\ and left — naïve, 10% of them.',
+)
+MOVES = (("a hen by the river",), ("rain, nets and boats in the harbour",), ("key",), ("dogs",))
+
+
+@dataclass(frozen=True)
+class Given:
+    """One game of the scope: its text in a dialect, and the role it is played in."""
+
+    text: str
+    dialect: str = "xent"
+    role: str = "black"
+    metadata: Metadata = field(default_factory=Metadata)
+
+    @property
+    def game(self) -> Game:
+        return game(parse(self.text, self.dialect), self.metadata)
+
+
+def row(table: str, **values: object) -> dict[str, Any]:
+    """A row of the schema: what is not given is null, or empty where null has no meaning."""
+    return {column.name: _empty(column) for column in TABLES[table].columns} | values
+
+
+def _empty(column: Any) -> object:
+    if column.null is not None:
+        return None
+    if column.values:
+        return column.values[0]
+    if pa.types.is_list(column.type):
+        return []
+    if pa.types.is_timestamp(column.type):
+        return datetime(2026, 1, 2, tzinfo=UTC)
+    return {pa.string(): "", pa.bool_(): False, pa.float64(): 0.0}.get(column.type, 0)
+
+
+def build(
+    folder: Path,
+    given: Sequence[Given],
+    maps: int = 3,
+    moves: Sequence[Sequence[str]] = MOVES,
+    config: Mapping[str, Any] = CONFIG,
+) -> Path:
+    """An archive of run ``r1`` whose scope is ``given``, played by two policies on ``maps``
+    evaluation maps; three training maps have texts too. Returns its folder."""
+    seeds = [2 * index + 1 for index in range(maps)]
+    rows: dict[str, list[dict[str, Any]]] = {"runs": [_run(config)]}
+    rows["games"] = list({g.game.game_id: _game(g) for g in given}.values())
+    rows["scopes"] = [
+        row("scopes", run_id="r1", game_id=g.game.game_id, role=g.role) for g in given
+    ]
+    rows["maps"] = [_map(seed, site) for seed in (*seeds, 0, 2, 4) for site in range(4)]
+    rows["scores"] = [
+        _score(g, policy, seed, index, moves[(index + shift) % len(moves)])
+        for g in given
+        for shift, policy in enumerate(("base", "f1"))
+        for index, seed in enumerate(seeds)
+    ]
+    with Archive.create(folder) as archive:
+        archive.commit(rows)
+    return folder
+
+
+def _run(config: Mapping[str, Any]) -> dict[str, Any]:
+    return row("runs", run_id="r1", seed=7, config_json=json.dumps(config))
+
+
+def _game(given: Given) -> dict[str, Any]:
+    made = given.game
+    return row(
+        "games",
+        game_id=made.game_id,
+        dialect=made.dialect,
+        code=made.code,
+        metadata_json=json.dumps(asdict(made.metadata), sort_keys=True),
+        steps=analyse(made.program).steps,
+    )
+
+
+def story(seed: int, site: int) -> str:
+    """What the archive tells at a site of a map."""
+    return STORIES[(seed + site) % len(STORIES)]
+
+
+def _map(seed: int, site: int) -> dict[str, Any]:
+    purpose = "acceptance" if seed % 2 else "training"
+    text = story(seed, site)
+    return row("maps", map_seed=seed, site=site, purpose=purpose, text=text, n_tokens=5)
+
+
+def _score(given: Given, policy: str, seed: int, play: int, moves: Sequence[str]) -> dict[str, Any]:
+    return row(
+        "scores",
+        run_id="r1",
+        policy_id=policy,
+        game_id=given.game.game_id,
+        role=given.role,
+        purpose="acceptance",
+        map_seed=seed,
+        play_seed=play,
+        outcome="finished",
+        moves=list(moves),
+    )

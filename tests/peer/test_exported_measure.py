@@ -1,0 +1,188 @@
+"""An exported measure in the authors' package: it loads, it plays, and it scores as ours does."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from peer_benchmark import run, scripted
+from peer_engine import Peer
+from support.measured import Given, build
+
+from archive import Archive
+from archive.export.exactness import TextsOf
+from archive.export.maps import Map
+from archive.export.xent import Options, export_xent
+from xgl import Cast, Instance, Metadata, Play, Seeds, game, parse, play_all
+from xgl.judge.transformer import TransformerJudge
+from xgl.library import find
+from xgl.players.simple import ScriptedPlayer
+
+pytestmark = pytest.mark.long
+
+BITS_A_TOKEN = 1e-3
+MOVES = ("owl light at noon", "seven lamps, one moon and a long sentence beyond any limit at all")
+GAMES = (
+    Given(find("contrast").text),
+    Given(find("echo").text),
+    Given(find("fig_3_01_single_text").text, "paper"),
+    Given(find("fig_3_01_missing_link").text, "paper"),
+    Given(find("fig_3_03_one_way_cut").text, "paper"),
+    Given(find("fig_3_03_unexpected_prefix").text, "paper"),
+    Given(find("fig_3_03_unrelated_prefixes").text, "paper"),
+    Given(find("fig_3_05_derailment").text, "paper"),
+    Given(find("fig_3_13_message").text, "paper", "bob"),
+    Given(find("fig_3_13_censor").text, "paper", "alice"),
+    Given(
+        "elicit(white, s1, s0)\nassign(t=s1, s=t + b)\nreveal(carol, s1 + s0)\n"
+        'ensure(is_false("no common words", s, a), is_true("num_tokens<30", s))\n'
+        "elicit(carol, x, 5)\nreplay(flag_2, 2)\nreward(env, xed(s | x))\nassign(l=[x, s])\n"
+        "ensure(xent(s) - 3 < 900, 1 + xed(x | s) <= 900 + xed(x | b))\n"
+        'reward(carol, xed(s | x) - xent(x // "a") + nex(" ".join(l)))',
+        "paper",
+        "carol",
+        Metadata(constants={"a": "the lamps", "b": "seven lamps"}),
+    ),
+    Given(
+        'assign(l=[story(), "x"])\nelicit(x)\nreveal(first_n_tokens(x, 2))\n'
+        'assign(s=x % "o")\nensure("only uses words" in x or num_words(x) > 0)\n'
+        'reward(xent(" ".join(l) | x) + xent("") - dex(s | x))'
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("measure")
+    with Archive.open(build(folder / "archive", GAMES)) as archive:
+        export_xent(archive, None, folder / "out", Options(compare=False, with_judge=True))
+    return folder / "out"
+
+
+@pytest.fixture(scope="module")
+def measure(exported: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((exported / "measure.json").read_text())
+    return found
+
+
+def configs(exported: Path, kind: str) -> Iterator[dict[str, Any]]:
+    for path in sorted(exported.glob(f"{kind}*.json")):
+        yield json.loads(path.read_text())
+
+
+def test_its_discovery_finds_every_game_with_its_presentation(
+    exported: Path, measure: dict[str, Any], peer: Peer
+) -> None:
+    from xent.common.game_discovery import discover_games_in_dir
+    from xent.presentation.executor import PresentationFunction
+
+    found = {each["name"]: each for each in discover_games_in_dir(exported)}
+    assert set(found) == {member["name"] for member in measure["members"]}
+    for config in configs(exported, "condensed"):
+        for each in config["games"]:
+            same = found[each["name"]]
+            assert same["code"].rstrip("\n") == each["code"]
+            assert same["presentation_function"] == each["presentation_function"]
+            assert PresentationFunction(each["presentation_function"]).validate()
+
+
+def test_every_map_scores_there_as_here(
+    exported: Path,
+    measure: dict[str, Any],
+    peer: Peer,
+    judge: TransformerJudge,
+    tmp_path: Path,
+) -> None:
+    members = {each["name"]: each for each in measure["members"]}
+    count = 0
+    for config in configs(exported, "expanded"):
+        results = run(scripted(config, MOVES), peer.judge, tmp_path)
+        assert len(results) == len(config["maps"])
+        for (name, seed), result in results.items():
+            member = members[name]
+            play = played_here(exported, member, int(seed), judge)
+            history = result["round_results"][0]["history"]
+            rewards = [event for event in history if event["type"] == "reward"]
+            tokens = sum(len(event["value"]["pairs"]) for event in rewards)
+            assert play.outcome == "finished", member["code"]
+            assert play.scores[member["role"]] == pytest.approx(
+                result["score"], abs=BITS_A_TOKEN * tokens
+            ), member["code"]
+            count += 1
+    assert count == 3 * len(GAMES)
+
+
+def played_here(exported: Path, member: dict[str, Any], seed: int, judge: TransformerJudge) -> Play:
+    """The exported file itself, on the map that measure.json tells, all chairs scripted."""
+    text = (exported / member["file"]).read_text()
+    made = game(parse(text, "xent"), Metadata(**member["metadata"]))
+    [told] = [one for one in member["maps"] if one["map_seed"] == seed]
+    one = Map(seed, tuple(story["text"] for story in told["stories"]))
+    seeds = Seeds(seed, 0)
+    players = {name: ScriptedPlayer({seeds: MOVES * 50}) for name in ALL}
+    [play] = play_all([Instance(made, seeds)], Cast(judge, TextsOf([one]), players))
+    return play
+
+
+ALL = ("black", "white", "alice", "bob", "carol", "env")
+
+
+def test_a_player_is_told_rules_texts_and_rewards(
+    exported: Path, measure: dict[str, Any], peer: Peer, tmp_path: Path
+) -> None:
+    config = json.loads((exported / "expanded.json").read_text())
+    told = scripted(config, MOVES)
+    told["maps"] = told["maps"][:1]
+    told["metadata"] |= {"num_rounds_per_game": 2, "store_full_player_interactions": True}
+    [result] = run(told, peer.judge, tmp_path).values()
+    answers = [
+        event
+        for each in result["round_results"]
+        for event in each["history"]
+        if event["type"] == "elicit_response"
+    ]
+    first, *_, last = (message["content"] for message in answers[-1]["prompts"])
+    [name] = {each["name"] for each in told["maps"]}
+    [member] = [each for each in measure["members"] if each["name"] == name]
+    assert "black writes x, at most 8 tokens." in first
+    assert "The game is played 2 times on the same texts" in first
+    assert all(story["text"] in first for story in member["maps"][0]["stories"])
+    assert "You wrote: owl" in last
+    assert "Your best round so far:" in last
+    assert member["maps"][0]["stories"][0]["text"] not in last
+
+
+class Teller:
+    """Generates the texts of one map, in order."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self.texts = iter(texts)
+
+    def generate_text(self) -> str:
+        return next(self.texts)
+
+
+def test_its_own_expansion_of_the_condensed_games_gives_the_expanded_ones(
+    exported: Path, measure: dict[str, Any], peer: Peer
+) -> None:
+    from xent.benchmark.expand_benchmark import expand_game_config
+
+    members = {each["name"]: each for each in measure["members"]}
+    pairs = zip(configs(exported, "condensed"), configs(exported, "expanded"), strict=True)
+    for condensed, expanded in pairs:
+        games = {each["name"]: each for each in condensed["games"]}
+        for made in expanded["maps"]:
+            told = members[made["name"]]["maps"]
+            [one] = [each for each in told if str(each["map_seed"]) == made["map_seed"]]
+            teller: Any = Teller([story["text"] for story in one["stories"]])
+            theirs = expand_game_config(games[made["name"]], made["map_seed"], teller)
+            assert parsed(theirs["code"]) == parsed(made["code"])
+            assert {**theirs, "code": ""} == {**made, "code": ""}
+
+
+def parsed(code: str) -> list[str]:
+    return [ast.dump(ast.parse(line)) for line in code.split("\n")]

@@ -1,0 +1,125 @@
+"""Edit distance of trees: against all mappings of small trees, and on programs."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.parents import CONTRAST, EVERY, SINGLE
+
+from xgl import Program, game, parse
+from xgl.distance import Tree, bound, closest, distance, edits, nearest, similarity, tree
+
+PROGRAMS = [each.program for each in EVERY]
+trees = st.recursive(
+    st.sampled_from("abc").map(lambda label: (label, ())),
+    lambda below: st.tuples(st.sampled_from("abc"), st.lists(below, max_size=3).map(tuple)),
+    max_leaves=3,
+).filter(lambda nested: size(nested) <= 5)
+
+
+def size(nested: tuple) -> int:  # type: ignore[type-arg]
+    return 1 + sum(map(size, nested[1]))
+
+
+def built(nested: tuple) -> Tree:  # type: ignore[type-arg]
+    labels: list[str] = []
+    leftmost: list[int] = []
+
+    def visit(node: tuple) -> int:  # type: ignore[type-arg]
+        firsts = [visit(each) for each in node[1]]
+        leftmost.append(firsts[0] if firsts else len(labels))
+        labels.append(node[0])
+        return leftmost[-1]
+
+    visit(nested)
+    roots = tuple(
+        max(i for i, leaf in enumerate(leftmost) if leaf == least) for least in set(leftmost)
+    )
+    return Tree(tuple(labels), tuple(leftmost), tuple(sorted(roots)))
+
+
+def cheapest_mapping(a: Tree, b: Tree) -> int:
+    """By definition: the best one-to-one mapping that keeps ancestors and the order of nodes."""
+
+    def above(t: Tree, i: int, j: int) -> bool:
+        return t.leftmost[i] <= j < i
+
+    best = len(a) + len(b)
+    for k in range(1, min(len(a), len(b)) + 1):
+        for left in combinations(range(len(a)), k):
+            for right in combinations(range(len(b)), k):
+                # both in postorder: only the ancestors are left to compare
+                pairs = list(zip(left, right, strict=True))
+                if all(above(a, i, u) == above(b, j, v) for i, j in pairs for u, v in pairs):
+                    changed = sum(a.labels[i] != b.labels[j] for i, j in pairs)
+                    best = min(best, len(a) + len(b) - 2 * k + changed)
+    return best
+
+
+@given(trees, trees)
+@settings(max_examples=150, deadline=None)
+def test_it_is_the_cheapest_mapping(first: tuple, second: tuple) -> None:  # type: ignore[type-arg]
+    a, b = built(first), built(second)
+    assert edits(a, b) == cheapest_mapping(a, b)
+
+
+@given(*[st.sampled_from(PROGRAMS)] * 3)
+@settings(max_examples=30, deadline=None)
+def test_it_is_a_metric_and_bounded_from_below(a: Program, b: Program, c: Program) -> None:
+    assert distance(a, b) == distance(b, a)
+    assert (distance(a, b) == 0) == (a.instructions == b.instructions)
+    assert distance(a, c) <= distance(a, b) + distance(b, c)
+    assert bound(tree(a), tree(b)) <= distance(a, b)
+    assert 0 <= similarity(a, b) <= 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        (SINGLE, 0),
+        ("assign(x=story())\nelicit(y, 8)\nreward(xed(x | y))", 0),
+        (SINGLE.replace("8", "9"), 1),
+        (SINGLE.replace("xed", "dex"), 1),
+        (SINGLE.replace("reward(", "reward(bob, "), 1),
+        (SINGLE.replace("xed(s | t)", "-xed(s | t)"), 1),
+        (SINGLE.replace("xed(s | t)", "xed(t | s)"), 2),
+        (SINGLE.replace("xed(s | t)", "xed(s | t, s)"), 2),
+        (SINGLE.replace("xed(s | t)", "xed(s | t) + xent(t)"), 2),
+        (SINGLE + "\nbeacon(flag_1)", 1),
+        (SINGLE + "\nreplay(flag_1, 2)", 2),
+    ],
+)
+def test_small_changes_are_small(changed: str, expected: int) -> None:
+    first, second = (game(parse(text, "xent")).program for text in (SINGLE, changed))
+    assert distance(first, second) == expected
+
+
+def test_nearest_is_the_closest_whatever_the_order() -> None:
+    program, *others = [each for each in EVERY if each.dialect == "xent"]
+    known = [(each.game_id, each.program) for each in others]
+    least = min(distance(program.program, each) for _, each in known)
+    for order in (known, known[::-1]):
+        name, found = nearest(program.program, order)
+        assert found == least == distance(program.program, dict(known)[name])
+    assert nearest(program.program, [*known, ("itself", program.program)]) == ("itself", 0)
+    with pytest.raises(ValueError, match="at least one"):
+        nearest(program.program, [])
+
+
+def test_equal_trees_are_alike_and_others_less() -> None:
+    single, contrast = (parse(text, "xent") for text in (SINGLE, CONTRAST))
+    assert similarity(single, single) == 1
+    assert 0 < similarity(single, contrast) < 1
+
+
+def test_closest_skips_no_pair_that_counts() -> None:
+    programs = [each.program for each in EVERY if each.dialect == "xent"]
+    by_hand = [
+        max(similarity(a, b) for j, b in enumerate(programs) if i != j)
+        for i, a in enumerate(programs)
+    ]
+    assert closest(programs) == by_hand
+    assert closest(programs[:1]) == closest([]) == []

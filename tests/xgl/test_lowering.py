@@ -1,0 +1,183 @@
+"""Games lowered to the authors' engine: the same game in other words, or refused by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+from hypothesis import HealthCheck, assume, given, reject, settings
+from hypothesis import strategies as st
+from support.doubles import NumberedStories, WordJudge
+from support.programs import PROGRAMS
+
+from xgl import Cast, Instance, Metadata, Play, Program, Seeds, XGLError, game, parse, play_all
+from xgl.canonical import Game
+from xgl.dialects import XENT
+from xgl.library import find
+from xgl.lowering import Lowered, LoweringError, lower
+from xgl.players.simple import ScriptedPlayer
+from xgl.requests import ScoreRequest, TokenScores
+from xgl.syntax import PLAYERS
+
+SEEDS = Seeds(3, 0)
+
+
+def lowered(code: str, role: str = "black", lenient: bool = False, **metadata: object) -> Lowered:
+    made = game(parse(code, "paper"), Metadata(**metadata))  # type: ignore[arg-type]
+    return lower(made, role, lenient)
+
+
+def library(name: str) -> Game:
+    entry = find(name)
+    return game(parse(entry.text, entry.dialect))
+
+
+def test_a_figure_of_the_paper_in_the_words_of_the_package() -> None:
+    assert lower(library("missing_link")).text.split("\n") == [
+        "assign(s=story(), t=story())",
+        "elicit(x, 10)",
+        'ensure(len(common_word_set(x, s + " " + t)) == 0)',
+        'reward(xed(x | t + " " + s))',
+        'reward(xed(t | s + " " + x))',
+        'reward(xed(s | x + " " + t))',
+    ]
+
+
+def test_a_game_that_needs_nothing_stays_as_it_is() -> None:
+    made = library("echo")
+    found = lower(made)
+    assert (found.text, found.changes, found.inexact) == (made.code, (), ())
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ('elicit(s, 5)\nensure(is_false("no common words", s, "a b"))',
+         'ensure(len(common_word_set(s, "a b")) != 0)'),
+        ('elicit(s, 5)\nensure(is_true("only uses words of", "a b", s))',
+         'ensure(word_set(s) <= word_set("a b"))'),
+        ('elicit(s, 5)\nensure(is_true("num_tokens<4", s))', "ensure(first_n_tokens(s, 3) == s)"),
+        ('elicit(s, 5)\nensure(is_true("num_tokens>=4", s))', "ensure(first_n_tokens(s, 3) != s)"),
+        ('elicit(s, 5)\nensure(is_true("num_tokens==4", s))',
+         "ensure(first_n_tokens(s, 4) == s and first_n_tokens(s, 3) != s)"),
+        ("elicit(s, 5)\nensure(xent(s) - 2 < 60)", "ensure(xent(s) < 2 + 60)"),
+        ("elicit(s, t, 5)\nensure(xent(s) - xent(t) < 0)", None),
+        ("elicit(s, t, 5)\nensure(xent(s) - xent(t) < xent(s))",
+         "ensure(xent(s) - xent(s) < xent(t))"),
+        ("elicit(s)\nreward(xent(s))", "elicit(s, 10)"),
+        ("elicit(s, 5)\nreplay(flag_1, 2)", "beacon(flag_1)"),
+        ('elicit(s, 5)\nassign(l=[s])', 'assign(l=[s + ""])'),
+        ('elicit(s, 5)\nassign(t="a" + s, x=t)', "assign(x=t)"),
+        ("elicit(s, 5)\nreveal(alice, s + s)\nreveal(s)", "reveal(alice, t)"),
+        ('elicit(s, 5)\nassign(t=s // "a")\nreward(xent(t))',
+         'reward(xent(t, "." // ((t + ".") % t)))'),
+        ("assign(s=story(7))", "assign(s=story())"),
+    ],
+)  # fmt: skip
+def test_each_difference_is_said_otherwise(code: str, line: str | None) -> None:
+    if line is None:
+        with pytest.raises(LoweringError, match="line 2: it compares more than the xents of two"):
+            lowered(code)
+    else:
+        assert line in lowered(code).text.split("\n")
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ('elicit(s, 5)\nensure("It rains: " + s)', "line 2: a model judges the statement"),
+        ('elicit(s, 5)\nreward(xent(s | s, "Listen."))', "line 2: a pre-instruction is joined"),
+        ("elicit(s, 5)\nelicit(david, t, 5)", "line 2: there is no player david there; carol"),
+        ('elicit(s, 5)\nensure(is_true("num_words<4", s))', "line 2: num_words counts words with"),
+    ],
+)
+def test_what_is_nearly_the_same_is_refused_unless_allowed(code: str, reason: str) -> None:
+    with pytest.raises(LoweringError) as refusal:
+        lowered(code)
+    [said] = refusal.value.reasons
+    assert said.startswith(reason)
+    assert lowered(code, lenient=True).inexact == (said,)
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ('elicit(s, 5)\nassign(l=s.split(""))', "line 2: a text cannot be split by an empty one"),
+        ("elicit(alice, s, 5)\nelicit(bob, s, 5)\nelicit(carol, s, 5)\nelicit(david, s, 5)",
+         "line 4: there is no player david there, and no other chair is free"),
+        ('elicit(s, 5)\nensure(is_true("num_tokens<0", s))', "line 2: num_tokens<0 cannot be"),
+        ("\n".join(["elicit(s, t, 5)"] + ["reward(xent(s) - xent(t))"] * 40), "lowered, line 65"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_said_is_refused_always(code: str, reason: str) -> None:
+    for lenient in (False, True):
+        with pytest.raises(LoweringError, match=reason):
+            lowered(code, lenient=lenient)
+
+
+def test_all_reasons_are_told_at_once() -> None:
+    with pytest.raises(LoweringError) as refusal:
+        lowered('elicit(s, 5)\nensure("It rains")\nreward(xent(s, "Hm."))')
+    assert [reason[:6] for reason in refusal.value.reasons] == ["line 2", "line 3"]
+
+
+def test_black_is_named_where_another_player_is_measured() -> None:
+    code = "elicit(s, 5)\nelicit(alice, t, 5)\nreward(alice, xed(s | t))\nreward(xent(t))"
+    assert lowered(code, "alice").text.split("\n") == [
+        "elicit(black, s, 5)",
+        "elicit(alice, t, 5)",
+        "reward(alice, xed(s | t))",
+        "reward(black, xent(t))",
+    ]
+
+
+def test_constants_become_literals_unless_that_tells_a_secret() -> None:
+    code = "elicit(alice, s, 5)\nreward(alice, xed(a | s))"
+    assert 'reward(alice, xed("hen" | s))' in lowered(code, "alice", constants={"a": "hen"}).text
+    with pytest.raises(LoweringError, match="a private constant would be read in the program"):
+        lowered(code.replace("a |", "c |"), "alice", constants={"c": "hen"})
+
+
+# -- the law: one game, in the words of either dialect ----------------------------------------
+
+
+@dataclass
+class OneScoring(WordJudge):
+    """Scores strings alike, whatever the dialect: what is left is what the program says."""
+
+    def score(self, requests: list[ScoreRequest]) -> list[TokenScores]:  # type: ignore[override]
+        alike = [
+            replace(each, context=("".join(each.context),), scoring=XENT.scoring)
+            for each in requests
+        ]
+        return super().score(alike)  # type: ignore[return-value]
+
+
+def played(made: Game, moves: list[str]) -> Play:
+    players = {name: ScriptedPlayer({SEEDS: moves}) for name in PLAYERS}
+    [play] = play_all([Instance(made, SEEDS)], Cast(OneScoring(), NumberedStories(), players))
+    return play
+
+
+WORDS = st.lists(
+    st.sampled_from(["hen", "a red hen", "tale 3", "and, so", "hen & tale"]), min_size=1
+)
+
+
+@given(PROGRAMS, WORDS)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_a_lowered_game_pays_as_it_did(program: Program, moves: list[str]) -> None:
+    made = game(program)
+    try:
+        found = lower(made, allow_inexact=True)
+        before = played(made, moves)
+    except XGLError:
+        reject()
+    told = " ".join(found.inexact + found.notes)
+    assume("num_words" not in told and "sample and shuffle" not in told)
+    assume(before.outcome == "finished")
+    after = played(Game(found.program, found.metadata, "", found.text), moves)
+    assert after.outcome == "finished", found.text
+    for player in ("black", "white") if "david" in told else PLAYERS:
+        paid = 0.0 if player == "env" and program.dialect == "paper" else before.scores.get(player)
+        assert after.scores.get(player, 0.0) == pytest.approx(paid or 0.0), found.text

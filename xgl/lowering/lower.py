@@ -1,0 +1,238 @@
+"""One game to the authors' engine: the passes in their order, and what they could not do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from xgl import syntax as syn
+from xgl.analyse import analyse
+from xgl.canonical import Game, Metadata, canonicalise
+from xgl.dialects import PAPER
+from xgl.errors import ProgramError, XGLError
+from xgl.lowering import strings
+from xgl.lowering.account import Account
+from xgl.lowering.empties import Guard
+from xgl.lowering.reveals import Revealing
+from xgl.lowering.statements import conditions
+from xgl.lowering.sums import rewards
+from xgl.parse import parse
+from xgl.text import expression_text, instruction_text
+from xgl.walk import descendants, reads, writes
+
+FAILURES = 10
+"""Failed ensures that the authors' engine allows, a line."""
+Lines = list[syn.Instruction]
+
+
+class LoweringError(XGLError):
+    """A game that the authors' engine cannot play; ``reasons`` name each line at fault."""
+
+    def __init__(self, reasons: Iterable[str]) -> None:
+        self.reasons = tuple(reasons)
+        super().__init__("; ".join(self.reasons))
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A program in the xent dialect, and its text as the authors' engine reads it.
+
+    ``changes`` say the same in other words, ``inexact`` do not, ``notes`` are differences of the
+    engines that no program can say. ``metadata``: with which to play it here.
+    """
+
+    program: syn.Program
+    text: str
+    metadata: Metadata
+    changes: tuple[str, ...]
+    inexact: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def lower(game: Game, role: str = syn.MAIN_PLAYER, allow_inexact: bool = False) -> Lowered:
+    """``game``, measured in ``role``, for the authors' engine.
+
+    Raises :class:`LoweringError` with every reason, of which ``allow_inexact`` lifts those that
+    leave a game nearly the same.
+    """
+    account = Account(lenient=allow_inexact)
+    program = _lowered(game, account)
+    _note(game, account)
+    if account.refusals:
+        raise LoweringError(account.refusals)
+    text = _checked(program, role)
+    return Lowered(
+        program=program,
+        text=text,
+        metadata=_metadata(game),
+        changes=tuple(account.changes),
+        inexact=tuple(account.inexact),
+        notes=tuple(account.notes),
+    )
+
+
+def _lowered(game: Game, account: Account) -> syn.Program:
+    program = game.program
+    lines: Lines = [_constants(line, game, account) for line in program.instructions]
+    lines = _each(lines, lambda line: _decided(line, program.dialect, account))
+    if program.dialect == PAPER.name:
+        lines = _from_paper(lines, account)
+    revealing = Revealing(syn.Program(tuple(lines), program.dialect), account)
+    lines = _each(lines, lambda line: _one(line, game, revealing, account))
+    if strings.cuts_or_joins(syn.Program(tuple(lines))):
+        lines = _each(lines, lambda line: strings.restored(line, account))
+    lines = [Guard(lines, account)(line) for line in lines]
+    lines = _without_david(lines, account)
+    return _renamed(lines, account)
+
+
+def _each(lines: Lines, change: Callable[[syn.Instruction], Lines]) -> Lines:
+    return [made for line in lines for made in change(line)]
+
+
+def _constants(line: syn.Instruction, game: Game, account: Account) -> syn.Instruction:
+    values = {n: v for n, v in game.metadata.constants.items() if v}
+    hidden = {name for name in reads(line) if name[0] == "c"} & values.keys()
+    players = analyse(game.program).players
+    if hidden and not set(players) <= set(syn.OMNISCIENT):
+        account.refuse(line, "a private constant would be read in the program")
+    made: syn.Instruction = strings.constants(line, values, account)
+    return made
+
+
+def _decided(line: syn.Instruction, dialect: str, account: Account) -> Lines:
+    return [conditions(line, dialect, account) if isinstance(line, syn.Ensure) else line]
+
+
+def _from_paper(lines: Lines, account: Account) -> Lines:
+    """What only the paper's dialect means otherwise."""
+    made: Lines = []
+    for line in lines:
+        for node in descendants(line):
+            if isinstance(node, syn.Xent) and node.outer is not None:
+                account.loss(line, "a pre-instruction is joined to the prefix as text there")
+        changed: Any = strings.told(line, account)
+        for change in (strings.spaced, strings.copied):
+            changed = change(changed, account)
+        if isinstance(changed, syn.Reward) and changed.player == "env":
+            account.change("rewards to env, which count for nothing, were left out")
+        else:
+            split = isinstance(changed, syn.Assign)
+            made += strings.stepwise(changed, account) if split else [changed]
+    return _placed_flags(made, account)
+
+
+def _placed_flags(lines: Lines, account: Account) -> Lines:
+    """A flag that is replayed before it is placed stands at line 1."""
+    placed: set[str] = set()
+    early: dict[str, None] = {}
+    for line in lines:
+        if isinstance(line, syn.Beacon):
+            placed.add(line.flag)
+        elif isinstance(line, syn.Replay) and line.flag not in placed:
+            early[line.flag] = None
+    if early:
+        account.change("a flag that was never placed is placed at line 1")
+    return [*(syn.Beacon(flag) for flag in early), *lines]
+
+
+def _one(line: syn.Instruction, game: Game, revealing: Revealing, account: Account) -> Lines:
+    calls = [node for node in descendants(line) if isinstance(node, syn.Function)]
+    if any(call.name == "split" and call.arguments[1:] == (strings.NOTHING,) for call in calls):
+        account.refuse(line, "a text cannot be split by an empty one there")
+    match line:
+        case syn.Reward():
+            return rewards(line, account)
+        case syn.Reveal():
+            return revealing.lower(line)
+        case syn.Elicit(max_len=None):
+            account.change("elicits name their limit")
+            return [replace(line, max_len=game.metadata.max_len)]
+    return [line]
+
+
+def _without_david(lines: Lines, account: Account) -> Lines:
+    """That engine has no david: refused, or in a free private player's chair."""
+    named = {line.player for line in lines if hasattr(line, "player")}
+    if "david" not in named:
+        return lines
+    first = next(line for line in lines if getattr(line, "player", "") == "david")
+    free = next((name for name in ("carol", "bob", "alice") if name not in named), None)
+    if free is None:
+        account.refuse(first, "there is no player david there, and no other chair is free")
+        return lines
+    account.loss(first, f"there is no player david there; {free} would play his part")
+    return [_seated(line, free) for line in lines]
+
+
+def _seated(line: syn.Instruction, player: str) -> syn.Instruction:
+    """The line with david's part played by another."""
+    if isinstance(line, syn.Elicit | syn.Reward | syn.Reveal) and line.player == "david":
+        return replace(line, player=player)
+    return line
+
+
+def _renamed(lines: Lines, account: Account) -> syn.Program:
+    program = canonicalise(syn.Program(tuple(lines), "xent"))
+    names = {n for line in program.instructions for n in (*reads(line), *writes(line))}
+    if over := sorted(name for name in names if name.endswith("0")):
+        account.refuse(None, f"more registers than there are there: {', '.join(over)}")
+    return program
+
+
+def _note(game: Game, account: Account) -> None:
+    """Differences that stay."""
+    nodes = [node for line in game.program.instructions for node in descendants(line)]
+    if game.dialect == PAPER.name:
+        account.note("no BOS stands before a scored string, and its first token does not count")
+        account.note("a move beyond its limit keeps its first tokens")
+    if any(isinstance(node, syn.Ensure) for node in nodes):
+        account.note(
+            f"an ensure line may fail {FAILURES} times in a row, the next failure is an error; "
+            f"here a player may fail {game.metadata.max_failures} times"
+            + (" in a game" if game.dialect == PAPER.name else " a line")
+        )
+    if any(isinstance(node, syn.Function) and node.name in ("sample", "shuffle") for node in nodes):
+        account.note("sample and shuffle draw anew there, whatever the seed")
+
+
+def _metadata(game: Game) -> Metadata:
+    found = strings.stories(game.program)
+    usual = game.metadata.story_tokens
+    longest = max((story.tokens or usual for story in found), default=usual)
+    tokens = longest if game.dialect == PAPER.name else usual
+    return replace(game.metadata, story_tokens=tokens, constants={})
+
+
+def _checked(program: syn.Program, role: str) -> str:
+    """The text, once it has been read again and can be played. Raises :class:`LoweringError`."""
+    text = "\n".join(_line(line, role) for line in program.instructions)
+    try:
+        read = canonicalise(parse(text, "xent"))
+    except ProgramError as error:
+        raise LoweringError(
+            f"lowered, line {p.line}: {p.found}; expected {p.expected}" for p in error.problems
+        ) from error
+    if faults := analyse(read).faults:
+        raise LoweringError(faults)
+    if read != program:
+        raise LoweringError(["its lowered text reads otherwise"])
+    return text
+
+
+def _line(line: syn.Instruction, role: str) -> str:
+    """A line of that engine's text: statements named as such, and black where it is not meant by
+    default, since there the unnamed player is the one measured."""
+    text = instruction_text(line)
+    if isinstance(line, syn.Ensure):
+        text = f"ensure({', '.join(map(_condition_text, line.conditions))})"
+    if role != syn.MAIN_PLAYER and getattr(line, "player", "") == syn.MAIN_PLAYER:
+        text = text.replace("(", f"({syn.MAIN_PLAYER}, ", 1)
+    return text
+
+
+def _condition_text(condition: syn.Condition) -> str:
+    if isinstance(condition, syn.Truth):
+        return expression_text(syn.Logic("and", (condition,)))  # named, where to_text names it not
+    return expression_text(condition)

@@ -1,0 +1,103 @@
+"""Rewards of games for training frameworks, from rows of ``archive export --format dataset``.
+
+A row's ``info`` says which game was to be played on which map; the reward of a completion is what
+its moves score there. Nothing is executed: the game is parsed and played as anywhere else.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from xgl.batch import Cast, Instance, play_all
+from xgl.canonical import Game, Metadata, game
+from xgl.parse import parse
+from xgl.players.simple import ScriptedPlayer
+from xgl.requests import Judge, Seeds, StoryRequest
+
+Completion = str | Sequence[Mapping[str, Any]]
+"""A text, or chat messages of which the last one is the answer."""
+Info = str | Mapping[str, Any]
+
+_MOVE = re.compile(r"<move>(.*?)</move>", re.DOTALL)
+_THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """One row's question: a game, its map and what an unfinished play counts."""
+
+    game: Game
+    role: str
+    map_seed: int
+    stories: tuple[str, ...]
+    floor: float
+
+    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
+        """The map's texts, as a story source."""
+        return [self.stories[request.site] for _, request in asked]
+
+
+class Rewards:
+    """Bits of the measured player for each completion; call it as TRL's trainers do.
+
+    >>> trainer = GRPOTrainer(reward_funcs=Rewards(judge), train_dataset=rows, …)  # doctest: +SKIP
+
+    ``info``: of each row. The completions of one prompt are scored in one batch.
+    """
+
+    __name__ = "xent"
+
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+
+    def __call__(
+        self, completions: Sequence[Completion], info: Sequence[Info], **_: object
+    ) -> list[float]:
+        places: defaultdict[str, list[int]] = defaultdict(list)
+        for place, each in enumerate(info):
+            places[each if isinstance(each, str) else json.dumps(each)].append(place)
+        found: dict[int, float] = {}
+        for text, some in places.items():
+            scores = self._scores(_read(text), [moves(completions[place]) for place in some])
+            found.update(zip(some, scores, strict=True))
+        return [found[place] for place in range(len(completions))]
+
+    def one(self, completion: Completion, info: Info, **_: object) -> float:
+        """The reward of one completion, as a rubric of `verifiers` asks for it."""
+        return self([completion], [info])[0]
+
+    def _scores(self, asked: _Asked, said: Sequence[tuple[str, ...]]) -> list[float]:
+        seeds = [Seeds(asked.map_seed, place) for place in range(len(said))]
+        script = ScriptedPlayer(dict(zip(seeds, said, strict=True)))
+        cast = Cast(self.judge, asked, {asked.role: script})
+        plays = play_all([Instance(asked.game, seed) for seed in seeds], cast)
+        return [
+            play.scores.get(asked.role, 0.0)
+            if play.outcome_for(asked.role) == "finished"
+            else asked.floor
+            for play in plays
+        ]
+
+
+def moves(completion: Completion) -> tuple[str, ...]:
+    """What stands between <move> and </move>, in order; without such marks all that is said.
+
+    >>> moves("<think>hm</think> so <move>a hen</move>")
+    ('a hen',)
+    """
+    text = completion if isinstance(completion, str) else str(completion[-1]["content"])
+    text = _THOUGHT.sub("", text)
+    return tuple(_MOVE.findall(text)) or (text.strip(),)
+
+
+@lru_cache(4096)
+def _read(text: str) -> _Asked:
+    facts = json.loads(text)
+    made = game(parse(facts["code"], facts["dialect"]), Metadata(**facts["metadata"]))
+    return _Asked(made, facts["role"], facts["map_seed"], tuple(facts["stories"]), facts["floor"])
