@@ -23,7 +23,7 @@ from evo.evaluate import Task, finite_score
 from xgl.batch import Cast, Instance, play_all
 from xgl.halving import halving
 from xgl.lm import LanguageModel, continuation_logits
-from xgl.players.local import LocalPolicy
+from xgl.players.local import MEMORY_BYTES, LocalPolicy
 from xgl.random import seed as named_seed
 from xgl.requests import Move, Moved, Play, Rewarded, Seeds
 
@@ -93,10 +93,12 @@ def finetune(
     settings: FinetuneSettings,
     seed: int,
     count: Callable[[str], int] | None = None,
+    memory_bytes: int = MEMORY_BYTES,
 ) -> Finetune:
     """Train a new adapter on ``task``; equal arguments give equal adapters on one machine.
 
-    ``count`` counts judge tokens where the player's are others: see :class:`LocalPolicy`.
+    ``count`` counts judge tokens where the player's are others, ``memory_bytes`` bound the
+    sampling of a batch: see :class:`LocalPolicy`.
     """
     started = time.perf_counter()
     curve: list[float] = []
@@ -104,7 +106,7 @@ def finetune(
     norms: list[float] = []
     plays: list[Play] = []
     with bench.fresh(named_seed("adapter", seed)) as lm:
-        policy = LocalPolicy(lm, count=count)
+        policy = LocalPolicy(lm, count=count, memory_bytes=memory_bytes)
         players = cast.players | {task.role: policy}
         optimizer = torch.optim.AdamW(bench.parameters(), lr=settings.learning_rate)
         while policy.prompt_tokens + policy.new_tokens < settings.tokens:
@@ -113,6 +115,8 @@ def finetune(
             plays = play_all(instances, Cast(cast.judge, cast.stories, players))
             scores = [finite_score(play, task) for play in plays]
             credits = _credits(plays, seeds, task)
+            if not credits:  # no view fits the model: such steps would spend no tokens, for ever
+                break
             if settings.shuffle:
                 credits = shuffled(credits, named_seed("shuffle", seed, len(curve)))
             uncertainty, norm = update(lm, bench, optimizer, credits, settings)

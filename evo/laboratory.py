@@ -102,7 +102,8 @@ class Laboratory:
         )
         same = same_tokens(player.tokenizer, judge.tokenizer)
         self.count = None if same else self.judge.count
-        self.base = BarePlayer(self.bench, self.count)
+        self.memory = lora.memory_mib << 20
+        self.base = BarePlayer(self.bench, self.count, self.memory)
 
     def do(self, job: Job) -> Result:
         """Do one job; its result hangs on the job alone, not on what was done before."""
@@ -152,16 +153,15 @@ class Laboratory:
             return evaluate_together(player, names, *on, self.judge.uniform_bits)
 
     def _policy(self, lm: LanguageModel, several: int = 1) -> LocalPolicy:
-        memory = self.settings.player.memory_mib << 20
         rows = BATCH_ROWS * several
-        return LocalPolicy(lm, batch_rows=rows, count=self.count, memory_bytes=memory)
+        return LocalPolicy(lm, batch_rows=rows, count=self.count, memory_bytes=self.memory)
 
     def _train(self, job: Training) -> Finetune:
         assert self.settings.finetune is not None
         told = {k: v for k, v in vars(self.settings.finetune).items() if k != "replicates"}
         settings = FinetuneSettings(**told)
         on = self._cast(job.task), job.task
-        return finetune(self.bench, *on, settings, job.seed, self.count)
+        return finetune(self.bench, *on, settings, job.seed, self.count, self.memory)
 
     def _cast(self, task: Task) -> Cast:
         """Everyone but the role is played by the base player (SPEC §4: NPCs fixed)."""
@@ -179,9 +179,11 @@ class Laboratory:
 class BarePlayer:
     """The base player, also while an adapter is worn."""
 
-    def __init__(self, bench: AdapterBench, count: Callable[[str], int] | None = None) -> None:
+    def __init__(
+        self, bench: AdapterBench, count: Callable[[str], int] | None, memory_bytes: int
+    ) -> None:
         self.bench = bench
-        self.policy = LocalPolicy(bench.base, count=count)
+        self.policy = LocalPolicy(bench.base, count=count, memory_bytes=memory_bytes)
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         with self.bench.bare():

@@ -57,7 +57,7 @@ class PlayerConfig:
     lora_layers: int | None
     """Adapters on the last so many blocks; null: on all."""
     memory_mib: int
-    """MiB that the caches of one batch of moves may take."""
+    """MiB that one batch of moves may take beside the weights."""
     policies_per_pass: int
     """Adapters that are evaluated on a game in one pass, sharing the base weights' work."""
 

@@ -12,6 +12,9 @@ FAST_TOKENS = {"cpu": 1024}
 MASK_BYTES = 5
 """Of one token before one other: a bool, and the float that attention makes of it."""
 
+DRAW_BYTES = 56
+"""Of an entry of the vocabulary while a token is drawn: logits, order, float64 sums."""
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -37,8 +40,13 @@ class Budget:
 
 
 def rows_to_sample(lm: LanguageModel, tokens: int, limit: int) -> int:
-    """How many rows of so many tokens, prompt and continuation, fit into ``limit`` bytes."""
-    return max(1, limit // max(1, tokens * cache_bytes(lm) * 5 // 4))
+    """How many rows of so many tokens, prompt and continuation, fit into ``limit`` bytes.
+
+    Beside its cache a row takes a forward pass over its prompt, then logits to draw from.
+    """
+    reading = tokens * (token_bytes(lm) + MASK_BYTES * tokens)
+    drawing = DRAW_BYTES * int(lm.model.config.vocab_size)
+    return max(1, limit // (tokens * cache_bytes(lm) * 5 // 4 + max(reading, drawing)))
 
 
 def token_bytes(lm: LanguageModel) -> int:

@@ -31,7 +31,7 @@ def halving(
         if len(batch) == 1 or not out_of_memory(error):
             raise
         told = str(error).splitlines()[0] if str(error) else type(error).__name__
-    _free()
+    free()
     middle = len(batch) // 2
     _LOG.warning("out of memory at %d %s, going on with %d: %s", len(batch), what, middle, told)
     return [*halving(run, batch[:middle], what), *halving(run, batch[middle:], what)]
@@ -45,7 +45,8 @@ def out_of_memory(error: BaseException) -> bool:
     return any(words in said for words in _SAID)
 
 
-def _free() -> None:
+def free() -> None:
+    """Give back what a failed pass held; call it outside its ``except``, which keeps it alive."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

@@ -33,7 +33,9 @@ def target_logprobs(
         _picked(head, h, t) - _normaliser(head, h, width)
         for h, t in _chunks(hidden, targets, max(1, tile // width))
     ]
-    return torch.cat(parts) if parts else hidden.new_zeros(0, dtype=torch.float32)
+    if not parts:
+        return hidden.new_zeros(0, dtype=torch.float32)
+    return torch.cat(parts).clamp(max=0.0)  # the two terms are rounded apart
 
 
 def _picked(head: nn.Linear, hidden: Tensor, targets: Tensor) -> Tensor:

@@ -18,6 +18,10 @@ from torch import Tensor
 from xgl.stems import plan
 
 UNBOUNDED = 1 << 20
+PLAIN = {"add_special_tokens": False, "split_special_tokens": True}
+"""How a tokenizer reads a text: a move that spells out EOS must not end anything."""
+LOCAL = ("sliding_window", "window_size", "attention_chunk_size")
+"""What configurations call a width of attention that counts places in a cache."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +43,18 @@ class LanguageModel:
         return int(getattr(self.model.config, "max_position_embeddings", None) or UNBOUNDED)
 
     @property
+    def reach(self) -> int:
+        """Places of a cache back to which every layer attends; unbounded where none is local."""
+        widths = [getattr(self.model.config, name, None) for name in LOCAL]
+        return min([UNBOUNDED, *(int(width) for width in widths if width)])
+
+    @property
     def bos(self) -> int:
         return int(self.tokenizer.bos_token_id)
 
     def encode(self, text: str) -> tuple[int, ...]:
-        """Token ids of a text, no special token added."""
-        return tuple(self.tokenizer.encode(text, add_special_tokens=False))
+        """Token ids of a text. No special token is added, and one spelt out in it is a text."""
+        return tuple(self.tokenizer.encode(text, **PLAIN))
 
     def decode(self, ids: Sequence[int]) -> str:
         return str(self.tokenizer.decode(ids, skip_special_tokens=True))
@@ -194,8 +204,22 @@ def continuation_logits(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Logits (N, T, V), ids (N, T) and mask (N, T) of completions; differentiable."""
     ids, lengths = padded(completions, lm.device)
+    whole = slice(0, len(prompts))
+    alone = beyond_reach(lm, prompts, ids.shape[1])
+    parts = [slice(row, row + 1) for row in range(len(prompts))] if alone else [whole]
+    hidden = torch.cat([_continued(lm, prompts[part], ids[part]) for part in parts])
+    return lm.logits(hidden), ids, length_mask(lengths, ids.shape[1])
+
+
+def _continued(lm: LanguageModel, prompts: Sequence[tuple[int, ...]], ids: Tensor) -> Tensor:
+    """Hidden states (N, T, H) before each of the next tokens ``ids`` (N, T)."""
     state = encode_prompts(lm, prompts)
     hidden = state.last[:, None]
-    if ids.shape[1] > 1:
-        hidden = torch.cat([hidden, read_on(lm, state, ids[:, :-1])[0]], dim=1)
-    return lm.logits(hidden), ids, length_mask(lengths, ids.shape[1])
+    if ids.shape[1] == 1:
+        return hidden
+    return torch.cat([hidden, read_on(lm, state, ids[:, :-1])[0]], dim=1)
+
+
+def beyond_reach(lm: LanguageModel, prompts: Sequence[tuple[int, ...]], steps: int) -> bool:
+    """Whether local attention would count padding for text, so that rows must be read alone."""
+    return 2 * max(map(len, prompts)) + steps > lm.reach

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from xgl.errors import PlayerError
-from xgl.lm import LanguageModel, encode_prompts, read_on, select
+from xgl.lm import LanguageModel, beyond_reach, encode_prompts, read_on, select
 
 
 @dataclass(frozen=True)
@@ -37,15 +39,15 @@ class Decoding:
     """``temperature`` divides the logits, 0 takes the likeliest token; ``top_p`` keeps the fewest
     likeliest tokens whose probabilities add up to at least that much.
 
-    Raises ValueError for a temperature below 0 or a ``top_p`` outside (0, 1].
+    Raises ValueError for a temperature that is no number from 0 on, or a ``top_p`` outside (0, 1].
     """
 
     temperature: float = 1.0
     top_p: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.temperature < 0:
-            raise ValueError(f"temperature: found {self.temperature}, expected 0 or more")
+        if not 0 <= self.temperature < math.inf:
+            raise ValueError(f"temperature: found {self.temperature}, expected a number from 0 on")
         if not 0 < self.top_p <= 1:
             raise ValueError(f"top_p: found {self.top_p}, expected more than 0 and at most 1")
 
@@ -86,12 +88,28 @@ def sample(
     ``i``, so policies that agree sample alike. ``limits`` are in the model's tokens;
     ``long_enough`` may end a row before. ``policies`` (N,) name who answers, where ``lm`` holds
     several. Common beginnings are encoded once. Log-probabilities are :meth:`Decoding.logprobs`,
-    over the tokens that are ``allowed``.
+    over the tokens that are ``allowed``. Rows that local attention would mix up are read one by
+    one. Raises :class:`PlayerError` where logits are not finite.
     """
     decoding = decoding or Decoding()
+    if len(prompts) > 1 and beyond_reach(lm, prompts, max(limits)):
+        return [
+            sample(
+                lm,
+                [prompts[row]],
+                [limits[row]],
+                uniforms[row : row + 1],
+                stops,
+                decoding,
+                policies and [policies[row]],
+                _of_row(long_enough, row),
+                _of_row(allowed, row),
+            )[0]
+            for row in range(len(prompts))
+        ]
     state = encode_prompts(lm, prompts, policies)
     draws = torch.from_numpy(np.asarray(uniforms)).to(lm.device)
-    rows, said = list(range(len(prompts))), _Said(len(prompts))
+    rows, said = list(range(len(prompts))), _Said(lm, prompts)
     for step in range(max(limits)):
         logits = lm.logits(state.last)
         if allowed is not None:
@@ -116,17 +134,30 @@ def sample(
     return said.continuations()
 
 
+Answer = TypeVar("Answer")
+Asked = Callable[[int, Sequence[int]], Answer]
+
+
+def _of_row(ask: Asked[Answer] | None, row: int) -> Asked[Answer] | None:
+    """``ask`` for a batch of this row only."""
+    return ask and (lambda _, ids: ask(row, ids))
+
+
 class _Said:
     """Tokens and log-probabilities of each row, so far."""
 
-    def __init__(self, count: int) -> None:
-        self.ids: list[list[int]] = [[] for _ in range(count)]
-        self.logprobs: list[list[float]] = [[] for _ in range(count)]
+    def __init__(self, lm: LanguageModel, prompts: Sequence[tuple[int, ...]]) -> None:
+        self.lm, self.prompts = lm, prompts
+        self.ids: list[list[int]] = [[] for _ in prompts]
+        self.logprobs: list[list[float]] = [[] for _ in prompts]
 
     def add(self, rows: Sequence[int], chosen: Tensor, scores: Tensor) -> None:
         picked = scores.gather(1, chosen[:, None])[:, 0]
-        if not bool(torch.isfinite(picked).all()):
-            raise PlayerError("the player's logits are not finite")
+        finite = torch.isfinite(picked)
+        if not bool(finite.all()):
+            row = rows[finite.tolist().index(False)]
+            after = self.lm.decode((*self.prompts[row], *self.ids[row]))[-80:]
+            raise PlayerError(f"the player's logits are not finite after {after!r}")
         for row, token, logprob in zip(rows, chosen.tolist(), picked.tolist(), strict=True):
             self.ids[row].append(token)
             self.logprobs[row].append(logprob)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -26,6 +26,7 @@ from evo.finetune import (
 )
 from evo.laboratory import Evaluation, Laboratory, Training
 from evo.ledger import finetune_row
+from xgl import Metadata, game, parse
 from xgl.lm import LanguageModel, continuation_logits
 from xgl.requests import Ensured, Event, Move, Moved, Play, Rewarded
 
@@ -338,3 +339,31 @@ def test_out_of_memory_gathers_the_same_gradient_from_halves(
     for whole, halves in zip(*adapters, strict=True):
         torch.testing.assert_close(whole, halves, atol=1e-6, rtol=1e-4)
     assert "out of memory at 8 rollouts to learn from, going on with 4" in caplog.text
+
+
+def test_training_samples_within_the_players_memory(
+    make_laboratory: Callable[..., Laboratory], make_task: Callable[..., Task]
+) -> None:
+    usual = make_laboratory(tokens=1, maps=2, rollouts=16).settings
+    tight = Laboratory(replace(usual, player=replace(usual.player, memory_mib=16)))
+    assert tight.base.policy.memory_bytes == 16 << 20
+    rows: list[int] = []
+
+    def note(module: torch.nn.Module, inputs: tuple[torch.Tensor]) -> None:
+        if inputs[0].shape[1] == 1 and torch.is_inference_mode_enabled():
+            rows.append(len(inputs[0]))
+
+    tight.bench.base.model.get_input_embeddings().register_forward_pre_hook(note)
+    tight.do(Training(make_task(), 0))
+    assert 1 < max(rows) < 32
+
+
+def test_a_game_whose_views_never_fit_teaches_nothing_and_ends(
+    make_laboratory: Callable[..., Laboratory],
+) -> None:
+    program = parse("assign(s=story())\nelicit(t, 600)\nreward(xed(s | t))", "xent")
+    task = Task(game(program, Metadata(story_tokens=16, max_len=600, max_failures=1)), "black", 0.0)
+    found = make_laboratory().do(Training(task, 0)).outcome
+    assert isinstance(found, Finetune)
+    assert (found.curve, found.tokens, found.forfeit_rate) == ([], 0, 1.0)
+    assert finetune_row(task, found, "f", 0, "{}", "hash")["tokens"] == 0

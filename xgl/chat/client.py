@@ -87,12 +87,16 @@ class Endpoint:
     def __init__(self, settings: ChatSettings) -> None:
         self.settings = settings
         self._key = read_key(settings)
+        key = self._key or "none"  # the client demands one; servers without keys ignore it
         self._client = openai.AsyncOpenAI(
-            api_key=self._key or "none",  # the client demands one; servers without keys ignore it
+            api_key=key,
+            default_headers={"Authorization": f"Bearer {key}"},  # else its environment may win
             base_url=settings.base_url,
             max_retries=0,
             timeout=None,  # its own would bound each read, not the answer as a whole
         )
+        if not settings.is_openai:  # the account that the environment names is no one else's matter
+            self._client.organization = self._client.project = None
 
     async def __aenter__(self) -> Endpoint:
         return self

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import chain
 
 from xgl.budget import Budget
-from xgl.halving import halving, out_of_memory
+from xgl.halving import free, halving, out_of_memory
 from xgl.judge.memory import ScoreMemory
 from xgl.judge.packs import LONGEST, Ids, Pack, Row, batches, packs
 from xgl.judge.reading import Bits, Root, read, shares_beginnings
@@ -166,9 +166,11 @@ class ScoringEngine:
         except (RuntimeError, MemoryError) as error:
             if len(some) > 1 or len(some[0].rows) == 1 or not out_of_memory(error):
                 raise
-            return [self._in_halves(root, [rows[index] for index in some[0].rows])]
-        self.statistics += _read_statistics(some)
-        return found
+        else:
+            self.statistics += _read_statistics(some)
+            return found
+        free()
+        return [self._in_halves(root, [rows[index] for index in some[0].rows])]
 
     def _in_halves(self, root: Root | None, members: Sequence[Row]) -> list[Bits]:
         """Answers of one pack that memory has no room for."""

@@ -15,6 +15,10 @@ Kept = TypeVar("Kept")
 
 SLOT_BYTES = 160
 """What an entry of an ordered dictionary takes beside its key and value, about."""
+KNOWN_BYTES = 64 << 20
+"""Of texts whose tokens a judge or a player keeps."""
+TOKEN_BYTES = 36
+"""Of a token in a tuple: a pointer and a number."""
 
 
 class Bounded(Generic[Kept]):

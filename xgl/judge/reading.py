@@ -16,7 +16,7 @@ from torch import Tensor
 from xgl.halving import out_of_memory
 from xgl.head import target_logprobs
 from xgl.judge.packs import WORTH, Ids, Pack, Row, packs
-from xgl.lm import LanguageModel, padded
+from xgl.lm import UNBOUNDED, LanguageModel, padded
 
 BITS = 1.0 / math.log(2.0)
 
@@ -104,8 +104,6 @@ def _mask(lm: LanguageModel, reach: Tensor) -> Tensor:
     return nothing.masked_fill(~reach, torch.finfo(lm.model.dtype).min)
 
 
-LOCAL = ("sliding_window", "window_size", "attention_chunk_size")
-"""What configurations call a width of attention that a pack's order of tokens would mislead."""
 PROBE = 320
 """Tokens of the pack that is tried: more than the usual widths of local attention."""
 
@@ -116,7 +114,7 @@ def shares_beginnings(lm: LanguageModel) -> bool:
     Tried on random tokens: a model with recurrent layers or local attention reads a pack wrongly.
     Raises what a forward pass raises where memory runs out.
     """
-    if any(getattr(lm.model.config, name, None) for name in LOCAL):
+    if lm.reach < UNBOUNDED:
         return False
     width = min(PROBE, lm.window - 1)
     if width < 2 * WORTH:

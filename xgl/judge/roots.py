@@ -57,12 +57,12 @@ class Roots:
         return groups
 
     def root(self, ids: Ids) -> tuple[Root, bool]:
-        """A root, and whether it had to be read; kept where there is room."""
+        """A root, and whether it had to be read; kept where there is room, or room is made."""
         known = self._kept.get(ids)
         if known is not None:
             return known, False
         made = read_root(self.lm, ids)
-        if made.bytes <= self._room():
+        if made.bytes <= self._room() or ids in self._announced:
             self._kept.put(ids, made)
         return made, True
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from xgl.dialects import Scoring
 from xgl.errors import JudgeError, OversizeError
 from xgl.judge.engine import EngineSettings, ScoringEngine
-from xgl.judge.memory import Bounded
+from xgl.judge.memory import KNOWN_BYTES, TOKEN_BYTES, Bounded
 from xgl.judge.packs import Ids, Row
-from xgl.lm import LanguageModel
+from xgl.lm import PLAIN, LanguageModel
 from xgl.requests import ScoreRequest, TokenScores, TruthRequest
 from xgl.truth import decide
 
@@ -22,10 +22,6 @@ TRUTH_PREAMBLE = (
     '"A short word is shorter than a long word." true\n'
     '"Winter is warmer than summer." false\n'
 )
-KNOWN_BYTES = 64 << 20
-"""Of texts whose tokens are kept."""
-TOKEN_BYTES = 36
-"""Of a token in a tuple: a pointer and a number."""
 _TRUTH_SCORING = Scoring(bos=True, first_token=True)
 
 
@@ -90,7 +86,7 @@ class TransformerJudge:
         """The longest prefix that re-tokenises to at most ``max_len`` tokens."""
         if self.count(text) <= max_len:
             return text
-        encoding = self.lm.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+        encoding = self.lm.tokenizer(text, return_offsets_mapping=True, **PLAIN)
         # Past the word of the first token too many no prefix fits; inside it a longer one may.
         words = encoding.word_ids()
         beyond = len(words) - words[::-1].index(words[max_len])

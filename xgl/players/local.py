@@ -5,13 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 
 from xgl.budget import rows_to_sample
 from xgl.errors import OversizeError
 from xgl.halving import halving
+from xgl.judge.memory import KNOWN_BYTES, TOKEN_BYTES, Bounded
+from xgl.judge.packs import Ids
 from xgl.lm import LanguageModel
 from xgl.presentation import STOP, render
 from xgl.random import stream
@@ -22,15 +23,17 @@ BATCH_ROWS = 128
 """Moves that one policy samples at once."""
 ROOM = 8
 """Tokens of a policy for one of the judge's, at most, where their tokenizers differ."""
+MEMORY_BYTES = 1 << 30
+"""What a batch of moves may take beside the weights."""
 
 
 class LocalPolicy:
     """Samples moves from ``lm`` as it is now (adapters included).
 
-    ``batch_rows`` moves are sampled at once, fewer where their caches would exceed
-    ``memory_bytes``, in the order asked, so that batches are functions of the task. ``count``
-    counts judge tokens, which limit a move; None: the policy's tokens are the judge's. Counts what
-    it processed: ``prompt_tokens`` for each rollout's whole prompt, ``new_tokens`` sampled.
+    ``batch_rows`` moves are sampled at once, fewer where they would exceed ``memory_bytes``, in the
+    order asked, so that batches are functions of the task. ``count`` counts judge tokens, which
+    limit a move; None: the policy's tokens are the judge's. Counts what it processed:
+    ``prompt_tokens`` for each rollout's whole prompt, ``new_tokens`` sampled.
     """
 
     def __init__(
@@ -39,7 +42,7 @@ class LocalPolicy:
         decoding: Decoding | None = None,
         batch_rows: int = BATCH_ROWS,
         count: Callable[[str], int] | None = None,
-        memory_bytes: int = 1 << 30,
+        memory_bytes: int = MEMORY_BYTES,
     ) -> None:
         self.lm = lm
         self.decoding = decoding or Decoding()
@@ -48,7 +51,7 @@ class LocalPolicy:
         self.memory_bytes = memory_bytes
         self.prompt_tokens = self.new_tokens = 0
         self._stops = stop_tokens(lm, STOP)
-        self._encode = lru_cache(maxsize=8192)(lm.encode)
+        self._known: Bounded[Ids] = Bounded(KNOWN_BYTES, lambda ids: TOKEN_BYTES * len(ids))
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         """One move a turn; an error value where the view does not fit the model's window."""
@@ -64,6 +67,13 @@ class LocalPolicy:
             for index, move in zip(batch, moves, strict=True):
                 answers[index] = replace(move, rounds_shown=shown[index])
         return answers
+
+    def _encode(self, text: str) -> Ids:
+        ids = self._known.get(text)
+        if ids is None:
+            ids = self.lm.encode(text)
+            self._known.put(text, ids)
+        return ids
 
     def _rows(self, lengths: Sequence[int]) -> int:
         return min(
@@ -112,10 +122,11 @@ class LocalPolicy:
         def long_enough(row: int, ids: Sequence[int]) -> bool:
             """Decided at the beginning of a word: more of a word may be fewer tokens."""
             assert self.count is not None
-            if len(ids) * ROOM < most[row] or not _begins_a_word(self.lm.decode(ids[-1:])):
+            if len(ids) * ROOM < most[row]:
                 return False
             words = self.lm.decode(ids[:-1])
-            return self.count(words) > most[row]
+            new = self.lm.decode(ids)[len(words) :]  # a token alone may lose its space
+            return new[:1].isspace() and self.count(words.lstrip()) > most[row]
 
         return long_enough
 
@@ -124,10 +135,6 @@ class LocalPolicy:
         self.new_tokens += len(drawn.ids)
         text = self.lm.decode(drawn.ids).split(STOP)[0].strip()
         return Move(text, prompt, drawn.ids, drawn.logprobs, len(prompt), len(drawn.ids))
-
-
-def _begins_a_word(piece: str) -> bool:
-    return piece[:1].isspace()
 
 
 def _uniforms(turn: Turn, width: int) -> np.ndarray:

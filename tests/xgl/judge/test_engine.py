@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import math
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch.profiler import ProfilerActivity, profile
+from support.memory import peak_bytes
 from transformers import (
     GPTNeoConfig,
     GPTNeoForCausalLM,
@@ -161,15 +162,6 @@ def _llama(layers: int) -> LanguageModel:
     return LanguageModel(LlamaForCausalLM(config).eval(), None, torch.device("cpu"))
 
 
-def _peak_bytes(work: Callable[[], object]) -> int:
-    """The most bytes of tensors alive at once that ``work`` makes."""
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as found:
-        work()
-    events = found.profiler.kineto_results.events()
-    steps = sorted((e.start_ns(), e.nbytes()) for e in events if e.name() == "[memory]")
-    return max(accumulate(size for _, size in steps))
-
-
 @pytest.mark.parametrize("kind", ["plain", "packs", "root", "long root"])
 def test_a_forward_pass_keeps_the_byte_budget(kind: str) -> None:
     """Measured, with as many tokens allowed as there are."""
@@ -186,7 +178,7 @@ def test_a_forward_pass_keeps_the_byte_budget(kind: str) -> None:
         _llama(16), EngineSettings(10**6, limit, remembered_bytes=0, root_bytes=limit), roots
     )
     engine.bits([Row((*start, 7, 8), 1)])
-    assert _peak_bytes(lambda: engine.bits(rows)) <= limit
+    assert peak_bytes(lambda: engine.bits(rows)) <= limit
     assert engine.statistics.forwards > 2
 
 
@@ -328,3 +320,51 @@ def test_eager_attention_shares_beginnings_too(lm: LanguageModel) -> None:
 def _agree(lm: LanguageModel, rows: Sequence[Row], found: Sequence[Sequence[float]]) -> None:
     for row, bits in zip(rows, found, strict=True):
         assert bits == pytest.approx(alone(lm, row), abs=CLOSE)
+
+
+@dataclass(frozen=True)
+class Tight(Small):
+    """Remembers what it was given when it failed."""
+
+    failed: list[Any] = field(default_factory=list)
+    alive: list[bool] = field(default_factory=list)
+
+    def backbone(self, policies: Any = None, **inputs: Any) -> Any:
+        self.alive.append(any(given() is not None for given in self.failed))
+        if inputs["input_ids"].numel() > self.room[0]:
+            self.failed.append(weakref.ref(inputs["input_ids"]))
+        return super().backbone(**inputs)
+
+
+def test_what_a_failed_pass_held_is_free_before_the_halves_are_read(lm: LanguageModel) -> None:
+    rows = [Row((*range(100, 140), first, 9), 1) for first in range(10, 20)]
+    tight = Tight(lm.model, lm.tokenizer, lm.device)
+    engine = ScoringEngine(tight)
+    engine.bits([Row((5, 6), 1)])
+    tight.room[0] = 43
+    engine.bits(rows)
+    assert len(tight.failed) > 1
+    assert not any(tight.alive)
+
+
+def test_an_announced_root_is_kept_though_long_contexts_have_filled_the_room(
+    lm: LanguageModel,
+) -> None:
+    start, long = tuple(range(50, 90)), tuple(range(100, 100 + LONG))
+    room = LONG * cache_bytes(lm) + 4096
+    engine = ScoringEngine(lm, EngineSettings(root_bytes=room, remembered_bytes=0), [start])
+    for first in range(10, 13):
+        engine.bits([Row((*long, first, 8), 1)])
+    before = engine.statistics.read_tokens
+    for first in range(10, 20):
+        engine.bits([Row((*start, first, 8, 9), 2)])
+    assert engine.statistics.read_tokens - before == 40 + 10 * 2
+
+
+def test_no_token_has_less_than_no_bits(lm: LanguageModel) -> None:
+    """In bfloat16 a sure token's logit and the normaliser are rounded apart."""
+    rough = LanguageModel(copy.deepcopy(lm.model).bfloat16(), lm.tokenizer, lm.device)
+    text = "Once upon a time there was a little girl named Lily. " * 6
+    ids = (lm.bos, *lm.encode(text))
+    [bits] = ScoringEngine(rough).bits([Row(ids, len(ids) - 1)])
+    assert min(bits) >= 0

@@ -251,3 +251,20 @@ def test_a_statement_that_does_not_fit_is_oversize(judge: TransformerJudge) -> N
     long, short = judge.truths([TruthRequest("so " * judge.lm.window), TruthRequest("so")])
     assert isinstance(long, OversizeError)
     assert isinstance(short, bool)
+
+
+# -- special tokens in texts ---------------------------------------------------------------------
+
+
+def test_a_special_token_that_a_text_spells_out_is_text(judge: TransformerJudge) -> None:
+    """Else a move could end the judge's text, or leave a quotation."""
+    tokenizer = judge.lm.tokenizer
+    for word in (tokenizer.eos_token, tokenizer.bos_token):
+        text = f"a cat{word} sat on the mat"
+        ids = judge.lm.encode(text)
+        assert not {tokenizer.eos_token_id, tokenizer.bos_token_id} & set(ids)
+        assert judge.lm.decode(ids) == text
+        limits = range(len(ids) + 1)
+        assert [judge.truncate(text, n) for n in limits] == [
+            longest_prefix(judge, text, n) for n in limits
+        ]

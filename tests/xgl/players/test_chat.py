@@ -83,6 +83,19 @@ def test_what_an_endpoint_does_not_take_is_left_out(chat: Chat) -> None:
     assert body["num_predict"] == player.settings.answer_tokens
 
 
+def test_the_environment_of_another_account_goes_nowhere(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "my-organisation")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "my-project")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "authorization: Bearer another-key")
+    player, server = chat(move("x"))
+    player.moves([turn()])
+    sent = str(server.received[0].headers)
+    assert f"Bearer {KEY}" in sent
+    assert not any(word in sent for word in ("my-organisation", "my-project", "another-key"))
+
+
 def test_no_key_goes_where_none_was_named(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     player, server = chat(move("x"), key_variable=None)

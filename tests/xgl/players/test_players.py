@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pytest
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from torch import Tensor
+from transformers import PreTrainedTokenizerFast
 
 from xgl.errors import OversizeError, PlayerError
 from xgl.lm import LanguageModel
 from xgl.players import RandomPlayer, ScriptedPlayer
-from xgl.players.local import LocalPolicy
+from xgl.players.local import ROOM, LocalPolicy
 from xgl.presentation import render
 from xgl.requests import Item, Move, MoveRequest, Player, Seeds, Turn, View
 
@@ -146,10 +150,48 @@ def test_a_move_ends_with_the_judges_limit_where_tokenizers_differ(
     for move in moves:
         ids = move.token_ids
         starts = [i for i, token in enumerate(ids) if lm.decode([token])[:1].isspace()]
-        counts = [letters(lm.decode(ids[:start])) for start in starts]
+        counts = [letters(lm.decode(ids[:start]).lstrip()) for start in starts]
         assert all(count <= limit for count in counts[:-1])
         ended += counts[-1] > limit
     assert ended >= 4
+
+
+class Fewer(LanguageModel):
+    """Says only what its tokenizer knows."""
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        found = super().logits(hidden)
+        found[..., len(self.tokenizer) :] = -torch.inf
+        return found
+
+
+def spaces_before_words() -> PreTrainedTokenizerFast:
+    """A tokenizer that writes a space as a part of a word, and drops the first: ``▁the``."""
+    made = Tokenizer(models.BPE(unk_token="<unk>"))
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    made.decoder = decoders.Metaspace()
+    names = ["<unk>", "<s>", "</s>"]
+    trainer = trainers.BpeTrainer(vocab_size=80, special_tokens=names, show_progress=False)
+    made.train_from_iterator([render(each.request.view) for each in TURNS] * 9, trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=made, unk_token="<unk>", bos_token="<s>", eos_token="</s>"
+    )
+
+
+def test_words_are_told_though_a_token_alone_loses_its_space(lm: LanguageModel) -> None:
+    other = spaces_before_words()
+    assert other.decode(other.encode("a cat", add_special_tokens=False)[1:])[0] != " "
+    fewer = Fewer(lm.model, other, lm.device)
+    turns = [turn(1, p, max_len=6) for p in range(40)]
+    moves = _moves(LocalPolicy(fewer, count=letters).moves(turns))
+    full = [m for m in moves if not _ended(other, m) and len(m.token_ids) < 6 * ROOM]
+    assert full
+    assert all(letters(move.text) > 6 for move in full)
+
+
+def _ended(tokenizer: PreTrainedTokenizerFast, move: Move) -> bool:
+    last = move.token_ids[-1]
+    return last == tokenizer.eos_token_id or "\n" in tokenizer.decode([last])
 
 
 def test_more_tokens_are_sampled_for_a_judge_of_long_tokens(lm: LanguageModel) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,8 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from support.memory import peak_bytes
 from torch import Tensor
+from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
 
+from xgl.budget import rows_to_sample
+from xgl.errors import PlayerError
 from xgl.lm import LanguageModel, continuation_logits
 from xgl.random import stream
 from xgl.sampling import Decoding, sample, stop_tokens
@@ -209,3 +214,98 @@ def test_rows_that_ended_leave_the_others_as_they_would_be(lm: LanguageModel) ->
 def test_one_policy_takes_no_names(lm: LanguageModel) -> None:
     with pytest.raises(ValueError, match="single policy"):
         sample(lm, encoded(lm, "A"), [1], uniforms(1, 1), never(lm), policies=["one"])
+
+
+# -- local attention -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def narrow() -> LanguageModel:
+    """Sees eight tokens back, and minds which."""
+    torch.manual_seed(0)
+    config = MistralConfig(
+        vocab_size=128,
+        sliding_window=8,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+    )
+    model = MistralForCausalLM(config).eval()
+    for parameter in model.parameters():
+        parameter.data *= 6
+    return LanguageModel(model, None, torch.device("cpu"))
+
+
+def test_local_attention_counts_no_padding_for_text(narrow: LanguageModel) -> None:
+    prompts = [tuple(range(1, 20)), (5, 6, 7), tuple(range(30, 42))]
+    draws = uniforms(3, 6)
+    steps: list[tuple[int, int]] = []
+
+    def watched(row: int, ids: Sequence[int]) -> bool:
+        steps.append((row, len(ids)))
+        return row == 1 and len(ids) == 4
+
+    found = sample(narrow, prompts, [6, 5, 6], draws, never(narrow), long_enough=watched)
+    assert [len(each.ids) for each in found] == [6, 4, 6]
+    assert {row for row, _ in steps} == {0, 1, 2}
+    logits, ids, mask = continuation_logits(narrow, prompts, [each.ids for each in found])
+    learned = logits.log_softmax(-1).gather(2, ids[:, :, None])[:, :, 0]
+    for row, (prompt, each) in enumerate(zip(prompts, found, strict=True)):
+        with torch.no_grad():
+            whole = narrow.model(input_ids=torch.tensor([prompt + each.ids])).logits[0]
+        said = range(len(prompt), len(prompt) + len(each.ids))
+        expected = [
+            float(whole[place - 1].log_softmax(-1)[token])
+            for place, token in zip(said, each.ids, strict=True)
+        ]
+        assert each.logprobs == pytest.approx(expected, abs=1e-4)
+        assert learned[row][mask[row].bool()].tolist() == pytest.approx(expected, abs=1e-4)
+
+
+# -- faults and memory ---------------------------------------------------------------------------
+
+
+def test_logits_that_are_not_finite_name_the_prompt(lm: LanguageModel) -> None:
+    @dataclass(frozen=True)
+    class Broken(LanguageModel):
+        def logits(self, hidden: Tensor) -> Tensor:
+            found = super().logits(hidden)
+            found[1] = torch.nan
+            return found
+
+    broken = Broken(lm.model, lm.tokenizer, lm.device)
+    with pytest.raises(PlayerError, match=r"not finite after '.*a small'"):
+        sample(broken, encoded(lm, *PROMPTS[:3]), [2] * 3, uniforms(3, 2), never(lm))
+
+
+@pytest.mark.parametrize("temperature", [math.nan, math.inf])
+def test_a_temperature_is_a_number(temperature: float) -> None:
+    with pytest.raises(ValueError, match="expected a number"):
+        Decoding(temperature)
+
+
+@pytest.mark.parametrize("vocabulary", [4000, 60000])
+def test_a_batch_of_moves_keeps_the_byte_budget(vocabulary: int) -> None:
+    """Measured, prompts that share nothing, as many rows as are said to fit."""
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=vocabulary,
+        hidden_size=64,
+        intermediate_size=256,
+        num_hidden_layers=4,
+        num_attention_heads=4,
+        max_position_embeddings=512,
+    )
+    llama = LanguageModel(LlamaForCausalLM(config).eval(), None, torch.device("cpu"))
+    limit, length, steps = 48 << 20, 250, 4
+    count = rows_to_sample(llama, length + steps, limit)
+    prompts = [
+        tuple(np.random.default_rng(row).integers(4000, size=length)) for row in range(count)
+    ]
+    draws = uniforms(count, steps)
+    taken = peak_bytes(
+        lambda: sample(llama, prompts, [steps] * count, draws, never(llama), Decoding(0.7, 0.9))
+    )
+    assert limit / 4 <= taken <= limit
