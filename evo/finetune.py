@@ -21,6 +21,7 @@ from torch import Tensor
 from evo.adapters import AdapterBench
 from evo.evaluate import Task, finite_score
 from xgl.batch import Cast, Instance, play_all
+from xgl.budget import parts_to_learn
 from xgl.halving import halving
 from xgl.lm import LanguageModel, continuation_logits
 from xgl.players.local import MEMORY_BYTES, LocalPolicy
@@ -98,7 +99,7 @@ def finetune(
     """Train a new adapter on ``task``; equal arguments give equal adapters on one machine.
 
     ``count`` counts judge tokens where the player's are others, ``memory_bytes`` bound the
-    sampling of a batch: see :class:`LocalPolicy`.
+    sampling of a batch, see :class:`LocalPolicy`, and the gathering of a gradient.
     """
     started = time.perf_counter()
     curve: list[float] = []
@@ -119,7 +120,7 @@ def finetune(
                 break
             if settings.shuffle:
                 credits = shuffled(credits, named_seed("shuffle", seed, len(curve)))
-            uncertainty, norm = update(lm, bench, optimizer, credits, settings)
+            uncertainty, norm = update(lm, bench, optimizer, credits, settings, memory_bytes)
             if not math.isfinite(norm):
                 break
             curve.append(float(np.mean(scores)))
@@ -224,10 +225,12 @@ def update(
     optimizer: torch.optim.Optimizer,
     credits: Sequence[Credit],
     settings: FinetuneSettings,
+    memory_bytes: int = MEMORY_BYTES,
 ) -> tuple[float, float]:
     """One gradient step; returns the policy's entropy (bits a token) and the gradient norm.
 
-    Where memory runs out, the gradient is gathered from halves of the batch.
+    The gradient is gathered from parts that fit into ``memory_bytes`` and, where memory runs out
+    all the same, from halves of them.
     """
     weights = advantages(credits, settings.baseline, settings.scale_advantages).tolist()
     whole = len(credits), sum(len(credit.move.token_ids) for credit in credits)
@@ -237,7 +240,9 @@ def update(
 
     optimizer.zero_grad()
     weighed = list(zip(credits, weights, strict=True))
-    entropies = halving(gather, weighed, "rollouts to learn from")
+    rows = [(credit.move.prompt_ids, len(credit.move.token_ids)) for credit in credits]
+    parts = [weighed[part] for part in parts_to_learn(lm, rows, memory_bytes)]
+    entropies = [e for part in parts for e in halving(gather, part, "rollouts to learn from")]
     norm = torch.nn.utils.clip_grad_norm_(bench.parameters(), settings.gradient_clip)
     if torch.isfinite(norm):
         optimizer.step()

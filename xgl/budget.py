@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,8 @@ FAST_TOKENS = {"cpu": 1024}
 MASK_BYTES = 5
 """Of one token before one other: a bool, and the float that attention makes of it."""
 
+LEARN_BYTES = 20
+"""Of an entry of the vocabulary at a token that is learned: logits, their logarithms, gradients."""
 DRAW_BYTES = 56
 """Of an entry of the vocabulary while a token is drawn: logits, order, float64 sums."""
 
@@ -47,6 +50,30 @@ def rows_to_sample(lm: LanguageModel, tokens: int, limit: int) -> int:
     reading = tokens * (token_bytes(lm) + MASK_BYTES * tokens)
     drawing = DRAW_BYTES * int(lm.model.config.vocab_size)
     return max(1, limit // (tokens * cache_bytes(lm) * 5 // 4 + max(reading, drawing)))
+
+
+def parts_to_learn(
+    lm: LanguageModel, rows: Sequence[tuple[tuple[int, ...], int]], limit: int
+) -> list[slice]:
+    """Rows in their order, (prompt, tokens of its continuation), in parts whose gradients take at
+    most ``limit`` bytes, or that are one row; a prompt that a part has several times is read once.
+
+    Backward keeps what every block made of each token, and of each token of a continuation some
+    copies of the logits.
+    """
+    token = int(lm.model.config.num_hidden_layers) * token_bytes(lm)
+    drawn = LEARN_BYTES * int(lm.model.config.vocab_size)
+    parts, start = [], 0
+    prompts: set[tuple[int, ...]] = set()
+    read = written = 0
+    for place, (prompt, tokens) in enumerate(rows):
+        prompts = prompts | {prompt}
+        read, written = max(read, len(prompt)), max(written, tokens)
+        taken = len(prompts) * read * token + (place + 1 - start) * written * (token + drawn)
+        if taken > limit and place > start:
+            parts.append(slice(start, place))
+            start, prompts, read, written = place, {prompt}, len(prompt), tokens
+    return [*parts, slice(start, len(rows))]
 
 
 def token_bytes(lm: LanguageModel) -> int:

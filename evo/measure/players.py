@@ -87,7 +87,8 @@ class LocalPlayer:
             bench = AdapterBench(load_model(self.reference, dtype, lab.settings.device), self.lora)
         same = same_tokens(bench.base.tokenizer, lab.judge.lm.tokenizer)
         with bench.wearing(self.adapter) as worn:
-            yield LocalPolicy(worn, count=None if same else lab.judge.count)
+            count = None if same else lab.judge.count
+            yield LocalPolicy(worn, count=count, memory_bytes=lab.memory)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from archive.derive.intervals import mean_interval
 from evo.adapters import AdapterBench, LoraSettings
@@ -27,6 +29,7 @@ from evo.finetune import (
 from evo.laboratory import Evaluation, Laboratory, Training
 from evo.ledger import finetune_row
 from xgl import Metadata, game, parse
+from xgl.budget import parts_to_learn
 from xgl.lm import LanguageModel, continuation_logits
 from xgl.requests import Ensured, Event, Move, Moved, Play, Rewarded
 
@@ -293,6 +296,43 @@ def _mean_divergence(lm: LanguageModel, bench: AdapterBench, credits: list[Credi
         with bench.bare():
             base = continuation_logits(lm, prompts, moves)[0].log_softmax(-1)
     return float((here.exp() * (here - base)).sum(-1).mean())
+
+
+def test_a_gradient_gathered_in_parts_is_the_same(lm: LanguageModel) -> None:
+    settings = FinetuneSettings(0, 2, 4, 1e-3, entropy_bonus=0.1)
+    prompts = [(lm.bos, *lm.encode(text)) for text in ("The king", "A small cat sat")]
+    credits = [
+        Credit(Move("m", prompts[i // 4], tuple(range(9, 10 + i))), float(i * i), (i // 4, 0, 0))
+        for i in range(8)
+    ]
+    bench, found = AdapterBench(lm, LoraSettings(4, 8)), []
+    for memory in (1 << 30, 2_000_000, 1):
+        with bench.fresh(0):
+            for parameter in bench.parameters():
+                parameter.data += 0.01
+            optimizer = torch.optim.SGD(bench.parameters(), lr=1.0)
+            told = update(lm, bench, optimizer, credits, settings, memory)
+            found.append((told, [p.detach().clone() for p in bench.parameters()]))
+    for told, adapter in found[1:]:
+        assert told == pytest.approx(found[0][0], rel=1e-4)
+        for whole, parts in zip(found[0][1], adapter, strict=True):
+            torch.testing.assert_close(whole, parts, atol=1e-6, rtol=1e-4)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.tuples(st.integers(1, 30), st.integers(1, 9)), min_size=1, max_size=20),
+    st.integers(1, 200_000_000),
+)
+def test_parts_to_learn_are_the_rows_in_order(
+    lm: LanguageModel, shapes: list[tuple[int, int]], limit: int
+) -> None:
+    rows = [(tuple(range(length)), tokens) for length, tokens in shapes]
+    parts = parts_to_learn(lm, rows, limit)
+    assert [row for part in parts for row in rows[part]] == rows
+    assert all(rows[part] for part in parts)
+    assert len(parts_to_learn(lm, rows, 1)) == len(rows)
+    assert len(parts_to_learn(lm, rows, 1 << 40)) == 1
 
 
 # -- out of memory ---------------------------------------------------------------------------------
