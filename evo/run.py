@@ -150,6 +150,8 @@ def _resumed(folder: str, overrides: list[str]) -> RunConfig:
 def _with_anew(stored: dict[str, Any], overrides: list[str]) -> dict[str, Any]:
     """An archived configuration with the settings that are given anew; defaults where it is older
     than a setting."""
+    if not overrides and {"cluster", "budget"} <= stored.keys():
+        return stored
     sampler = "meta_sampler=" + stored["meta_sampler"]["name"]
     fresh = asdict(load(["+experiment=" + stored["experiment"], sampler, *overrides]))
     for section in ("cluster", "budget"):
