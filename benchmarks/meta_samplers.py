@@ -42,7 +42,7 @@ GROWTH = (
     "growth.unplayable_initial=stop",
     "finetune.tokens=60000",
     "transfer.calibration_plays=16",
-    "transfer.selection_plays=64",
+    "transfer.selection_plays=[32,64]",
     "transfer.acceptance_plays=[96]",
 )
 """A growth of one generation whose fine-tunes are bounded."""

@@ -32,7 +32,7 @@ GROWING = (
     "growth.list_size=4",
     "growth.max_candidates=24",
     "transfer.calibration_plays=8",
-    "transfer.selection_plays=16",
+    "transfer.selection_plays=[8,16]",
     "transfer.acceptance_plays=[16,32]",
     "archive.root=runs",
 )
