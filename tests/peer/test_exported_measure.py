@@ -148,7 +148,7 @@ def test_a_player_is_told_rules_texts_and_rewards(
     first, *_, last = (message["content"] for message in answers[-1]["prompts"])
     [name] = {each["name"] for each in told["maps"]}
     [member] = [each for each in measure["members"] if each["name"] == name]
-    assert "black writes x, at most 8 tokens." in first
+    assert "writes x, at most 8 tokens." in first
     assert "The game is played 2 times on the same texts" in first
     assert all(story["text"] in first for story in member["maps"][0]["stories"])
     assert "You wrote: owl" in last
