@@ -74,6 +74,7 @@ def test_a_run_killed_after_every_single_job_ends_the_same(search: Search, polic
     assert {"accepted", "refused"} <= verdicts
 
 
+@pytest.mark.long
 def test_a_run_killed_at_every_single_commit_ends_the_same(search: Search) -> None:
     assert search.run(by_hash, *GROWING, "seed=0", name="whole") == 0
     whole = search.tables("whole")
