@@ -1,9 +1,13 @@
-"""What meta-samplers propose, side by side: the same parents, as many proposals, at what cost.
+"""What meta-samplers propose and what becomes of it: same parents, as many proposals, the cost.
 
-Drafts only, in seconds: ``python benchmarks/meta_samplers.py --sampler local --set model=smollm2``.
-With ``--judge`` the growth's own stages judge each parent's proposals (bounded fine-tunes of the
-embedded model): ``python benchmarks/meta_samplers.py --sampler mutate --proposals 10 --judge DIR``.
-``--show`` prints the programs, to be read.
+    python benchmarks/meta_samplers.py [--samplers mutate learned local] [--proposals 12]
+        [--parents rival] [--seeds 0] [--drafts] [--show] [--set local.attempts=1 …] [key=value …]
+
+Every proposal is judged as a growth judges one, with the settings of the main job and the
+overrides given. Unlike in a run, the scope stays the parent alone and every candidate that passes
+selection is put to the acceptance test, so each verdict is about the proposal and not about its
+list. Between lists a sampler is told its verdicts; samplers take turns. One process, one thread,
+no Ray. ``--drafts`` stops before the judging; ``--show`` prints the programs, to be read.
 """
 
 from __future__ import annotations
@@ -12,187 +16,239 @@ import argparse
 import json
 import re
 import statistics
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
 import yaml
+from machine import described
 from rich.console import Console
 
-import evo.run
 from archive import Archive
-from archive.samplers import sampler_reports
-from evo.config import load
+from evo.config import RunConfig, load
+from evo.display import Display
+from evo.evaluate import Task
+from evo.experiments import Experiments
+from evo.growth import Place, rank
+from evo.laboratory import Job, Laboratory, LaboratorySettings, Result
+from evo.ledger import Ledger
 from evo.scope import initial_tasks
+from evo.transfer import TransferOracle
 from meta_sampler import MetaSampler, Outcome, Proposal, make
-from meta_sampler.local_settings import LocalSettings
 from meta_sampler.meaning import meaning
-from meta_sampler.sense import objections
-from meta_sampler.soundness import complaint
-from xgl import Game, ProgramError, analyse, game, parse
+from xgl import Game, ProgramError, analyse, parse
 from xgl.distance import distance
-from xgl.library import entries
 
-GROWTH = (
-    "+experiment=scope_growth",
-    "growth.generations=1",
-    "growth.unplayable_initial=stop",
-    "finetune.tokens=60000",
-    "transfer.calibration_plays=16",
-    "transfer.selection_plays=[32,64]",
-    "transfer.acceptance_plays=[96]",
+UNFIT = ("never feasible", "too long to learn", "constant score", "forfeit rate")
+UNPLAYABLE = ("not playable", "its gain is not about the map")
+HELPLESS = ("does not help its parent", "own gain not confirmed")
+ACCEPTED = "helps and is new"
+HEADS = (
+    *("sampler", "proposals", "valid", "not degenerate", "new", "new and sound"),
+    *("feasible", "playable", "may help", "accepted", "skeletons", "edits to parent"),
+    *("tokens", "sampler's s", "judging s"),
 )
-"""A growth of one generation whose fine-tunes are bounded."""
+
+
+class Here:
+    """A workshop of one laboratory in this process."""
+
+    def __init__(self, laboratory: Laboratory) -> None:
+        self.laboratory = laboratory
+
+    def do(self, jobs: Sequence[Job]) -> Iterator[Result]:
+        return map(self.laboratory.do, jobs)
 
 
 @dataclass
-class Recorded:
-    """Gives proposals that were drawn before, once, so that every sampler is judged on its own
-    fixed list."""
+class Tally:
+    """One sampler's proposals over all parents and seeds."""
 
-    proposals: list[Proposal]
-    given: bool = field(default=False)
+    count: Counter[str] = field(default_factory=Counter)
+    skeletons: set[tuple[str, ...]] = field(default_factory=set)
+    edits: list[int] = field(default_factory=list)
 
-    def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
-        if self.given:
-            return []
-        self.given = True
-        return self.proposals
-
-    def observe(self, outcomes: Sequence[Outcome]) -> None:
-        """A fixed list learns nothing."""
-
-    def state(self) -> dict[str, Any]:
-        return {}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        pass
-
-
-def library_parents() -> list[Game]:
-    """The library's games of the xent dialect."""
-    return [game(parse(e.text, e.dialect)) for e in entries() if e.dialect == "xent"]
-
-
-def tally(parent: Game, scope: list[Game], proposals: list[Proposal]) -> Counter[str]:
-    """How many proposals are valid programs, and what those are."""
-    known, found = {meaning(each.program) for each in scope}, Counter[str]()
-    for proposal in proposals:
+    def add(self, proposal: Proposal, parent: Game, known: set[str]) -> None:
+        """Count a proposal before any play; ``known`` are the meanings met before."""
+        self.count["proposals"] += 1
+        self.count["tokens"] += proposal.provenance.tokens
         try:
             program = parse(proposal.text, parent.dialect)
         except ProgramError:
-            continue
+            return
         told = meaning(program)
-        found["valid"] += 1
-        found["playable"] += not analyse(program).degenerate
-        found["sensible"] += not analyse(program).degenerate and not objections(program)
-        found["new"] += told not in known
-        if not complaint(program, parent, LocalSettings()) and told not in known:
-            found["distinct, new and sound"] += 1
-            known.add(told)
-    return found
+        self.count["valid"] += 1
+        self.count["not degenerate"] += not analyse(program).degenerate
+        self.count["new"] += told not in known
+        self.count["new and sound"] += proposal.game is not None
+        known.add(told)
+        if proposal.game is not None:
+            self.skeletons.add(skeleton(proposal.game))
+            self.edits.append(distance(parent.program, proposal.game.program))
+
+    def judge(self, reason: str) -> None:
+        """Count a verdict by the reason that the growth gives."""
+        feasible = not reason.startswith(UNFIT)
+        playable = feasible and not reason.startswith(UNPLAYABLE)
+        self.count["feasible"] += feasible
+        self.count["playable"] += playable
+        self.count["may help"] += playable and reason not in HELPLESS
+        self.count["accepted"] += reason == ACCEPTED
+
+    def row(self, name: str, judged: bool) -> str:
+        """The table's row; what was not judged is left open."""
+        whole = [str(self.count[head]) for head in HEADS[1:6]]
+        fates = [str(self.count[head]) if judged else "" for head in HEADS[6:10]]
+        edits = f"{statistics.median(self.edits):g}" if self.edits else ""
+        cost = [f"{self.count['tokens']}", f"{self.count['seconds'] / 1000:.1f}"]
+        last = [f"{self.count['judging'] / 1000:.0f}" if judged else ""]
+        cells = [f"`{name}`", *whole, *fates, str(len(self.skeletons)), edits, *cost, *last]
+        return "| " + " | ".join(cells) + " |"
 
 
-def variety(drawn: Sequence[tuple[Game, list[Proposal]]]) -> dict[str, float]:
-    """Distinct skeletons (instruction types and players in order) and median edits to the parent,
-    over all games that were proposed."""
-    games = [(parent, p.game) for parent, found in drawn for p in found if p.game is not None]
-    skeletons = {
-        tuple(
-            re.sub(r"\(.*", "", line) + str(getattr(i, "player", ""))
-            for line, i in zip(g.code.splitlines(), g.program.instructions, strict=True)
+def skeleton(game: Game) -> tuple[str, ...]:
+    """Instruction types and their players, in order."""
+    lines = zip(game.code.splitlines(), game.program.instructions, strict=True)
+    return tuple(re.sub(r"\(.*", "", code) + getattr(line, "player", "") for code, line in lines)
+
+
+class Trial:
+    """One sampler, one parent, one seed."""
+
+    def __init__(self, name: str, sampler: MetaSampler, parent: Task, tally: Tally) -> None:
+        self.name, self.sampler, self.parent, self.tally = name, sampler, parent, tally
+        self.known, self.told = [parent.game], {meaning(parent.game.program)}
+        self.shown: list[str] = []
+
+    def propose(self, round_: int, size: int, seed: int) -> dict[str, Proposal]:
+        """A list of games by id; counts every proposal made for it."""
+        game, began = self.parent.game, time.perf_counter()
+        proposals = self.sampler.propose(game, self.known, size, 1000 * (seed + 1) + round_)
+        self.tally.count["seconds"] += round(1000 * (time.perf_counter() - began))
+        for each in proposals:
+            self.tally.add(each, game, self.told)
+            self.shown.append(told(self.name, each))
+        made = {each.game.game_id: each for each in proposals if each.game is not None}
+        self.known += [each.game for each in made.values() if each.game is not None]
+        return made
+
+    def judge(self, oracle: TransferOracle, made: dict[str, Proposal], place: Place[Task]) -> None:
+        """The growth's verdicts on a list, which the sampler is told."""
+        began = time.perf_counter()
+        tasks = [Task(e.game, self.parent.role) for e in made.values() if e.game is not None]
+        rows = verdicts(oracle, self.parent, tasks, place)
+        self.tally.count["judging"] += round(1000 * (time.perf_counter() - began))
+        outcomes = [self._outcome(row, made[str(row["game_id"])]) for row in rows]
+        self.sampler.observe(outcomes)
+        for each in outcomes:
+            self.tally.judge(each.reason)
+            print(f"<!-- {self.name}: {each.reason}: {each.code!r} -->", flush=True)
+
+    def _outcome(self, row: dict[str, object], proposal: Proposal) -> Outcome:
+        assert proposal.game is not None
+        return Outcome(
+            proposal.game.game_id,
+            proposal.provenance.operators,
+            row["verdict"] == "accepted",
+            str(row["verdict"]),
+            str(row["reason"]),
+            self.parent.game_id,
+            proposal.game.code,
+            self.parent.game.code,
         )
-        for _, g in games
-    }
-    far = [distance(parent.program, child.program) for parent, child in games]
-    return {
-        "games": len(games),
-        "skeletons": len(skeletons),
-        "median edits to parent": statistics.median(far) if far else 0,
-    }
 
 
-def drawn_from(sampler: MetaSampler, scope: list[Game], each: int, seed: int) -> list[Proposal]:
-    """At most ``each`` proposals for the first game of ``scope``, whatever their fate; the sampler
-    is asked until it has given so many, or nothing."""
-    found: list[Proposal] = []
-    while len(found) < each:
-        more = sampler.propose(scope[0], scope, each - len(found), seed + len(found))
-        if not more:
-            break
-        found += more
-    return found[:each]
+def told(name: str, proposal: Proposal) -> str:
+    """A proposal to be read: its intent or operators, its text, what is wrong with it."""
+    origin = proposal.provenance
+    fate = "" if proposal.game else f" [{proposal.fate}: {'; '.join(proposal.errors)}]"
+    return f"-- {name}: {origin.intent or ' '.join(origin.operators)}{fate}\n{proposal.text}"
 
 
-def judged(
-    name: str, parent: str, sampler: MetaSampler, n: int, root: Path, keys: Sequence[str]
-) -> dict[str, Any]:
-    """The funnel of ``n`` proposals for one parent, judged as growth judges a list."""
-    run = f"{name}-{parent}"
-    config = load(
-        [*GROWTH, f"archive.root={root}", f"name={run}", f"growth.initial_scope=[{parent}]",
-         f"growth.list_size={n}", f"growth.max_candidates={n}", *keys]
-    )  # fmt: skip
+def verdicts(
+    oracle: TransferOracle, parent: Task, candidates: Sequence[Task], place: Place[Task]
+) -> list[dict[str, object]]:
+    """Decisions of a list, every one on its own; the scope is the parent."""
+    oracle.place = place
+    oracle.indices = {task.game_id: index for index, task in enumerate(candidates)}
+    before = len(oracle.ledger.decisions)
+    assessed = oracle.assess(parent, candidates, [parent])
+    for task in rank(assessed, oracle.thresholds.alpha1, oracle.thresholds.alpha2):
+        oracle.confirm(parent, [task], [parent])
+    return list(oracle.ledger.decisions.values())[before:]
+
+
+def oracle_of(config: RunConfig, laboratory: Laboratory, folder: Path) -> TransferOracle:
+    console = Console(quiet=True)
+    ledger = Ledger(Archive.create(folder), "samplers")
+    display = Display(console, "samplers", None)
+    return TransferOracle(config, ledger, Experiments(config, ledger, Here(laboratory), display))
+
+
+def settings_of(name: str, given: Sequence[str]) -> dict[str, Any]:
+    """What the sampler's configuration file says, with ``given`` in its place (name.key=value)."""
+    config = load(["+experiment=scope_growth", f"meta_sampler={name}"])
+    changed = (each.split("=", 1) for each in given if each.startswith(f"{name}."))
+    own = {key.partition(".")[2]: yaml.safe_load(value) for key, value in changed}
+    return dict(config.meta_sampler.settings) | own
+
+
+def measured(
+    options: argparse.Namespace, config: RunConfig, samplers: dict[str, Tally], folder: Path
+) -> list[str]:
+    """Adds one parent under one seed to the tallies; returns the proposals, to be read."""
+    settings = LaboratorySettings(config.judge, config.player, config.finetune)
     initial = initial_tasks(config)
-    proposals = drawn_from(sampler, [task.game for task in initial], n, seed=1)
-    plan = evo.run.Plan(config, initial, Recorded(proposals), resumed=False)
-    with Archive.create(config.folder / "archive") as archive:
-        evo.run._run(plan, archive, Console(stderr=True))
-        reports = {each.sampler: asdict(each) for each in sampler_reports(archive)}
-        rows = archive.rows("decisions")
-    report = reports.get(name, {})
-    reasons = Counter(f"{row['verdict']}: {row['reason']}" for row in rows)
-    return {"parent": parent, **report, "verdicts": dict(reasons)}
+    oracle = None
+    if not options.drafts:
+        oracle = oracle_of(config, Laboratory(settings), folder / "archive")
+        initial = oracle.prepare(initial)
+    made = {name: make(name, settings_of(name, options.set)) for name in samplers}
+    for name in set(made) & {"local", "learned"}:  # models are loaded before the clock starts
+        made[name].propose(initial[0].game, [initial[0].game], 1, 0)
+    trials = [Trial(name, made[name], initial[0], tally) for name, tally in samplers.items()]
+    for round_ in range(-(-options.proposals // options.list)):
+        for number, each in enumerate(trials):
+            size = min(options.list, options.proposals - round_ * options.list)
+            games = each.propose(round_, size, config.seed)
+            if oracle is not None:
+                each.judge(oracle, games, Place(number, initial[0], round_))
+    return [f"== children of\n{initial[0].game.code}", *(s for e in trials for s in e.shown)]
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--sampler", default="local")
-    options.add_argument("--drafts", "--proposals", type=int, default=200, dest="proposals")
-    options.add_argument("--set", nargs="*", default=[], help="settings, key=value")
-    options.add_argument("--parents", nargs="*", help="names of the library; default: all xent")
-    options.add_argument("--judge", type=Path, help="folder for the runs that judge")
-    options.add_argument("--run", nargs="*", default=[], help="keys of the runs, key=value")
-    options.add_argument("--show", action="store_true", help="print what was proposed")
-    given = options.parse_args()
-    settings: dict[str, Any] = {
-        k: yaml.safe_load(v) for k, v in (s.split("=", 1) for s in given.set)
-    }
-    sampler = make(given.sampler, settings)
-    if given.judge:
-        for parent in given.parents or ["rival"]:
-            told = judged(given.sampler, parent, sampler, given.proposals, given.judge, given.run)
-            print(json.dumps(told, indent=2))
-        return
-    scope, total = library_parents(), Counter[str]()
-    if given.sampler in ("local", "learned"):
-        sampler.propose(scope[0], scope, 1, 999)  # loads the model
-    began = time.perf_counter()
-    everything = []
-    for parent in scope:
-        others = [parent, *(each for each in scope if each is not parent)]
-        drawn = drawn_from(sampler, others, given.proposals // len(scope), 1)
-        total += tally(parent, scope, drawn) + Counter({"proposals": len(drawn)})
-        everything.append((parent, drawn))
-    seconds = time.perf_counter() - began
-    origins = [each.provenance for _, drawn in everything for each in drawn]
-    cost = {"tokens": sum(o.tokens for o in origins), "dollars": sum(o.dollars for o in origins)}
-    print(given.sampler, settings, dict(total), variety(everything), cost, f"{seconds:.1f} s")
-    if given.show:
-        show(everything)
-
-
-def show(everything: Sequence[tuple[Game, list[Proposal]]]) -> None:
-    """Every proposal with its intent, its operators, and its errors."""
-    for parent, drawn in everything:
-        print(f"\n== children of\n{parent.code}")
-        for each in drawn:
-            told = each.provenance.intent or " ".join(each.provenance.operators)
-            fate = "" if each.game else f" [{each.fate}: {'; '.join(each.errors)}]"
-            print(f"\n-- {told}{fate}\n{each.text}")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--samplers", nargs="+", default=["mutate", "learned", "local"])
+    parser.add_argument("--parents", nargs="+", default=["rival"], help="names of the library")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--proposals", type=int, default=12, help="for each parent and seed")
+    parser.add_argument("--list", type=int, default=6, help="proposals between two verdicts")
+    parser.add_argument("--drafts", action="store_true", help="propose only")
+    parser.add_argument("--show", action="store_true", help="print what was proposed")
+    parser.add_argument("--json", action="store_true", help="the tallies as JSON, last")
+    parser.add_argument("--set", nargs="+", default=[], metavar="SAMPLER.KEY=VALUE")
+    options, overrides = parser.parse_known_args()
+    torch.set_num_threads(1)
+    print(described(), flush=True)
+    tallies = {name: Tally() for name in options.samplers}
+    for seed in options.seeds:
+        for parent in options.parents:
+            keys = [f"seed={seed}", f"growth.initial_scope=[{parent}]", *overrides]
+            config = load(["+experiment=scope_growth", *keys])
+            with tempfile.TemporaryDirectory() as folder:
+                shown = measured(options, config, tallies, Path(folder))
+            if options.show:
+                print("\n\n".join(shown), flush=True)
+    print("\n| " + " | ".join(HEADS) + " |\n" + "| --- " * len(HEADS) + "|")
+    for name, tally in tallies.items():
+        print(tally.row(name, not options.drafts))
+    if options.json:
+        print(json.dumps({name: dict(tally.count) for name, tally in tallies.items()}))
 
 
 if __name__ == "__main__":

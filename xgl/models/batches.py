@@ -10,8 +10,9 @@ import torch
 from tokenizers import Tokenizer
 
 from xgl.models.distil import SoftLabels
-from xgl.models.documents import Document, Segment, Sources, draw
+from xgl.models.documents import Document, draw
 from xgl.models.tokenizer import BOS_ID, EOS_ID
+from xgl.models.windows import Segment, Sources
 
 IGNORED = -100
 POOL_DOCUMENTS = 1024

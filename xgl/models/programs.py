@@ -6,20 +6,27 @@ scores. Names are canonical: s t x y s1 t1 x1 y1 in order of first use.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Literal
 
 POOL = ("s", "t", "x", "y", "s1", "t1", "x1", "y1")
+Move = Literal["words", "new", "quote"]
+"""What answers an elicit: words about a story, words that no story has, a part of a story."""
 MEASURES = ("xed", "xed", "xed", "nex", "dex", "xent")
+NEW_SHARE, CUT_SHARE = 0.35, 0.08
+"""Shares of programs that forbid the stories' words, and that cut a story."""
 
 
 @dataclass(frozen=True)
 class Header:
-    """A program's text, the registers that hold stories, and those to be played, in order."""
+    """A program's text, the registers that hold stories, and those to be played, in order, each
+    with the kind of its move."""
 
     text: str
     stories: tuple[str, ...]
-    moves: tuple[str, ...]
+    moves: tuple[tuple[str, Move], ...]
 
 
 def _term(rng: Random, scored: list[str], given: list[str]) -> str:
@@ -42,15 +49,21 @@ def reward(rng: Random, stories: list[str], moves: list[str]) -> str:
     return f"reward({text})"
 
 
-def rule(rng: Random, stories: list[str], moves: list[str]) -> str:
-    """A condition on what is played, as a statement or as an inequality."""
+def comparison(rng: Random, stories: Sequence[str], moves: Sequence[str]) -> str:
+    """A condition on the bits that what is played saves."""
     story, move = rng.choice(stories), rng.choice(moves)
+    return f"ensure(xed({story} | {move}) >= xed({rng.choice(stories)} | {move}))"
+
+
+def no_common_words(rng: Random, stories: Sequence[str], move: str) -> str:
+    """The papers' rule, over all stories and `move`, in the orders and spacings they print."""
+    texts = " + ".join(stories)
+    sides = rng.choice(((texts, move), (move, texts)))
     return rng.choice(
         (
-            f'ensure("no common words between" + {story} + "&" + {move})',
-            f'ensure("no common words between" + {move} + "&" + {story})',
-            f'ensure("no common words between " + {move} + " and " + {story})',
-            f"ensure(xed({story} | {move}) >= xed({rng.choice(stories)} | {move}))",
+            f'ensure("no common words between" + {sides[0]} + "&" + {sides[1]})',
+            f'ensure("no common words between" + {sides[0]} + "&" + {sides[1]})',
+            f'ensure("no common words between " + {sides[0]} + " and " + {sides[1]})',
         )
     )
 
@@ -58,15 +71,36 @@ def rule(rng: Random, stories: list[str], moves: list[str]) -> str:
 def header(rng: Random, stories: int) -> Header:
     """A random program with `stories` story registers and one or two elicits."""
     held = list(POOL[:stories])
+    if rng.random() < CUT_SHARE:
+        return _cut(rng, held)
     played = list(POOL[stories : stories + rng.choice((1, 1, 1, 1, 2))])
-    assigns = ", ".join(f"{name}=story()" for name in held)
-    lines = [f"assign({assigns})"]
-    if stories > 1 and rng.random() < 0.15:
-        lines = [f"assign({name}=story())" for name in held]
+    lines = [_assigned(rng, held)]
+    kind: Move = "new" if rng.random() < NEW_SHARE else "words"
     for position, name in enumerate(played):
         lines.append(f"elicit({name}, {rng.randint(4, 12)})")
-        if rng.random() < 0.12:
-            lines.append(rule(rng, held, played[: position + 1]))
+        if kind == "new":
+            lines.append(no_common_words(rng, held, name))
+        elif rng.random() < 0.04:
+            lines.append(comparison(rng, held, played[: position + 1]))
     for _ in range(rng.choice((1, 1, 1, 1, 2))):
         lines.append(reward(rng, held, played))
-    return Header("\n".join(lines) + "\n", tuple(held), tuple(played))
+    return Header("\n".join(lines) + "\n", tuple(held), tuple((name, kind) for name in played))
+
+
+def _assigned(rng: Random, names: Sequence[str]) -> str:
+    if len(names) > 1 and rng.random() < 0.15:
+        return "\n".join(f"assign({name}=story())" for name in names)
+    return f"assign({', '.join(f'{name}=story()' for name in names)})"
+
+
+def _cut(rng: Random, held: list[str]) -> Header:
+    """A story is cut where the move stands in it, and the parts are scored."""
+    move, before, after = POOL[len(held) : len(held) + 3]
+    story = rng.choice(held)
+    lines = [
+        _assigned(rng, held),
+        f"elicit({move}, {rng.randint(4, 12)})",
+        f"assign({before}={story} // {move}, {after}={story} % {move})",
+        reward(rng, [before, after], [after, before, move]),
+    ]
+    return Header("\n".join(lines) + "\n", tuple(held), ((move, "quote"),))

@@ -9,7 +9,7 @@ from pathlib import Path
 from tokenizers import Tokenizer
 
 from xgl.models.corpus import Story, common, rarity, stories
-from xgl.models.documents import Sources
+from xgl.models.windows import Sources
 from xgl.models.wordnet import WordNet
 from xgl.models.wordnet import read as read_wordnet
 

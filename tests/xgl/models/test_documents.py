@@ -16,21 +16,26 @@ from xgl.models.documents import (
     ECHO_JOINS,
     KINDS,
     Document,
-    Segment,
-    Sources,
     echo,
-    own_words,
     presentation,
+)
+from xgl.models.hints import (
+    move,
+    new_words,
+    own_words,
+    quote,
     related_words,
-    window,
+    words_around,
 )
 from xgl.models.programs import header
 from xgl.models.resolve import EMBEDDED
 from xgl.models.tokenizer import BOS_ID, EOS_ID
+from xgl.models.windows import Segment, Sources, Window, passage, window
 from xgl.models.wordnet import WordNet, read
 from xgl.parse import parse
 from xgl.presentation import render
-from xgl.requests import Item, View
+from xgl.requests import Item, Predicate, View
+from xgl.truth import decide
 
 TOKENIZER = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
 
@@ -116,6 +121,38 @@ def test_a_word_cut_off_at_the_end_is_no_hint(sources: Sources) -> None:
 def test_related_words_do_not_occur_in_the_text(sources: Sources) -> None:
     assert related_words(Random(0), "My dogs barked.", sources, 2)[0] in {"hound", "animal"}
     assert related_words(Random(0), "My dog, a hound, an animal.", sources, 2) == []
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_moves_obey_the_rule_that_forbids_the_stories_words(seed: int, sources: Sources) -> None:
+    rng = Random(seed)
+    shown = [passage(rng, sources) for _ in range(1 + seed % 3)]
+    said = new_words(rng, shown, sources)
+    texts = " ".join(part.text for part in shown)
+    assert decide(Predicate("no_common_words", (texts, " ".join(said))), len)
+    assert said or not (sources.common - set(words(texts)))
+
+
+def test_words_around_a_text_stand_beside_it_and_not_in_it(sources: Sources) -> None:
+    part = Window("The tailor sold a needle.", around="A tailor and his brave needles sailed.")
+    for seed in range(10):
+        assert words_around(Random(seed), part, sources, 3) == ["brave", "sailed"]
+
+
+def test_a_quote_cuts_its_text() -> None:
+    for seed in range(30):
+        text = "A quiet tailor sold the lighthouse."
+        assert quote(Random(seed), text) in text
+
+
+def test_programs_that_cut_a_story_are_answered_by_a_quote(sources: Sources) -> None:
+    kinds = {}
+    for seed in range(300):
+        made = header(Random(seed), 1 + seed % 3)
+        for _, kind in made.moves:
+            assert kinds.setdefault(("//" in made.text, "no common" in made.text), kind) == kind
+    assert kinds == {(False, False): "words", (False, True): "new", (True, False): "quote"}
+    assert move(Random(0), "quote", [Window("Amen.")], sources) == "Amen."
 
 
 def test_an_echo_repeats_the_end_of_what_was_said(sources: Sources) -> None:
