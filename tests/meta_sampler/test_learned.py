@@ -60,9 +60,11 @@ def test_every_complete_draft_is_a_valid_program(dialect: str) -> None:
 def test_any_game_may_be_a_parent(place: int) -> None:
     """Of either dialect, with other players, loops and statements."""
     parent = parents.EVERY[place]
-    for proposal in sampler(max_lines=10, attempts=1).propose(parent, [parent], 6, 1):
-        if proposal.fate != "unfinished":
-            xgl.parse(proposal.text, parent.dialect)
+    proposals = sampler(max_lines=10, attempts=1).propose(parent, [parent], 6, 1)
+    finished = [each for each in proposals if each.fate != "unfinished"]
+    assert len(finished) >= 2
+    for proposal in finished:
+        xgl.parse(proposal.text, parent.dialect)
 
 
 def test_games_are_new_and_sound() -> None:
