@@ -1,6 +1,6 @@
 """What REINFORCE teaches the player on the papers' twelve single-player programs (SPEC §5).
 
-    python benchmarks/learnability.py [--seed 0] [--plays 256] [--games single_text …] [key=value …]
+    python benchmarks/learnability.py [--seed 0] [--plays 256] [--dialect xent] [key=value …]
 
 For each program one fine-tune, then paired plays of the base player and of the fine-tuned one on
 fresh maps. A gain is significant where a one-sided paired t-test has p < 0.01 after Holm's
@@ -64,12 +64,11 @@ class Learned:
     curve: tuple[float, ...]
 
 
-def tasks(names: Sequence[str], config: RunConfig) -> list[Task]:
-    """The programs as printed, seen by the one player that moves."""
+def tasks(names: Sequence[str], config: RunConfig, dialect: str = "paper") -> list[Task]:
+    """The programs as printed, read by the rules of ``dialect``, seen by the player that moves."""
     found = []
     for name in names:
-        entry = find(name)
-        program = parse(entry.text, entry.dialect)
+        program = parse(find(name).text, dialect)
         (role,) = analyse(program).players
         found.append(Task(game(program, metadata(config.game)), role))
     return found
@@ -187,6 +186,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--plays", type=int, default=256)
     parser.add_argument("--games", nargs="+", default=PROGRAMS)
+    parser.add_argument("--dialect", choices=("paper", "xent"), default="paper")
     parser.add_argument("--curves", type=Path, help="write learning curves as JSON")
     parser.add_argument("overrides", nargs="*", metavar="key=value")
     arguments = parser.parse_args()
@@ -194,7 +194,8 @@ def main() -> None:
     config = load(["+experiment=scope_growth", *overrides])
     study = Study(config, arguments.plays)
     try:
-        found = study.learned(arguments.games, tasks(arguments.games, config))
+        posed = tasks(arguments.games, config, arguments.dialect)
+        found = study.learned(arguments.games, posed)
     finally:
         study.workshop.close()
     print(f"\n{table(found)}")

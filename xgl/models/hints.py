@@ -9,6 +9,9 @@ from xgl.models.corpus import content_words, stem, words
 from xgl.models.programs import Move
 from xgl.models.windows import Sources, Window
 
+QUOTED_SHARE = 0.25
+"""Share of moves that say a part of a text as it stands, where any words will do."""
+
 
 def own_words(rng: Random, text: str, sources: Sources, count: int) -> list[str]:
     """Up to `count` content words of `text`, rare ones preferred, in the order of the text."""
@@ -66,10 +69,12 @@ def hint(rng: Random, shown: Window, sources: Sources, count: int) -> list[str]:
 
 def move(rng: Random, kind: Move, windows: Sequence[Window], sources: Sources) -> str:
     """What a player answers to a program of `kind`, about one or more of the texts it sees."""
-    if kind == "quote":
-        return quote(rng, rng.choice(windows).text)
     if kind == "new":
         return " ".join(new_words(rng, windows, sources))
+    if kind == "quote":
+        return quote(rng, rng.choice(windows).text, (1, 1, 2, 2, 3, 4))
+    if rng.random() < QUOTED_SHARE:
+        return quote(rng, rng.choice(windows).text, range(2, 9))
     return " ".join(move_words(rng, windows, sources))
 
 
@@ -96,8 +101,10 @@ def new_words(rng: Random, windows: Sequence[Window], sources: Sources) -> list[
     return [w for w in rng.sample(sorted(sources.common), 3) if stem(w) not in said][:1]
 
 
-def quote(rng: Random, text: str) -> str:
-    """One to four words as they stand in a text, next to each other, the last perhaps its end."""
+def quote(rng: Random, text: str, lengths: Sequence[int]) -> str:
+    """Words as they stand in a text, next to each other, one of `lengths` of them or up to its end.
+
+    The last one of the text may be cut off, as the text is."""
     spoken = text.split()
     start = rng.randrange(len(spoken))
-    return " ".join(spoken[start : start + rng.choice((1, 1, 2, 2, 3, 4))])
+    return " ".join(spoken[start : start + rng.choice(lengths)])
