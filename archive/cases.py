@@ -3,7 +3,6 @@ answer it from. `archive.derive.replay` takes the decision again."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +12,10 @@ import pyarrow as pa
 
 from archive.derive.calibration import Calibration, Limits
 from archive.derive.looks import Looks
-from archive.derive.matrix import SCORE_COLUMNS, Key, Plays, Unit, plays_of
+from archive.derive.matrix import SCORE_COLUMNS, Key, Plays, Unit, plays_of, policies_of
 from archive.derive.replay import Case
 from archive.derive.verdict import Thresholds
-from archive.query import Member, scopes
+from archive.query import Member, replicates, run_config, scopes
 from archive.schema import BASE_POLICY, Purpose, Verdict
 from archive.store import Archive
 
@@ -54,17 +53,14 @@ class Record:
     def policies(self, decided: Row | None = None) -> dict[Unit, tuple[str, ...]]:
         """Who speaks for each game: its newest fine-tunings, one under each training seed, and for
         a decision's candidate those that begin with the one that it names."""
-        many = self.setting("finetune", "replicates")
-        size = many if isinstance(many, int) and many > 0 else 1
-        made: dict[Unit, list[str]] = {}
-        for row in self.finetunes:
-            made.setdefault((row["game_id"], row["role"]), []).append(row["finetune_id"])
-        found = {unit: tuple(ids[-size:]) for unit, ids in made.items()}
+        size = replicates(self.config)
+        made = policies_of(self.finetunes, len(self.finetunes) or 1)
+        found = {unit: ids[-size:] for unit, ids in made.items()}
         if decided is not None and decided["finetune_id"] is not None:
             unit, first = (decided["game_id"], decided["role"]), decided["finetune_id"]
-            ids = made.get(unit, [])
+            ids = made.get(unit, ())
             start = ids.index(first) if first in ids else 0
-            found[unit] = tuple(ids[start : start + size]) if first in ids else (first,)
+            found[unit] = ids[start : start + size] if first in ids else (first,)
         return found
 
 
@@ -74,7 +70,7 @@ def record(archive: Archive, run_id: str) -> Record:
     finetunes = archive.rows("finetunes", ["finetune_id", "game_id", "role", "adapter_hash"], mine)
     return Record(
         run_id,
-        _config(archive, run_id),
+        run_config(archive, run_id),
         scopes(archive, run_id),
         finetunes,
         archive.rows("decisions", filters=mine),
@@ -136,12 +132,3 @@ def _calibrations(archive: Archive, run_id: str) -> dict[Unit, Calibration]:
         )
         for unit, played in rows.items()
     }
-
-
-def _config(archive: Archive, run_id: str) -> Mapping[str, Any]:
-    rows = archive.rows("runs", ["config_json"], [("run_id", "=", run_id)])
-    try:
-        config = json.loads(rows[0]["config_json"]) if rows else {}
-    except (ValueError, RecursionError):
-        return {}
-    return config if isinstance(config, dict) else {}

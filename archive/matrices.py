@@ -14,7 +14,7 @@ from archive.derive.matrix import (
     plays_of,
     policies_of,
 )
-from archive.query import scopes
+from archive.query import replicates, run_config, scopes
 from archive.store import Archive
 
 
@@ -26,7 +26,7 @@ class Evidence:
     """
 
     plays: Mapping[Key, Plays]
-    policies: Mapping[Unit, str]
+    policies: Mapping[Unit, tuple[str, ...]]
     scopes: Mapping[int, tuple[Unit, ...]]
 
     @property
@@ -44,4 +44,5 @@ def evidence(archive: Archive, run_id: str) -> Evidence:
         generation: tuple((member.game_id, member.role) for member in scope)
         for generation, scope in scopes(archive, run_id).items()
     }
-    return Evidence(plays_of(found), policies_of(finetunes), members)
+    size = replicates(run_config(archive, run_id))
+    return Evidence(plays_of(found), policies_of(finetunes, size), members)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
@@ -124,6 +125,24 @@ def resolve(shortened: str, known: Iterable[str]) -> str:
     hint = next((known_id for known_id in ids if near and known_id.startswith(near[0])), None)
     expected = f"an id such as {hint}" if hint else "an id, of which there are none"
     raise LookupFailedError(f"found no id {shortened!r}, expected {expected}")
+
+
+def run_config(archive: Archive, run_id: str) -> Mapping[str, Any]:
+    """The settings that a run began with; empty where they are no JSON object."""
+    rows = archive.rows("runs", ["config_json"], [("run_id", "=", run_id)])
+    try:
+        config = json.loads(rows[0]["config_json"]) if rows else {}
+    except (ValueError, RecursionError):
+        return {}
+    return config if isinstance(config, dict) else {}
+
+
+def replicates(config: Mapping[str, Any]) -> int:
+    """Fine-tunes of each game under as many training seeds, ``finetune.replicates``; 1 where a
+    run's settings do not say."""
+    section = config.get("finetune")
+    many = section.get("replicates") if isinstance(section, Mapping) else None
+    return many if isinstance(many, int) and many > 0 else 1
 
 
 def scopes(archive: Archive, run_id: str) -> dict[int, list[Member]]:

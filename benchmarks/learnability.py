@@ -4,7 +4,8 @@
 
 For each program one fine-tune, then paired plays of the base player and of the fine-tuned one on
 fresh maps. A gain is significant where a one-sided paired t-test has p < 0.01 after Holm's
-correction over the programs. Settings are those of the main job with the overrides given.
+correction over the twelve, of which those left out by ``--games`` count as p = 1. Settings are
+those of the main job with the overrides given.
 """
 
 from __future__ import annotations
@@ -88,10 +89,11 @@ def one_sided(sample: np.ndarray) -> tuple[float, float]:
     return float(sample.mean()), float(found.pvalue)
 
 
-def holm(values: Sequence[float]) -> list[float]:
-    """Holm's adjusted p values."""
+def holm(values: Sequence[float], tests: int = len(PROGRAMS)) -> list[float]:
+    """Holm's adjusted p values of some of ``tests`` hypotheses; the others count as p = 1."""
     order = np.argsort(values)
-    adjusted = np.maximum.accumulate(np.sort(values) * np.arange(len(values), 0, -1))
+    factors = max(tests, len(values)) - np.arange(len(values))
+    adjusted = np.maximum.accumulate(np.sort(values) * factors)
     found = np.empty(len(values))
     found[order] = np.minimum(adjusted, 1.0)
     return found.tolist()
@@ -153,7 +155,7 @@ def _learned(name: str, made: Finetune, base: list[Score], own: list[Score]) -> 
 
 
 def table(found: Sequence[Learned]) -> str:
-    """Markdown, with Holm's p over the programs of the list."""
+    """Markdown, with Holm's p over the twelve programs."""
     totals = holm([each.total[1] for each in found])
     specifics = holm([each.specific[1] for each in found])
     heads = ["program", "steps", "base", "forfeits", "gain", "p", "specific gain", "p", "distinct"]

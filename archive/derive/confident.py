@@ -23,10 +23,10 @@ keeps its promise: any Σ and Γ out of Υ, the optimal one, and every η of a s
 why no step-down test is used: it would be sharper for one η fixed in advance, and void for a
 sweep.
 
-*What it does not say.* Nothing of other training seeds. Nothing of how games came to be proposed:
-the family is the fine-tuned games that there are, taken as given. And the bounds are Student's
-and Fieller's, exact for normal gains only; m can be large, and the tail of a skewed gain is felt
-there first.
+*What it does not say.* Nothing of other training seeds, unless several were tried. Nothing of how
+games came to be proposed: the family is the fine-tuned games that there are, taken as given. And
+the bounds are Student's and Fieller's, exact for normal gains only; m can be large, and the tail
+of a skewed gain is felt there first.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def statements(finetuned: int, samples: int) -> int:
 
 def simultaneous_matrix(
     plays: Mapping[Key, Plays],
-    policies: Mapping[Unit, str],
+    policies: Mapping[Unit, Sequence[str]],
     sources: Sequence[Unit],
     targets: Sequence[Unit],
     kind: GainKind = "total",

@@ -2,8 +2,9 @@
 
 Three questions are answered here once, for every reader of an archive:
 
-* *Which policy speaks for a game?* The newest fine-tuning of it (:func:`policies_of`): a game that
-  was started again is judged by its last attempt, as the search itself judges it.
+* *Which policies speak for a game?* Its newest fine-tunings, one under each training seed
+  (:func:`policies_of`): a game that was started again is judged by its last attempt, as the search
+  itself judges it. Values of several are over plays and training seeds.
 * *Which plays?* The values of a pair are made of plays on seeds that the base player, the source's
   policy and the target's own policy all have on the target; V also of the source's own gain. Where
   several purposes offer such seeds, the one with the most of them is used; acceptance, whose seeds
@@ -88,7 +89,8 @@ class Cell:
 class TransferMatrix:
     """Values of ``sources`` on ``targets``; ``cells`` has the measured pairs only.
 
-    Every bound is one-sided at ``confidence``, over evaluation seeds, given the adapters.
+    Every bound is one-sided at ``confidence``, over evaluation seeds, given the adapters; where
+    games were fine-tuned under several training seeds, over these too.
     """
 
     sources: tuple[Unit, ...]
@@ -126,9 +128,15 @@ class TransferMatrix:
         return found
 
 
-def policies_of(finetunes: Iterable[Mapping[str, object]]) -> dict[Unit, str]:
-    """The policy that speaks for each fine-tuned game: that of its newest row of finetunes."""
-    return {(str(row["game_id"]), str(row["role"])): str(row["finetune_id"]) for row in finetunes}
+def policies_of(
+    finetunes: Iterable[Mapping[str, object]], replicates: int = 1
+) -> dict[Unit, tuple[str, ...]]:
+    """The policies that speak for each fine-tuned game: its newest ``replicates`` rows of
+    finetunes, the oldest of them first."""
+    made: dict[Unit, list[str]] = {}
+    for row in finetunes:
+        made.setdefault((str(row["game_id"]), str(row["role"])), []).append(str(row["finetune_id"]))
+    return {unit: tuple(ids[-replicates:]) for unit, ids in made.items()}
 
 
 def plays_of(scores: pa.Table) -> dict[Key, Plays]:
@@ -156,7 +164,7 @@ def plays_of(scores: pa.Table) -> dict[Key, Plays]:
 
 def transfer_matrix(
     plays: Mapping[Key, Plays],
-    policies: Mapping[Unit, str],
+    policies: Mapping[Unit, Sequence[str]],
     sources: Sequence[Unit],
     targets: Sequence[Unit],
     kind: GainKind = "total",
@@ -184,7 +192,8 @@ def sample_sizes(plays: Mapping[Key, Plays]) -> int:
 
 @dataclass(frozen=True)
 class _Pairing:
-    """Gains (n,) in bits of the source's policy and of the target's own, on the same plays."""
+    """Gains in bits of the source's policies and of the target's own, on the same plays: (n,), or
+    (R, n) under as many training seeds."""
 
     cross: Scores
     own: Scores
@@ -197,7 +206,7 @@ class _Reader:
     def __init__(
         self,
         plays: Mapping[Key, Plays],
-        policies: Mapping[Unit, str],
+        policies: Mapping[Unit, Sequence[str]],
         kind: GainKind,
         confidence: float,
         bounds_at: float,
@@ -214,7 +223,7 @@ class _Reader:
         if source == target:
             unity = _unity(found.captured)
             found = Values(found.gain, unity, unity)
-        return Cell(found, pairing.purpose, len(pairing.cross))
+        return Cell(found, pairing.purpose, pairing.cross.shape[-1])
 
     def _own(self, unit: Unit) -> _Pairing | None:
         if unit not in self.own:
@@ -225,22 +234,22 @@ class _Reader:
         """The largest sample of gains; None with fewer than 2 paired plays."""
         if source not in self.policies or target not in self.policies:
             return None
-        played = (self.policies[source], *target)
-        if not any((*played, purpose) in self.plays for purpose in PURPOSES):
+        # the cheap question first: most pairs of a large run were never played
+        first = (self.policies[source][0], *target)
+        if not any((*first, purpose) in self.plays for purpose in PURPOSES):
             return None
-        wanted = (BASE, self.policies[source], self.policies[target])
+        count = min(len(self.policies[source]), len(self.policies[target]))
+        sides = self.policies[source][-count:], self.policies[target][-count:]
         best: _Pairing | None = None
         for purpose in PURPOSES:
-            found = [self.plays.get((policy, *target, purpose)) for policy in wanted]
-            samples = [self._scores(each) for each in _common([p for p in found if p is not None])]
-            if len(samples) < len(wanted):
+            wanted = [(policy, *target, purpose) for policy in (BASE, *sides[0], *sides[1])]
+            if not all(key in self.plays for key in wanted):
                 continue
-            base, crossed, owned = samples
-            kept = np.isfinite(base) & np.isfinite(crossed) & np.isfinite(owned)
-            count = int(kept.sum())
-            if count >= 2 and (best is None or count > len(best.cross)):
-                gains = (crossed - base)[kept], (owned - base)[kept]
-                best = _Pairing(*gains, purpose)
+            scores = np.stack([self._scores(p) for p in _common([self.plays[k] for k in wanted])])
+            scores = scores[:, np.isfinite(scores).all(axis=0)]
+            if scores.shape[1] >= 2 and (best is None or scores.shape[1] > best.cross.shape[-1]):
+                gains = scores[1:] - scores[0]
+                best = _Pairing(_flat(gains[:count]), _flat(gains[count:]), purpose)
         return best
 
     def _scores(self, plays: Plays) -> Scores:
@@ -259,6 +268,11 @@ def _common(samples: Sequence[Plays]) -> list[Plays]:
         Plays(each.seeds[mask], each.own[mask], each.permuted[mask])
         for each, mask in zip(samples, map(np.array, kept), strict=True)
     ]
+
+
+def _flat(gains: Scores) -> Scores:
+    """(R, n), or (n,) under one training seed."""
+    return gains[0] if len(gains) == 1 else gains
 
 
 def _unity(found: Interval) -> Interval:

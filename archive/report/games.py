@@ -19,7 +19,7 @@ from archive.derive.matrix import (
     transfer_matrix,
 )
 from archive.derive.transfer import GainKind
-from archive.query import Member
+from archive.query import Member, replicates, run_config
 from archive.query import games as game_rows
 from archive.report.facts import BestPlay, GameFacts, Lesson, Thresholds, Training, Unit
 from archive.report.names import by_descent, parents, titles, units
@@ -81,7 +81,8 @@ def _source(
 ) -> Source:
     mine = [("run_id", "=", run_id)]
     finetunes = archive.rows("finetunes", filters=mine)
-    policies, scope = policies_of(finetunes), units(members)
+    size, scope = replicates(run_config(archive, run_id)), units(members)
+    policies = policies_of(finetunes, size)
     plays = plays_of(archive.table("scores", SCORE_COLUMNS, mine))
     kind: GainKind = "specific" if thresholds and thresholds.gain_kind == "specific" else "total"
     rows = game_rows(archive, (member.game_id for member in members))
@@ -98,7 +99,7 @@ def _source(
         finetunes={(row["game_id"], row["role"]): row for row in finetunes},
         matrix=transfer_matrix(plays, policies, scope, scope, kind),
         means=_means(plays),
-        plays=best_plays(archive, run_id, {unit: policies.get(unit) for unit in scope}, rows),
+        plays=best_plays(archive, run_id, {unit: policies.get(unit, ()) for unit in scope}, rows),
         thresholds=thresholds,
     )
 

@@ -31,7 +31,7 @@ Row = Mapping[str, Any]
 
 
 def best_plays(
-    archive: Archive, run_id: str, policies: Mapping[Unit, str | None], games: Mapping[str, Row]
+    archive: Archive, run_id: str, policies: Mapping[Unit, Sequence[str]], games: Mapping[str, Row]
 ) -> dict[Unit, tuple[BestPlay, ...]]:
     """The plays with the highest scores by unit, on different maps, best first.
 
@@ -51,10 +51,10 @@ def best_plays(
 
 
 def _own_plays(
-    archive: Archive, run_id: str, policies: Mapping[Unit, str | None], purpose: str
+    archive: Archive, run_id: str, policies: Mapping[Unit, Sequence[str]], purpose: str
 ) -> pa.Table:
     """Finished plays of games by their own policies, highest scores first."""
-    own = {policy: unit for unit, policy in policies.items() if policy is not None}
+    own = {policy: unit for unit, several in policies.items() for policy in several}
     filters = [
         ("run_id", "=", run_id),
         ("purpose", "=", str(purpose)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,10 @@ from archive.derive.matrix import (
     sample_sizes,
     transfer_matrix,
 )
+from archive.derive.transfer import transfer_values
 
 A, B = ("a", "black"), ("b", "black")
-POLICIES = {A: "pa", B: "pb"}
+POLICIES = {A: ("pa",), B: ("pb",)}
 SCHEMA = pa.schema([TABLES["scores"].schema.field(name) for name in SCORE_COLUMNS])
 
 
@@ -143,7 +145,33 @@ def test_the_newest_finetune_speaks_for_its_game() -> None:
         {"game_id": "b", "role": "black", "finetune_id": "other"},
         {"game_id": "a", "role": "black", "finetune_id": "second"},
     ]
-    assert policies_of(made) == {A: "second", B: "other"}
+    assert policies_of(made) == {A: ("second",), B: ("other",)}
+    assert policies_of(made, 2) == {A: ("first", "second"), B: ("other",)}
+
+
+def test_values_of_several_training_seeds_are_over_plays_and_seeds() -> None:
+    gains = {
+        (source, target): np.stack([noise(mean + seed, 10 * place + seed) for seed in range(3)])
+        for place, (source, target, mean) in enumerate(
+            [("a", "a", 8), ("b", "a", 1), ("a", "b", 2), ("b", "b", 4)]
+        )
+    }
+    played = rows("base", "a", "acceptance", np.zeros(40))
+    played += rows("base", "b", "acceptance", np.zeros(40))
+    for (source, target), several in gains.items():
+        for seed, scores in enumerate(several):
+            played += rows(f"p{source}{seed}", target, "acceptance", scores)
+    policies = {unit: tuple(f"p{unit[0]}{seed}" for seed in range(3)) for unit in (A, B)}
+    table = pa.Table.from_pylist(played, schema=SCHEMA)
+    found = transfer_matrix(plays_of(table), policies, [A, B], [A, B])
+    expected = transfer_values(gains["a", "b"], gains["b", "b"], gains["a", "a"], 0.9, 0.9)
+    for name in ("gain", "captured", "def37"):
+        told, wanted = getattr(found.cells[A, B].values, name), getattr(expected, name)
+        assert astuple(told) == pytest.approx(astuple(wanted))
+    assert found.cells[A, B].plays == 40
+    one = transfer_matrix(plays_of(table), {A: ("pa0",), B: ("pb0",)}, [A, B], [A, B])
+    width = [m.upper("captured") - m.lower("captured") for m in (found, one)]
+    assert width[0][0, 1] > width[1][0, 1], "training seeds differ, and the bounds say so"
 
 
 def test_no_rows_no_plays() -> None:
