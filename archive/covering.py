@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,12 +142,12 @@ def cover_rows(
     ]
 
 
-def decided_by(config_json: str) -> tuple[Definition, GainKind]:
-    """The value and the gain that a run's configuration decides by; C and total by default."""
+def decided_by(config: Mapping[str, Any]) -> tuple[Definition, GainKind]:
+    """The value and the gain that a run's configuration decides by; C and total where it does not
+    say."""
     try:
-        transfer = json.loads(config_json)["transfer"]
-        return transfer["definition"], transfer["gain"]
-    except (ValueError, KeyError, TypeError):
+        return config["transfer"]["definition"], config["transfer"]["gain"]
+    except (KeyError, TypeError):
         return "captured", "total"
 
 

@@ -12,7 +12,7 @@ from archive.cover_view import show, to_json
 from archive.covering import Question, covering, decided_by, sweep
 from archive.errors import CoverError, WriteError
 from archive.matrices import evidence
-from archive.query import find_run, games, newest_scope
+from archive.query import find_run, games, newest_scope, run_config
 from xgl.diagram.svg import to_svg
 
 HELP = "show the optimal cover of the newest scope at an η"
@@ -52,8 +52,7 @@ def run(arguments: Namespace) -> None:
     with opened(arguments) as archive:
         found_run = find_run(archive, arguments.run_id)
         _, members = newest_scope(archive, found_run.run_id)
-        configs = archive.rows("runs", ["config_json"], [("run_id", "=", found_run.run_id)])
-        definition, gain = decided_by(configs[-1]["config_json"])
+        definition, gain = decided_by(run_config(archive, found_run.run_id))
         question = Question(
             eta,
             arguments.definition or definition,

@@ -7,7 +7,7 @@ from archive.derive.transfer import Definition
 from archive.errors import CoverError, ExportError
 from archive.export.exported import Chosen
 from archive.matrices import evidence
-from archive.query import newest_scope
+from archive.query import newest_scope, run_config
 from archive.store import Archive
 
 
@@ -26,8 +26,7 @@ def choose(
     """
     generation, members = newest_scope(archive, run_id)
     scope = [(member.game_id, member.role) for member in members]
-    configs = archive.rows("runs", ["config_json"], [("run_id", "=", run_id)])
-    usual, gain = decided_by(configs[-1]["config_json"])
+    usual, gain = decided_by(run_config(archive, run_id))
     wanted = definition or usual
     if eta is None:
         return Chosen(run_id, generation, None, None, wanted, {u: (u[0],) for u in scope})

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
+from archive.covering import decided_by
 from archive.derive.links import links
 from archive.derive.matrix import TransferMatrix, Unit, transfer_matrix
 from archive.derive.transfer import Definition, GainKind
 from archive.errors import LookupFailedError
 from archive.matrices import evidence
 from archive.presentation import SHORT, add, counted, shown, table
-from archive.query import find_run
+from archive.query import find_run, run_config
 from archive.store import Archive
 
 WIDE = 8
@@ -91,16 +92,27 @@ class Components:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which run and games, and how sure bounds must be."""
+    """Which run and games, made of which gains (None: those that the run decides by), and how
+    sure bounds must be."""
 
     run_id: str | None
     everything: bool
-    kind: GainKind
+    kind: GainKind | None
     confidence: float
 
 
-def measured(archive: Archive, choice: Choice) -> tuple[str, TransferMatrix, tuple[Unit, ...]]:
-    """Run id, its matrix and its initial scope. Games: the newest scope, or all fine-tuned.
+@dataclass(frozen=True)
+class Measured:
+    """What a choice asks for; ``initial`` is the initial scope."""
+
+    run_id: str
+    kind: GainKind
+    matrix: TransferMatrix
+    initial: tuple[Unit, ...]
+
+
+def measured(archive: Archive, choice: Choice) -> Measured:
+    """The matrix of a run. Games: the newest scope, or all fine-tuned.
 
     Raises LookupFailedError where there is no such game.
     """
@@ -111,14 +123,15 @@ def measured(archive: Archive, choice: Choice) -> tuple[str, TransferMatrix, tup
         games = found.scopes[max(found.scopes)]
     if not games:
         raise LookupFailedError(f"run {run_id}: found no game in its scope, expected at least one")
-    settings = (choice.kind, choice.confidence)
-    matrix = transfer_matrix(found.plays, found.policies, games, games, *settings)
-    return run_id, matrix, found.scopes.get(0, ())
+    kind = choice.kind or decided_by(run_config(archive, run_id))[1]
+    matrix = transfer_matrix(found.plays, found.policies, games, games, kind, choice.confidence)
+    return Measured(run_id, kind, matrix, found.scopes.get(0, ()))
 
 
 def gather(archive: Archive, choice: Choice) -> Matrix:
     """The matrix of a run. Raises LookupFailedError."""
-    run_id, matrix, _ = measured(archive, choice)
+    asked = measured(archive, choice)
+    matrix = asked.matrix
     pairs = [
         Pair(
             source[0],
@@ -135,7 +148,7 @@ def gather(archive: Archive, choice: Choice) -> Matrix:
     ]
     missing = [(source[0], target[0]) for source, target in matrix.unmeasured()]
     names = [unit[0] for unit in matrix.sources]
-    return Matrix(run_id, names, choice.kind, choice.confidence, pairs, missing)
+    return Matrix(asked.run_id, names, asked.kind, choice.confidence, pairs, missing)
 
 
 def gather_components(
@@ -144,7 +157,8 @@ def gather_components(
     """Components of the games of a run. Raises LookupFailedError, and where α is not above 0."""
     if not alpha > 0:
         raise LookupFailedError(f"--alpha: found {alpha:g}, expected a number above 0")
-    run_id, matrix, initial = measured(archive, choice)
+    asked = measured(archive, choice)
+    run_id, matrix, initial = asked.run_id, asked.matrix, asked.initial
     values = matrix.values(definition)
     web = links(matrix.sources, values, alpha)
     start = [unit for unit in matrix.sources if unit in initial]

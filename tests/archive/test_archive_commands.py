@@ -288,3 +288,27 @@ def test_nothing_inside_a_game_reaches_the_terminal(
     for stream in (printed.out, printed.err):
         assert {c for c in stream if not c.isprintable()} <= {"\n"}
     assert printed.out or printed.err
+
+
+@pytest.mark.parametrize(
+    ("transfer", "options", "kind"),
+    [
+        ({"definition": "captured", "gain": "specific"}, [], "specific"),
+        ({"definition": "captured", "gain": "specific"}, ["--gain", "total"], "total"),
+        ({}, [], "total"),
+    ],
+)
+def test_a_matrix_is_made_of_the_gains_that_its_run_decides_by(
+    tmp_path: Path,
+    make_row: Any,
+    capsys: pytest.CaptureFixture[str],
+    transfer: dict[str, str],
+    options: list[str],
+    kind: str,
+) -> None:
+    with Archive.create(tmp_path / "archive") as archive:
+        runs = [make_row("runs", run_id="r", config_json=json.dumps({"transfer": transfer}))]
+        scopes = [make_row("scopes", run_id="r", game_id="a")]
+        archive.commit({"runs": runs, "scopes": scopes})
+    main(["matrix", str(tmp_path), "--json", *options])
+    assert json.loads(capsys.readouterr().out)["gain_kind"] == kind
