@@ -115,6 +115,7 @@ class Study:
         return found
 
     def learned(self, names: Sequence[str], tasks: Sequence[Task]) -> list[Learned]:
+        """One fine-tune of each task; a name that comes again has another training seed."""
         seed, count = self.config.seed, self.config.transfer.calibration_plays
         warm = tuple(evaluation_seeds("calibration", seed, count))
         calibrated = self._do([Evaluation(task, (None,), warm) for task in tasks])
@@ -122,8 +123,12 @@ class Study:
         for task, (scores,) in zip(tasks, calibrated, strict=True):
             floor = floor_of([(s.outcome, s.score) for s in scores], task.game)
             floored.append(replace(task, floor=0.0 if floor is None else floor))
-        training = named_seed("training", seed)
-        made: list[Finetune] = self._do([Training(task, training) for task in floored])
+        again = [seed + names[:place].count(name) for place, name in enumerate(names)]
+        trainings = [
+            Training(task, named_seed("training", each))
+            for task, each in zip(floored, again, strict=True)
+        ]
+        made: list[Finetune] = self._do(trainings)
         fresh = tuple(evaluation_seeds("acceptance", seed, self.plays))
         jobs = [
             Evaluation(task, (adapter,), fresh)
@@ -188,6 +193,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--plays", type=int, default=256)
     parser.add_argument("--games", nargs="+", default=PROGRAMS)
+    parser.add_argument("--training-seeds", type=int, default=1, help="fine-tunes of each game")
     parser.add_argument("--dialect", choices=("paper", "xent"), default="paper")
     parser.add_argument("--curves", type=Path, help="write learning curves as JSON")
     parser.add_argument("overrides", nargs="*", metavar="key=value")
@@ -196,13 +202,13 @@ def main() -> None:
     config = load(["+experiment=scope_growth", *overrides])
     study = Study(config, arguments.plays)
     try:
-        posed = tasks(arguments.games, config, arguments.dialect)
-        found = study.learned(arguments.games, posed)
+        names = [name for name in arguments.games for _ in range(arguments.training_seeds)]
+        found = study.learned(names, tasks(names, config, arguments.dialect))
     finally:
         study.workshop.close()
     print(f"\n{table(found)}")
     if arguments.curves:
-        arguments.curves.write_text(json.dumps({each.name: each.curve for each in found}))
+        arguments.curves.write_text(json.dumps([[each.name, each.curve] for each in found]))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
     python benchmarks/main_job.py --seeds 0 1 2 3 4 [key=value …]
 
-Prints one row a seed as a Markdown table, for docs/main_job.md.
+Prints one row a seed as a Markdown table, for docs/main_job.md, and below it, for the reader of the
+source, how often each reason was given.
 """
 
 from __future__ import annotations
@@ -96,7 +97,9 @@ def row(seed: int, folder: Path, seconds: float, peak: int) -> str:
         verdicts["undecided"],
         share or "none",
     ]
-    return "| " + " | ".join(map(str, cells)) + " |"
+    reasons = Counter(f"{each['verdict']}: {each['reason']}" for each in decisions)
+    told = ", ".join(f"{reason} {count}" for reason, count in reasons.most_common())
+    return "| " + " | ".join(map(str, cells)) + f" |  <!-- {told} -->"
 
 
 def main() -> None:

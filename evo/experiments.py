@@ -81,7 +81,10 @@ class Experiments:
         return json.dumps(facts, sort_keys=True)
 
     def restart(self, tasks: Sequence[Task]) -> None:
-        """From now on these games are fine-tuned under another training seed."""
+        """From now on these games are fine-tuned under another training seed; adapters of the last
+        one are dropped as those of refused candidates are."""
+        for task in tasks:
+            self.drop_adapter(task)
         self.restarts.update(task.game_id for task in tasks)
 
     def _repetition(self, task: Task, replicate: int) -> int:
@@ -229,8 +232,8 @@ class Experiments:
         return self.ledger.archive.get_adapter(row["adapter_hash"])
 
     def drop_adapter(self, task: Task) -> None:
-        """Forget a refused candidate's adapters, unless ``archive.keep`` is ``all`` or another
-        fine-tune came out equal to the byte (𝒯 = 0, say)."""
+        """Forget the adapters of a game that was refused or started again, unless ``archive.keep``
+        is ``all`` or another fine-tune came out equal to the byte (𝒯 = 0, say)."""
         if self.config.archive.keep == "all":
             return
         for policy_id in self.policy_ids(task):

@@ -259,6 +259,7 @@ def test_an_initial_game_is_trained_again_when_its_first_seed_taught_nothing(
     assert [row["replicate"] for row in made] == list(range(len(made)))
     assert len({row["seed"] for row in made}) == len({row["finetune_id"] for row in made})
     assert len({row["finetune_id"] for row in made}) == len(made)
+    assert search.adapters() == [made[-1]["adapter_hash"]], "of the last attempt alone"
 
 
 def test_replicates_are_fine_tunes_under_seeds_of_their_own(search: Search) -> None:

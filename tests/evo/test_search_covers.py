@@ -57,7 +57,8 @@ def test_people_are_shown_members_and_curve(
     capsys.readouterr()
     assert main(["cover", run, "--eta", "0.9", "--sweep", "--curve", str(drawn)]) == 0
     shown = capsys.readouterr().out
-    for part in ("Cover at η = 0.9 on C (total gain)", "2 games of 2 cover 2; Δ = 1.000: optimal",
+    for part in ("Cover at η = 0.9 on C (specific gain)",
+                 "2 games of 2 cover 2; Δ = 1.000: optimal",
                  "Every value is known.", "With 95% confidence", "Covers by η", "█"):  # fmt: skip
         assert part in shown
     assert drawn.read_text().count('class="curve"') == 2
