@@ -97,7 +97,7 @@ def compose_as(
 ) -> Section:
     """Compose ``conf/PRIMARY.yaml``, which must come out as one of ``experiments``, into a section.
 
-    Raises :class:`ConfigError`.
+    Keys that begin with _ are there for others to refer to. Raises :class:`ConfigError`.
     """
     GlobalHydra.instance().clear()
     try:
@@ -111,7 +111,8 @@ def compose_as(
     if raw.get("experiment") not in experiments:
         names = " or ".join(f"+experiment={name}" for name in EXPERIMENTS)
         raise ConfigError(f"experiment: found {raw.get('experiment')!r}, expected {names}")
-    return from_mapping(section, {str(key): value for key, value in raw.items()})
+    found = {str(key): value for key, value in raw.items()}
+    return from_mapping(section, {k: v for k, v in found.items() if not k.startswith("_")})
 
 
 def from_mapping(section: type[Section], found: Mapping[str, Any], path: str = "") -> Section:

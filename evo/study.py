@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 from rich.console import Console
@@ -16,8 +16,10 @@ from rich.table import Table
 
 from archive import Purpose
 from archive.derive.intervals import Interval, Scores, mean_interval
-from archive.derive.transfer import BASE, GainKind, Values, replicated_gains, transfer_values
+from archive.derive.matrix import TransferMatrix, Unit, transfer_matrix
+from archive.derive.transfer import BASE, GainKind, Values, replicated_gains
 from archive.disk import write_whole, writing
+from archive.matrices import evidence
 from evo.config import RunConfig
 from evo.curves import figure
 from evo.evaluate import Task
@@ -26,17 +28,6 @@ from xgl.diagram.svg import to_svg
 
 KINDS: tuple[GainKind, ...] = ("total", "specific")
 CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True)
-class Cell:
-    """What learning ``source`` did for ``target``: the gain of each kind, in bits, and values
-    made of total gains; intervals at 95 % over plays and training seeds."""
-
-    source: str
-    target: str
-    gains: Mapping[GainKind, Interval]
-    values: Values
 
 
 def run(config: RunConfig, experiments: Experiments, tasks: Sequence[Task]) -> None:
@@ -50,29 +41,31 @@ def run(config: RunConfig, experiments: Experiments, tasks: Sequence[Task]) -> N
     experiments.play(wanted)
 
 
-def cells(
-    config: RunConfig, experiments: Experiments, tasks: Mapping[str, Task]
-) -> dict[tuple[str, str], Cell]:
-    """By source and target; the plays must have been made."""
+def matrices(experiments: Experiments, tasks: Sequence[Task]) -> dict[GainKind, TransferMatrix]:
+    """Gains in bits and values of every pair, made of each kind of gain; the plays must have been
+    made. Intervals are two-sided at 95 %, over plays and training seeds."""
+    found = evidence(experiments.ledger.archive, experiments.ledger.run_id)
+    units = [_unit(task) for task in tasks]
+    side = (1 + CONFIDENCE) / 2
+    return {
+        kind: transfer_matrix(found.plays, found.policies, units, units, kind, side)
+        for kind in KINDS
+    }
+
+
+def lead(
+    config: RunConfig, experiments: Experiments, one: Task, other: Task, kind: GainKind
+) -> Interval:
+    """By how many bits learning ``one`` gains more on ``other`` than the reverse."""
     seeds = experiments.seeds(Purpose.ACCEPTANCE, config.transfer.acceptance_plays[-1])
 
-    def gains(source: Task, target: Task, kind: GainKind) -> Scores:
+    def gains(source: Task, target: Task) -> Scores:
         at = (target, Purpose.ACCEPTANCE, seeds)
         return replicated_gains(
             experiments.samples(source, *at), experiments.sample(BASE, *at), kind
         )
 
-    def cell(source: str, target: str) -> Cell:
-        pair = tasks[source], tasks[target]
-        own = [gains(task, task, "total") for task in pair]
-        return Cell(
-            source,
-            target,
-            {kind: mean_interval(gains(*pair, kind), CONFIDENCE) for kind in KINDS},
-            transfer_values(gains(*pair, "total"), own[1], own[0], CONFIDENCE),
-        )
-
-    return {(source, target): cell(source, target) for source in tasks for target in tasks}
+    return mean_interval(gains(one, other) - gains(other, one), CONFIDENCE)
 
 
 def report(
@@ -83,7 +76,16 @@ def report(
     Raises :class:`archive.WriteError` when the disk refuses.
     """
     named = dict(zip(map(short_name, config.growth.initial_scope), tasks, strict=True))
-    show(console, cells(config, experiments, named))
+    valued = next(kind for kind in KINDS if kind == config.transfer.gain)
+    show(console, matrices(experiments, tasks), list(named), valued)
+    leads = {
+        f"{one} → {other}": [
+            lead(config, experiments, named[one], named[other], kind) for kind in KINDS
+        ]
+        for one, other in combinations(named, 2)
+    }
+    heads = ["first to second", *(f"{kind} gain" for kind in KINDS)]
+    console.print(_table("more than from second to first, bits", heads, leads))
     made = experiments.ledger.finetunes
     drawn = {
         name: [made[each]["curve"] for each in experiments.policy_ids(task)]
@@ -95,31 +97,44 @@ def report(
     console.print(f"curves   {path}", highlight=False, soft_wrap=True)
 
 
+def show(
+    console: Console,
+    found: Mapping[GainKind, TransferMatrix],
+    names: Sequence[str],
+    valued: GainKind,
+) -> None:
+    """Gains of each kind, and both values of the ``valued`` kind; a table each."""
+
+    def square(title: str, matrix: TransferMatrix, read: Callable[[Values], Interval]) -> None:
+        rows = {
+            name: [read(matrix.cells[source, target].values) for target in matrix.targets]
+            for name, source in zip(names, matrix.sources, strict=True)
+        }
+        console.print(_table(title, ["trained on", *names], rows))
+
+    for kind in KINDS:
+        square(f"{kind} gain, bits", found[kind], lambda values: values.gain)
+    square(f"captured, C, of {valued} gains", found[valued], lambda values: values.captured)
+    square(f"Definition 37, V, of {valued} gains", found[valued], lambda values: values.def37)
+
+
+def _table(title: str, heads: Sequence[str], rows: Mapping[str, Sequence[Interval]]) -> Table:
+    table = Table(title=f"{title} (95 % intervals)", title_justify="left")
+    table.add_column(heads[0])
+    for head in heads[1:]:
+        table.add_column(head, justify="right", no_wrap=True)
+    for name, intervals in rows.items():
+        table.add_row(name, *map(told, intervals))
+    return table
+
+
+def _unit(task: Task) -> Unit:
+    return task.game_id, task.role
+
+
 def short_name(entry: str) -> str:
     """A game's name as one reads it: without folder, suffix and figure."""
     return re.sub(r"^fig_\d+_\d+_", "", Path(entry).stem)
-
-
-def show(console: Console, found: Mapping[tuple[str, str], Cell]) -> None:
-    """Gains of each kind and both values, a table each; bold where an interval is above 0."""
-    console.print(_table("total gain, bits", found, lambda cell: cell.gains["total"]))
-    console.print(_table("specific gain, bits", found, lambda cell: cell.gains["specific"]))
-    console.print(_table("captured, C", found, lambda cell: cell.values.captured))
-    console.print(_table("Definition 37, V", found, lambda cell: cell.values.def37))
-
-
-def _table(
-    title: str, found: Mapping[tuple[str, str], Cell], read: Callable[[Cell], Interval]
-) -> Table:
-    names = list(dict.fromkeys(source for source, _ in found))
-    table = Table(title=f"{title} (95 % intervals)", title_justify="left")
-    table.add_column("trained on")
-    for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
-    for source in names:
-        intervals = [read(found[source, target]) for target in names]
-        table.add_row(source, *map(told, intervals))
-    return table
 
 
 def told(interval: Interval) -> str:

@@ -7,7 +7,7 @@ from support.search import Killed, Listed, Nature, Search, code, of_limits
 
 from archive import Archive
 from archive.derive.intervals import UNDEFINED, Interval
-from evo.curves import figure
+from evo.curves import figure, smooth
 from evo.study import short_name, told
 from xgl.diagram.shapes import Line
 
@@ -36,8 +36,10 @@ def test_every_fine_tune_plays_every_game_on_the_same_fresh_maps(
     assert len(played) == (1 + 4) * 2
     assert len(set(map(frozenset, played.values()))) == 1
     shown = capsys.readouterr().out
-    for title in ("total gain", "specific gain", "captured, C", "Definition 37, V"):
+    titles = ("total gain", "specific gain", "captured, C, of specific", "more than from second")
+    for title in (*titles, "Definition 37, V"):
         assert title in shown
+    assert shown.count("+1.00 [1.00, 1.00] *") == 2 * 2, "a game on itself, by C and by V"
     assert "Scope by generation" not in shown
     assert (search.folder / "run" / "curves.svg").read_text().startswith("<svg")
 
@@ -78,6 +80,16 @@ def test_a_value_is_starred_where_its_interval_is_above_nothing() -> None:
 
 def test_curves_have_a_line_for_each_fine_tune() -> None:
     drawn = figure({"one": [[1.0, 2.0, 3.0], [0.0, 1.0]], "flat": [[2.0, 2.0]], "none": [[]]})
-    lines = [shape for shape in drawn.shapes if isinstance(shape, Line) and shape.width == 1.6]
+    lines = [shape for shape in drawn.shapes if isinstance(shape, Line) and shape.width == 2.0]
     assert [len(line.points) for line in lines] == [3, 2, 2]
+    thin = [shape for shape in drawn.shapes if isinstance(shape, Line) and shape.width == 0.8]
+    assert [len(line.points) for line in thin] == [3, 2, 2]
     assert drawn.width > 3 * 250
+
+
+def test_a_smooth_curve_is_a_running_mean() -> None:
+    assert smooth([3.0]) == [3.0]
+    assert smooth([0.0, 3.0, 0.0]) == [1.0, 1.0, 1.0]
+    straight = [float(step) for step in range(30)]
+    assert smooth(straight)[4:-4] == pytest.approx(straight[4:-4])
+    assert smooth(straight)[0] == pytest.approx(2.0)
