@@ -115,7 +115,7 @@ def spread(one: Scores, other: Scores) -> Spread:
     if one is other:
         total = max(total, by_row, by_play)
     parts = by_row**2 / (rows - 1) + by_play**2 / (n - 1) + left**2 / ((rows - 1) * (n - 1))
-    freedom = min(max(total**2 / parts, 1.0), float(size - 1)) if parts > 0 else float(rows - 1)
+    freedom = min(max(total**2 / parts, 1.0), float(size - 1)) if parts > 0 else float(size - 1)
     return Spread(total / size, freedom)
 
 

@@ -136,3 +136,14 @@ def test_one_row_is_the_plain_interval() -> None:
 
 def _holds(interval: Interval, truth: float) -> bool:
     return interval.low <= truth <= interval.high
+
+
+def test_a_gain_just_clear_is_bounded_over_itself() -> None:
+    sample = np.random.default_rng(5).normal(0.0, 1.0, (3, 200))
+    error = mean_interval(sample, 0.95)
+    sample += 1.5 * (error.high - error.low) / 2 - sample.mean()
+    assert mean_interval(sample, 0.95).low > 0
+    found = ratio_interval(sample, sample, 0.95)
+    assert found.value == pytest.approx(1.0)
+    assert -math.inf < found.low <= 1 + 1e-9
+    assert math.inf > found.high >= 1 - 1e-9
