@@ -36,6 +36,11 @@ FORM = (
 )
 """How answers are to look: said, not shown, since small models copy what they are shown."""
 
+TURN = "Write a game that is related to the last one."
+LAST = "Write a game that is related to the parent, and another than those above."
+"""What a model is asked that is shown examples as its own earlier answers. Small models go on as a
+conversation went; a list of wishes they repeat."""
+
 
 @dataclass(frozen=True, slots=True)
 class Refused:
@@ -63,13 +68,18 @@ class Brief:
 def messages(brief: Brief, settings: ChatSamplerSettings, library: int) -> list[Message]:
     """The conversation that asks for games; ``library`` examples at most."""
     players = admitted_players(brief.parent, settings)
-    system = lesson(brief.parent.dialect, settings, players)
-    parts = [*_examples(brief, settings, library), *_family(brief), _kinds(brief, settings)]
-    parts.append(FORM.format(n=brief.games))
-    return [
-        {"role": "system", "content": system},
-        {"role": "user", "content": "\n\n".join(parts)},
-    ]
+    system: Message = {
+        "role": "system",
+        "content": lesson(brief.parent.dialect, settings, players),
+    }
+    examples = _examples(brief, settings, library)
+    if settings.turns:
+        earlier = [turn for example in examples for turn in _turn(TURN, example)]
+        return [system, *earlier, {"role": "user", "content": _joined(*_family(brief), LAST)}]
+    shown = ["Examples of games:", *examples] if examples else []
+    form = FORM.format(n=brief.games)
+    asked = _joined(*shown, *_family(brief), _kinds(brief, settings), form)
+    return [system, {"role": "user", "content": asked}]
 
 
 def again(
@@ -129,7 +139,15 @@ def _examples(brief: Brief, settings: ChatSamplerSettings, most: int) -> list[st
             fitting.append(f"{said}\n{fenced(game(program).code)}")
     step = max(1, -(-len(fitting) // most)) if most else len(fitting) + 1
     chosen = fitting[::step][:most]
-    return ["Examples of games:", *chosen] if chosen else []
+    return chosen
+
+
+def _turn(asked: str, answered: str) -> list[Message]:
+    return [{"role": "user", "content": asked}, {"role": "assistant", "content": answered}]
+
+
+def _joined(*parts: str) -> str:
+    return "\n\n".join(parts)
 
 
 @cache

@@ -142,7 +142,7 @@ class Chat:
         """All answers to one brief, then what was sent back."""
         async with Endpoint(self.endpoint) as endpoint:
             calls = Calls(self.endpoint, endpoint, self.meter)
-            parts = _parts(brief.games, self.settings.games)
+            parts = _parts(brief.games, self.settings.per_request)
             work = (
                 partial(self._drawn, calls, replace(brief, games=part), library, seed, draw)
                 for draw, part in enumerate(parts)
@@ -233,7 +233,7 @@ class Chat:
                 yield Proposal(found.text, found.game, (), origin)
 
     def _origin(self, slot: Slot, brief: Brief, library: int) -> Provenance:
-        part = _parts(brief.games, self.settings.games)[slot.draw]
+        part = _parts(brief.games, self.settings.per_request)[slot.draw]
         asked = messages(replace(brief, games=part), self.settings, library)
         return Provenance(
             NAME,

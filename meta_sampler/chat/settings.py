@@ -56,6 +56,9 @@ class ChatSamplerSettings:
     """Folder of answers; auto: ``chat`` in the folder of downloaded models; null: none is kept."""
     games: int = 6
     """Games asked for in one request, at most."""
+    turns: bool = False
+    """Whether the examples stand as earlier answers of the model, a game a request: for small
+    models, which copy what they see and do not do what they are told."""
     library: int = 8
     """Games of the library shown as examples, at most."""
     relatives: int = 4
@@ -127,6 +130,11 @@ class ChatSamplerSettings:
             )
         except PlayerError as error:
             raise SamplerError(str(error)) from None
+
+    @property
+    def per_request(self) -> int:
+        """Games asked for at once."""
+        return 1 if self.turns else self.games
 
     def folder(self) -> Path | None:
         """Where answers are kept."""

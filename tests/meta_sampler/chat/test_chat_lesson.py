@@ -97,3 +97,18 @@ def test_the_configuration_names_settings_that_there_are() -> None:
     assert set(given) <= {item.name for item in fields(ChatSamplerSettings)}
     given["players"] = tuple(given["players"])
     ChatSamplerSettings(**given)
+
+
+def test_examples_stand_as_earlier_answers_where_small_models_need_it() -> None:
+    parent, other = parents.SCOPE["xent"]
+    brief = Brief(parent, (other,), (Refused(other.code, "covered"),), 1)
+    told = messages(brief, replace(SETTINGS, turns=True), 5)
+    assert [turn["role"] for turn in told] == ["system", *["user", "assistant"] * 5, "user"]
+    for turn in told[2::2]:
+        (draft,) = drafts(turn["content"])
+        assert xgl.parse(draft.text, "xent")
+        assert draft.intent, "its sentence stands before the program"
+    asked = told[-1]["content"]
+    assert parent.code in asked
+    assert "Why: covered" in asked
+    assert len({prompt_hash(each) for each in (told, messages(brief, SETTINGS, 5))}) == 2

@@ -385,3 +385,12 @@ def test_wrong_settings_are_named_in_one_sentence(
 
 def test_the_defaults_cost_nothing_until_asked() -> None:
     assert ChatSamplerSettings().budget_dollars is None
+
+
+def test_with_examples_as_turns_a_request_asks_for_one_game(ask: Ask) -> None:
+    answers = [said(listed(each)) for each in GOOD[:2]]
+    sampler, server = ask(*answers, turns=True, games=6, concurrency=1)
+    assert {each.game is not None for each in drawn(sampler, 2)} == {True}
+    assert len(server.received) == 2
+    for each in server.received:
+        assert sum(turn["role"] == "assistant" for turn in each.body["messages"]) > 2
