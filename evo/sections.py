@@ -198,7 +198,10 @@ class GrowthConfig:
     """Weight of the distance to the nearest known game where candidates are chosen; 0: none."""
     initial_attempts: int
     """Fine-tunes of an initial game, each under a training seed of its own, until one improves
-    it."""
+    it clearly; the last counts if it improves it at all."""
+    initial_clarity: float
+    """Clearly: the lower bound of the gain is beyond this share of the gain. Values are shares of
+    gains, and of a gain that is hardly known none can be settled."""
     eta: float
     """η of the cover that is archived with each generation's scope; it decides nothing."""
     unplayable_initial: str
@@ -216,6 +219,7 @@ class GrowthConfig:
                 _at_least(f"growth.{name}", getattr(self, name), 1)
         _at_least("growth.diversity", self.diversity, 0)
         _at_least("growth.initial_attempts", self.initial_attempts, 1)
+        _between("growth.initial_clarity", self.initial_clarity, -1e-9, 1)
         _between("growth.eta", self.eta, -1e-9, 1 + 1e-9)
         coverage("growth", self.coverage_against, self.max_accepts_per_parent)
         _one_of("growth.unplayable_initial", self.unplayable_initial, ("stop", "keep"))

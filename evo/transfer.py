@@ -56,7 +56,8 @@ class TransferOracle:
         """Calibrate and fine-tune the initial games; returns those that fine-tuning improves.
 
         Whether a fine-tune learns a learnable game hangs on its training seed: an initial game has
-        ``growth.initial_attempts`` of them.
+        ``growth.initial_attempts`` of them to learn it clearly. Candidates meet fresh plays, so
+        the choice favours none of them.
 
         Raises :class:`ConfigError` naming a game that cannot be played or learned, unless
         ``growth.unplayable_initial`` is ``keep``.
@@ -67,9 +68,9 @@ class TransferOracle:
                 raise ConfigError(f"growth.initial_scope: game {task.game_id}: {reason}")
         self._learn(initial)
         for _ in range(self.config.growth.initial_attempts - 1):
-            unlearned = [task for task in initial if self._unplayable(task)]
-            self.experiments.restart(unlearned)
-            self._learn(unlearned)
+            faint = [task for task in initial if self._faint(task)]
+            self.experiments.restart(faint)
+            self._learn(faint)
         usable = [task for task in initial if not self._unplayable(task)]
         lost = [task for task in initial if task not in usable]
         if lost and self.config.growth.unplayable_initial == "stop":
@@ -182,6 +183,12 @@ class TransferOracle:
         if own.low > 0:
             return ""
         return f"not playable: own gain {own.value:.2f} bits, lower bound {own.low:.2f}"
+
+    def _faint(self, task: Task) -> bool:
+        """Whether so little was learned that shares of it could hardly be settled."""
+        own = self.selection.own(task, self.config.transfer.selection_plays[-1]).gain
+        clear = self.config.growth.initial_clarity * max(own.value or 0.0, 0.0)
+        return own.low <= clear
 
     def _assessment(self, task: Task, evidence: Evidence) -> Assessment[Task]:
         value = evidence.value(self.thresholds).value

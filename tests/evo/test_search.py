@@ -262,6 +262,16 @@ def test_an_initial_game_is_trained_again_when_its_first_seed_taught_nothing(
     assert search.adapters() == [made[-1]["adapter_hash"]], "of the last attempt alone"
 
 
+@pytest.mark.parametrize(("clarity", "made"), [(0.0, 1), (0.6, 3)])
+def test_an_initial_game_is_trained_again_when_it_was_learned_faintly(
+    search: Search, clarity: float, made: int
+) -> None:
+    world = of_limits(l8=Nature(own=1.2))
+    settings = [f"growth.initial_clarity={clarity}", "growth.initial_attempts=3"]
+    assert search.run(world, *settings, sampler=Listed([])) == 0, "learned is learned, in the end"
+    assert len(search.rows("finetunes")) == made
+
+
 def test_replicates_are_fine_tunes_under_seeds_of_their_own(search: Search) -> None:
     settings = ["growth.list_size=1", "finetune.replicates=3"]
     assert search.run(of_limits(), *settings, sampler=Listed([code(7)])) == 0
