@@ -9,7 +9,6 @@ generation, and how far into the scope γ has to look on grown toy scopes when i
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +22,8 @@ from evo.toy.world import Neighbourhood, ToyGame, ToyOracle, matrix, transfer
 
 NEWEST = 10
 """A generation's parents are the games that the last one accepted: here one game in so many."""
+PURPOSES = (Purpose.CALIBRATION, Purpose.SELECTION, Purpose.ACCEPTANCE)
+UNPLAYABLE = ("not playable", "its gain is not about the map")
 PARENTS_OWN = 2
 """Evaluations of the parent that an acceptance test asks for beside the candidate's: base, own."""
 
@@ -39,15 +40,13 @@ class Measured:
     fit: float
     """Share of the candidates that calibration leaves to be fine-tuned."""
     playable: float
-    """Share of the fine-tuned whose own gain is above 0."""
+    """Share of the fine-tuned whose own gain is above 0, and about the map."""
     helping: float
     """Share of the playable that seem to help the parent."""
     tested: float
     """Acceptance tests in a list."""
-    looks: float
-    """Plays of each policy in an acceptance test."""
-    calibration: int
-    selection: int
+    plays: dict[str, float]
+    """Plays of one policy on one game by purpose, as races ended them."""
     finetune: tuple[float, float]
     """Tokens, seconds."""
     play: dict[str, tuple[float, float]]
@@ -57,31 +56,26 @@ class Measured:
 def measured(folder: Path) -> Measured:
     """The constants of one archived run; raises :class:`archive.ArchiveError`."""
     with Archive.open(folder / "archive") as archive:
-        config = json.loads(archive.rows("runs")[0]["config_json"])
         decisions, made = archive.rows("decisions"), archive.rows("finetunes")
         plays = archive.rows("scores", ["policy_id", "game_id", "purpose", "tokens", "seconds"])
     lists = {(d["generation"], d["parent_game_id"], d["round"]) for d in decisions}
     fit = [d for d in decisions if d["finetune_id"]]
-    playable = [d for d in fit if d["reason"] != "not playable" or d["purpose"] != "selection"]
+    playable = [d for d in fit if d["reason"] not in UNPLAYABLE or d["purpose"] != "selection"]
     helping = [d for d in playable if d["gamma"] is not None]
     tested = [d for d in helping if d["purpose"] == Purpose.ACCEPTANCE]
-    fresh = [row for row in plays if row["purpose"] == Purpose.ACCEPTANCE]
-    passes = {(row["policy_id"], row["game_id"]) for row in fresh}
+    of = {purpose: [row for row in plays if row["purpose"] == purpose] for purpose in PURPOSES}
     return Measured(
         candidates=len(decisions) / len(lists),
         fit=len(fit) / len(decisions),
         playable=len(playable) / len(fit),
         helping=len(helping) / len(playable),
         tested=len(tested) / len(lists),
-        looks=len(fresh) / len(passes),
-        calibration=config["transfer"]["calibration_plays"],
-        selection=config["transfer"]["selection_plays"],
-        finetune=(_mean(made, "tokens"), _mean(made, "seconds")),
-        play={
-            purpose: (_mean(rows, "tokens"), _mean(rows, "seconds"))
-            for purpose in (Purpose.CALIBRATION, Purpose.SELECTION, Purpose.ACCEPTANCE)
-            if (rows := [row for row in plays if row["purpose"] == purpose])
+        plays={
+            purpose: len(rows) / len({(row["policy_id"], row["game_id"]) for row in rows})
+            for purpose, rows in of.items()
         },
+        finetune=(_mean(made, "tokens"), _mean(made, "seconds")),
+        play={p: (_mean(rows, "tokens"), _mean(rows, "seconds")) for p, rows in of.items()},
     )
 
 
@@ -118,15 +112,10 @@ def list_cost(run: Measured, scope: int, scanned: float = 1.0) -> ListCost:
         Purpose.SELECTION: 2 * trained + playable,
         Purpose.ACCEPTANCE: run.tested * (3 + PARENTS_OWN),
     }
-    plays = {
-        Purpose.CALIBRATION: run.calibration,
-        Purpose.SELECTION: run.selection,
-        Purpose.ACCEPTANCE: run.looks,
-    }
     evaluations = {p: other[p] + gamma.get(p, 0.0) for p in other}
 
     def total(counts: dict[Purpose, float], which: int) -> float:
-        return sum(counts[p] * plays[p] * run.play[p][which] for p in counts)
+        return sum(counts[p] * run.plays[p] * run.play[p][which] for p in counts)
 
     return ListCost(
         trained,
@@ -233,7 +222,7 @@ def _print_constants(run: Measured) -> None:
         *((f"a play for {purpose}", _spent(cost)) for purpose, cost in run.play.items()),
         (
             "plays of a policy: calibration, selection, acceptance",
-            f"{run.calibration}, {run.selection}, {run.looks:.0f}",
+            ", ".join(f"{run.plays[purpose]:.0f}" for purpose in PURPOSES),
         ),
     ]
     for row in rows:
