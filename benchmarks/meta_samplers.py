@@ -1,13 +1,16 @@
 """What meta-samplers propose and what becomes of it: same parents, as many proposals, the cost.
 
     python benchmarks/meta_samplers.py [--samplers mutate learned local] [--proposals 12]
-        [--parents rival] [--seeds 0] [--drafts] [--show] [--set local.attempts=1 …] [key=value …]
+        [--parents rival] [--seeds 0] [--drafts] [--null] [--show]
+        [--set local.attempts=1 …] [key=value …]
 
 Every proposal is judged as a growth judges one, with the settings of the main job and the
 overrides given. Unlike in a run, the scope stays the parent alone and every candidate that passes
 selection is put to the acceptance test, so each verdict is about the proposal and not about its
 list. Between lists a sampler is told its verdicts; samplers take turns. One process, one thread,
 no Ray. ``--drafts`` stops before the judging; ``--show`` prints the programs, to be read.
+``--null`` fine-tunes candidates, not their parents, on shuffled rewards: nothing should be
+accepted then.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -183,11 +186,11 @@ def verdicts(
     return list(oracle.ledger.decisions.values())[before:]
 
 
-def oracle_of(config: RunConfig, laboratory: Laboratory, folder: Path) -> TransferOracle:
+def oracle_of(config: RunConfig, here: Here, folder: Path) -> TransferOracle:
     console = Console(quiet=True)
     ledger = Ledger(Archive.create(folder), "samplers")
     display = Display(console, "samplers", None)
-    return TransferOracle(config, ledger, Experiments(config, ledger, Here(laboratory), display))
+    return TransferOracle(config, ledger, Experiments(config, ledger, here, display))
 
 
 def settings_of(name: str, given: Sequence[str]) -> dict[str, Any]:
@@ -206,8 +209,12 @@ def measured(
     initial = initial_tasks(config)
     oracle = None
     if not options.drafts:
-        oracle = oracle_of(config, Laboratory(settings), folder / "archive")
+        here = Here(Laboratory(settings))
+        oracle = oracle_of(config, here, folder / "archive")
         initial = oracle.prepare(initial)
+        if options.null:
+            shuffled = replace(config.finetune, shuffle=True)
+            here.laboratory = Laboratory(replace(settings, finetune=shuffled))
     made = {name: make(name, settings_of(name, options.set)) for name in samplers}
     for name in set(made) & {"local", "learned"}:  # models are loaded before the clock starts
         made[name].propose(initial[0].game, [initial[0].game], 1, 0)
@@ -229,6 +236,7 @@ def main() -> None:
     parser.add_argument("--proposals", type=int, default=12, help="for each parent and seed")
     parser.add_argument("--list", type=int, default=6, help="proposals between two verdicts")
     parser.add_argument("--drafts", action="store_true", help="propose only")
+    parser.add_argument("--null", action="store_true", help="shuffle candidates' rewards")
     parser.add_argument("--show", action="store_true", help="print what was proposed")
     parser.add_argument("--json", action="store_true", help="the tallies as JSON, last")
     parser.add_argument("--set", nargs="+", default=[], metavar="SAMPLER.KEY=VALUE")
