@@ -119,7 +119,7 @@ def main() -> None:
     for name, entry in OPERATORS.items():
         found = raw(entry, name, scope, draws)
         total += found
-        weighted += Counter({k: entry.weight * v for k, v in found.items()})  # type: ignore[misc]
+        weighted += Counter({k: entry.weight * v for k, v in found.items()})
         print(_row(f"`{name}`", found), flush=True)
     print(_row("all, each as often", total))
     print(_row("all, by the table's weights", Counter({k: round(v) for k, v in weighted.items()})))

@@ -103,8 +103,8 @@ def row(name: str, laboratory: Laboratory, task: Task, script: Script, plays: in
     seeds = evaluation_seeds("scripted", 0, plays)
     scores = evaluate(Scripted(script), Cast(laboratory.judge, laboratory.stories, {}), task, seeds)
     kept = float(np.mean([score.outcome == "finished" for score in scores]))
-    mean = np.mean([score.score for score in scores])
-    permuted = np.mean([score.permuted for score in scores])
+    mean = float(np.mean([score.score for score in scores]))
+    permuted = float(np.mean([score.permuted for score in scores]))
     cells = (name, f"{kept:.0%}", f"{mean:+.1f}", f"{permuted:+.1f}", f"{mean - permuted:+.1f}")
     return "| " + " | ".join(cells) + " |"
 

@@ -52,9 +52,10 @@ def main() -> None:
     seeds = tuple(evaluation_seeds("selection", config.seed, config.transfer.selection_plays[-1]))
 
     def play(task: Task, adapter: bytes | None) -> Sample:
-        outcome = laboratory.do(Evaluation(task, adapter, seeds)).outcome
+        outcome = laboratory.do(Evaluation(task, (adapter,), seeds)).outcome
         assert isinstance(outcome, list)
-        return sample(outcome)
+        assert isinstance(outcome[0], list)
+        return sample(outcome[0])
 
     base = {name: play(task, None) for name, task in tasks.items()}
     played = {}
