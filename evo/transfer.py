@@ -56,8 +56,8 @@ class TransferOracle:
         """Calibrate and fine-tune the initial games; returns those that fine-tuning improves.
 
         Whether a fine-tune learns a learnable game hangs on its training seed: an initial game has
-        ``growth.initial_attempts`` of them to learn it clearly. Candidates meet fresh plays, so
-        the choice favours none of them.
+        ``growth.initial_attempts`` of them to learn it clearly. The choice is made on selection
+        plays; acceptance tests are on fresh ones.
 
         Raises :class:`ConfigError` naming a game that cannot be played or learned, unless
         ``growth.unplayable_initial`` is ``keep``.
