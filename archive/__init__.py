@@ -4,7 +4,6 @@
 folders of files. The folder itself is plain Parquet, described in docs/archive.md.
 """
 
-from archive.commits import Commit, DataFile
 from archive.errors import (
     ArchiveError,
     CoverError,
@@ -43,7 +42,8 @@ from archive.schema import (
     RunEvent,
     Verdict,
 )
-from archive.store import Archive
+from archive.store.archive import Archive
+from archive.store.commits import Commit, DataFile
 
 __all__ = [
     "BASE_POLICY",

@@ -7,9 +7,9 @@ import os
 import sys
 from collections.abc import Sequence
 
-from archive.commands import COMMANDS, commands
+from archive.cli import COMMANDS, commands
 from archive.errors import ArchiveError
-from archive.presentation import visible
+from archive.views.tables import visible
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -11,9 +11,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from archive.commits import COMMITS
 from archive.errors import LookupFailedError, NotAnArchiveError
-from archive.store import MARKER, Archive
+from archive.store.archive import MARKER, Archive
+from archive.store.commits import COMMITS
 
 
 @dataclass(frozen=True)

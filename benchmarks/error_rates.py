@@ -2,7 +2,7 @@
 
     python benchmarks/error_rates.py [--rounds 2000]
 
-Rounds run the search's own races (``archive.derive.race``) and ranking under the default plays;
+Rounds run the search's own races (``archive.statistics.race``) and ranking under the default plays;
 scores are drawn instead of played: gains of a mean and spread like the main job's (9 bits on
 average, 12 bits of spread a play, correlation ½ between policies on one map). A round is a list of
 eight candidates, of which the acceptance test may take one.
@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from archive import Purpose, Verdict
-from archive.derive.estimates import two_sided
-from archive.derive.intervals import mean_interval
-from archive.derive.looks import Looks, shared
-from archive.derive.race import Course, Found, Question, acceptance, run_together, selection
-from archive.derive.transfer import transfer_values
-from archive.derive.verdict import Evidence, Own, Thresholds
-from evo.config import load
-from evo.growth import Assessment, rank
+from archive.statistics.estimates import two_sided
+from archive.statistics.gains import transfer_values
+from archive.statistics.intervals import mean_interval
+from archive.statistics.looks import Looks, shared
+from archive.statistics.race import Course, Found, Question, acceptance, run_together, selection
+from archive.statistics.verdict import Evidence, Own, Thresholds
+from evo.config.run_config import load
+from evo.search.growth import Assessment, rank
 
 CANDIDATES = 8
 MEAN, SPREAD, CORRELATION = 9.0, 12.0, 0.5
@@ -78,7 +78,7 @@ class Drawn:
         self.taught = {str(index): gains for index, gains in enumerate(taught)}
 
     def found(self, question: Question, looks: Looks) -> Found:
-        """What ``evo.estimates`` finds in an archive."""
+        """What ``evo.search.stages`` finds in an archive."""
         n, plain = question.plays, two_sided(looks.confidence(question.plays))
         wide = two_sided(looks.confidence(question.plays, len(self.taught)))
         own, none = self.own[:n], None

@@ -19,9 +19,9 @@ from machine import described
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from xgl.judge.engine import EngineSettings, ScoringEngine
-from xgl.judge.packs import Row
-from xgl.lm import LanguageModel
-from xgl.random import stream
+from xgl.judge.prefix_tree import Row
+from xgl.lm.language_model import LanguageModel
+from xgl.random_streams import stream
 
 LENGTH, SCORED = 512, 128
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from archive.derive.intervals import Interval, mean_interval, ratio_interval
-from archive.derive.intervals import unpaired_ratio_interval as unpaired
+from archive.statistics.intervals import Interval, mean_interval, ratio_interval
+from archive.statistics.intervals import unpaired_ratio_interval as unpaired
 
 Noise = Callable[[np.random.Generator, tuple[int, int]], NDArray[np.float64]]
 CONFIDENCE, SHARE = 0.95, 0.6

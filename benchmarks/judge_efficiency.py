@@ -18,13 +18,13 @@ from dataclasses import dataclass
 import torch
 from machine import described
 
-from xgl.dialects import XENT
 from xgl.judge.engine import Statistics
-from xgl.judge.transformer import TransformerJudge
-from xgl.lm import LanguageModel
+from xgl.judge.transformer_judge import TransformerJudge
+from xgl.language.dialects import XENT
+from xgl.lm.language_model import LanguageModel
 from xgl.models import corpus, resolve
-from xgl.random import stream
-from xgl.requests import ScoreRequest, TruthRequest
+from xgl.random_streams import stream
+from xgl.runtime.requests import ScoreRequest, TruthRequest
 
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 LARGEST = {"cpu": 3072}

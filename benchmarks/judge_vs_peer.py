@@ -19,12 +19,12 @@ from typing import Any
 import torch
 from machine import described, median
 
-from xgl.dialects import XENT
-from xgl.judge.transformer import TransformerJudge
-from xgl.lm import LanguageModel
+from xgl.judge.transformer_judge import TransformerJudge
+from xgl.language.dialects import XENT
+from xgl.lm.language_model import LanguageModel
 from xgl.models import corpus, resolve
-from xgl.random import stream
-from xgl.requests import ScoreRequest, TokenScores
+from xgl.random_streams import stream
+from xgl.runtime.requests import ScoreRequest, TokenScores
 
 MAP_TOKENS, MOVE_TOKENS = 45, 4
 DTYPES = ("float32", "bfloat16")

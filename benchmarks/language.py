@@ -14,9 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import xgl
-from xgl import syntax as syn
+from xgl.language import syntax as syn
 from xgl.players.simple import ScriptedPlayer
-from xgl.requests import ScoreRequest, Seeds, StoryRequest, TokenScores, TruthRequest
+from xgl.runtime.requests import ScoreRequest, Seeds, StoryRequest, TokenScores, TruthRequest
 
 INSTANCES = 10_000
 REPEATS = 21

@@ -21,16 +21,16 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from archive.derive.transfer import Sample, gains
-from evo.config import RunConfig, load
-from evo.evaluate import Score, Task, evaluation_seeds, floor_of
-from evo.finetune import Finetune
-from evo.laboratory import Evaluation, Job, LaboratorySettings, Training
-from evo.scope import metadata
-from evo.workers import RayWorkshop
+from archive.statistics.gains import Sample, gains
+from evo.config.run_config import RunConfig, load
+from evo.jobs.evaluate import Score, Task, evaluation_seeds, floor_of
+from evo.jobs.executor import RayWorkshop
+from evo.jobs.finetune import Finetune
+from evo.jobs.model_host import Evaluation, Job, LaboratorySettings, Training
+from evo.search.initial_scope import metadata
 from xgl import analyse, game, parse
 from xgl.library import find
-from xgl.random import seed as named_seed
+from xgl.random_streams import seed as named_seed
 
 PROGRAMS = [
     "single_text",

@@ -33,19 +33,19 @@ from machine import described
 from rich.console import Console
 
 from archive import Archive
-from evo.config import RunConfig, load
+from evo.config.run_config import RunConfig, load
 from evo.display import Display
-from evo.evaluate import Task
-from evo.experiments import Experiments
-from evo.growth import Place, rank
-from evo.laboratory import Job, Laboratory, LaboratorySettings, Result
-from evo.ledger import Ledger
-from evo.scope import initial_tasks
-from evo.transfer import TransferOracle
+from evo.jobs.evaluate import Task
+from evo.jobs.model_host import Job, Laboratory, LaboratorySettings, Result
+from evo.record.collector import Experiments
+from evo.record.ledger import Ledger
+from evo.search.growth import Place, rank
+from evo.search.initial_scope import initial_tasks
+from evo.search.oracle import TransferOracle
 from meta_sampler import MetaSampler, Outcome, Proposal, make
-from meta_sampler.meaning import meaning
+from meta_sampler.screening.normal_form import meaning
 from xgl import Game, ProgramError, analyse, parse
-from xgl.distance import distance
+from xgl.analysis.tree_distance import distance
 
 UNFIT = ("never feasible", "too long to learn", "constant score", "forfeit rate")
 UNPLAYABLE = ("not playable", "its gain is not about the map")

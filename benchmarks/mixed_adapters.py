@@ -19,15 +19,15 @@ from machine import described, median
 from peft import get_peft_model, set_peft_model_state_dict
 from safetensors.torch import load, save
 
-from evo.adapters import AdapterBench, LoraSettings
-from evo.evaluate import Task, evaluate, evaluate_together, evaluation_seeds
+from evo.jobs.evaluate import Task, evaluate, evaluate_together, evaluation_seeds
+from evo.jobs.lora import AdapterBench, LoraSettings
 from xgl import game, parse
-from xgl.batch import Cast
-from xgl.judge.stories import CorpusStories
-from xgl.judge.transformer import TransformerJudge
-from xgl.lm import LanguageModel
+from xgl.judge.story_sources import CorpusStories
+from xgl.judge.transformer_judge import TransformerJudge
+from xgl.lm.language_model import LanguageModel
 from xgl.models import corpus, resolve
 from xgl.players.local import BATCH_ROWS, LocalPolicy
+from xgl.runtime.lockstep import Cast
 
 SHAPES = ((8, 64), (96, 1))
 REPEATS = 5

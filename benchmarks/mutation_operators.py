@@ -3,7 +3,8 @@
     python benchmarks/mutation_operators.py --draws 150
 
 Raw: one operator on one parent, nothing asked of the result. Degenerate: no reward depends on a
-move, or a register is read before it is set (`xgl.analyse`). Silly: `meta_sampler/sense.py`.
+move, or a register is read before it is set (`xgl.analyse`). Silly:
+`meta_sampler/screening/lint.py`.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from collections.abc import Sequence
 from random import Random
 
 from meta_sampler import Mutate, MutateSettings
-from meta_sampler.bench import Bench, Lines, as_donor, bench_for, named_players
-from meta_sampler.operators import OPERATORS, Entry
-from meta_sampler.prune import prune, unread
-from meta_sampler.soundness import complaint
+from meta_sampler.mutate.operators import OPERATORS, Entry
+from meta_sampler.mutate.program_editor import Bench, Lines, as_donor, bench_for, named_players
+from meta_sampler.mutate.prune import prune, unread
+from meta_sampler.screening.soundness import complaint
 from xgl import Game, ProgramError, analyse, game, parse
+from xgl.language.syntax import Program
 from xgl.library import entries
-from xgl.syntax import Program
 
 PLAYERS = ("black", "white", "alice", "bob")
 LARGE = MutateSettings(64, 10**6, max_stories=99, max_steps=1024, max_terms=99, max_joined=99)

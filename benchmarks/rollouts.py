@@ -23,13 +23,13 @@ import numpy as np
 import torch
 from machine import described, median
 
-from evo.adapters import AdapterBench, LoraSettings
-from evo.finetune import Credit, FinetuneSettings, update
-from xgl.lm import LanguageModel
+from evo.jobs.finetune import Credit, FinetuneSettings, update
+from evo.jobs.lora import AdapterBench, LoraSettings
+from xgl.lm.language_model import LanguageModel
+from xgl.lm.sampling import sample
 from xgl.models import corpus, resolve
-from xgl.random import stream
-from xgl.requests import Move
-from xgl.sampling import sample
+from xgl.random_streams import stream
+from xgl.runtime.requests import Move
 
 PROMPTS, GROUP, PROMPT_TOKENS, COMPLETION_TOKENS = 8, 8, 128, 12
 LORA = LoraSettings(rank=16, alpha=32)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from archive import Archive, Purpose
-from evo.growth import Assessment, GrowthSettings, grow
+from evo.search.growth import Assessment, GrowthSettings, grow
 from evo.toy.world import Neighbourhood, ToyGame, ToyOracle, matrix, transfer
 
 NEWEST = 10

@@ -19,13 +19,13 @@ import torch
 from learnability import PROGRAMS, tasks
 from machine import described
 
-from evo.config import RunConfig, load
-from evo.evaluate import Task, evaluate, evaluation_seeds
-from evo.laboratory import Laboratory, LaboratorySettings
-from xgl.batch import Cast
-from xgl.models import wordnet
+from evo.config.run_config import RunConfig, load
+from evo.jobs.evaluate import Task, evaluate, evaluation_seeds
+from evo.jobs.model_host import Laboratory, LaboratorySettings
+from training.embedded import wordnet
 from xgl.models.corpus import content_words
-from xgl.requests import Move, OversizeError, Turn
+from xgl.runtime.lockstep import Cast
+from xgl.runtime.requests import Move, OversizeError, Turn
 
 Script = Callable[[Random, Sequence[str]], str]
 """From the stories in view to a move."""

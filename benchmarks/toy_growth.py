@@ -2,8 +2,8 @@
 
     OMP_NUM_THREADS=1 python benchmarks/toy_growth.py [--scopes 250 500 …] [--threads 2]
 
-Each row is one call of `evo.growth.grow` with an initial scope of random games and a budget of
-candidates. α2 is such that no candidate is new: the scope keeps its size, and the γ of every
+Each row is one call of `evo.search.growth.grow` with an initial scope of random games and a budget
+of candidates. α2 is such that no candidate is new: the scope keeps its size, and the γ of every
 candidate is the largest of as many values. Prints a Markdown table, for docs/toy.md.
 """
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from machine import described, median
 
-from evo.growth import GrowthSettings, Place, grow
+from evo.search.growth import GrowthSettings, Place, grow
 from evo.toy.world import Neighbourhood, ToyGame, ToyOracle, random_games
 
 RADIUS = 2e-5

@@ -11,13 +11,19 @@ import sys
 
 import numpy as np
 
-from archive.derive.intervals import mean_interval
-from archive.derive.transfer import Sample, gains
-from evo.config import load
-from evo.evaluate import Score, Task, evaluation_seeds
-from evo.finetune import Finetune
-from evo.laboratory import Evaluation, Laboratory, LaboratorySettings, Training, single_threaded
-from evo.scope import metadata
+from archive.statistics.gains import Sample, gains
+from archive.statistics.intervals import mean_interval
+from evo.config.run_config import load
+from evo.jobs.evaluate import Score, Task, evaluation_seeds
+from evo.jobs.finetune import Finetune
+from evo.jobs.model_host import (
+    Evaluation,
+    Laboratory,
+    LaboratorySettings,
+    Training,
+    single_threaded,
+)
+from evo.search.initial_scope import metadata
 from xgl import game, parse
 
 ONE, TWO = "assign(s=story())\n", "assign(s=story(), t=story())\n"

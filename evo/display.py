@@ -13,9 +13,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from archive.derive.verdict import Decision
-from evo.evaluate import Task
-from evo.growth import Place
+from archive.statistics.verdict import Decision
+from evo.jobs.evaluate import Task
+from evo.search.growth import Place
 from xgl.judge.engine import Statistics
 
 

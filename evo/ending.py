@@ -11,10 +11,10 @@ from pathlib import Path
 from shlex import quote
 
 from archive import ArchiveError, RunEvent
-from evo.budget import reached
-from evo.config import RunConfig
-from evo.ledger import Ledger
-from evo.workers import WorkersLostError
+from evo.config.run_config import RunConfig
+from evo.jobs.executor import WorkersLostError
+from evo.record.budget import reached
+from evo.record.ledger import Ledger
 from meta_sampler import BudgetReached, SamplerError
 
 EXPECTED = (KeyboardInterrupt, SamplerError, WorkersLostError, ArchiveError)

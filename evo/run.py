@@ -18,28 +18,29 @@ from typing import Any
 from rich.console import Console
 
 from archive import SCHEMA_VERSION, Archive, ArchiveError, RunEvent
-from archive.covering import Question, cover_rows
-from archive.matrices import evidence
-from evo import study, summary
-from evo.budget import reached, told
-from evo.cluster import check
-from evo.config import ConfigError, RunConfig, from_mapping, load
+from archive.statistics.covering import Question, cover_rows
+from archive.statistics.evidence import evidence
+from evo import summary
+from evo.config.run_config import ConfigError, RunConfig, from_mapping, load
 from evo.display import Display
 from evo.ending import EXPECTED, finished, stopped, terminable
-from evo.evaluate import Task
-from evo.experiments import Experiments
-from evo.folder import RESUME, check_new, open_archive, resumed_folders, stored_config
-from evo.growth import GrowthSettings, Member, grow
-from evo.laboratory import LaboratorySettings
-from evo.ledger import Ledger
+from evo.experiments import transfer_triplet
+from evo.jobs.cluster import check
+from evo.jobs.evaluate import Task
+from evo.jobs.executor import RayWorkshop
+from evo.jobs.model_host import LaboratorySettings
 from evo.measure import experiment as measure
-from evo.proposals import Proposer
-from evo.scope import initial_tasks
+from evo.record.budget import reached, told
+from evo.record.collector import Experiments
+from evo.record.ledger import Ledger
+from evo.record.run_folder import RESUME, check_new, open_archive, resumed_folders, stored_config
+from evo.record.version import code_version
+from evo.search.growth import GrowthSettings, Member, grow
+from evo.search.initial_scope import initial_tasks
+from evo.search.oracle import TransferOracle
+from evo.search.proposals import Proposer
 from evo.toy import experiment as toy
 from evo.toy.config import NAME as TOY
-from evo.transfer import TransferOracle
-from evo.version import code_version
-from evo.workers import RayWorkshop
 from meta_sampler import ACCESS, MetaSampler, Remote, SamplerError, make
 from xgl.errors import PlayerError
 from xgl.models.errors import ModelNotFound
@@ -246,10 +247,10 @@ def _study(plan: Plan, ledger: Ledger, display: Display) -> None:
     try:
         with terminable():
             experiments = Experiments(config, ledger, workshop, display)
-            study.run(config, experiments, plan.initial)
+            transfer_triplet.run(config, experiments, plan.initial)
     finally:
         workshop.close()
-    study.report(display.console, config, experiments, plan.initial)
+    transfer_triplet.report(display.console, config, experiments, plan.initial)
 
 
 def _commit_scope(

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evo.ending import Ending
-from evo.ledger import Ledger
+from evo.record.ledger import Ledger
 from xgl.judge.engine import Statistics
 
 

@@ -11,9 +11,9 @@ from meta_sampler.base import (
     Remote,
     SamplerError,
 )
-from meta_sampler.mutate import Mutate
+from meta_sampler.mutate.sampler import Mutate
+from meta_sampler.mutate.settings import MutateSettings
 from meta_sampler.registry import make
-from meta_sampler.settings import MutateSettings
 
 __all__ = [
     "ACCESS",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from meta_sampler.meaning import meaning
+from meta_sampler.screening.normal_form import meaning
 from xgl import Game
 
 

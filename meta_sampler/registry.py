@@ -7,8 +7,8 @@ from dataclasses import fields
 from typing import Any
 
 from meta_sampler.base import MetaSampler, SamplerError
-from meta_sampler.mutate import Mutate
-from meta_sampler.settings import MutateSettings
+from meta_sampler.mutate.sampler import Mutate
+from meta_sampler.mutate.settings import MutateSettings
 from xgl.models.resolve import resolve
 
 
@@ -30,8 +30,8 @@ def _mutate(settings: Mapping[str, Any]) -> MetaSampler:
 
 def _local(settings: Mapping[str, Any]) -> MetaSampler:
     """Needs torch, which the other samplers do without; the model must be there."""
-    from meta_sampler.local import Local
-    from meta_sampler.local_settings import LocalSettings
+    from meta_sampler.constrained.local_sampler import Local
+    from meta_sampler.constrained.local_settings import LocalSettings
 
     chosen = LocalSettings(**_checked("local", settings, LocalSettings))
     resolve(chosen.model)

@@ -1,14 +1,14 @@
 """XGL, the Xent Game Language: parse, analyse and play games. Needs no torch, ray or hydra."""
 
-from xgl.analyse import Report, analyse
-from xgl.batch import Cast, Instance, play_all
-from xgl.canonical import Game, Metadata, game
+from xgl.analysis.static_facts import Report, analyse
 from xgl.errors import ProgramError, XGLError
-from xgl.parse import parse, parse_line
-from xgl.requests import Play, Seeds
-from xgl.single import play
-from xgl.syntax import Program
-from xgl.text import to_text
+from xgl.language.canonical import Game, Metadata, game
+from xgl.language.parser import parse, parse_line
+from xgl.language.syntax import Program
+from xgl.language.unparse import to_text
+from xgl.runtime.lockstep import Cast, Instance, play_all
+from xgl.runtime.requests import Play, Seeds
+from xgl.runtime.single_play import play
 
 __all__ = [
     "Cast",

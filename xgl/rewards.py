@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from xgl.batch import Cast, Instance, play_all
-from xgl.canonical import Game, Metadata, game
-from xgl.parse import parse
+from xgl.language.canonical import Game, Metadata, game
+from xgl.language.parser import parse
 from xgl.players.simple import ScriptedPlayer
-from xgl.requests import Judge, Seeds, StoryRequest
+from xgl.runtime.lockstep import Cast, Instance, play_all
+from xgl.runtime.requests import Judge, Seeds, StoryRequest
 
 Completion = str | Sequence[Mapping[str, Any]]
 """A text, or chat messages of which the last one is the answer."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from archive.covering import Question, covering, decided_by
-from archive.derive.transfer import Definition
 from archive.errors import CoverError, ExportError
 from archive.export.exported import Chosen
-from archive.matrices import evidence
 from archive.query import newest_scope, run_config
-from archive.store import Archive
+from archive.statistics.covering import Question, covering, decided_by
+from archive.statistics.evidence import evidence
+from archive.statistics.gains import Definition
+from archive.store.archive import Archive
 
 
 def choose(

@@ -12,8 +12,8 @@ from typing import Any
 from archive.export.exported import Exported
 from archive.export.maps import Map
 from archive.export.presentation import presentation
-from xgl.analyse import analyse
-from xgl.syntax import MAIN_PLAYER
+from xgl.analysis.static_facts import analyse
+from xgl.language.syntax import MAIN_PLAYER
 
 XENT_VERSION = "0.5.0"
 ROUNDS = 30

@@ -21,9 +21,9 @@ from archive.export.maps import Map, Texts
 from archive.export.opening import opening, prompt
 from archive.export.thresholds import base_floor
 from archive.query import find_run, games
-from archive.store import Archive
-from xgl.analyse import analyse
-from xgl.canonical import Game
+from archive.store.archive import Archive
+from xgl.analysis.static_facts import analyse
+from xgl.language.canonical import Game
 
 SPLITS = {"train": ("training",), "test": ("acceptance", "selection", "calibration")}
 MAPS = 256

@@ -17,21 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from archive.export.maps import Map
-from archive.store import Archive
-from xgl.analyse import analyse
-from xgl.batch import Cast, Instance, play_all
-from xgl.canonical import Game
-from xgl.dialects import PAPER
+from archive.store.archive import Archive
+from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError, XGLError
+from xgl.language.canonical import Game
+from xgl.language.dialects import PAPER
 from xgl.players.simple import ScriptedPlayer
-from xgl.requests import (
-    Judge,
-    ScoreRequest,
-    Seeds,
-    StoryRequest,
-    TokenScores,
-    TruthRequest,
-)
+from xgl.runtime.lockstep import Cast, Instance, play_all
+from xgl.runtime.requests import Judge, ScoreRequest, Seeds, StoryRequest, TokenScores, TruthRequest
 
 MAPS, MOVES = 8, 12
 """Of a game that are compared, at most: every move on every map."""

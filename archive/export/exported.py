@@ -9,13 +9,13 @@ from typing import Any
 
 from archive.errors import ExportError
 from archive.export.maps import Map
-from xgl.canonical import Game, Metadata, game
-from xgl.dialects import PAPER
 from xgl.errors import DialectError, ProgramError
+from xgl.language.canonical import Game, Metadata, game
+from xgl.language.dialects import PAPER
+from xgl.language.parser import parse
+from xgl.language.syntax import MAX_LINES
 from xgl.lowering import Lowered
 from xgl.lowering.strings import stories
-from xgl.parse import parse
-from xgl.syntax import MAX_LINES
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
-from archive.disk import writing
 from archive.errors import WriteError
+from archive.store.disk import writing
 
 
 def require_free(folder: Path) -> None:

@@ -10,8 +10,8 @@ from archive.export.exported import Chosen, Exported, archived, story_limits
 from archive.export.maps import Map, Texts, played_seeds
 from archive.export.names import game_name
 from archive.query import games
-from archive.store import Archive
-from xgl.canonical import Game
+from archive.store.archive import Archive
+from xgl.language.canonical import Game
 from xgl.lowering import Lowered, LoweringError, lower
 
 Unit = tuple[str, str]

@@ -16,7 +16,7 @@ from typing import Any
 from archive.errors import ExportError
 from xgl.models.errors import ModelNotFound
 from xgl.models.resolve import HUB_ID, resolve
-from xgl.requests import Judge
+from xgl.runtime.requests import Judge
 
 FOLDER = "judge"
 SMALL = 64 << 20
@@ -72,8 +72,8 @@ def load(source: JudgeSource) -> Judge:
     """The judge in float32, as the authors' package would load it. Raises ExportError."""
     import torch
 
-    from xgl.judge.transformer import TransformerJudge
-    from xgl.lm import LanguageModel
+    from xgl.judge.transformer_judge import TransformerJudge
+    from xgl.lm.language_model import LanguageModel
     from xgl.models import resolve as models
 
     try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from archive.schema import Purpose
-from archive.store import Archive
+from archive.store.archive import Archive
 
 EVALUATED = (Purpose.ACCEPTANCE, Purpose.SELECTION, Purpose.CALIBRATION)
 """What plays on evaluation maps serve, the most careful first."""

@@ -6,13 +6,22 @@ from collections.abc import Sequence
 
 from archive.export.exactness import TextsOf
 from archive.export.maps import Map
-from xgl.analyse import analyse
-from xgl.batch import Cast, Instance, play_all
-from xgl.canonical import Game
-from xgl.dialects import DIALECTS
+from xgl.analysis.plain_english import in_words
+from xgl.analysis.static_facts import analyse
 from xgl.errors import JudgeError, OversizeError
-from xgl.requests import Item, Judge, Move, ScoreRequest, Seeds, TokenScores, TruthRequest, Turn
-from xgl.rules import in_words
+from xgl.language.canonical import Game
+from xgl.language.dialects import DIALECTS
+from xgl.runtime.lockstep import Cast, Instance, play_all
+from xgl.runtime.requests import (
+    Item,
+    Judge,
+    Move,
+    ScoreRequest,
+    Seeds,
+    TokenScores,
+    TruthRequest,
+    Turn,
+)
 
 _JOINED = {True: "with a space between", False: "as they are"}
 _FIRST = {True: "every token", False: "every token but the first"}

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
 
-from xgl.canonical import game
+from xgl.analysis.plain_english import in_words
+from xgl.language.canonical import game
 from xgl.lowering import Lowered
 from xgl.lowering.lower import FAILURES
-from xgl.rules import in_words
 
 _PLACE = 'json.loads("{}")'
 TEMPLATE = files("archive.export").joinpath("presentation_template.py").read_text("utf-8")

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from archive.derive.arms import thresholds
 from archive.schema import BASE_POLICY
-from archive.store import Archive
-from xgl.analyse import analyse
-from xgl.canonical import Game
+from archive.statistics.repeated_play import thresholds
+from archive.store.archive import Archive
+from xgl.analysis.static_facts import analyse
+from xgl.language.canonical import Game
 
 _COLUMNS = ["map_seed", "play_seed", "round", "score"]
 

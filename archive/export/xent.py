@@ -11,7 +11,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from archive.derive.transfer import Definition
 from archive.export import judge as judges
 from archive.export.choice import choose
 from archive.export.configurations import ROUNDS, XENT_VERSION, configurations
@@ -24,8 +23,9 @@ from archive.export.presentation import presentation
 from archive.export.readme import readme
 from archive.export.thresholds import base_thresholds
 from archive.query import Run, find_run
-from archive.store import Archive
-from xgl.canonical import Game
+from archive.statistics.gains import Definition
+from archive.store.archive import Archive
+from xgl.language.canonical import Game
 from xgl.lowering.lower import FAILURES
 
 MAPS = 20

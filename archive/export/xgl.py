@@ -10,7 +10,7 @@ from archive.export.choice import choose
 from archive.export.folder import require_free, write_folder
 from archive.export.names import extension, game_name
 from archive.query import Member, find_run, games, newest_scope
-from archive.store import Archive
+from archive.store.archive import Archive
 
 
 def export_xgl(

@@ -9,7 +9,7 @@ from archive.report.gathering import gather
 from archive.report.heat import with_heat
 from archive.report.page import page
 from archive.report.writing import require_free, write
-from archive.store import Archive
+from archive.store.archive import Archive
 
 __all__ = ["gather", "page", "write_report"]
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from archive.derive import set_cover
-from archive.derive.covers import best_cover, largest_eta, pessimistic, transfer_cover
-from archive.derive.matrix import TransferMatrix
-from archive.derive.transfer import Definition
 from archive.report.facts import Unit
-from archive.store import Archive
+from archive.statistics import set_cover
+from archive.statistics.covers import best_cover, largest_eta, pessimistic, transfer_cover
+from archive.statistics.gains import Definition
+from archive.statistics.matrix import TransferMatrix
+from archive.store.archive import Archive
 
 EXACT_UP_TO = 80
 """Games up to which covers are optimal; a page is made in seconds, so larger ones are greedy."""

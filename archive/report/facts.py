@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from archive.derive.intervals import Interval
+from archive.statistics.intervals import Interval
 
 Unit = tuple[str, str]
 """A game in one role: (game id, role)."""

@@ -10,26 +10,26 @@ from typing import Any
 
 import numpy as np
 
-from archive.derive.intervals import UNDEFINED, Interval
-from archive.derive.matrix import (
+from archive.query import Member, replicates, run_config
+from archive.query import games as game_rows
+from archive.report.facts import BestPlay, GameFacts, Lesson, Thresholds, Training, Unit
+from archive.report.names import by_descent, parents, titles, units
+from archive.report.plays import best_plays
+from archive.statistics.gains import GainKind
+from archive.statistics.intervals import UNDEFINED, Interval
+from archive.statistics.matrix import (
     SCORE_COLUMNS,
     TransferMatrix,
     plays_of,
     policies_of,
     transfer_matrix,
 )
-from archive.derive.transfer import GainKind
-from archive.query import Member, replicates, run_config
-from archive.query import games as game_rows
-from archive.report.facts import BestPlay, GameFacts, Lesson, Thresholds, Training, Unit
-from archive.report.names import by_descent, parents, titles, units
-from archive.report.plays import best_plays
-from archive.store import Archive
+from archive.store.archive import Archive
 from xgl import Game, Metadata, XGLError, game, parse
-from xgl import syntax as syn
+from xgl.analysis.plain_english import in_words
 from xgl.diagram import draw
-from xgl.rules import in_words
-from xgl.text import expression_text
+from xgl.language import syntax as syn
+from xgl.language.unparse import expression_text
 
 LESSONS = 3
 """The games that teach, and are taught, most are named on a card."""

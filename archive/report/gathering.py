@@ -11,8 +11,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from archive.derive.matrix import TransferMatrix
-from archive.derive.transfer import Definition
 from archive.query import Member, Run, find_run, newest_scope, scopes
 from archive.report.covers import Covers, gather_covers
 from archive.report.facts import (
@@ -29,7 +27,9 @@ from archive.report.games import gather_games, interval
 from archive.report.measures import PlayerMeasure, gather_measures
 from archive.report.words import FATES, STAGES, reason_group, reason_told
 from archive.schema import SCHEMA_VERSION
-from archive.store import Archive, Filter
+from archive.statistics.gains import Definition
+from archive.statistics.matrix import TransferMatrix
+from archive.store.archive import Archive, Filter
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,12 @@ from archive.report.words import listed
 from xgl import Cast, Game, Instance, Metadata, Seeds, XGLError, analyse, game, parse, play_all
 from xgl.cli.telling import Paid, Teller, Term
 from xgl.cli.watching import WatchedMachine
-from xgl.pieces import pieces
+from xgl.judge.token_spans import pieces
 from xgl.players.simple import ScriptedPlayer
-from xgl.requests import Judge, StoryRequest
+from xgl.runtime.requests import Judge, StoryRequest
 
 if TYPE_CHECKING:
-    from xgl.judge.transformer import TransformerJudge
+    from xgl.judge.transformer_judge import TransformerJudge
 
 CLOSE = 0.02
 """Relative difference up to which a replay comes to the archived score; and as many bits."""
@@ -53,8 +53,8 @@ def _judge(reference: str, dtype: str) -> TransformerJudge:
     try:
         import torch
 
-        from xgl.judge.transformer import TransformerJudge
-        from xgl.lm import LanguageModel
+        from xgl.judge.transformer_judge import TransformerJudge
+        from xgl.lm.language_model import LanguageModel
         from xgl.models import resolve
 
         model, tokenizer = resolve.load(reference, dtype=dtype)

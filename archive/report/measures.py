@@ -9,10 +9,10 @@ from functools import cached_property
 
 import numpy as np
 
-from archive.derive.measure import Measure, wasserstein, xent_measure
 from archive.query import Member
 from archive.report.facts import Unit
-from archive.store import Archive
+from archive.statistics.xent_measure import Measure, wasserstein, xent_measure
+from archive.store.archive import Archive
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from archive.report.facts import BestPlay, Unit
 from archive.schema import BASE_POLICY, Purpose
-from archive.store import Archive
+from archive.store.archive import Archive
 
 PLAYS = 3
 """Best plays of a game that a report shows."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from archive.report.figures.axes import canvas, el, text
-from archive.report.markup import Element
+from archive.charts.axes import canvas, el, text
+from archive.charts.markup import Element
 
 LEVELS = (0.25, 0.75, 1.5, 3.0, 5.0)
 """Bits from which a token has the next shade."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from archive.disk import write_whole, writing
 from archive.errors import WriteError
+from archive.store.disk import write_whole, writing
 
 
 def require_free(path: Path, force: bool) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from archive.column import Table
+from archive.schema.column import Table
 from archive.schema.plays import FINETUNES, MAPS, MEASURES, ROUNDS, SCORES
 from archive.schema.search import COVERS, DECISIONS, GAMES, PROPOSALS, RUNS, SCOPES
 from archive.schema.words import (

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from archive.column import (
-    FLOAT64,
-    INT32,
-    STRING,
-    Column,
-)
+from archive.schema.column import FLOAT64, INT32, STRING, Column
 
 RUN = Column("run_id", STRING, "id", "the run that wrote the row")
 GENERATION = Column("generation", INT32, "count", "k of Algorithm 1, from 0")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archive.column import (
+from archive.schema.column import (
     BOOL,
     FLOAT64,
     FLOATS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archive.column import (
+from archive.schema.column import (
     BOOL,
     FLOAT64,
     INSTANT,
@@ -97,7 +97,7 @@ PROPOSALS = Table(
             "distance",
             INT32,
             "edits",
-            "tree edits to the nearest game known before (xgl/distance.py)",
+            "tree edits to the nearest game known before (xgl/analysis/tree_distance.py)",
             "not a valid program",
         ),
         Column("nearest_game_id", STRING, "id", "that game", "not a valid program"),

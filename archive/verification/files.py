@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from archive.adapters import ADAPTERS
-from archive.commits import COMMITS, Commit, DataFile, counting, record_hash, record_path
 from archive.errors import DamagedError, LookupFailedError
-from archive.files import check_size, file_hash, read_batches
 from archive.schema import TABLES
-from archive.store import Archive
+from archive.store.adapters import ADAPTERS
+from archive.store.archive import Archive
+from archive.store.commits import COMMITS, Commit, DataFile, counting, record_hash, record_path
+from archive.store.files import check_size, file_hash, read_batches
 from archive.verification.findings import Finding
 
 

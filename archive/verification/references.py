@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from archive.schema import BASE_POLICY, PlayOutcome
-from archive.store import Archive
+from archive.store.archive import Archive
 from archive.verification.findings import Finding
 
 KEYS: Mapping[str, tuple[str, ...]] = {

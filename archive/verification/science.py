@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from archive.cases import Record, Row, cases
-from archive.derive.calibration import REASONS, unfit
-from archive.derive.estimates import two_sided
-from archive.derive.intervals import Interval, mean_interval
-from archive.derive.looks import Looks
-from archive.derive.matrix import Plays
-from archive.derive.replay import (
+from archive.query import Member
+from archive.schema import BASE_POLICY, Purpose, Verdict
+from archive.statistics.calibration import REASONS, unfit
+from archive.statistics.cases import Record, Row, cases
+from archive.statistics.estimates import two_sided
+from archive.statistics.intervals import Interval, mean_interval
+from archive.statistics.looks import Looks
+from archive.statistics.matrix import Plays
+from archive.statistics.replay import (
     RANKED,
     Case,
     MissingPlaysError,
@@ -24,8 +26,6 @@ from archive.derive.replay import (
     outcome,
     replay,
 )
-from archive.query import Member
-from archive.schema import BASE_POLICY, Purpose, Verdict
 from archive.verification.findings import Finding
 
 SETTINGS = {

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from archive.cases import record
 from archive.errors import LookupFailedError
 from archive.query import runs
 from archive.schema import TABLES
-from archive.store import Archive
+from archive.statistics.cases import record
+from archive.store.archive import Archive
 from archive.verification import files, references, science
 from archive.verification.findings import Finding, Verification
 

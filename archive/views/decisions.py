@@ -8,10 +8,12 @@ from typing import Any
 
 from rich.console import Console
 
-from archive.cases import Record, Row, cases, record
-from archive.derive.intervals import Interval
-from archive.derive.matrix import Unit
-from archive.derive.replay import (
+from archive.errors import LookupFailedError
+from archive.query import resolve
+from archive.statistics.cases import Record, Row, cases, record
+from archive.statistics.intervals import Interval
+from archive.statistics.matrix import Unit
+from archive.statistics.replay import (
     Case,
     MissingPlaysError,
     Outcome,
@@ -20,10 +22,8 @@ from archive.derive.replay import (
     outcome,
     replay,
 )
-from archive.errors import LookupFailedError
-from archive.presentation import SHORT, add, interval, number, shown, table
-from archive.query import resolve
-from archive.store import Archive
+from archive.store.archive import Archive
+from archive.views.tables import SHORT, add, interval, number, shown, table
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from typing import Any
 
 from rich.console import Console
 
-from archive.presentation import SHORT, add, number, shown, table
 from archive.query import find_run, games, newest_scope, verdict_counts
-from archive.store import Archive
+from archive.store.archive import Archive
+from archive.views.tables import SHORT, add, number, shown, table
 
 NUMBERS = ("captured", "captured_def37", "gamma", "own_gain")
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from rich.console import Console
 
-from archive.presentation import SHORT, add, interval, number, program, shown, table
 from archive.query import find_game
-from archive.store import Archive
+from archive.store.archive import Archive
+from archive.views.tables import SHORT, add, interval, number, program, shown, table
 
 Row = Mapping[str, Any]
 

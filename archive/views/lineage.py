@@ -9,9 +9,9 @@ from typing import Any
 from rich.console import Console
 from rich.tree import Tree
 
-from archive.presentation import SHORT, number, shown
 from archive.query import resolve
-from archive.store import Archive
+from archive.store.archive import Archive
+from archive.views.tables import SHORT, number, shown
 
 Row = Mapping[str, Any]
 

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from archive.covering import decided_by
-from archive.derive.links import links
-from archive.derive.matrix import TransferMatrix, Unit, transfer_matrix
-from archive.derive.transfer import Definition, GainKind
 from archive.errors import LookupFailedError
-from archive.matrices import evidence
-from archive.presentation import SHORT, add, counted, shown, table
 from archive.query import find_run, run_config
-from archive.store import Archive
+from archive.statistics.covering import decided_by
+from archive.statistics.evidence import evidence
+from archive.statistics.gains import Definition, GainKind
+from archive.statistics.graph import links
+from archive.statistics.matrix import TransferMatrix, Unit, transfer_matrix
+from archive.store.archive import Archive
+from archive.views.tables import SHORT, add, counted, shown, table
 
 WIDE = 8
 """Games that a square table has room for."""

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from evo.checks import ConfigError, above, at_least, between, one_of, run_identity
-from evo.config import compose_as
-from evo.sections import DTYPES
+from evo.config.checks import ConfigError, above, at_least, between, one_of, run_identity
+from evo.config.run_config import compose_as
+from evo.config.schema import DTYPES
 
 NAME = "measure"
 

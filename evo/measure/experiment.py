@@ -18,24 +18,24 @@ import torch
 from rich.console import Console
 
 from archive import SCHEMA_VERSION, Archive, ArchiveError, Purpose, RunEvent
-from evo.checks import ConfigError
-from evo.config import from_mapping
-from evo.laboratory import Laboratory, LaboratorySettings, single_threaded
-from evo.ledger import Ledger
+from evo.config.checks import ConfigError
+from evo.config.run_config import from_mapping
+from evo.config.schema import JudgeConfig, PlayerConfig
+from evo.jobs.model_host import Laboratory, LaboratorySettings, single_threaded
+from evo.jobs.repeated_play import Row, round_floor, round_rows, with_round_floor
 from evo.measure import report
 from evo.measure.config import NAME, MeasureRunConfig, load
 from evo.measure.estimate import estimate, told
 from evo.measure.folder import Exported, Member, read
 from evo.measure.players import LocalPlayer, Measured, RemotePlayer, find_player
 from evo.measure.results import Levels, Result, levels_of, measures_row, result
-from evo.repeat import Row, round_floor, round_rows, with_round_floor
-from evo.sections import JudgeConfig, PlayerConfig
-from evo.version import code_version
+from evo.record.ledger import Ledger
+from evo.record.version import code_version
 from xgl.chat.accounting import Budget
 from xgl.errors import BudgetError, PlayerError
 from xgl.models.resolve import resolve
 from xgl.players.chat import ChatPlayer
-from xgl.requests import Player
+from xgl.runtime.requests import Player
 
 UNBOUNDED_WINDOW = 1 << 20
 MAY_CHANGE = ("players=", "player=", "budget.", "budget=", "measure.chat.", "estimate=")

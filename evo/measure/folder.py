@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from archive.derive.arms import Thresholds
-from evo.checks import ConfigError
-from evo.evaluate import Task
+from archive.statistics.repeated_play import Thresholds
+from evo.config.checks import ConfigError
+from evo.jobs.evaluate import Task
 from xgl import Metadata, XGLError, analyse, game, parse
 from xgl.errors import StoryError
-from xgl.requests import Seeds, StoryRequest
+from xgl.runtime.requests import Seeds, StoryRequest
 
 MANIFEST = "measure.json"
 

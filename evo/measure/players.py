@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from archive import Archive, RunEvent
-from evo.adapters import AdapterBench, LoraSettings
-from evo.checks import ConfigError
-from evo.laboratory import Laboratory, load_model, same_tokens
+from evo.config.checks import ConfigError
+from evo.jobs.lora import AdapterBench, LoraSettings
+from evo.jobs.model_host import Laboratory, load_model, same_tokens
 from evo.measure.config import ChatConfig
 from xgl.chat.accounting import Budget, Prices
 from xgl.chat.client import read_key
@@ -21,7 +21,7 @@ from xgl.chat.settings import OPENAI, ChatSettings
 from xgl.models.resolve import resolve
 from xgl.players.chat import ChatPlayer
 from xgl.players.local import LocalPolicy
-from xgl.requests import Player
+from xgl.runtime.requests import Player
 
 EXPECTED = (
     "expected embedded, smollm2, a model folder or a hub id; adapter:RUN_FOLDER:FINETUNE_ID; or "

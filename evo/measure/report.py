@@ -9,10 +9,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from archive.derive.arms import arms
-from archive.derive.intervals import Scores
-from archive.derive.measure import Measure, common_edges, xent_measure
-from archive.disk import write_whole, writing
+from archive.statistics.intervals import Scores
+from archive.statistics.repeated_play import arms
+from archive.statistics.xent_measure import Measure, common_edges, xent_measure
+from archive.store.disk import write_whole, writing
 from evo.measure.results import Result
 from xgl.diagram.shapes import Box, Drawing, Label, Line, Shape
 from xgl.diagram.svg import to_svg

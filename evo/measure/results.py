@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from archive.derive.arms import (
+from archive.statistics.intervals import Scores
+from archive.statistics.repeated_play import (
     Playability,
     Thresholds,
     above_control,
@@ -18,9 +19,8 @@ from archive.derive.arms import (
     narms_draws,
     thresholds,
 )
-from archive.derive.intervals import Scores
+from evo.jobs.repeated_play import Row, Series, series
 from evo.measure.folder import Member
-from evo.repeat import Row, Series, series
 
 EPSILON = 0.05
 """ε of (N, ε, θ, m); the bounds on the probability are archived, so another can be asked of."""

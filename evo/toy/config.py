@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from evo.checks import ConfigError, above, at_least, between, coverage, run_identity
-from evo.config import compose_as, from_mapping
+from evo.config.checks import ConfigError, above, at_least, between, coverage, run_identity
+from evo.config.run_config import compose_as, from_mapping
 from evo.toy.world import in_space
 
 NAME = "toy_growth"

@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.table import Table
 
 from archive import ArchiveError, RunEvent
-from archive.disk import write_whole, writing
-from evo.checks import ConfigError
-from evo.config import from_mapping
-from evo.folder import RESUME, check_new, open_archive, resumed_folders, stored_config
+from archive.store.disk import write_whole, writing
+from evo.config.checks import ConfigError
+from evo.config.run_config import from_mapping
+from evo.record.run_folder import RESUME, check_new, open_archive, resumed_folders, stored_config
 from evo.toy.config import ToyRunConfig, load
 from evo.toy.figure import figure
 from evo.toy.growths import Growth, measured, middle, of, places, scopes

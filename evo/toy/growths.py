@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from evo.growth import GrowthSettings, Member, grow
+from evo.search.growth import GrowthSettings, Member, grow
 from evo.toy.config import SettingConfig, ToyConfig
 from evo.toy.space import grid, share_covered
 from evo.toy.world import Neighbourhood, Skills, ToyGame, ToyOracle, matrix

@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Any
 
 from archive import SCHEMA_VERSION, Archive, RunEvent
-from evo.growth import Member
+from evo.search.growth import Member
 from evo.toy.config import ToyRunConfig
 from evo.toy.growths import Scope
 from evo.toy.world import ToyGame

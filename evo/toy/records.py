@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from archive.column import FLOAT64, FLOATS, INT32, INT64, STRING, Column, Table
+from archive.schema.column import FLOAT64, FLOATS, INT32, INT64, STRING, Column, Table
 from evo.toy.growths import Growth
 
 _TITLE = Column("setting", STRING, "name", "the setting, by its title")

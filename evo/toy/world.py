@@ -14,8 +14,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from evo.growth import Assessment, Place
-from xgl.random import stream
+from evo.search.growth import Assessment, Place
+from xgl.random_streams import stream
 
 Skills = NDArray[np.float64]
 """One game, shape (d,), or games, shape (n, d)."""
@@ -93,7 +93,7 @@ def _norms(games: Skills) -> Skills:
 
 @dataclass(frozen=True)
 class ToyOracle:
-    """Implements :class:`evo.growth.Oracle`: values are exact, so what is ranked is confirmed."""
+    """Implements :class:`evo.search.growth.Oracle`: values are exact, so ranks are confirmed."""
 
     threads: int = 1
 
@@ -114,7 +114,7 @@ class ToyOracle:
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """Λ of Fig. 6.1, an :class:`evo.growth.Sampler`: games drawn uniformly from those of the
+    """Λ of Fig. 6.1, an :class:`evo.search.growth.Sampler`: games drawn uniformly from those of the
     space within Euclidean distance ``radius`` (ρ) of the parent.
 
     A list is shorter than asked where the space is so thin around the parent that ``DRAWS``

@@ -1,8 +1,8 @@
 """XGL taught to a chat model: its grammar and its rules, from the language's own tables.
 
-Names, signatures, limits and what the dialects differ in are read from ``xgl.syntax`` and
-``xgl.dialects``; :data:`FORMS` holds one line for each instruction, and a test holds it against the
-parser. So the lesson cannot drift from the language.
+Names, signatures, limits and what the dialects differ in are read from ``xgl.language.syntax`` and
+``xgl.language.dialects``; :data:`FORMS` holds one line for each instruction, and a test holds it
+against the parser. So the lesson cannot drift from the language.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from meta_sampler.chat.settings import ChatSamplerSettings
-from xgl import syntax as syn
-from xgl.dialects import DIALECTS, Dialect
+from xgl.language import syntax as syn
+from xgl.language.dialects import DIALECTS, Dialect
 
 FORMS = {
     "assign": ("assign(s=story(), t=s + x)", "stores texts; story() is a text nobody chose"),

@@ -9,7 +9,7 @@ from typing import Any
 from meta_sampler.base import Outcome, SamplerError
 from meta_sampler.chat.prompt import Refused
 from xgl import Game
-from xgl.random import stream
+from xgl.random_streams import stream
 
 MOST_REFUSED = 200
 """Refusals that are remembered; the oldest are forgotten first."""

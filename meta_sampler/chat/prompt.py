@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from meta_sampler.bench import named_players
 from meta_sampler.chat.lesson import lesson
 from meta_sampler.chat.settings import ChatSamplerSettings
-from meta_sampler.meaning import meaning
+from meta_sampler.mutate.program_editor import named_players
+from meta_sampler.screening.normal_form import meaning
 from xgl import Game, ProgramError, analyse, game, parse
-from xgl import syntax as syn
 from xgl.chat.messages import Message
 from xgl.errors import FlowError
+from xgl.language import syntax as syn
+from xgl.language.visitors import descendants
 from xgl.library import entries
-from xgl.walk import descendants
 
 KINDS = {
     "a variation": "what is scored, after what, or the sign of a term is changed",

@@ -6,10 +6,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from meta_sampler.base import SamplerError
-from xgl import syntax as syn
 from xgl.chat.accounting import Budget, Prices
 from xgl.chat.settings import OPENAI, ChatSettings
 from xgl.errors import PlayerError
+from xgl.language import syntax as syn
 
 _FROM_NOUGHT = ("relatives", "refused", "library", "ask_again", "retries")
 

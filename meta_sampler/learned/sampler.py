@@ -1,6 +1,6 @@
 """The sampler ``learned``: a small model of XGL reads the parent and writes a child in the grammar.
 
-It ships with the package (``model/``, trained by ``python -m meta_sampler.learned.train``) and
+It ships with the package (``model/``, trained by ``python -m training.xgl_model.train``) and
 learns from the verdicts of a run, at commits only. Its state is what it was told: the weights
 follow from it.
 """
@@ -17,15 +17,15 @@ from typing import Any
 import torch
 
 from meta_sampler.base import Outcome, Proposal, Provenance, SamplerError
-from meta_sampler.decoding import Writer
-from meta_sampler.drafts import DECODE, Task, written
+from meta_sampler.constrained.decoding import Writer
+from meta_sampler.constrained.drafts import DECODE, Task, written
 from meta_sampler.learned.adaptation import Lesson, adapted, one_thread
 from meta_sampler.learned.rewards import reward
 from meta_sampler.learned.settings import LearnedSettings
 from xgl import Game
-from xgl.lm import LanguageModel
+from xgl.lm.language_model import LanguageModel
+from xgl.lm.sampling import Decoding
 from xgl.models.resolve import load
-from xgl.sampling import Decoding
 
 NAME = "learned"
 MODEL = Path(__file__).with_name("model")

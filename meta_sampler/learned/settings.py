@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from meta_sampler.base import SamplerError
-from meta_sampler.draft_settings import DraftSettings
+from meta_sampler.constrained.draft_settings import DraftSettings
 
 
 @dataclass(frozen=True)

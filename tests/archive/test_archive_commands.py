@@ -11,7 +11,7 @@ import pytest
 
 from archive import TABLES, Archive
 from archive.__main__ import main
-from archive.commands import COMMANDS, commands
+from archive.cli import COMMANDS, commands
 
 FOUND, INITIAL = "bbbb22220000ffff", "aaaa11110000ffff"
 ESCAPES = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e[bold]\u200b\u2028"

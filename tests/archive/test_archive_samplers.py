@@ -11,7 +11,7 @@ import pytest
 
 from archive import Archive
 from archive.__main__ import main
-from archive.samplers import Funnel, Spread, sampler_reports
+from archive.views.samplers import Funnel, Spread, sampler_reports
 
 PARENT = "aaaa11110000ffff"
 A = "assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))"

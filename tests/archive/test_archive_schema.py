@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from archive import SCHEMA_VERSION, TABLES, Archive, Purpose, Verdict
-from archive.documentation import BEGIN, document, refresh
+from archive.schema.documentation import BEGIN, document, refresh
 
 PAGE = Path(__file__).parents[2] / "docs" / "archive.md"
 
@@ -52,6 +52,6 @@ def test_enums_are_strings() -> None:
 
 def test_the_page_holds_the_tables_as_declared() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    assert document() in page, "run: python -m archive.documentation docs/archive.md"
+    assert document() in page, "run: python -m archive.schema.documentation docs/archive.md"
     assert refresh(page) == page
     assert refresh(page.replace(document(), "old\n")).split(BEGIN)[1].startswith(document())

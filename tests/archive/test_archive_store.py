@@ -29,8 +29,8 @@ from archive import (
     VersionError,
     WriteError,
 )
-from archive.column import Column
-from archive.compaction import commit_of
+from archive.schema.column import Column
+from archive.store.compaction import commit_of
 
 MakeRow = Callable[..., dict[str, Any]]
 OFFSETS = st.integers(-12, 14).map(lambda hours: timezone(timedelta(hours=hours)))

@@ -17,7 +17,7 @@ from support.search import PARENT, Listed, Nature, Search, code, of_limits
 
 from archive import Archive, LookupFailedError
 from archive.__main__ import main
-from archive.compaction import commit_of
+from archive.store.compaction import commit_of
 from archive.verification import Verification, verify
 
 LIMITS = {

@@ -12,7 +12,11 @@ from xgl import parse
 
 @pytest.mark.long
 def test_a_language_model_proposes(commands: Any) -> None:
-    small = ("meta_sampler=local", "meta_sampler.settings.max_tokens=80", "cluster.workers=1")
+    small = (
+        "meta_sampler=local",
+        "meta_sampler.settings.max_tokens=80",
+        "cluster.workers=1",
+    )
     ended = commands("evo.run", *commands.tiny("written", *small))
     assert ended.returncode == 0, ended.stderr
     with Archive.open(commands.folder / "runs" / "written" / "archive") as archive:

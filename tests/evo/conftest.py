@@ -11,15 +11,15 @@ import pytest
 import torch
 from support.search import Search
 
-from evo.evaluate import Task
-from evo.laboratory import Laboratory, LaboratorySettings
-from evo.sections import FinetuneConfig, JudgeConfig, PlayerConfig
+from evo.config.schema import FinetuneConfig, JudgeConfig, PlayerConfig
+from evo.jobs.evaluate import Task
+from evo.jobs.model_host import Laboratory, LaboratorySettings
 from xgl import Cast, Metadata, game, parse
 from xgl.errors import OversizeError
-from xgl.lm import LanguageModel
+from xgl.lm.language_model import LanguageModel
 from xgl.models import resolve
-from xgl.requests import ScoreRequest, StoryRequest, TokenScores, TruthRequest
-from xgl.truth import decide
+from xgl.runtime.predicates import decide
+from xgl.runtime.requests import ScoreRequest, StoryRequest, TokenScores, TruthRequest
 
 torch.set_num_threads(1)
 

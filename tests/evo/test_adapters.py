@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from evo.adapters import AdapterBench, LoraSettings, content_hash, sharing_weights
-from xgl.lm import LanguageModel
+from evo.jobs.lora import AdapterBench, LoraSettings, content_hash, sharing_weights
+from xgl.lm.language_model import LanguageModel
 
 IDS = torch.tensor([[0, 5, 77, 1200, 9]])
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 from support.search import Listed, Nature, Search, by_hash, code, of_limits
 
-from evo.budget import Cost, reached, told
-from evo.sections import BudgetConfig
+from evo.config.schema import BudgetConfig
+from evo.record.budget import Cost, reached, told
 from meta_sampler import BudgetReached, Proposal
 from xgl import Game
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evo.config import ConfigError, RunConfig, from_mapping, load
+from evo.config.run_config import ConfigError, RunConfig, from_mapping, load
 from evo.toy.config import load as load_toy
 
 ROOT = Path(__file__).parents[2] / "conf"

@@ -11,13 +11,13 @@ import pytest
 from rich.console import Console
 
 from archive import Archive, Verdict
-from archive.derive.verdict import Decision
+from archive.statistics.verdict import Decision
 from evo import summary
 from evo.display import Display, State
 from evo.ending import Ending
-from evo.evaluate import Task
-from evo.growth import Place
-from evo.ledger import Ledger
+from evo.jobs.evaluate import Task
+from evo.record.ledger import Ledger
+from evo.search.growth import Place
 from xgl.judge.engine import Statistics
 
 MakeTask = Callable[..., Task]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from archive import Purpose
-from evo.evaluate import (
+from evo.jobs.evaluate import (
     Score,
     Task,
     evaluate,
@@ -18,11 +18,11 @@ from evo.evaluate import (
     floor_of,
     with_floor,
 )
-from evo.finetune import training_seeds
+from evo.jobs.finetune import training_seeds
 from xgl import Cast, Instance, play_all
 from xgl.errors import OversizeError
 from xgl.players import ScriptedPlayer
-from xgl.requests import Move, Seeds, Turn
+from xgl.runtime.requests import Move, Seeds, Turn
 
 MakeTask = Callable[..., Task]
 SEEDS = evaluation_seeds("selection", 0, 6)

@@ -12,10 +12,9 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from archive.derive.intervals import mean_interval
-from evo.adapters import AdapterBench, LoraSettings
-from evo.evaluate import Task, evaluation_seeds
-from evo.finetune import (
+from archive.statistics.intervals import mean_interval
+from evo.jobs.evaluate import Task, evaluation_seeds
+from evo.jobs.finetune import (
     Credit,
     Finetune,
     FinetuneSettings,
@@ -26,12 +25,13 @@ from evo.finetune import (
     training_seeds,
     update,
 )
-from evo.laboratory import Evaluation, Laboratory, Training
-from evo.ledger import finetune_row
+from evo.jobs.lora import AdapterBench, LoraSettings
+from evo.jobs.model_host import Evaluation, Laboratory, Training
+from evo.record.ledger import finetune_row
 from xgl import Metadata, game, parse
-from xgl.budget import parts_to_learn
-from xgl.lm import LanguageModel, continuation_logits
-from xgl.requests import Ensured, Event, Move, Moved, Play, Rewarded
+from xgl.lm.language_model import LanguageModel, continuation_logits
+from xgl.lm.memory_budget import parts_to_learn
+from xgl.runtime.requests import Ensured, Event, Move, Moved, Play, Rewarded
 
 # -- the gradient ----------------------------------------------------------------------------------
 

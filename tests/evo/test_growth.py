@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.algorithm1 import FiniteWorld, transcription
 
-from evo.growth import Assessment, GrowthSettings, Member, Place, grow, rank
+from evo.search.growth import Assessment, GrowthSettings, Member, Place, grow, rank
 
 Vector = tuple[float, ...]
 

@@ -9,14 +9,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from evo.adapters import AdapterBench, LoraSettings
-from evo.mixture import MixedModel, mixed
-from xgl.lm import LanguageModel, encode_prompts, padded
+from evo.jobs.lora import AdapterBench, LoraSettings
+from evo.jobs.multi_lora import MixedModel, mixed
+from xgl.lm.language_model import LanguageModel, encode_prompts, padded
+from xgl.lm.sampling import sample
 from xgl.models import resolve
 from xgl.players.local import LocalPolicy
-from xgl.random import stream
-from xgl.requests import Item, Move, MoveRequest, Seeds, Turn, View
-from xgl.sampling import sample
+from xgl.random_streams import stream
+from xgl.runtime.requests import Item, Move, MoveRequest, Seeds, Turn, View
 
 NAMES = ("base", "one", "two", "three")
 SETTINGS = LoraSettings(rank=4, alpha=8, layers=2)

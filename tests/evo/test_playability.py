@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from archive.derive.decision import Answer
-from evo.checks import ConfigError
-from evo.evaluate import Task, evaluation_seeds
-from evo.laboratory import Evaluation, Laboratory, Repetition
-from evo.ledger import score_rows
-from evo.playability import (
+from archive.statistics.decision_rule import Answer
+from evo.config.checks import ConfigError
+from evo.jobs.evaluate import Task, evaluation_seeds
+from evo.jobs.model_host import Evaluation, Laboratory, Repetition
+from evo.jobs.repeated_play import RoundScore, round_floor, round_rows, series, with_round_floor
+from evo.record.ledger import score_rows
+from evo.search.playability import (
     PlayabilityConfig,
     evidence_columns,
     few_shot,
@@ -22,7 +23,6 @@ from evo.playability import (
     not_few_shot,
     well_posed,
 )
-from evo.repeat import RoundScore, round_floor, round_rows, series, with_round_floor
 
 MakeTask = Callable[..., Task]
 MakeLaboratory = Callable[..., Laboratory]

@@ -12,9 +12,9 @@ from support.chat_server import Answer, ChatServer, Received, refused, said
 from support.chat_turns import KEY, KEY_VARIABLE
 from support.search import Killed, Listed, Nature, Search, code, of_limits
 
-from evo.diversity import chosen
+from evo.search.diversity import chosen
 from xgl import game, parse
-from xgl.distance import distance
+from xgl.analysis.tree_distance import distance
 
 WORLD = of_limits(l7=Nature(covered=0.1), l6=Nature(covered=0.9), l5=Nature(own=0.0))
 

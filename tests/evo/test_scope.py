@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from evo.config import ConfigError, load
-from evo.evaluate import Task
-from evo.scope import LIBRARY, initial_tasks
+from evo.config.run_config import ConfigError, load
+from evo.jobs.evaluate import Task
+from evo.search.initial_scope import LIBRARY, initial_tasks
 
 GOOD = "assign(s=story())\nelicit(t, 8)\nreward(xed(t | s))\n"
 

@@ -23,8 +23,8 @@ from support.search import (
 
 import evo.run
 from archive import Archive, Purpose
-from evo.evaluate import evaluation_seeds
-from evo.laboratory import Evaluation
+from evo.jobs.evaluate import evaluation_seeds
+from evo.jobs.model_host import Evaluation
 from xgl import Game
 
 GROWING = ("growth.generations=2", "growth.list_size=2", "growth.max_candidates=7")

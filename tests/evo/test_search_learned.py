@@ -13,7 +13,7 @@ from meta_sampler import Outcome
 from meta_sampler.learned.sampler import Learned
 from meta_sampler.learned.settings import LearnedSettings
 from xgl import Game
-from xgl.random import stream
+from xgl.random_streams import stream
 
 GROWING = ("growth.generations=2", "growth.list_size=2", "growth.max_candidates=6")
 PATIENCE = 9

@@ -6,9 +6,9 @@ import pytest
 from support.search import Killed, Listed, Nature, Search, code, of_limits
 
 from archive import Archive
-from archive.derive.intervals import UNDEFINED, Interval
-from evo.curves import figure, smooth
-from evo.study import short_name, told
+from archive.statistics.intervals import UNDEFINED, Interval
+from evo.experiments.learning_curves import figure, smooth
+from evo.experiments.transfer_triplet import short_name, told
 from xgl.diagram.shapes import Line
 
 WORLD = of_limits(l8=Nature(teaches=0.6), l9=Nature(own=5.0, covered=0.3))

@@ -13,7 +13,7 @@ import pytest
 
 import evo.run
 from archive import Archive
-from evo.growth import Member
+from evo.search.growth import Member
 from evo.toy import experiment
 from evo.toy.config import SettingConfig, load
 from evo.toy.figure import colour, figure

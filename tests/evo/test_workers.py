@@ -11,11 +11,11 @@ import pytest
 from ray.exceptions import OutOfMemoryError, RayActorError
 
 from evo import run
-from evo.config import ConfigError
-from evo.laboratory import Evaluation, Job, Result, Training
-from evo.parcels import Parcels
-from evo.sections import ClusterConfig
-from evo.workers import Pool, WorkersLostError, check_losses, pools
+from evo.config.run_config import ConfigError
+from evo.config.schema import ClusterConfig
+from evo.jobs.adapter_references import Parcels
+from evo.jobs.executor import Pool, WorkersLostError, check_losses, pools
+from evo.jobs.model_host import Evaluation, Job, Result, Training
 
 
 class Doomed:

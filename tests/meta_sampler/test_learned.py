@@ -18,14 +18,14 @@ import evo
 import xgl
 from meta_sampler import Mutate, MutateSettings, Outcome, Proposal, SamplerError, make
 from meta_sampler.learned.adaptation import Lesson, adapted
-from meta_sampler.learned.corpus import LONGEST, Pair, pairs, sensible
 from meta_sampler.learned.rewards import ACCEPTED, REWARDS, UNFIT, reward
 from meta_sampler.learned.sampler import MODEL, Learned, shipped
 from meta_sampler.learned.settings import LearnedSettings
 from meta_sampler.learned.training import child_bits, example
-from meta_sampler.meaning import meaning
-from meta_sampler.soundness import complaint
-from xgl import syntax as syn
+from meta_sampler.screening.normal_form import meaning
+from meta_sampler.screening.soundness import complaint
+from training.xgl_model.corpus import LONGEST, Pair, pairs, sensible
+from xgl.language import syntax as syn
 
 FAST = LearnedSettings(batch=64, attempts=3, steps=8)
 PARENT, SCOPE = parents.SCOPE["xent"][1], parents.SCOPE["xent"]
@@ -214,11 +214,11 @@ def test_verdicts_are_worth_more_the_further_a_candidate_came() -> None:
 
 
 def test_the_reasons_are_those_of_the_search() -> None:
-    derive = Path(str(archive.__file__)).parent / "derive"
+    derive = Path(str(archive.__file__)).parent / "statistics"
     files = (
         derive / "verdict.py",
         derive / "race.py",
-        Path(str(evo.__file__)).parent / "transfer.py",
+        Path(str(evo.__file__)).parent / "search" / "oracle.py",
     )
     search = "".join(file.read_text() for file in files)
     open_questions = {"coverage not settled", "help to its parent not settled"}

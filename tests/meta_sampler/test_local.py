@@ -11,11 +11,11 @@ from support import parents
 
 import xgl
 from meta_sampler import Proposal, SamplerError, make
-from meta_sampler.drafts import grammar_for
-from meta_sampler.local import Local
-from meta_sampler.local_settings import LocalSettings
-from meta_sampler.meaning import meaning
-from meta_sampler.soundness import complaint
+from meta_sampler.constrained.drafts import grammar_for
+from meta_sampler.constrained.local_sampler import Local
+from meta_sampler.constrained.local_settings import LocalSettings
+from meta_sampler.screening.normal_form import meaning
+from meta_sampler.screening.soundness import complaint
 
 SMALL = LocalSettings(max_tokens=70, max_lines=4, attempts=3, examples=2, max_terms=2)
 PARENT = {d: parents.games({"single": parents.SINGLE}, d)[0] for d in ("paper", "xent")}

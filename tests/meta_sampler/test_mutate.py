@@ -13,12 +13,12 @@ from support import parents
 
 import xgl
 from meta_sampler import Mutate, MutateSettings, Outcome, Proposal
-from meta_sampler.bench import Bench, Lines
-from meta_sampler.budget import FIT, move_tokens
-from meta_sampler.meaning import meaning
-from meta_sampler.operators import OPERATORS, Entry
-from meta_sampler.prune import PRUNE
-from xgl import syntax as syn
+from meta_sampler.mutate.operators import OPERATORS, Entry
+from meta_sampler.mutate.program_editor import Bench, Lines
+from meta_sampler.mutate.prune import PRUNE
+from meta_sampler.screening.caps import FIT, move_tokens
+from meta_sampler.screening.normal_form import meaning
+from xgl.language import syntax as syn
 
 REPAIRS = {FIT, PRUNE}
 """What provenance names beside operators."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import xgl
-from meta_sampler.meaning import meaning
-from meta_sampler.sense import objections
+from meta_sampler.screening.lint import objections
+from meta_sampler.screening.normal_form import meaning
 
 HEAD = "assign(s=story(), t=story())\nelicit(x, 8)\n"
 

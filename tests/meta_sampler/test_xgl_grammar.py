@@ -6,14 +6,14 @@ import pytest
 from support.random_texts import random_text, vocabulary
 
 from meta_sampler import SamplerError
-from meta_sampler.decoding import accepts
-from meta_sampler.local_settings import LocalSettings
-from meta_sampler.xgl_grammar import xgl_grammar
-from meta_sampler.xgl_settings import GrammarSettings
+from meta_sampler.constrained.decoding import accepts
+from meta_sampler.constrained.grammar_settings import GrammarSettings
+from meta_sampler.constrained.local_settings import LocalSettings
+from meta_sampler.constrained.xgl_grammar import xgl_grammar
 from xgl import ProgramError, analyse, game, parse
-from xgl import syntax as syn
+from xgl.language import syntax as syn
+from xgl.language.unparse import instruction_text
 from xgl.library import Entry, entries
-from xgl.text import instruction_text
 
 KINDS = {
     "wide": GrammarSettings(),

@@ -14,8 +14,8 @@ import pytest
 import torch
 from peer_engine import BelievingJudge, Peer
 
-from xgl.judge.transformer import TransformerJudge
-from xgl.lm import LanguageModel
+from xgl.judge.transformer_judge import TransformerJudge
+from xgl.lm.language_model import LanguageModel
 from xgl.models.resolve import EMBEDDED, load
 
 VERSION = "0.5.0"

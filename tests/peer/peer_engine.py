@@ -10,12 +10,13 @@ from itertools import compress
 from typing import Any
 
 from xgl import Cast, Instance, ProgramError, Seeds, game, parse, play_all
-from xgl import syntax as syn
-from xgl.canonical import Game
 from xgl.errors import FlowError, OversizeError
-from xgl.judge.transformer import TransformerJudge
-from xgl.machine import Machine
-from xgl.requests import (
+from xgl.judge.transformer_judge import TransformerJudge
+from xgl.language import syntax as syn
+from xgl.language.canonical import Game
+from xgl.language.visitors import mentions
+from xgl.runtime.machine import Machine
+from xgl.runtime.requests import (
     Answer,
     DrawRequest,
     Ensured,
@@ -29,7 +30,6 @@ from xgl.requests import (
     TruthRequest,
     Turn,
 )
-from xgl.walk import mentions
 
 SEEDS = Seeds(7, 0)
 STORIES = (

@@ -16,7 +16,7 @@ from peer_grammar import program
 from peer_programs import INSTRUCTIONS
 from peer_refusals import ONLY_HERE, ONLY_THERE, REFUSED
 
-from xgl.judge.transformer import TransformerJudge
+from xgl.judge.transformer_judge import TransformerJudge
 
 pytestmark = pytest.mark.long
 

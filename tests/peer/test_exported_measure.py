@@ -18,7 +18,7 @@ from archive.export.exactness import TextsOf
 from archive.export.maps import Map
 from archive.export.xent import Options, export_xent
 from xgl import Cast, Instance, Metadata, Play, Seeds, game, parse, play_all
-from xgl.judge.transformer import TransformerJudge
+from xgl.judge.transformer_judge import TransformerJudge
 from xgl.library import find
 from xgl.players.simple import ScriptedPlayer
 

@@ -12,11 +12,11 @@ from support.doubles import NumberedStories, WordJudge, number
 from support.programs import PROGRAMS
 
 from xgl import Cast, Instance, Metadata, Play, Program, Seeds, game, parse, play_all
-from xgl import syntax as syn
-from xgl.dialects import DIALECTS
 from xgl.errors import OversizeError
-from xgl.presentation import render
-from xgl.requests import Move, ScoreRequest, TokenScores, Turn, View
+from xgl.language import syntax as syn
+from xgl.language.dialects import DIALECTS
+from xgl.runtime.presentation import render
+from xgl.runtime.requests import Move, ScoreRequest, TokenScores, Turn, View
 
 
 @dataclass

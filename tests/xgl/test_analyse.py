@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from xgl import Metadata, analyse, parse
-from xgl.analyse import Report
-from xgl.bounds import Asked, Bound
+from xgl.analysis.request_bounds import Asked, Bound
+from xgl.analysis.static_facts import Report
 
 GOOD = "assign(s=story())\nelicit(x, 10)\nreward(xed(s | x))"
 

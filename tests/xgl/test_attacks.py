@@ -8,9 +8,9 @@ import pytest
 from support.fuzz import MAX_NODES
 
 from xgl import Metadata, ProgramError, parse, to_text
-from xgl import syntax as syn
-from xgl.dialects import DIALECTS
-from xgl.presentation import render
+from xgl.language import syntax as syn
+from xgl.language.dialects import DIALECTS
+from xgl.runtime.presentation import render
 
 REFUSED = {
     "dunder of a register": "assign(s=t.__class__)",

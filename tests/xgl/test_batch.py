@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from xgl import Cast, Instance, Play, Program, Seeds, analyse, game, parse, play_all
-from xgl import syntax as syn
 from xgl.errors import JudgeError
-from xgl.requests import ScoreRequest, TokenScores
+from xgl.language import syntax as syn
+from xgl.runtime.requests import ScoreRequest, TokenScores
 
 SINGLE = game(parse("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))"))
 RULED = game(parse('elicit(t, 4)\nensure("so " + t)\nreward(xent("a b"))'))

@@ -8,22 +8,11 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from xgl import (
-    Cast,
-    Instance,
-    Metadata,
-    Program,
-    Seeds,
-    analyse,
-    game,
-    parse,
-    play_all,
-    to_text,
-)
-from xgl.bounds import Asked, Bound
+from xgl import Cast, Instance, Metadata, Program, Seeds, analyse, game, parse, play_all, to_text
+from xgl.analysis.request_bounds import Asked, Bound
 from xgl.errors import OversizeError
-from xgl.presentation import render
-from xgl.requests import Ensured, Move, Moved, Player, Turn
+from xgl.runtime.presentation import render
+from xgl.runtime.requests import Ensured, Move, Moved, Player, Turn
 
 
 def asked(code: str, metadata: Metadata | None = None) -> tuple[Asked, ...]:

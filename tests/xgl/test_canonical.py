@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from xgl import Metadata, Program, game, parse, to_text
-from xgl import syntax as syn
-from xgl.canonical import canonicalise
-from xgl.walk import rename
+from xgl.language import syntax as syn
+from xgl.language.canonical import canonicalise
+from xgl.language.visitors import rename
 
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 PRIVATE = [name for name in syn.REGISTERS if name[0] in "stxy"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from xgl.requests import Revealed
+from xgl.runtime.requests import Revealed
 
 LETTERS = 'assign(l=["a", "b", "c", "d", "e", "f", "g", "h"])\n'
 ORDER = 'assign(s=" ".join(shuffle(l)))\n'

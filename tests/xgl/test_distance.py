@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 from support.parents import CONTRAST, EVERY, SINGLE
 
 from xgl import Program, game, parse
-from xgl.distance import Tree, bound, closest, distance, edits, nearest, similarity, tree
+from xgl.analysis.tree_distance import (
+    Tree,
+    bound,
+    closest,
+    distance,
+    edits,
+    nearest,
+    similarity,
+    tree,
+)
 
 PROGRAMS = [each.program for each in EVERY]
 trees = st.recursive(

@@ -8,11 +8,7 @@ import pytest
 
 from xgl import Metadata
 from xgl.errors import EarlyEnsureError
-from xgl.requests import (
-    Ensured,
-    Moved,
-    Play,
-)
+from xgl.runtime.requests import Ensured, Moved, Play
 
 DIALECTS = pytest.mark.parametrize("dialect", ["paper", "xent"])
 SETTING = 'assign(s="the cat sat", t="a dog ran", x="once upon")\nelicit(y)\n'

@@ -6,7 +6,7 @@ import pytest
 
 from xgl import parse
 from xgl.errors import FlagOrderError, ProgramError
-from xgl.flow import Flow, path, unrolled_steps
+from xgl.language.control_flow import Flow, path, unrolled_steps
 
 
 def order(code: str) -> list[int]:

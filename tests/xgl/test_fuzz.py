@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from support.fuzz import OUTCOMES, SOURCES, counted, outcome
 
-from xgl.dialects import DIALECTS
+from xgl.language.dialects import DIALECTS
 
 
 def test_a_few_of_each_kind() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from xgl.halving import halving, out_of_memory
+from xgl.lm.out_of_memory import halving, out_of_memory
 
 
 def squares(room: int) -> tuple[list[int], object]:
@@ -48,7 +48,7 @@ def test_what_a_cpu_says_when_it_has_no_memory_is_understood() -> None:
     """A real refusal of the allocator, under a limit on the process's address space."""
     script = (
         "import resource, torch\n"
-        "from xgl.halving import halving\n"
+        "from xgl.lm.out_of_memory import halving\n"
         "def run(batch): return [float(x) for x in torch.ones(len(batch), 1 << 26).sum(1)]\n"
         "torch.ones(1 << 20).sum()\n"
         "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"

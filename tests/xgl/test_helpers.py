@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from xgl import helpers, truth
+from xgl.runtime import helpers, predicates
 
 SETUP = 'assign(s="abcabc", t="bc", x="", y="a, b", l=["abc", "bc", ""])\n'
 PLAYER = "elicit(y1, 9)\n"
 
 
-@pytest.mark.parametrize("module", [helpers, truth])
+@pytest.mark.parametrize("module", [helpers, predicates])
 def test_what_the_docstrings_say(module: Any) -> None:
     results = doctest.testmod(module)
     assert results.attempted > 0

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from support.doubles import WordJudge, number
 
 from xgl import Cast, Instance, Metadata, Program, Seeds, analyse, game, play_all
-from xgl import syntax as syn
-from xgl.dialects import DIALECTS
-from xgl.presentation import render
-from xgl.requests import Item, Move, StoryRequest, Turn, View
-from xgl.walk import descendants, reads, writes
+from xgl.language import syntax as syn
+from xgl.language.dialects import DIALECTS
+from xgl.language.visitors import descendants, reads, writes
+from xgl.runtime.presentation import render
+from xgl.runtime.requests import Item, Move, StoryRequest, Turn, View
 
 THOROUGH = settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 WATCHER = "alice"

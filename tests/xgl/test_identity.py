@@ -13,12 +13,13 @@ from support.doubles import WordJudge, number
 from support.programs import MUTABLE, PROGRAMS
 
 from xgl import Game, Metadata, Program, game, parse
-from xgl import syntax as syn
-from xgl.canonical import canonicalise
 from xgl.errors import FlowError
-from xgl.flow import unrolled_steps
-from xgl.machine import Machine
-from xgl.requests import (
+from xgl.language import syntax as syn
+from xgl.language.canonical import canonicalise
+from xgl.language.control_flow import unrolled_steps
+from xgl.language.visitors import rename
+from xgl.runtime.machine import Machine
+from xgl.runtime.requests import (
     DrawRequest,
     Move,
     MoveRequest,
@@ -27,7 +28,6 @@ from xgl.requests import (
     StoryRequest,
     TruthRequest,
 )
-from xgl.walk import rename
 
 QUICK = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 CONSTANTS = {"a": "one", "b": "two", "b1": "three", "c": "four"}

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from xgl import Cast, Instance, Metadata, Play, ProgramError, Seeds, analyse, game, parse, play_all
-from xgl import syntax as syn
+from xgl.language import syntax as syn
 from xgl.library import Entry, NotInLibrary, entries, find
-from xgl.requests import Move, Moved, MoveRequest, Rewarded, Turn
+from xgl.runtime.requests import Move, Moved, MoveRequest, Rewarded, Turn
 
 PRINTED = {"3.1": 3, "3.3": 6, "3.5": 2, "3.7": 2, "3.9": 1, "3.10": 1, "3.12": 1, "3.13": 4}
 PRINTED |= {"4.2": 3}

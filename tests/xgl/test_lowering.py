@@ -11,13 +11,13 @@ from support.doubles import NumberedStories, WordJudge
 from support.programs import PROGRAMS
 
 from xgl import Cast, Instance, Metadata, Play, Program, Seeds, XGLError, game, parse, play_all
-from xgl.canonical import Game
-from xgl.dialects import XENT
+from xgl.language.canonical import Game
+from xgl.language.dialects import XENT
+from xgl.language.syntax import PLAYERS
 from xgl.library import find
 from xgl.lowering import Lowered, LoweringError, lower
 from xgl.players.simple import ScriptedPlayer
-from xgl.requests import ScoreRequest, TokenScores
-from xgl.syntax import PLAYERS
+from xgl.runtime.requests import ScoreRequest, TokenScores
 
 SEEDS = Seeds(3, 0)
 

@@ -8,17 +8,9 @@ import pytest
 
 from xgl import Metadata, game, parse
 from xgl.errors import FlagOrderError, OversizeError
-from xgl.machine import Machine
-from xgl.requests import (
-    Assigned,
-    Move,
-    Moved,
-    MoveRequest,
-    Play,
-    Revealed,
-    TokenScores,
-)
-from xgl.values import cut
+from xgl.runtime.machine import Machine
+from xgl.runtime.requests import Assigned, Move, Moved, MoveRequest, Play, Revealed, TokenScores
+from xgl.runtime.values import cut
 
 DIALECTS = pytest.mark.parametrize("dialect", ["paper", "xent"])
 SETTING = 'assign(s="the cat sat", t="a dog ran", x="once upon")\nelicit(y)\n'

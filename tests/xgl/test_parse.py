@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from xgl import ProgramError, parse, parse_line, to_text
-from xgl import syntax as syn
 from xgl.errors import Problem
-from xgl.syntax import NOWHERE
+from xgl.language import syntax as syn
+from xgl.language.syntax import NOWHERE
 
 STRING = "a string: a literal, a register, + // or %"
 SUM = "a sum of xent, nex, xed and dex; they add and subtract, never multiply"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from xgl import Metadata
-from xgl.presentation import Sight, render, visible
-from xgl.requests import (
+from xgl.runtime.presentation import Sight, render, visible
+from xgl.runtime.requests import (
     Assigned,
     Ensured,
     Event,

@@ -8,8 +8,8 @@ import pytest
 from support.doubles import WordJudge
 
 from xgl import play
+from xgl.language.parser import parse
 from xgl.library import find
-from xgl.parse import parse
 from xgl.rewards import Rewards, moves
 
 INFO = {

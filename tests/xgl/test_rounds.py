@@ -14,13 +14,13 @@ from support.doubles import NumberedStories, WordJudge
 
 from xgl import Cast, Instance, Seeds, analyse, game, parse, play_all
 from xgl.errors import OversizeError
-from xgl.lm import LanguageModel
+from xgl.lm.language_model import LanguageModel
 from xgl.models import resolve
 from xgl.players.chat_prompt import shown
 from xgl.players.local import LocalPolicy
-from xgl.presentation import item_lines, render
-from xgl.requests import Item, Move, MoveRequest, Rewarded, TokenScores, Turn, View
-from xgl.rounds import play_rounds, rounds_shown, seen
+from xgl.runtime.presentation import item_lines, render
+from xgl.runtime.requests import Item, Move, MoveRequest, Rewarded, TokenScores, Turn, View
+from xgl.runtime.rounds import play_rounds, rounds_shown, seen
 
 GAME = game(parse("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))", "xent"))
 MAPS = [Seeds(1, 0), Seeds(3, 1), Seeds(5, 2)]

@@ -7,7 +7,7 @@ from hypothesis import given
 from support.programs import PROGRAMS
 
 from xgl import Game, Program, game, library, parse
-from xgl.rules import in_words
+from xgl.analysis.plain_english import in_words
 
 
 def _game(source: str, dialect: str = "xent") -> Game:

@@ -9,7 +9,7 @@ import xgl
 from xgl import Metadata, game, parse, play
 from xgl.errors import EarlyEnsureError, PlayerError, StoryError
 from xgl.players.simple import RandomPlayer
-from xgl.requests import Moved, Rewarded
+from xgl.runtime.requests import Moved, Rewarded
 
 SINGLE = parse("assign(s=story())\nelicit(t, 3)\nreward(xed(s | t))")  # Fig. 3.1
 DUEL = parse('elicit(t, 3)\nelicit(alice, x, 3)\nensure("so " + x)\nreward(alice, xed(t | x))')

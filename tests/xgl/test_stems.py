@@ -7,7 +7,7 @@ from itertools import combinations, pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xgl.stems import WORTH, plan
+from xgl.lm.prefix_plan import WORTH, plan
 
 Ids = tuple[int, ...]
 

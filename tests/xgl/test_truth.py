@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from xgl import parse
-from xgl import syntax as syn
-from xgl.requests import Predicate, TruthRequest
-from xgl.truth import decide, predicate, words
+from xgl.language import syntax as syn
+from xgl.runtime.predicates import decide, predicate, words
+from xgl.runtime.requests import Predicate, TruthRequest
 
 
 def rule(condition: str, **registers: str) -> Predicate | None:

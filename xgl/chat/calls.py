@@ -14,7 +14,7 @@ from xgl.chat.client import Answered, Endpoint, Fault, Kind
 from xgl.chat.messages import Message, Reply
 from xgl.chat.settings import ChatSettings
 from xgl.errors import PlayerError
-from xgl.random import seed, stream
+from xgl.random_streams import seed, stream
 
 Result = TypeVar("Result")
 SEED_BITS = 31

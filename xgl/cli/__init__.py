@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from xgl.cli import commands
-from xgl.dialects import DIALECTS
 from xgl.errors import XGLError
+from xgl.language.dialects import DIALECTS
 
 _GAME = "a .xgl or .xent file, a game of the library, or - for standard input"
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Any
 
-from xgl.analyse import Report, analyse
-from xgl.bounds import Asked, Bound
-from xgl.canonical import game
-from xgl.syntax import MAIN_PLAYER, Program
+from xgl.analysis.request_bounds import Asked, Bound
+from xgl.analysis.static_facts import Report, analyse
+from xgl.language.canonical import game
+from xgl.language.syntax import MAIN_PLAYER, Program
 
 
 def roles(program: Program) -> list[Report]:

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from xgl import library
-from xgl.canonical import game
 from xgl.cli import checking
 from xgl.cli.formatting import formatted
 from xgl.cli.sources import Source, SourceError, drawable, read
 from xgl.diagram import draw
 from xgl.errors import ProgramError
+from xgl.language.canonical import game
 
 
 def check(arguments: Namespace) -> int:

@@ -6,12 +6,12 @@ import io
 import tokenize
 from collections.abc import Iterator
 
-from xgl.parse import parse
-from xgl.text import instruction_text
+from xgl.language.parser import parse
+from xgl.language.unparse import instruction_text
 
 
 def formatted(text: str, dialect: str) -> str:
-    """The text of a valid program, spelled as ``xgl.text`` spells it, ending in one newline."""
+    """The text of a valid program as ``xgl.language.unparse`` spells it; ends in a newline."""
     lines = [_line(line.strip(), dialect) for line in text.split("\n")]
     return "\n".join(_folded(lines)) + "\n"
 

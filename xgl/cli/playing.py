@@ -11,10 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-from xgl import syntax as syn
-from xgl.analyse import analyse
-from xgl.batch import Cast, Instance, play_all
-from xgl.canonical import Game, game
+from xgl.analysis.static_facts import analyse
 from xgl.cli.chatting import chat_player, chat_record, chat_summary
 from xgl.cli.screen import Screen, signed
 from xgl.cli.scripts import Script, read_script
@@ -22,9 +19,12 @@ from xgl.cli.sources import Source
 from xgl.cli.telling import Shown, Teller
 from xgl.cli.watching import WatchedMachine
 from xgl.errors import OversizeError, XGLError
-from xgl.pieces import pieces
+from xgl.judge.token_spans import pieces
+from xgl.language import syntax as syn
+from xgl.language.canonical import Game, game
 from xgl.players import ScriptedPlayer
-from xgl.requests import Event, Judge, Move, Moved, Play, Player, Seeds, StorySource, Turn
+from xgl.runtime.lockstep import Cast, Instance, play_all
+from xgl.runtime.requests import Event, Judge, Move, Moved, Play, Player, Seeds, StorySource, Turn
 
 
 class PlayingError(XGLError):
@@ -124,9 +124,9 @@ def bench(reference: str) -> Bench:
     """
     import torch
 
-    from xgl.judge.stories import CorpusStories
-    from xgl.judge.transformer import TransformerJudge
-    from xgl.lm import LanguageModel
+    from xgl.judge.story_sources import CorpusStories
+    from xgl.judge.transformer_judge import TransformerJudge
+    from xgl.lm.language_model import LanguageModel
     from xgl.models import corpus, resolve
     from xgl.players.local import LocalPolicy
 

@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
-from xgl.canonical import Game
 from xgl.cli.telling import Paid, Refused, Shown, Term, Told
 from xgl.diagram.shapes import cells
-from xgl.requests import View
+from xgl.language.canonical import Game
+from xgl.runtime.requests import View
 
 Tokens = Callable[[str, int], Sequence[str]]
 """A text and its number of scored tokens to the tokens, the last of which are the scored ones."""

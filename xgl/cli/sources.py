@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xgl import library
-from xgl.dialects import BY_SUFFIX, PAPER
 from xgl.errors import ProgramError, XGLError
-from xgl.parse import parse, parse_line
-from xgl.syntax import Program
+from xgl.language.dialects import BY_SUFFIX, PAPER
+from xgl.language.parser import parse, parse_line
+from xgl.language.syntax import Program
 
 
 class SourceError(XGLError):

@@ -9,15 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from xgl import syntax as syn
-from xgl.canonical import Game
 from xgl.cli.texts import UnknownTextError, value_of
-from xgl.dialects import DIALECTS
-from xgl.presentation import visible
-from xgl.requests import Assigned, Ensured, Event, Item, Moved, Predicate, Revealed, Rewarded
-from xgl.text import expression_text
-from xgl.truth import predicate, words
-from xgl.walk import descendants, reads
+from xgl.language import syntax as syn
+from xgl.language.canonical import Game
+from xgl.language.dialects import DIALECTS
+from xgl.language.unparse import expression_text
+from xgl.language.visitors import descendants, reads
+from xgl.runtime.predicates import predicate, words
+from xgl.runtime.presentation import visible
+from xgl.runtime.requests import (
+    Assigned,
+    Ensured,
+    Event,
+    Item,
+    Moved,
+    Predicate,
+    Revealed,
+    Rewarded,
+)
 
 
 @dataclass(frozen=True, slots=True)

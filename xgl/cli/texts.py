@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from xgl import syntax as syn
-from xgl.canonical import Game
-from xgl.dialects import DIALECTS
 from xgl.errors import OversizeError
-from xgl.values import MissingError, Text, Values
+from xgl.language import syntax as syn
+from xgl.language.canonical import Game
+from xgl.language.dialects import DIALECTS
+from xgl.runtime.values import MissingError, Text, Values
 
 
 class UnknownTextError(Exception):

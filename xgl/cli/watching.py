@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from xgl.canonical import Game
-from xgl.machine import Asking, Machine
-from xgl.requests import Event
+from xgl.language.canonical import Game
+from xgl.runtime.machine import Asking, Machine
+from xgl.runtime.requests import Event
 
 
 class WatchedMachine(Machine):

@@ -2,7 +2,7 @@
 
 from xgl.diagram.layout import lay_out
 from xgl.diagram.svg import to_svg
-from xgl.syntax import Program
+from xgl.language.syntax import Program
 
 __all__ = ["draw", "lay_out", "to_svg"]
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from xgl import syntax as syn
 from xgl.diagram.legend import key_and_legend
 from xgl.diagram.palette import CARRY, FAINT, INK, PAPER, PLAYERS, SAID, outline
 from xgl.diagram.shapes import Box, Circle, Drawing, Line, plain, shortened, wrapped
 from xgl.diagram.sheet import LANE, NODE, ROW, STEP, Sheet
 from xgl.diagram.strings import Anchor, Strokes, place, settle
 from xgl.diagram.xents import draw_term, has_xents, in_favour
-from xgl.dialects import DIALECTS
-from xgl.text import expression_text, instruction_text
-from xgl.walk import descendants, mentions, reads, writes
+from xgl.language import syntax as syn
+from xgl.language.dialects import DIALECTS
+from xgl.language.unparse import expression_text, instruction_text
+from xgl.language.visitors import descendants, mentions, reads, writes
 
 COLUMNS = 52
 """Width of a remark in characters."""

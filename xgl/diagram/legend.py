@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from xgl import syntax as syn
 from xgl.diagram.palette import FAINT, INK, PAPER, PLAYERS, triangle
 from xgl.diagram.shapes import Box, Circle, Label, Shape, plain, wrapped
 from xgl.diagram.sheet import Sheet
 from xgl.diagram.xents import has_xents, in_favour
-from xgl.walk import descendants
+from xgl.language import syntax as syn
+from xgl.language.visitors import descendants
 
 SIZE = 11.0
 LINE = 16.0

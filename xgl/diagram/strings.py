@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from xgl import syntax as syn
 from xgl.diagram.palette import INK, STROKES
 from xgl.diagram.sheet import LANE, STEP, Sheet
-from xgl.walk import reads
+from xgl.language import syntax as syn
+from xgl.language.visitors import reads
 
 
 @dataclass(frozen=True, slots=True)

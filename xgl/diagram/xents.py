@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import ceil, floor
 
-from xgl import syntax as syn
 from xgl.diagram.palette import INK, triangle
 from xgl.diagram.sheet import LANE, STEP, Sheet
 from xgl.diagram.strings import Anchor, Strokes, place
+from xgl.language import syntax as syn
 
 HALF = 9.0
 

@@ -1,8 +1,9 @@
 """The scoring engine: bits of many rows of tokens from as few tokens read as possible.
 
-Rows that begin alike are read as one pack (``xgl.judge.packs``). Beginnings that are announced as
-``roots``, and long contexts that come again in a later call, are read once and kept as key-value
-caches. Batches are functions of what was asked since the last :meth:`ScoringEngine.forget`.
+Rows that begin alike are read as one pack (``xgl.judge.prefix_tree``). Beginnings that are
+announced as ``roots``, and long contexts that come again in a later call, are read once and kept
+as key-value caches. Batches are functions of what was asked since the last
+:meth:`ScoringEngine.forget`.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from dataclasses import dataclass, fields
 from functools import partial
 from itertools import chain
 
-from xgl.budget import Budget
-from xgl.halving import free, halving, out_of_memory
-from xgl.judge.memory import ScoreMemory
-from xgl.judge.packs import LONGEST, Ids, Pack, Row, batches, packs
-from xgl.judge.reading import Bits, Root, read, shares_beginnings
-from xgl.judge.roots import Roots, RootSettings
-from xgl.lm import LanguageModel
+from xgl.judge.forward import Bits, Root, read, shares_beginnings
+from xgl.judge.prefix_cache import Roots, RootSettings
+from xgl.judge.prefix_tree import LONGEST, Ids, Pack, Row, batches, packs
+from xgl.judge.score_memory import ScoreMemory
+from xgl.lm.language_model import LanguageModel
+from xgl.lm.memory_budget import Budget
+from xgl.lm.out_of_memory import free, halving, out_of_memory
 
 _LOG = logging.getLogger(__name__)
 

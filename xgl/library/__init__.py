@@ -15,8 +15,8 @@ from functools import cache
 from itertools import takewhile
 from pathlib import Path
 
-from xgl.dialects import BY_SUFFIX
 from xgl.errors import XGLError
+from xgl.language.dialects import BY_SUFFIX
 
 FOLDER = Path(__file__).parent
 _HEAD = re.compile(

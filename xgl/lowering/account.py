@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from xgl import syntax as syn
+from xgl.language import syntax as syn
 
 
 @dataclass

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from xgl import syntax as syn
+from xgl.language import syntax as syn
+from xgl.language.visitors import rebuild
 from xgl.lowering.account import Account
-from xgl.walk import rebuild
 
 MARK = syn.Literal(".")
 

@@ -6,20 +6,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from xgl import syntax as syn
-from xgl.analyse import analyse
-from xgl.canonical import Game, Metadata, canonicalise
-from xgl.dialects import PAPER
+from xgl.analysis.static_facts import analyse
 from xgl.errors import ProgramError, XGLError
+from xgl.language import syntax as syn
+from xgl.language.canonical import Game, Metadata, canonicalise
+from xgl.language.dialects import PAPER
+from xgl.language.parser import parse
+from xgl.language.unparse import expression_text, instruction_text
+from xgl.language.visitors import descendants, reads, writes
 from xgl.lowering import strings
 from xgl.lowering.account import Account
 from xgl.lowering.empties import Guard
 from xgl.lowering.reveals import Revealing
 from xgl.lowering.statements import conditions
 from xgl.lowering.sums import rewards
-from xgl.parse import parse
-from xgl.text import expression_text, instruction_text
-from xgl.walk import descendants, reads, writes
 
 FAILURES = 10
 """Failed ensures that the authors' engine allows, a line."""

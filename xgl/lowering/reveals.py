@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from xgl import syntax as syn
-from xgl.dialects import DIALECTS
+from xgl.language import syntax as syn
+from xgl.language.dialects import DIALECTS
+from xgl.language.unparse import expression_text
+from xgl.language.visitors import reads, writes
 from xgl.lowering.account import Account
-from xgl.text import expression_text
-from xgl.walk import reads, writes
 
 NAMES = tuple(kind + suffix for suffix in ("", "1", "2", "3") for kind in "stxy")
 """Private registers that both engines have."""

@@ -6,12 +6,12 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any
 
-from xgl import syntax as syn
-from xgl.dialects import DIALECTS
+from xgl.language import syntax as syn
+from xgl.language.dialects import DIALECTS
 from xgl.lowering.account import Account
 from xgl.lowering.sums import compared
-from xgl.requests import Predicate
-from xgl.truth import predicate
+from xgl.runtime.predicates import predicate
+from xgl.runtime.requests import Predicate
 
 _OPPOSITE: dict[str, syn.Comparator] = {"==": "!=", "!=": "=="}
 

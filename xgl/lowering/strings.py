@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from xgl import syntax as syn
+from xgl.language import syntax as syn
+from xgl.language.visitors import descendants, rebuild, writes
 from xgl.lowering.account import Account
-from xgl.walk import descendants, rebuild, writes
 
 SPACE, NOTHING = syn.Literal(" "), syn.Literal("")
 

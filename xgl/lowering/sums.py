@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from xgl import syntax as syn
+from xgl.language import syntax as syn
 from xgl.lowering.account import Account
 
 Signed = tuple[int, syn.Term]

@@ -23,8 +23,6 @@ from typing import Literal
 Split = Literal["train", "held_out"]
 
 HELD_OUT_MODULUS = 5
-SAMPLED = Path(__file__).with_name("sampled.jsonl.gz")
-"""More stories from SmolLM2, only ever trained on (`sample_stories`)."""
 WORD = re.compile(r"[A-Za-z]+")
 SENTENCE_START = re.compile(r"(?:^|(?<=[.!?] ))(?=[A-Z\"'])")
 

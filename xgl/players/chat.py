@@ -11,7 +11,7 @@ from xgl.chat.client import Endpoint, Fault
 from xgl.chat.settings import ChatSettings
 from xgl.errors import OversizeError
 from xgl.players.chat_prompt import again, move_of, opening
-from xgl.requests import Move, Turn
+from xgl.runtime.requests import Move, Turn
 
 
 class ChatPlayer:

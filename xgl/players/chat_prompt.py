@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from xgl.chat.messages import Message, Reply, after
-from xgl.presentation import item_lines
-from xgl.requests import MoveRequest, View
+from xgl.runtime.presentation import item_lines
+from xgl.runtime.requests import MoveRequest, View
 
 RULES = """\
 You play a game that is written as a short program in XGL, a language of text games. Its lines

@@ -8,16 +8,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from xgl.budget import rows_to_sample
 from xgl.errors import OversizeError
-from xgl.halving import halving
-from xgl.judge.memory import KNOWN_BYTES, TOKEN_BYTES, Bounded
-from xgl.judge.packs import Ids
-from xgl.lm import LanguageModel
-from xgl.presentation import STOP, render
-from xgl.random import stream
-from xgl.requests import Move, Turn, View
-from xgl.sampling import Continuation, Decoding, LongEnough, sample, stop_tokens
+from xgl.judge.prefix_tree import Ids
+from xgl.judge.score_memory import KNOWN_BYTES, TOKEN_BYTES, Bounded
+from xgl.lm.language_model import LanguageModel
+from xgl.lm.memory_budget import rows_to_sample
+from xgl.lm.out_of_memory import halving
+from xgl.lm.sampling import Continuation, Decoding, LongEnough, sample, stop_tokens
+from xgl.random_streams import stream
+from xgl.runtime.presentation import STOP, render
+from xgl.runtime.requests import Move, Turn, View
 
 BATCH_ROWS = 128
 """Moves that one policy samples at once."""

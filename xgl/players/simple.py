@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from xgl.errors import OversizeError, PlayerError
-from xgl.random import stream
-from xgl.requests import Move, Seeds, Turn
+from xgl.random_streams import stream
+from xgl.runtime.requests import Move, Seeds, Turn
 
 
 class ScriptedPlayer:

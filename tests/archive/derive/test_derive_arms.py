@@ -9,7 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from archive.derive.arms import (
+from archive.statistics.decision_rule import Answer
+from archive.statistics.repeated_play import (
     Thresholds,
     above_control,
     arms,
@@ -21,7 +22,6 @@ from archive.derive.arms import (
     narms,
     thresholds,
 )
-from archive.derive.decision import Answer
 
 LEVELS = Thresholds(b=2.0, theta=0.5, m=4, rounds=12, samples=20, k_m=10)
 """b + mθ = 4."""

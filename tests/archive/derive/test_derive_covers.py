@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archive import CoverError
-from archive.derive.covers import best_cover, covered, largest_eta, transfer_cover
-from archive.derive.set_cover import dual_bound, essential, exact, greedy
+from archive.statistics.covers import best_cover, covered, largest_eta, transfer_cover
+from archive.statistics.set_cover import dual_bound, essential, exact, greedy
 
 NAN = math.nan
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from archive.derive.covers import best_cover, largest_eta, transfer_cover
-from archive.derive.unknowns import settlement
+from archive.statistics.covers import best_cover, largest_eta, transfer_cover
+from archive.statistics.missing_values import settlement
 
 DOCS = Path(__file__).parents[3] / "docs" / "covers.md"
 

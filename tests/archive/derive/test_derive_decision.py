@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from archive.derive.decision import Answer, Gamma, gamma, helps, is_new, simultaneous
-from archive.derive.intervals import UNDEFINED, Interval, mean_interval, ratio_interval
-from archive.derive.transfer import Sample, gains, specific_share, transfer_values
+from archive.statistics.decision_rule import Answer, Gamma, gamma, helps, is_new, simultaneous
+from archive.statistics.gains import Sample, gains, specific_share, transfer_values
+from archive.statistics.intervals import UNDEFINED, Interval, mean_interval, ratio_interval
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from archive.derive.intervals import (
+from archive.statistics.intervals import (
     Interval,
     mean_interval,
     ratio_interval,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archive.derive.links import links
+from archive.statistics.graph import links
 
 GAMES = [(name, "black") for name in "abcd"]
 VALUES = st.lists(

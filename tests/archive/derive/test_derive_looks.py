@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archive.derive.looks import Looks, chunks, shared
+from archive.statistics.looks import Looks, chunks, shared
 
 RISING = st.sets(st.integers(2, 5000), min_size=1, max_size=6).map(lambda s: tuple(sorted(s)))
 

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 
 from archive import TABLES
-from archive.derive.intervals import ratio_interval
-from archive.derive.matrix import (
+from archive.statistics.gains import transfer_values
+from archive.statistics.intervals import ratio_interval
+from archive.statistics.matrix import (
     SCORE_COLUMNS,
     TransferMatrix,
     plays_of,
@@ -20,7 +21,6 @@ from archive.derive.matrix import (
     sample_sizes,
     transfer_matrix,
 )
-from archive.derive.transfer import transfer_values
 
 A, B = ("a", "black"), ("b", "black")
 POLICIES = {A: ("pa",), B: ("pb",)}

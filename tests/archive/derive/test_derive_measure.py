@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from archive.derive.measure import common_edges, drift, wasserstein, xent_measure
+from archive.statistics.xent_measure import common_edges, drift, wasserstein, xent_measure
 
 samples = st.lists(st.floats(-10, 10), min_size=1, max_size=12).map(np.array)
 

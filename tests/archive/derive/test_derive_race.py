@@ -9,12 +9,20 @@ import numpy as np
 import pytest
 
 from archive import Purpose, Verdict
-from archive.derive.estimates import two_sided
-from archive.derive.intervals import UNDEFINED, Interval, mean_interval, ratio_interval
-from archive.derive.looks import Looks
-from archive.derive.race import Course, Found, Question, acceptance, run, run_together, selection
-from archive.derive.transfer import Values
-from archive.derive.verdict import Evidence, Own, Thresholds
+from archive.statistics.estimates import two_sided
+from archive.statistics.gains import Values
+from archive.statistics.intervals import UNDEFINED, Interval, mean_interval, ratio_interval
+from archive.statistics.looks import Looks
+from archive.statistics.race import (
+    Course,
+    Found,
+    Question,
+    acceptance,
+    run,
+    run_together,
+    selection,
+)
+from archive.statistics.verdict import Evidence, Own, Thresholds
 
 LOOKS = Looks((32, 96), 0.05)
 COURSE = Course(LOOKS, Thresholds(0.3, 0.2, "captured", "total"), scan=2)

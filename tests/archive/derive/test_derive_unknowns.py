@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archive import CoverError
-from archive.derive.covers import best_cover, optimistic, pessimistic, transfer_cover
-from archive.derive.unknowns import Place, settlement
+from archive.statistics.covers import best_cover, optimistic, pessimistic, transfer_cover
+from archive.statistics.missing_values import Place, settlement
 
 ETA = 0.5
 NAN = math.nan

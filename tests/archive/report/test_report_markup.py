@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archive.report.markup import el, render, shown, visible
+from archive.charts.markup import el, render, shown, visible
 
 
 class _Reader(HTMLParser):

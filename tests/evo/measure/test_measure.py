@@ -15,8 +15,8 @@ from support.exported import GAMES, exported
 
 import evo.run
 from archive import Archive, RunEvent
-from archive.derive.arms import arms, narms, thresholds
-from evo.repeat import series
+from archive.statistics.repeated_play import arms, narms, thresholds
+from evo.jobs.repeated_play import series
 
 ONE = {"first": GAMES["first"]}
 SAID = ("dog", "cat", "bird")
@@ -161,9 +161,9 @@ def test_levels_of_the_folder_do_without_the_base(run: Run) -> None:
 def test_an_adapter_of_a_run_is_measured(
     run: Run, make_laboratory: Callable[..., Any], make_task: Callable[..., Any]
 ) -> None:
-    from evo.config import load
-    from evo.laboratory import Training
-    from evo.ledger import Ledger, finetune_row
+    from evo.config.run_config import load
+    from evo.jobs.model_host import Training
+    from evo.record.ledger import Ledger, finetune_row
 
     config = load(["+experiment=scope_growth", "player.lora_rank=4", "player.lora_alpha=8"])
     task = make_task()

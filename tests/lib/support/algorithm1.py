@@ -9,7 +9,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evo.growth import Assessment, GrowthSettings, Place
+from evo.search.growth import Assessment, GrowthSettings, Place
 
 Values = Mapping[tuple[int, int], float | None]
 """V_source(target) by (source, target); None: undefined."""

@@ -10,7 +10,7 @@ from support.chat_server import ChatServer, Script, in_order
 from xgl.chat.settings import ChatSettings
 from xgl.errors import OversizeError
 from xgl.players.chat import ChatPlayer
-from xgl.requests import Item, Move, MoveRequest, Seeds, Turn, View
+from xgl.runtime.requests import Item, Move, MoveRequest, Seeds, Turn, View
 
 KEY = "sk-the-key-of-the-tests"
 KEY_VARIABLE = "CHAT_KEY"

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from xgl.errors import OversizeError
-from xgl.requests import ScoreRequest, StoryRequest, TokenScores, TruthRequest
-from xgl.truth import decide
+from xgl.runtime.predicates import decide
+from xgl.runtime.requests import ScoreRequest, StoryRequest, TokenScores, TruthRequest
 
 _TOKEN = re.compile(r"\s*\S+|\s+$")
 

@@ -21,7 +21,7 @@ from support.search import PARENT, FakeWorkshop, by_hash, code
 
 import evo.run
 from archive import TABLES, Archive
-from evo.laboratory import Job, Result
+from evo.jobs.model_host import Job, Result
 
 PAUSE = 0.02
 """Seconds for a job."""

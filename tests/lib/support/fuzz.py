@@ -14,11 +14,12 @@ from typing import Any
 from zlib import crc32
 
 from xgl import Game, Metadata, ProgramError, analyse, game, parse, to_text
-from xgl import syntax as syn
-from xgl.dialects import DIALECTS
 from xgl.errors import FlowError
-from xgl.machine import Machine
-from xgl.requests import (
+from xgl.language import syntax as syn
+from xgl.language.dialects import DIALECTS
+from xgl.language.visitors import descendants
+from xgl.runtime.machine import Machine
+from xgl.runtime.requests import (
     DrawRequest,
     Move,
     MoveRequest,
@@ -28,7 +29,6 @@ from xgl.requests import (
     TokenScores,
     TruthRequest,
 )
-from xgl.walk import descendants
 
 METADATA = Metadata(max_characters=512, max_failures=3, constants={"a": "one", "c": "hidden {0}"})
 MAX_NODES = syn.MAX_LINES * 2 * syn.MAX_LINE_CHARACTERS

@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 
 from archive import TABLES, Archive
-from xgl.analyse import analyse
-from xgl.canonical import Game, Metadata, game
-from xgl.parse import parse
+from xgl.analysis.static_facts import analyse
+from xgl.language.canonical import Game, Metadata, game
+from xgl.language.parser import parse
 
 CONFIG = {"judge": {"model": "embedded"}, "seed": 7}
 STORIES = (

@@ -8,9 +8,9 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from xgl import Program
-from xgl import syntax as syn
-from xgl.dialects import DIALECTS, Dialect
-from xgl.flow import unrolled_steps
+from xgl.language import syntax as syn
+from xgl.language.control_flow import unrolled_steps
+from xgl.language.dialects import DIALECTS, Dialect
 
 Drawn = st.SearchStrategy[Any]
 

@@ -9,9 +9,9 @@ from llguidance import LLTokenizer
 from llguidance.hf import from_tokenizer
 from transformers import AutoTokenizer
 
-from meta_sampler.decoding import Guides
+from meta_sampler.constrained.decoding import Guides
 from xgl.models.resolve import EMBEDDED
-from xgl.random import stream
+from xgl.random_streams import stream
 
 LONGEST = 6000
 """Tokens of a text, far beyond what the grammars admit."""

@@ -13,15 +13,15 @@ import pytest
 
 import evo.run
 from archive import TABLES, Archive, Purpose
-from evo.evaluate import Score, evaluation_seeds
-from evo.finetune import Finetune
-from evo.laboratory import Evaluation, Job, Repetition, Result, Training
-from evo.repeat import RoundScore
+from evo.jobs.evaluate import Score, evaluation_seeds
+from evo.jobs.finetune import Finetune
+from evo.jobs.model_host import Evaluation, Job, Repetition, Result, Training
+from evo.jobs.repeated_play import RoundScore
 from meta_sampler import Outcome, Proposal, Provenance
 from xgl import Game, ProgramError, game, parse
-from xgl.random import seed as named_seed
-from xgl.random import stream
-from xgl.requests import Seeds
+from xgl.random_streams import seed as named_seed
+from xgl.random_streams import stream
+from xgl.runtime.requests import Seeds
 
 PARENT = 8
 """Games are told apart by the limit of their elicit; this one is the initial scope."""

@@ -15,9 +15,9 @@ from meta_sampler.chat.answers import drafts
 from meta_sampler.chat.lesson import FORMS, KINDS, lesson
 from meta_sampler.chat.prompt import Brief, Refused, again, messages, prompt_hash
 from meta_sampler.chat.settings import ChatSamplerSettings
-from xgl import syntax as syn
-from xgl.parse import _INSTRUCTIONS, parse_line
-from xgl.walk import descendants
+from xgl.language import syntax as syn
+from xgl.language.parser import _INSTRUCTIONS, parse_line
+from xgl.language.visitors import descendants
 
 SETTINGS = ChatSamplerSettings()
 CONF = Path(__file__).parents[3] / "conf" / "meta_sampler" / "chat.yaml"

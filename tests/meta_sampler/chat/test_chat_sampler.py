@@ -18,7 +18,7 @@ import xgl
 from meta_sampler import BudgetReached, Outcome, Proposal, Remote, SamplerError, make
 from meta_sampler.chat.sampler import ASKED_AGAIN, Chat
 from meta_sampler.chat.settings import ChatSamplerSettings
-from meta_sampler.meaning import meaning
+from meta_sampler.screening.normal_form import meaning
 
 SCOPE = parents.SCOPE["xent"]
 PARENT = SCOPE[0]

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from xgl import Program, game, parse
 from xgl.cli import main
 from xgl.cli.formatting import formatted
+from xgl.language.unparse import to_text
 from xgl.library import Entry, entries
-from xgl.text import to_text
 
 GOOD = "assign(s=story())\nelicit(x, 5)\nreward(xed(s | x))\n"
 SLOPPY = "\n\nassign( s = story( ) )   # a text\n\n\n# what follows\nelicit(x,5)\nreward(xed(s|x))"

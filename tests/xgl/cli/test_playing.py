@@ -18,8 +18,8 @@ from xgl import game, parse
 from xgl.cli import main
 from xgl.cli.playing import Bench, Round, Session
 from xgl.cli.screen import ASCII, COLOURED, strip
-from xgl.pieces import pieces
-from xgl.requests import Judge, Move, Turn
+from xgl.judge.token_spans import pieces
+from xgl.runtime.requests import Judge, Move, Turn
 
 SUM_UP = (
     'assign(s=story())\nelicit(x, 3)\nensure("no common words between" + s + "&" + x)\n'

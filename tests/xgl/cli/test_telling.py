@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from xgl import Cast, Instance, Program, Seeds, analyse, game, parse, play_all
 from xgl.cli.telling import Paid, Refused, Shown, Teller, Told
 from xgl.cli.watching import WatchedMachine
-from xgl.dialects import DIALECTS
-from xgl.presentation import visible
-from xgl.requests import Ensured, Move, Moved, Play, Rewarded, Turn
-from xgl.syntax import OMNISCIENT, PLAYERS
+from xgl.language.dialects import DIALECTS
+from xgl.language.syntax import OMNISCIENT, PLAYERS
+from xgl.runtime.presentation import visible
+from xgl.runtime.requests import Ensured, Move, Moved, Play, Rewarded, Turn
 
 
 class Talker:

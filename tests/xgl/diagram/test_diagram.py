@@ -14,10 +14,10 @@ from support import parents
 import xgl
 from meta_sampler import Mutate, MutateSettings
 from xgl import Program, parse
-from xgl import syntax as syn
 from xgl.diagram import draw, lay_out
 from xgl.diagram.palette import triangle
 from xgl.diagram.shapes import Box, Circle, Label, Line, Polygon, cells, shortened, wrapped
+from xgl.language import syntax as syn
 from xgl.library import Entry, entries
 
 SVG = "{http://www.w3.org/2000/svg}"

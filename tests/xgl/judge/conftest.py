@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from xgl.judge.transformer import TransformerJudge
-from xgl.lm import LanguageModel
+from xgl.judge.transformer_judge import TransformerJudge
+from xgl.lm.language_model import LanguageModel
 from xgl.models import resolve
 
 torch.set_num_threads(1)

@@ -27,11 +27,11 @@ from transformers import (
     MistralForCausalLM,
 )
 
-from xgl.budget import cache_bytes
 from xgl.judge.engine import EngineSettings, ScoringEngine
-from xgl.judge.packs import Row
-from xgl.judge.reading import shares_beginnings
-from xgl.lm import LanguageModel
+from xgl.judge.forward import shares_beginnings
+from xgl.judge.prefix_tree import Row
+from xgl.lm.language_model import LanguageModel
+from xgl.lm.memory_budget import cache_bytes
 
 LONG = EngineSettings().long_tokens
 CLOSE = 1e-4

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xgl.judge.memory import SLOT_BYTES, Bounded, ScoreMemory
-from xgl.judge.packs import Row
+from xgl.judge.prefix_tree import Row
+from xgl.judge.score_memory import SLOT_BYTES, Bounded, ScoreMemory
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 400))), st.integers(0, 2000))

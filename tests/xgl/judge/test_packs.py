@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xgl.judge.packs import WORTH, Pack, Row, batches, common, packs
+from xgl.judge.prefix_tree import WORTH, Pack, Row, batches, common, packs
 
 Ids = tuple[int, ...]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from xgl.judge.stories import EVALUATION, TRAINING, CorpusStories, JudgeStories, division
-from xgl.judge.transformer import TransformerJudge
-from xgl.lm import LanguageModel
+from xgl.judge.story_sources import EVALUATION, TRAINING, CorpusStories, JudgeStories, division
+from xgl.judge.transformer_judge import TransformerJudge
+from xgl.lm.language_model import LanguageModel
 from xgl.models import corpus
-from xgl.requests import StoryRequest
+from xgl.runtime.requests import StoryRequest
 
 TEXTS = [
     f"Tale {index} begins here. The king of land {index} was old! Did queen {index} smile? Yes."

@@ -12,12 +12,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xgl.dialects import PAPER, XENT, Scoring
 from xgl.errors import JudgeError, OversizeError
 from xgl.judge.engine import EngineSettings
-from xgl.judge.transformer import TRUTH_PREAMBLE, TransformerJudge
-from xgl.lm import LanguageModel
-from xgl.requests import Predicate, ScoreRequest, TokenScores, TruthRequest
+from xgl.judge.transformer_judge import TRUTH_PREAMBLE, TransformerJudge
+from xgl.language.dialects import PAPER, XENT, Scoring
+from xgl.lm.language_model import LanguageModel
+from xgl.runtime.requests import Predicate, ScoreRequest, TokenScores, TruthRequest
 
 TEXTS = (
     "The cat sat on the mat.",

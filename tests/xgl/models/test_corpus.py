@@ -8,8 +8,8 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
+from training.embedded.sources import SAMPLED
 from xgl.models.corpus import (
-    SAMPLED,
     content_words,
     fold,
     rarity,

@@ -8,34 +8,21 @@ from random import Random
 import pytest
 from tokenizers import Tokenizer
 
-from xgl.canonical import game
-from xgl.models.batches import IGNORED, batches, pad, row
+from training.embedded.batches import IGNORED, batches, pad, row
+from training.embedded.distil import SoftLabels
+from training.embedded.documents import ECHO_JOINS, KINDS, Document, echo, presentation
+from training.embedded.hints import move, new_words, own_words, quote, related_words, words_around
+from training.embedded.programs import header
+from training.embedded.tokenizer import BOS_ID, EOS_ID
+from training.embedded.windows import Segment, Sources, Window, passage, window
+from training.embedded.wordnet import WordNet, read
+from xgl.language.canonical import game
+from xgl.language.parser import parse
 from xgl.models.corpus import rarity, stories, words
-from xgl.models.distil import SoftLabels
-from xgl.models.documents import (
-    ECHO_JOINS,
-    KINDS,
-    Document,
-    echo,
-    presentation,
-)
-from xgl.models.hints import (
-    move,
-    new_words,
-    own_words,
-    quote,
-    related_words,
-    words_around,
-)
-from xgl.models.programs import header
 from xgl.models.resolve import EMBEDDED
-from xgl.models.tokenizer import BOS_ID, EOS_ID
-from xgl.models.windows import Segment, Sources, Window, passage, window
-from xgl.models.wordnet import WordNet, read
-from xgl.parse import parse
-from xgl.presentation import render
-from xgl.requests import Item, Predicate, View
-from xgl.truth import decide
+from xgl.runtime.predicates import decide
+from xgl.runtime.presentation import render
+from xgl.runtime.requests import Item, Predicate, View
 
 TOKENIZER = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
 

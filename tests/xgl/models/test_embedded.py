@@ -9,10 +9,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from training.embedded.player_check import check
+from training.embedded.topicality import RULES, compression, topicality, triples
 from xgl.models.corpus import stories
-from xgl.models.player_check import check
 from xgl.models.resolve import EMBEDDED, load
-from xgl.models.topicality import RULES, compression, topicality, triples
 
 MEGABYTE = 1_000_000
 

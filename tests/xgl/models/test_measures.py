@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from xgl.models.corpus import words
-from xgl.models.draw_topicality import (
+from training.embedded.draw_topicality import (
     HINT_WORDS,
     STORY_WORDS,
     Candidate,
@@ -15,8 +14,9 @@ from xgl.models.draw_topicality import (
     own_hint,
     related_hint,
 )
-from xgl.models.player_check import GAMES, about, prompt
-from xgl.models.wordnet import Synset, WordNet
+from training.embedded.player_check import GAMES, about, prompt
+from training.embedded.wordnet import Synset, WordNet
+from xgl.models.corpus import words
 
 KENNEL = WordNet(
     synsets={

@@ -9,9 +9,9 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from xgl.models.draw_topicality import Triple
-from xgl.models.scores import sample, token_bits
-from xgl.models.topicality import RULES, topicality, triples, xeds
+from training.embedded.draw_topicality import Triple
+from training.embedded.scores import sample, token_bits
+from training.embedded.topicality import RULES, topicality, triples, xeds
 
 
 class Letters:

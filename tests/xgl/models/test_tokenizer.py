@@ -12,13 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from xgl.models import tokenizer
-from xgl.models.corpus import Story
-from xgl.models.distil import SoftLabels, joined, projected_embeddings, read, save
-from xgl.models.merge_samples import merged
-from xgl.models.resolve import EMBEDDED
-from xgl.models.sample_stories import Sampled as SampledRows
-from xgl.models.sample_stories import (
+from training.embedded import tokenizer
+from training.embedded.distil import SoftLabels, joined, projected_embeddings, read, save
+from training.embedded.merge_samples import merged
+from training.embedded.sample_stories import Sampled as SampledRows
+from training.embedded.sample_stories import (
     collect,
     folded,
     new_prompts,
@@ -27,6 +25,8 @@ from xgl.models.sample_stories import (
     starts,
     story_rows,
 )
+from xgl.models.corpus import Story
+from xgl.models.resolve import EMBEDDED
 
 OWN_SPEC = tokenizer.read_spec(EMBEDDED / "tokenizer.json")
 OWN = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))

@@ -11,7 +11,7 @@ import torch
 from support.chat_server import ChatServer
 from support.chat_turns import KEY, KEY_VARIABLE, Chat, player_of, script_of
 
-from xgl.lm import LanguageModel
+from xgl.lm.language_model import LanguageModel
 from xgl.models import resolve
 from xgl.players.chat import ChatPlayer
 

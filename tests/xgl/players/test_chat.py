@@ -17,7 +17,7 @@ from support.doubles import NumberedStories, WordJudge
 from xgl import parse, play
 from xgl.chat.accounting import Budget, Prices, Usage
 from xgl.errors import BudgetError, PlayerError
-from xgl.requests import Move
+from xgl.runtime.requests import Move
 
 # -- what is asked ---------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from support.chat_server import ChatServer, in_order, move, refused
 from xgl.chat.settings import ChatSettings
 from xgl.errors import PlayerError
 from xgl.players.chat import ChatPlayer
-from xgl.requests import Item, Move, MoveRequest, Turn, View
+from xgl.runtime.requests import Item, Move, MoveRequest, Turn, View
 
 pytestmark = pytest.mark.long
 

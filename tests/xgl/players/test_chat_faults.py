@@ -26,7 +26,7 @@ from support.chat_turns import KEY, Chat, texts, turn
 
 from xgl.chat.accounting import Usage
 from xgl.errors import OversizeError, PlayerError
-from xgl.requests import Item, Move
+from xgl.runtime.requests import Item, Move
 
 # -- faults that pass ------------------------------------------------------------------------------
 

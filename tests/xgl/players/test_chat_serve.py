@@ -25,7 +25,7 @@ from xgl.cli.playing import bench
 from xgl.errors import PlayerError
 from xgl.players.chat import ChatPlayer
 from xgl.players.chat_prompt import opening
-from xgl.requests import Item, Move, Moved, MoveRequest, Rewarded, Seeds, Turn, View
+from xgl.runtime.requests import Item, Move, Moved, MoveRequest, Rewarded, Seeds, Turn, View
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("no_proxy")]
 

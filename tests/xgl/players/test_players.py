@@ -9,11 +9,11 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
 from xgl.errors import OversizeError, PlayerError
-from xgl.lm import LanguageModel
+from xgl.lm.language_model import LanguageModel
 from xgl.players import RandomPlayer, ScriptedPlayer
 from xgl.players.local import ROOM, LocalPolicy
-from xgl.presentation import render
-from xgl.requests import Item, Move, MoveRequest, Player, Seeds, Turn, View
+from xgl.runtime.presentation import render
+from xgl.runtime.requests import Item, Move, MoveRequest, Player, Seeds, Turn, View
 
 WORDS = ("sun", "moon", "sea")
 

@@ -14,11 +14,11 @@ from support.memory import peak_bytes
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
 
-from xgl.budget import rows_to_sample
 from xgl.errors import PlayerError
-from xgl.lm import LanguageModel, continuation_logits
-from xgl.random import stream
-from xgl.sampling import Decoding, sample, stop_tokens
+from xgl.lm.language_model import LanguageModel, continuation_logits
+from xgl.lm.memory_budget import rows_to_sample
+from xgl.lm.sampling import Decoding, sample, stop_tokens
+from xgl.random_streams import stream
 
 PROMPTS = ("The king", "Once upon a time there was a small", "A", "The king")
 

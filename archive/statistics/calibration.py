@@ -1,0 +1,62 @@
+"""Whether the base player can play a game at all, from its calibration plays (SPEC §3, §4).
+
+Asked before any fine-tuning: a game that is never feasible, too often forfeited, too long for the
+budget, or that scores the same whatever is played, teaches nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from archive.statistics.gains import forfeit_rate
+from archive.statistics.intervals import Scores
+
+REASONS = ("never feasible", "forfeit rate", "too long to learn", "constant score")
+"""How the reasons for a refusal on calibration plays begin."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The base player's calibration plays of one game: outcomes, player tokens of each, scores
+    with its own moves and with those made for other maps (n,) float64 in bits."""
+
+    outcomes: tuple[str, ...]
+    tokens: tuple[int, ...]
+    own: Scores
+    permuted: Scores
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a game may ask: share of forfeits; of a fine-tuning the player ``tokens``, plays in a
+    gradient step, and least number of steps that they must pay for. 0 tokens: no budget."""
+
+    max_forfeit_rate: float
+    tokens: int
+    plays: int
+    min_steps: int
+
+
+def unfit(found: Calibration, limits: Limits) -> str:
+    """Why the base player cannot play the game; empty if it can."""
+    if "finished" not in found.outcomes:
+        return "never feasible"
+    rate, limit = forfeit_rate(list(found.outcomes)), limits.max_forfeit_rate
+    if rate > limit:
+        return f"forfeit rate {rate:.2f} above {limit:.2f}"
+    steps = affordable_steps(found, limits)
+    if limits.tokens and steps < limits.min_steps:
+        return (
+            f"too long to learn: finetune.tokens pays for {steps} gradient steps, "
+            f"transfer.min_steps asks for {limits.min_steps}"
+        )
+    if not (found.own != found.permuted).any() and not found.own.std() > 0:
+        return "constant score"
+    return ""
+
+
+def affordable_steps(found: Calibration, limits: Limits) -> int:
+    """Gradient steps that a fine-tuning would begin if plays stay as long as the base's."""
+    tokens = limits.plays * sum(found.tokens)
+    return math.ceil(limits.tokens * len(found.tokens) / tokens) if tokens else 0

@@ -1,0 +1,134 @@
+"""The cases of a run: for each decision, what was asked about which games, and the plays to
+answer it from. `archive.statistics.replay` takes the decision again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from archive.query import Member, replicates, run_config, scopes
+from archive.schema import BASE_POLICY, Purpose, Verdict
+from archive.statistics.calibration import Calibration, Limits
+from archive.statistics.looks import Looks
+from archive.statistics.matrix import SCORE_COLUMNS, Key, Plays, Unit, plays_of, policies_of
+from archive.statistics.replay import Case
+from archive.statistics.verdict import Thresholds
+from archive.store.archive import Archive
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one run left: its rows in order, plays by policy, game, role and purpose, and the
+    ``config`` that it began with (empty where it is no JSON object)."""
+
+    run_id: str
+    config: Mapping[str, Any]
+    scopes: Mapping[int, Sequence[Member]]
+    finetunes: Sequence[Row]
+    decisions: Sequence[Row]
+    plays: Mapping[Key, Plays]
+    calibrations: Mapping[Unit, Calibration]
+
+    def setting(self, section: str, key: str) -> Any:
+        """One setting of the run, or None."""
+        found = self.config.get(section)
+        return found.get(key) if isinstance(found, Mapping) else None
+
+    @property
+    def limits(self) -> Limits | None:
+        """What calibration plays are held against; None where the settings do not say."""
+        parts = [self.setting("transfer", key) for key in ("max_forfeit_rate", "min_steps")]
+        parts += [self.setting("finetune", key) for key in ("tokens", "maps", "rollouts")]
+        if not all(isinstance(part, int | float) for part in parts):
+            return None
+        rate, steps, tokens, maps, rollouts = parts
+        return Limits(rate, tokens, maps * rollouts, steps)
+
+    def policies(self, decided: Row | None = None) -> dict[Unit, tuple[str, ...]]:
+        """Who speaks for each game: its newest fine-tunings, one under each training seed, and for
+        a decision's candidate those that begin with the one that it names."""
+        size = replicates(self.config)
+        made = policies_of(self.finetunes, len(self.finetunes) or 1)
+        found = {unit: ids[-size:] for unit, ids in made.items()}
+        if decided is not None and decided["finetune_id"] is not None:
+            unit, first = (decided["game_id"], decided["role"]), decided["finetune_id"]
+            ids = made.get(unit, ())
+            start = ids.index(first) if first in ids else 0
+            found[unit] = ids[start : start + size] if first in ids else (first,)
+        return found
+
+
+def record(archive: Archive, run_id: str) -> Record:
+    """Reads a run; its plays take about 100 bytes each. Raises DamagedError."""
+    mine = [("run_id", "=", run_id)]
+    finetunes = archive.rows("finetunes", ["finetune_id", "game_id", "role", "adapter_hash"], mine)
+    return Record(
+        run_id,
+        run_config(archive, run_id),
+        scopes(archive, run_id),
+        finetunes,
+        archive.rows("decisions", filters=mine),
+        plays_of(_scores(archive, run_id)),
+        _calibrations(archive, run_id),
+    )
+
+
+def cases(found: Record) -> Iterator[tuple[Row, Case | None]]:
+    """Every decision with its case; None where it was taken without plays of the candidate's
+    own fine-tuning. The scope of a case is Σ_k and what earlier lists of k accepted (Ω_k), or Σ_k
+    alone under ``growth.coverage_against: scope``; all games of a list meet the same scope."""
+    alone = found.setting("growth", "coverage_against") == "scope"
+    pending: dict[int, dict[Unit, tuple[str, int]]] = {}
+    for row in found.decisions:
+        generation = row["generation"]
+        accepted = pending.setdefault(generation, {})
+        scope = [(m.game_id, m.role) for m in found.scopes.get(generation, ())]
+        place = (row["parent_game_id"], row["round"])
+        if not alone:
+            scope += [unit for unit, other in accepted.items() if other != place]
+        yield row, _case(row, tuple(scope))
+        if row["verdict"] == Verdict.ACCEPTED:
+            accepted.setdefault((row["game_id"], row["role"]), place)
+
+
+def _case(row: Row, scope: tuple[Unit, ...]) -> Case | None:
+    needed = ("purpose", "finetune_id", "alpha1", "alpha2", "confidence")
+    if any(row[name] is None for name in needed) or not row["looks"]:
+        return None
+    if row["parent_game_id"] is None or row["parent_role"] is None:
+        return None
+    return Case(
+        candidate=(row["game_id"], row["role"]),
+        parent=(row["parent_game_id"], row["parent_role"]),
+        scope=scope,
+        purpose=row["purpose"],
+        looks=Looks(tuple(row["looks"]), 1 - row["confidence"]),
+        thresholds=Thresholds(row["alpha1"], row["alpha2"], row["definition"], row["gain_kind"]),
+    )
+
+
+def _scores(archive: Archive, run_id: str) -> pa.Table:
+    mine = [("run_id", "=", run_id), ("purpose", "!=", "training")]
+    return archive.table("scores", list(SCORE_COLUMNS), mine)
+
+
+def _calibrations(archive: Archive, run_id: str) -> dict[Unit, Calibration]:
+    its = [("policy_id", "=", BASE_POLICY), ("purpose", "=", Purpose.CALIBRATION.value)]
+    columns = ["game_id", "role", "outcome", "tokens", "score", "permuted_score"]
+    rows: dict[Unit, list[Row]] = {}
+    for row in archive.rows("scores", columns, [("run_id", "=", run_id), *its]):
+        rows.setdefault((row["game_id"], row["role"]), []).append(row)
+    return {
+        unit: Calibration(
+            tuple(row["outcome"] for row in played),
+            tuple(row["tokens"] for row in played),
+            *(np.array([row[name] for row in played], float) for name in columns[4:]),
+        )
+        for unit, played in rows.items()
+    }

@@ -1,0 +1,48 @@
+"""Reads the plays that a matrix of transfer values is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from archive.query import replicates, run_config, scopes
+from archive.statistics.matrix import (
+    PURPOSES,
+    SCORE_COLUMNS,
+    Key,
+    Plays,
+    Unit,
+    plays_of,
+    policies_of,
+)
+from archive.store.archive import Archive
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that values of one run can be derived from.
+
+    ``policies``: by fine-tuned game, all of Υ; ``scopes``: games by generation, in their order.
+    """
+
+    plays: Mapping[Key, Plays]
+    policies: Mapping[Unit, tuple[str, ...]]
+    scopes: Mapping[int, tuple[Unit, ...]]
+
+    @property
+    def finetuned(self) -> tuple[Unit, ...]:
+        """Υ: every fine-tuned game of the run, in the order of fine-tuning."""
+        return tuple(self.policies)
+
+
+def evidence(archive: Archive, run_id: str) -> Evidence:
+    """Plays, policies and scopes of a run. Raises ArchiveError when the archive is damaged."""
+    mine = ("run_id", "=", run_id)
+    found = archive.table("scores", list(SCORE_COLUMNS), [mine, ("purpose", "in", list(PURPOSES))])
+    finetunes = archive.rows("finetunes", ["finetune_id", "game_id", "role"], [mine])
+    members = {
+        generation: tuple((member.game_id, member.role) for member in scope)
+        for generation, scope in scopes(archive, run_id).items()
+    }
+    size = replicates(run_config(archive, run_id))
+    return Evidence(plays_of(found), policies_of(finetunes, size), members)

@@ -1,0 +1,74 @@
+"""The web of games: links where a value reaches α, and what can be reached by them (Def. 54)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from archive.statistics.intervals import Scores
+from archive.statistics.matrix import Unit
+
+
+@dataclass(frozen=True)
+class Links:
+    """``games``, and ``down``: for each the games that it links to (G1 ☽ G2 iff its value on G2
+    reaches α). A game needs no link to itself to be in its own components."""
+
+    games: tuple[Unit, ...]
+    down: Mapping[Unit, tuple[Unit, ...]]
+
+    @property
+    def up(self) -> dict[Unit, tuple[Unit, ...]]:
+        """The links turned round."""
+        found: dict[Unit, list[Unit]] = {game: [] for game in self.games}
+        for source in self.games:
+            for target in self.down[source]:
+                found[target].append(source)
+        return {game: tuple(sources) for game, sources in found.items()}
+
+    def downstream(self, start: Iterable[Unit]) -> frozenset[Unit]:
+        """All games that downstream paths from ``start`` reach, these included."""
+        return _reached(self.down, start)
+
+    def upstream(self, start: Iterable[Unit]) -> frozenset[Unit]:
+        """All games from which downstream paths reach ``start``, these included."""
+        return _reached(self.up, start)
+
+    def strong(self) -> list[tuple[Unit, ...]]:
+        """Sets of games that reach one another both ways, each in the order of the games."""
+        left, found = list(self.games), []
+        while left:
+            reach = self.downstream(left[:1]) & self.upstream(left[:1])
+            found.append(tuple(game for game in left if game in reach))
+            left = [game for game in left if game not in reach]
+        return found
+
+
+def links(games: Sequence[Unit], values: Scores, alpha: float) -> Links:
+    """Links among ``games`` of a matrix of values (n, n), rows teach columns.
+
+    What is not measured (NaN) or not defined (−inf) is no link. Raises ValueError unless α > 0.
+    """
+    if not alpha > 0:
+        raise ValueError(f"found α = {alpha}, expected it above 0")
+    reached = np.nan_to_num(values, nan=-np.inf) >= alpha
+    down = {
+        game: tuple(
+            other for column, other in enumerate(games) if reached[row, column] and other != game
+        )
+        for row, game in enumerate(games)
+    }
+    return Links(tuple(games), down)
+
+
+def _reached(edges: Mapping[Unit, Sequence[Unit]], start: Iterable[Unit]) -> frozenset[Unit]:
+    found = set(start)
+    waiting = list(found)
+    while waiting:
+        for game in edges[waiting.pop()]:
+            if game not in found:
+                found.add(game)
+                waiting.append(game)
+    return frozenset(found)

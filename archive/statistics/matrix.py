@@ -1,0 +1,291 @@
+"""The matrix of transfer values: from plays to C, V and gains of every pair that was measured.
+
+Three questions are answered here once, for every reader of an archive:
+
+* *Which policies speak for a game?* Its newest fine-tunings, one under each training seed
+  (:func:`policies_of`): a game that was started again is judged by its last attempt, as the search
+  itself judges it. Values of several are over plays and training seeds.
+* *Which plays?* The values of a pair are made of plays on seeds that the base player, the source's
+  policy and the target's own policy all have on the target; V also of the source's own gain. Where
+  several purposes offer such seeds, the one with the most of them is used; acceptance, whose seeds
+  ranked no candidate, comes first where they are as many. Purposes are never mixed.
+* *What is not known?* A pair without such plays is **unmeasured**. A measured pair whose
+  denominator is not significantly above 0 is **undefined** (SPEC §5). In arrays the first is NaN,
+  the second −inf: it never counts as covered, whatever else will be measured.
+
+``Cell.selected`` marks values from selection seeds. Games were ranked, and many refused, on these
+very numbers, so what survived looks better on them than it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from archive.statistics.gains import BASE, Definition, GainKind, Values, transfer_values
+from archive.statistics.intervals import UNDEFINED, Interval, Scores
+
+Unit = tuple[str, str]
+"""A game in one role: (game id, role)."""
+Key = tuple[str, str, str, str]
+"""Policy id, game id, role, purpose."""
+SCORE_COLUMNS = (
+    "policy_id",
+    "game_id",
+    "role",
+    "purpose",
+    "map_seed",
+    "play_seed",
+    "score",
+    "permuted_score",
+)
+"""What is read of the table of scores."""
+PURPOSES = ("acceptance", "selection")
+"""Plays that values may rest on, the preferred first."""
+ONE = Interval(1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Plays:
+    """Plays of one policy on one game for one purpose, in the order of their seeds.
+
+    ``seeds`` (n, 2) int64: map and play seed, no pair twice; ``own``, ``permuted`` (n,) float64 in
+    bits, NaN where the permuted score was not computed.
+    """
+
+    seeds: NDArray[np.int64]
+    own: Scores
+    permuted: Scores
+
+    def kind(self, gain: GainKind) -> Scores:
+        """Total scores, or the map-specific part (n,)."""
+        return self.own if gain == "total" else self.own - self.permuted
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What fine-tuning on a source does for a target, on ``plays`` paired plays of ``purpose``.
+
+    ``values.gain`` is in bits; C and V are undefined where their denominators are not
+    significant. The diagonal of a playable game is 1 without error.
+    """
+
+    values: Values
+    purpose: str
+    plays: int
+
+    @property
+    def selected(self) -> bool:
+        """Whether the same plays had a say in which games were kept."""
+        return self.purpose == "selection"
+
+
+@dataclass(frozen=True)
+class TransferMatrix:
+    """Values of ``sources`` on ``targets``; ``cells`` has the measured pairs only.
+
+    Every bound is one-sided at ``confidence``, over evaluation seeds, given the adapters; where
+    games were fine-tuned under several training seeds, over these too.
+    """
+
+    sources: tuple[Unit, ...]
+    targets: tuple[Unit, ...]
+    cells: Mapping[tuple[Unit, Unit], Cell]
+    confidence: float
+
+    def values(self, definition: Definition) -> Scores:
+        """C or V (sources, targets) float64; NaN unmeasured, −inf undefined."""
+        return self._array(lambda cell: _value(cell.values.of(definition)))
+
+    def lower(self, definition: Definition) -> Scores:
+        """Lower bounds of C or V (sources, targets); NaN unmeasured, −inf undefined or open."""
+        return self._array(lambda cell: cell.values.of(definition).low)
+
+    def upper(self, definition: Definition) -> Scores:
+        """Upper bounds of C or V (sources, targets); NaN unmeasured, inf undefined or open."""
+        return self._array(lambda cell: cell.values.of(definition).high)
+
+    def gains(self) -> Scores:
+        """Mean gains (sources, targets) in bits; NaN unmeasured."""
+        return self._array(lambda cell: _value(cell.values.gain))
+
+    def unmeasured(self) -> list[tuple[Unit, Unit]]:
+        """Pairs (source, target) without paired plays, in the order of the matrix."""
+        pairs = ((source, target) for source in self.sources for target in self.targets)
+        return [pair for pair in pairs if pair not in self.cells]
+
+    def _array(self, number: Callable[[Cell], float]) -> Scores:
+        found = np.full((len(self.sources), len(self.targets)), math.nan)
+        for row, source in enumerate(self.sources):
+            for column, target in enumerate(self.targets):
+                if cell := self.cells.get((source, target)):
+                    found[row, column] = number(cell)
+        return found
+
+
+def policies_of(
+    finetunes: Iterable[Mapping[str, object]], replicates: int = 1
+) -> dict[Unit, tuple[str, ...]]:
+    """The policies that speak for each fine-tuned game: its newest ``replicates`` rows of
+    finetunes, the oldest of them first."""
+    made: dict[Unit, list[str]] = {}
+    for row in finetunes:
+        made.setdefault((str(row["game_id"]), str(row["role"])), []).append(str(row["finetune_id"]))
+    return {unit: tuple(ids[-replicates:]) for unit, ids in made.items()}
+
+
+def plays_of(scores: pa.Table) -> dict[Key, Plays]:
+    """Score rows of one run (columns SCORE_COLUMNS) by policy, game, role and purpose."""
+    names = list(SCORE_COLUMNS[:4])
+    codes = [scores.column(name).combine_chunks().dictionary_encode() for name in names]
+    parts = [code.indices.to_numpy() for code in codes]
+    words = [code.dictionary.to_pylist() for code in codes]
+    seeds = np.stack([scores.column(n).to_numpy() for n in ("map_seed", "play_seed")], axis=1)
+    own, permuted = (
+        scores.column(n).to_numpy(zero_copy_only=False).astype(np.float64)
+        for n in ("score", "permuted_score")
+    )
+    order = np.lexsort((seeds[:, 1], seeds[:, 0], *reversed(parts)))
+    keys = np.stack([part[order] for part in parts], axis=1)
+    starts = np.flatnonzero(np.any(keys[1:] != keys[:-1], axis=1)) + 1
+    found = {}
+    for group in np.split(order, starts):
+        if len(group):
+            names = [word[part[group[0]]] for word, part in zip(words, parts, strict=True)]
+            key = (names[0], names[1], names[2], names[3])
+            found[key] = Plays(seeds[group], own[group], permuted[group])
+    return found
+
+
+def transfer_matrix(
+    plays: Mapping[Key, Plays],
+    policies: Mapping[Unit, Sequence[str]],
+    sources: Sequence[Unit],
+    targets: Sequence[Unit],
+    kind: GainKind = "total",
+    confidence: float = 0.95,
+    bounds_at: float | None = None,
+) -> TransferMatrix:
+    """All measured pairs of ``sources`` and ``targets``, in the order given.
+
+    Whether a value is defined is asked at the one-sided ``confidence``; each bound holds at
+    ``bounds_at`` (default: the same), so that stricter bounds make no value disappear.
+    """
+    reader = _Reader(plays, policies, kind, confidence, bounds_at or confidence)
+    cells = {}
+    for target in targets:
+        for source in sources:
+            if cell := reader.cell(source, target):
+                cells[source, target] = cell
+    return TransferMatrix(tuple(sources), tuple(targets), cells, bounds_at or confidence)
+
+
+def sample_sizes(plays: Mapping[Key, Plays]) -> int:
+    """How many (purpose, number of plays) occur: on so many samples a pair could be judged."""
+    return len({(key[3], len(found.own)) for key, found in plays.items() if key[3] in PURPOSES})
+
+
+@dataclass(frozen=True)
+class _Pairing:
+    """Gains in bits of the source's policies and of the target's own, on the same plays: (n,), or
+    (R, n) under as many training seeds."""
+
+    cross: Scores
+    own: Scores
+    purpose: str
+
+
+class _Reader:
+    """Pairs plays and turns them into cells; own gains are looked up once for each game."""
+
+    def __init__(
+        self,
+        plays: Mapping[Key, Plays],
+        policies: Mapping[Unit, Sequence[str]],
+        kind: GainKind,
+        confidence: float,
+        bounds_at: float,
+    ) -> None:
+        self.plays, self.policies, self.kind = plays, policies, kind
+        self.defined_at, self.level = _two_sided(confidence), _two_sided(bounds_at)
+        self.own: dict[Unit, _Pairing | None] = {}
+
+    def cell(self, source: Unit, target: Unit) -> Cell | None:
+        own, pairing = self._own(source), self._pairing(source, target)
+        if own is None or pairing is None:
+            return None
+        found = transfer_values(pairing.cross, pairing.own, own.cross, self.level, self.defined_at)
+        if source == target:
+            unity = _unity(found.captured)
+            found = Values(found.gain, unity, unity)
+        return Cell(found, pairing.purpose, pairing.cross.shape[-1])
+
+    def _own(self, unit: Unit) -> _Pairing | None:
+        if unit not in self.own:
+            self.own[unit] = self._pairing(unit, unit)
+        return self.own[unit]
+
+    def _pairing(self, source: Unit, target: Unit) -> _Pairing | None:
+        """The largest sample of gains; None with fewer than 2 paired plays."""
+        if source not in self.policies or target not in self.policies:
+            return None
+        # the cheap question first: most pairs of a large run were never played
+        first = (self.policies[source][0], *target)
+        if not any((*first, purpose) in self.plays for purpose in PURPOSES):
+            return None
+        count = min(len(self.policies[source]), len(self.policies[target]))
+        sides = self.policies[source][-count:], self.policies[target][-count:]
+        best: _Pairing | None = None
+        for purpose in PURPOSES:
+            wanted = [(policy, *target, purpose) for policy in (BASE, *sides[0], *sides[1])]
+            if not all(key in self.plays for key in wanted):
+                continue
+            scores = np.stack([self._scores(p) for p in _common([self.plays[k] for k in wanted])])
+            scores = scores[:, np.isfinite(scores).all(axis=0)]
+            if scores.shape[1] >= 2 and (best is None or scores.shape[1] > best.cross.shape[-1]):
+                gains = scores[1:] - scores[0]
+                best = _Pairing(_flat(gains[:count]), _flat(gains[count:]), purpose)
+        return best
+
+    def _scores(self, plays: Plays) -> Scores:
+        return plays.kind(self.kind)
+
+
+def _common(samples: Sequence[Plays]) -> list[Plays]:
+    """The samples on the seeds that all of them have, in the same order."""
+    if len(samples) < 2 or all(
+        np.array_equal(samples[0].seeds, each.seeds) for each in samples[1:]
+    ):
+        return list(samples)
+    shared = set.intersection(*({*map(tuple, each.seeds.tolist())} for each in samples))
+    kept = [[tuple(pair) in shared for pair in each.seeds.tolist()] for each in samples]
+    return [
+        Plays(each.seeds[mask], each.own[mask], each.permuted[mask])
+        for each, mask in zip(samples, map(np.array, kept), strict=True)
+    ]
+
+
+def _flat(gains: Scores) -> Scores:
+    """(R, n), or (n,) under one training seed."""
+    return gains[0] if len(gains) == 1 else gains
+
+
+def _unity(found: Interval) -> Interval:
+    """The value of a game on itself: 1, and known as surely as that it can be learned."""
+    if found.value is None:
+        return UNDEFINED
+    return ONE if math.isfinite(found.low) else Interval(1.0, found.low, found.high)
+
+
+def _value(found: Interval) -> float:
+    return -math.inf if found.value is None else found.value
+
+
+def _two_sided(confidence: float) -> float:
+    """Confidence of the two-sided interval whose bounds each hold at ``confidence``."""
+    return max(0.0, 2 * confidence - 1)

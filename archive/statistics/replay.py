@@ -1,0 +1,158 @@
+"""A decision taken again, from the plays that it was taken on (docs/archive.md, "How a decision
+is computed"): the search's own race, run on what the archive holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from archive.schema import Purpose, Verdict
+from archive.statistics.estimates import Estimates
+from archive.statistics.gains import BASE, GainKind
+from archive.statistics.intervals import Scores
+from archive.statistics.looks import Looks
+from archive.statistics.matrix import Key, Plays, Unit
+from archive.statistics.race import Course, Found, Question, acceptance, run, selection
+from archive.statistics.verdict import Decision, Evidence, Thresholds, decide
+
+RANKED = ("another of its list was newer", "others of its list looked newer")
+"""Reasons of candidates that passed selection and were not put to the acceptance test."""
+Policies = Mapping[Unit, Sequence[str]]
+"""By game, the fine-tunes that speak for it: one under each training seed."""
+
+
+class MissingPlaysError(LookupError):
+    """The rule asks for plays that are not archived; says which."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One candidate before the rule; ``scope`` is everything that γ looks at, in its order."""
+
+    candidate: Unit
+    parent: Unit
+    scope: tuple[Unit, ...]
+    purpose: str
+    looks: Looks
+    thresholds: Thresholds
+
+
+@dataclass(frozen=True)
+class Gained:
+    """A mean gain in bits, and on how many plays."""
+
+    bits: float
+    plays: int
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What the plays say: the race's evidence, its decision (None: it went on to be ranked), every
+    gain that was looked at by source and target, and which questions were asked."""
+
+    evidence: Evidence
+    decision: Decision | None
+    gains: Mapping[tuple[Unit, Unit], Gained] = field(default_factory=dict)
+    asked: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the rule says. ``reason`` is None for a candidate that is ranked: what became of it
+    then hangs on the others of its list."""
+
+    verdict: str
+    reason: str | None
+    decided: bool
+
+
+def replay(case: Case, plays: Mapping[Key, Plays], policies: Policies) -> Replay:
+    """The race of a case. Raises MissingPlaysError."""
+    reader = _Reader(case, plays, policies)
+    # All of a scan at once: what was not played then is not there to be read now.
+    course = Course(case.looks, case.thresholds, scan=max(1, len(case.scope)))
+    ids = [unit[0] for unit in case.scope]
+    nothing = Evidence(Purpose(case.purpose), case.looks)
+    begin = selection if case.purpose == Purpose.SELECTION else acceptance
+    decision, evidence = run(begin(course, ids, nothing), reader.answer)
+    covered = evidence.gamma.interval.low > 1 - case.thresholds.alpha2
+    if reader.lacking and not covered:
+        raise MissingPlaysError(reader.lacking[0])
+    return Replay(evidence, decision, reader.means, frozenset(reader.asked))
+
+
+def outcome(case: Case, found: Replay) -> Outcome:
+    """The verdict that the rule takes on what was found."""
+    decision = found.decision
+    if decision is None:
+        value = found.evidence.value(case.thresholds).value
+        most = found.evidence.gamma.interval.value
+        helps = value is not None and value >= case.thresholds.alpha1
+        if helps and (most is None or most <= 1 - case.thresholds.alpha2):
+            return Outcome(Verdict.REFUSED, None, False)
+        decision = decide(found.evidence, case.thresholds)
+    return Outcome(decision.verdict, decision.reason, decision.decided)
+
+
+class _Reader:
+    """Answers a race from the archive's plays."""
+
+    def __init__(self, case: Case, plays: Mapping[Key, Plays], policies: Policies) -> None:
+        self.case, self.plays, self.policies = case, plays, policies
+        self.means: dict[tuple[Unit, Unit], Gained] = {}
+        self.asked: set[str] = set()
+        self.lacking: list[str] = []
+        scope = {unit[0]: unit for unit in case.scope}
+        self.estimates = Estimates(
+            self, case.looks, case.thresholds, case.candidate, case.parent, scope
+        )
+
+    def answer(self, question: Question) -> Found:
+        asked = {"own": question.own, "helps": question.helps, "gamma": bool(question.taught)}
+        self.asked |= {name for name, wanted in asked.items() if wanted}
+        there = [game for game in question.taught if self._played(game, question.plays)]
+        return self.estimates.found(replace(question, taught=tuple(there)))
+
+    def gains(self, source: Unit, target: Unit, plays: int, kind: GainKind) -> Scores:
+        base = self._sample(BASE, target, plays)
+        found = [
+            self._sample(policy, target, plays).kind(kind) - base.kind(kind)
+            for policy in self._policies(source)
+        ]
+        if kind == self.case.thresholds.gain:
+            self.means[source, target] = Gained(float(np.mean(found)), plays)
+        return found[0] if len(found) == 1 else np.stack(found)
+
+    def _played(self, game: str, plays: int) -> bool:
+        """Whether a game of the scope was tried on the candidate at this look."""
+        try:
+            for policy in self._policies(self.estimates.scope[game]):
+                self._sample(policy, self.case.candidate, plays)
+        except MissingPlaysError as error:
+            self.lacking.append(str(error))
+            return False
+        return True
+
+    def _sample(self, policy: str, unit: Unit, plays: int) -> Plays:
+        """The first plays, in the order of their play seeds 0, 1, …"""
+        named = f"policy {policy} on game {unit[0]} ({unit[1]}), {self.case.purpose}"
+        found = self.plays.get((policy, *unit, self.case.purpose))
+        if found is None:
+            raise MissingPlaysError(f"{named}: no plays")
+        order = np.argsort(found.seeds[:, 1], kind="stable")[:plays]
+        if not np.array_equal(found.seeds[order, 1], np.arange(plays)):
+            raise MissingPlaysError(f"{named}: {_missing(found.seeds[:, 1], plays)}")
+        return Plays(found.seeds[order], found.own[order], found.permuted[order])
+
+    def _policies(self, unit: Unit) -> Sequence[str]:
+        if not self.policies.get(unit):
+            raise MissingPlaysError(f"game {unit[0]} ({unit[1]}) has no fine-tuning")
+        return self.policies[unit]
+
+
+def _missing(play_seeds: NDArray[np.int64], plays: int) -> str:
+    lacking = len(set(range(plays)) - set(play_seeds.tolist()))
+    return f"{lacking} of {plays} plays are not there"

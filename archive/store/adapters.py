@@ -1,0 +1,65 @@
+"""Adapters beside the tables: content-addressed files that carry their SHA-256 as their name."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from pathlib import Path
+
+from archive.errors import DamagedError, LookupFailedError
+from archive.store.disk import make_folder, write_whole, writing
+
+ADAPTERS = "adapters"
+_SUFFIX = ".safetensors"
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+class Adapters:
+    """The adapters of one archive; `Archive` passes its own calls on to it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def put(self, content: bytes) -> str:
+        """Stores `content` whole and returns its SHA-256 in hex. Raises WriteError."""
+        digest = sha256(content).hexdigest()
+        path = self._path(digest)
+        # Equal content is rewritten on purpose: that mends a damaged file.
+        with writing(path):
+            make_folder(self.folder)
+            write_whole(path, content)
+        return digest
+
+    def get(self, digest: str) -> bytes:
+        """The content named `digest`. Raises LookupFailedError or DamagedError."""
+        path = self._path(digest)
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            raise LookupFailedError(
+                f"{path}: found no such adapter, expected one of the {len(self.digests())} stored"
+            ) from None
+        except OSError as error:
+            raise DamagedError(f"{path} is unreadable: found '{error.strerror}'") from error
+        if (found := sha256(content).hexdigest()) != digest:
+            raise DamagedError(f"{path} is damaged: found SHA-256 {found}, expected {digest}")
+        return content
+
+    def drop(self, digest: str) -> None:
+        """Removes the content named `digest`, if it is there. Raises WriteError."""
+        path = self._path(digest)
+        with writing(path):
+            path.unlink(missing_ok=True)
+
+    def digests(self) -> list[str]:
+        """The digests stored, sorted."""
+        found = (path.stem for path in self.folder.glob(f"*{_SUFFIX}"))
+        return sorted(name for name in found if _DIGEST.fullmatch(name))
+
+    def _path(self, digest: str) -> Path:
+        # The name reaches the file system: nothing but a digest may become a path.
+        if not _DIGEST.fullmatch(digest):
+            raise LookupFailedError(
+                f"{self.folder}: found adapter name {digest!r}, expected 64 hexadecimal digits"
+            )
+        return self.folder / f"{digest}{_SUFFIX}"

@@ -1,0 +1,342 @@
+"""The archive on disk: a folder of Parquet tables behind a commit log, and adapters beside them.
+
+    archive.json                format and schema version
+    commits/NNNNNN.json         the data files that count, written last in each commit
+    TABLE/NNNNNN.parquet        the rows that commit NNNNNN added to TABLE
+    adapters/HASH.safetensors   adapters, named by their SHA-256
+    lock                        held by the one writer
+
+Whatever a killed writer leaves behind is named by no commit: readers do not see it and the next
+writer removes it. Rows are never changed or deleted; compaction puts them into fewer files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from archive.errors import (
+    ArchiveError,
+    DamagedError,
+    LookupFailedError,
+    NotAnArchiveError,
+    VersionError,
+    WriteError,
+)
+from archive.schema import SCHEMA_VERSION, TABLES
+from archive.schema.column import Table
+from archive.store.adapters import ADAPTERS, Adapters
+from archive.store.commits import (
+    COMMITS,
+    Commit,
+    DataFile,
+    counting,
+    encode,
+    read_commits,
+    record_hash,
+    record_path,
+)
+from archive.store.disk import TEMPORARY, make_folder, write_whole, writing
+from archive.store.files import check_size, read_batches, write_table
+from archive.store.lock import LOCK, acquire
+from archive.store.rows import Row, from_arrow, to_arrow
+
+MARKER = "archive.json"
+_FORMAT = "xent-evo archive"
+
+Mode = Literal["r", "a"]
+Filter = tuple[str, str, object]
+
+
+class Archive:
+    """A reader, or the one writer, of an archive folder.
+
+    A reader sees the commits that were there when it opened; a writer also sees its own. Made by
+    `create` and `open`; a context manager that closes itself.
+    """
+
+    def __init__(self, folder: Path, lock: TextIOWrapper | None) -> None:
+        self.folder = folder
+        self._lock = lock
+        self._adapters = Adapters(folder / ADAPTERS)
+        self._failed = False
+        self._commits = list(read_commits(folder))
+
+    @classmethod
+    def create(cls, folder: str | Path) -> Self:
+        """A new, empty archive, open for appending; missing parent folders are made.
+
+        Raises WriteError when `folder` holds anything or cannot be written, and LockedError.
+        """
+        folder = Path(folder)
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            found = strays(folder)
+        if found:
+            raise WriteError(f"{folder} is in use: found {min(found)}, expected an empty folder")
+        lock = acquire(folder)
+        marker = {"format": _FORMAT, "schema_version": SCHEMA_VERSION}
+        try:
+            with writing(folder):
+                write_whole(folder / MARKER, json.dumps(marker).encode())
+            return cls._writer(folder, lock)
+        except BaseException:
+            lock.close()
+            raise
+
+    @classmethod
+    def open(cls, folder: str | Path, mode: Mode = "r") -> Self:
+        """The archive in `folder`, to read ("r") or to append to ("a").
+
+        Raises NotAnArchiveError, VersionError, DamagedError and, for appending, LockedError and
+        WriteError. Opening to read writes nothing.
+        """
+        folder = Path(folder)
+        if mode not in ("r", "a"):
+            raise ArchiveError(f"{folder}: found mode {mode!r}, expected 'r' or 'a'")
+        _check_marker(folder)
+        if mode == "r":
+            return cls(folder, None)
+        lock = acquire(folder)
+        try:
+            return cls._writer(folder, lock)
+        except BaseException:
+            lock.close()
+            raise
+
+    @classmethod
+    def _writer(cls, folder: Path, lock: TextIOWrapper) -> Self:
+        for name in (*TABLES, COMMITS, ADAPTERS):
+            # A writer removes what is left over: never in a folder that a link leads to.
+            if (folder / name).is_symlink():
+                raise DamagedError(f"{folder / name} is damaged: found a link, expected a folder")
+        archive = cls(folder, lock)
+        for commit in counting(archive._commits):
+            for file in commit.files:
+                check_size(folder, file)
+        with writing(folder):
+            archive._sweep()
+        if not archive._commits:
+            # One empty file for each table: so every glob of the documentation finds a file.
+            archive._write({name: to_arrow(name, []) for name in TABLES})
+        return archive
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Releases the writer's lock; reading goes on working, writing does not."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    # Writing
+
+    def commit(self, rows: Mapping[str, Sequence[Row] | pa.Table]) -> int:
+        """Appends rows to tables, all of them or none, and returns the number of the commit.
+
+        `rows` maps a table to its rows, or to an Arrow table of the declared types; each row
+        gives every declared column, null where null has a meaning. Raises RowError before
+        anything is written; WriteError when the disk refuses, after which this writer is spent
+        and the archive is to be opened again.
+        """
+        self._require_writer()
+        return self._write({name: _checked(name, part) for name, part in rows.items() if len(part)})
+
+    def compact(self) -> Commit | None:
+        """Puts the rows of every table into one file each, in the order of their commits.
+
+        The records of all earlier commits stay, with the number of rows that each added: which
+        row came with which commit remains known. Whole or not at all; memory is that of one
+        batch of rows. Returns the commit, or None where no table has more than one file. Raises
+        WriteError and DamagedError.
+        """
+        self._require_writer()
+        if all(len(self.files(name)) <= 1 for name in TABLES):
+            return None
+        batches = {name: self.batches(name) for name in TABLES}
+        self._write(batches, compacts=True)
+        with writing(self.folder):
+            self._sweep()
+        return self._commits[-1]
+
+    def _write(
+        self, tables: Mapping[str, pa.Table | Iterable[pa.Table]], compacts: bool = False
+    ) -> int:
+        number = len(self._commits)
+        # Until the record is known to be on disk, what a later commit would build on is not known.
+        self._failed = True
+        with writing(self.folder):
+            files = tuple(write_table(self.folder, number, *item) for item in tables.items())
+            previous = record_hash(self.folder, number - 1)
+            commit = Commit(number, files, compacts, previous)
+            make_folder(self.folder / COMMITS)
+            write_whole(record_path(self.folder, number), encode(commit))
+        self._commits.append(commit)
+        self._failed = False
+        return number
+
+    def put_adapter(self, content: bytes) -> str:
+        """Stores an adapter (the bytes of a safetensors file) and returns its SHA-256 in hex.
+
+        Raises WriteError. Adapters are not part of commits: put first, then commit the hash.
+        """
+        self._require_writer()
+        return self._adapters.put(content)
+
+    def drop_adapter(self, digest: str) -> None:
+        """Removes an adapter; one that is not there already is no error. Raises WriteError."""
+        self._require_writer()
+        self._adapters.drop(digest)
+
+    def _require_writer(self) -> None:
+        if self._lock is None:
+            raise WriteError(f"{self.folder} is open to read: found a write, expected mode 'a'")
+        if self._failed:
+            raise WriteError(
+                f"{self.folder}: found an earlier write that failed, expected the archive to be "
+                "opened again"
+            )
+
+    def _sweep(self) -> None:
+        """Removes data files that no commit names, and what was left unrenamed."""
+        named = {file.file for commit in counting(self._commits) for file in commit.files}
+        for folder in (*TABLES, COMMITS, ADAPTERS, "."):
+            for path in (self.folder / folder).glob("*"):
+                unnamed = path.suffix == ".parquet" and f"{folder}/{path.name}" not in named
+                if unnamed or path.suffix == TEMPORARY:
+                    path.unlink()
+
+    # Reading
+
+    @property
+    def commits(self) -> tuple[Commit, ...]:
+        """The commits that this object sees, in order."""
+        return tuple(self._commits)
+
+    def count(self, name: str) -> int:
+        """The number of rows of a table, without reading it."""
+        return sum(file.rows for file in self.files(name))
+
+    def table(
+        self,
+        name: str,
+        columns: Sequence[str] | None = None,
+        filters: Sequence[Filter] | None = None,
+    ) -> pa.Table:
+        """The rows of a table in the order of their commits, as one Arrow table, uncopied.
+
+        `columns` names those wanted, in order (default: all). `filters` are (column, operator,
+        value) triples that must all hold; operators are = != < <= > >= in and not in. Raises
+        LookupFailedError for an unknown table or column, DamagedError naming the file at fault.
+        """
+        empty = _known_table(name).schema.empty_table().select(_known_columns(name, columns))
+        return pa.concat_tables([empty, *self.batches(name, columns, filters)])
+
+    def batches(
+        self,
+        name: str,
+        columns: Sequence[str] | None = None,
+        filters: Sequence[Filter] | None = None,
+        files: Sequence[DataFile] | None = None,
+    ) -> Iterator[pa.Table]:
+        """Like `table`, a batch of bounded size at a time; of all `files` of the table, or of
+        those given."""
+        wanted = _known_columns(name, columns)
+        tested = _known_columns(name, [column for column, *_ in filters or ()])
+        read = list(dict.fromkeys((*wanted, *tested)))
+        condition = pq.filters_to_expression(list(filters)) if filters else None
+        for file in self.files(name) if files is None else files:
+            for part in read_batches(self.folder, file, read):
+                part = part if condition is None else part.filter(condition)
+                yield part.select(wanted)
+
+    def rows(
+        self,
+        name: str,
+        columns: Sequence[str] | None = None,
+        filters: Sequence[Filter] | None = None,
+    ) -> list[dict[str, Any]]:
+        """Like `table`, as one dict for each row."""
+        found: list[dict[str, Any]] = self.table(name, columns, filters).to_pylist()
+        return found
+
+    def get_adapter(self, digest: str) -> bytes:
+        """The bytes of an adapter.
+
+        Raises LookupFailedError when there is none of that name, DamagedError when the bytes do
+        not have the hash that they are named by.
+        """
+        return self._adapters.get(digest)
+
+    def adapters(self) -> list[str]:
+        """The hashes of all stored adapters, sorted."""
+        return self._adapters.digests()
+
+    def files(self, name: str) -> list[DataFile]:
+        """The files that hold the rows of a table, in the order of their commits."""
+        _known_table(name)
+        commits = counting(self._commits)
+        return [file for commit in commits for file in commit.files if file.table == name]
+
+
+def strays(folder: Path) -> set[str]:
+    """Names in a folder beside those that a create leaves when it is killed: the lock and an
+    unfinished marker. Raises OSError."""
+    return {path.name for path in folder.iterdir()} - {LOCK, MARKER + TEMPORARY}
+
+
+def _check_marker(folder: Path) -> None:
+    path = folder / MARKER
+    if not path.is_file():
+        found = f"no {MARKER}" if folder.is_dir() else "no such folder"
+        raise NotAnArchiveError(
+            f"{folder} is not an archive: found {found}, expected a run folder or its archive"
+        )
+    try:
+        marker = json.loads(path.read_bytes())
+        form, version = marker["format"], marker["schema_version"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DamagedError(
+            f"{path} is damaged: found no readable JSON, expected format and schema_version"
+        ) from error
+    if form != _FORMAT:
+        raise NotAnArchiveError(
+            f"{folder} is not an archive: found format {form!r}, expected {_FORMAT!r}"
+        )
+    if version != SCHEMA_VERSION:
+        newer = isinstance(version, int) and version > SCHEMA_VERSION
+        advice = "; a newer release of this project reads it" if newer else ""
+        raise VersionError(
+            f"{folder} has another schema: found version {version!r}, expected "
+            f"{SCHEMA_VERSION}{advice}"
+        )
+
+
+def _checked(name: str, rows: Sequence[Row] | pa.Table) -> pa.Table:
+    return from_arrow(name, rows) if isinstance(rows, pa.Table) else to_arrow(name, rows)
+
+
+def _known_table(name: str) -> Table:
+    if name not in TABLES:
+        raise LookupFailedError(f"found table {name!r}, expected one of {', '.join(TABLES)}")
+    return TABLES[name]
+
+
+def _known_columns(name: str, columns: Sequence[str] | None) -> list[str]:
+    known = _known_table(name).names
+    for column in columns or ():
+        if column not in known:
+            raise LookupFailedError(
+                f"{name}: found column {column!r}, expected one of {', '.join(known)}"
+            )
+    return list(known if columns is None else columns)

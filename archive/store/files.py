@@ -1,0 +1,99 @@
+"""Data files: Parquet written whole with its SHA-256, and read in batches of bounded size."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from archive.errors import DamagedError
+from archive.schema import TABLES
+from archive.store.commits import DataFile
+from archive.store.disk import TEMPORARY, flush_folder, make_folder
+
+BATCH = 65_536
+"""Rows in memory at once, and in a row group."""
+
+
+def write_table(
+    folder: Path, number: int, name: str, rows: pa.Table | Iterable[pa.Table]
+) -> DataFile:
+    """Writes the file of commit ``number`` of a table, aside first; raises OSError."""
+    parts = [rows] if isinstance(rows, pa.Table) else rows
+    file = f"{name}/{number:06d}.parquet"
+    path = folder / file
+    make_folder(path.parent)
+    aside = path.with_name(path.name + TEMPORARY)
+    count = 0
+    with pq.ParquetWriter(
+        aside, TABLES[name].schema, compression="zstd", write_page_checksum=True
+    ) as writer:
+        for part in _gathered(parts):
+            writer.write_table(part, row_group_size=BATCH)
+            count += part.num_rows
+    digest = file_hash(aside)
+    with aside.open("rb") as written:
+        os.fsync(written.fileno())
+    os.replace(aside, path)
+    flush_folder(path.parent)
+    return DataFile(name, file, count, path.stat().st_size, digest)
+
+
+def _gathered(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows in tables of about ``BATCH``: every table written is a row group."""
+    waiting: list[pa.Table] = []
+    for part in parts:
+        waiting.append(part)
+        if sum(each.num_rows for each in waiting) >= BATCH:
+            yield pa.concat_tables(waiting)
+            waiting = []
+    if waiting:
+        yield pa.concat_tables(waiting)
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file in hex, a piece of it at a time. Raises OSError."""
+    digest = sha256()
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def check_size(folder: Path, file: DataFile) -> None:
+    """Raises DamagedError unless the file is there and as long as its commit says."""
+    path = folder / file.file
+    if not path.is_file():
+        raise DamagedError(f"{path} is missing: found no file, expected {file.bytes} bytes")
+    if (size := path.stat().st_size) != file.bytes:
+        raise DamagedError(f"{path} is damaged: found {size} bytes, expected {file.bytes}")
+
+
+def read_batches(folder: Path, file: DataFile, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """The rows of a committed file, a batch at a time. Raises DamagedError naming the file."""
+    check_size(folder, file)
+    path = folder / file.file
+    schema = TABLES[file.table].schema
+    rows = 0
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as parquet:
+            if parquet.schema_arrow.equals(schema):
+                for batch in parquet.iter_batches(BATCH, columns=list(columns)):
+                    rows += batch.num_rows
+                    yield pa.Table.from_batches([batch]).select(list(columns))
+            declared = parquet.schema_arrow.equals(schema)
+            rows = rows if columns else parquet.metadata.num_rows
+    except (pa.ArrowException, OSError, UnicodeError) as error:
+        found = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DamagedError(
+            f"{path} is damaged: found {found!r}, expected readable Parquet"
+        ) from error
+    if not declared or rows != file.rows:
+        raise DamagedError(
+            f"{path} is damaged: found {rows} rows or another schema, expected "
+            f"{file.rows} rows of table {file.table}"
+        )

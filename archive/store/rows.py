@@ -1,0 +1,195 @@
+"""Rows to Arrow, strictly: what does not fit the schema raises and is never repaired.
+
+Conversions that keep the value are no repair: an int in a float column, a NumPy scalar, a member
+of a StrEnum. A column whose values are of the plain Python type is checked by its set of types
+and by Arrow; only a doubtful one is walked value by value, to name the first row at fault.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from archive.errors import RowError
+from archive.schema import TABLES
+from archive.schema.column import BOOL, FLOAT64, INSTANT, INT32, INT64, STRING, Column, Table
+
+Row = Mapping[str, object]
+
+_PLAIN: Mapping[pa.DataType, type] = {
+    STRING: str,
+    BOOL: bool,
+    INT32: int,
+    INT64: int,
+    FLOAT64: float,
+    INSTANT: datetime,
+}
+_ACCEPTED: Mapping[pa.DataType, tuple[type, ...]] = {
+    STRING: (str,),
+    BOOL: (bool, np.bool_),
+    INT32: (int, np.integer),
+    INT64: (int, np.integer),
+    FLOAT64: (float, int, np.floating, np.integer),
+    INSTANT: (datetime,),
+}
+_LIMITS: Mapping[pa.DataType, int] = {INT32: 2**31, INT64: 2**63}
+_ARROW_REFUSALS = (pa.ArrowException, OverflowError, UnicodeError, TypeError, ValueError)
+
+
+def table_of(name: str) -> Table:
+    """The declared table `name`. Raises RowError for a name that is not declared."""
+    if name not in TABLES:
+        raise RowError(f"found table {name!r}, expected one of {', '.join(TABLES)}")
+    return TABLES[name]
+
+
+def to_arrow(name: str, rows: Sequence[Row]) -> pa.Table:
+    """The rows as an Arrow table of exactly the declared schema.
+
+    Raises RowError, naming table, row and column, for an unknown table, a missing or unknown
+    column, a null where null has no meaning, a value of another type or out of range, a naive
+    datetime, a NaN, an infinity in a finite column, or a word that is not of the enum.
+    """
+    table = table_of(name)
+    expected = set(table.names)
+    for number, row in enumerate(rows):
+        if row.keys() != expected:
+            raise RowError(f"{name} row {number}: {_wrong_keys(row, expected)}")
+    arrays = [_array(table, column, [row[column.name] for row in rows]) for column in table.columns]
+    return pa.table(arrays, schema=table.schema)
+
+
+def from_arrow(name: str, table: pa.Table) -> pa.Table:
+    """The table with the declared schema, its columns in the declared order, uncopied.
+
+    Raises RowError as `to_arrow` does; types must be the declared ones.
+    """
+    declared = table_of(name)
+    if faulty := set(table.column_names) ^ set(declared.names):
+        found = "no" if min(faulty) in declared.names else "unknown"
+        raise RowError(f"{name}: found {found} column {min(faulty)!r}, expected every declared one")
+    for column in declared.columns:
+        array = table[column.name]
+        if array.type != column.type:
+            raise RowError(
+                f"{name}, column {column.name!r}: found type {array.type}, expected {column.type}"
+            )
+        if not _sound_array(column, array):
+            _raise_first_fault(declared, column, array.to_pylist())
+    return table.select(declared.names).cast(declared.schema)
+
+
+def _sound_array(column: Column, array: pa.ChunkedArray) -> bool:
+    """Whether every value of the column is one that it accepts, by Arrow alone."""
+    if array.null_count and column.null is None:
+        return False
+    scalars = pc.list_flatten(array) if pa.types.is_list(array.type) else array
+    if scalars is not array and scalars.null_count:
+        return False
+    if scalars.type == FLOAT64:
+        sound = pc.is_finite(scalars) if column.finite else pc.invert(pc.is_nan(scalars))
+        return bool(pc.all(sound, min_count=0).as_py())
+    allowed = pa.array([*column.values, None], STRING) if column.values else None
+    return allowed is None or bool(pc.all(pc.is_in(scalars, allowed), min_count=0).as_py())
+
+
+def _wrong_keys(row: Row, expected: set[str]) -> str:
+    if missing := sorted(expected - row.keys()):
+        return f"found no column {', '.join(missing)}, expected every declared column"
+    unknown = ", ".join(sorted(map(str, row.keys() - expected)))
+    return f"found unknown column {unknown}, expected {', '.join(sorted(expected))}"
+
+
+def _array(table: Table, column: Column, values: list[object]) -> pa.Array:
+    try:
+        array = pa.array(values, type=column.type)
+    except _ARROW_REFUSALS as refusal:
+        _raise_first_fault(table, column, values)
+        raise RowError(f"{table.name}, column {column.name!r}: {refusal}") from refusal
+    if _doubtful(column, values, array):
+        _raise_first_fault(table, column, values)
+    return array
+
+
+def _doubtful(column: Column, values: list[object], array: pa.Array) -> bool:
+    """Whether some value is null, not of the plain type, or not among the allowed values."""
+    if column.type == INSTANT or (array.null_count and column.null is None):
+        return True
+    plain: set[type] = {type(None)} if column.null is not None else set()
+    scalars, numbers = values, array
+    if pa.types.is_list(column.type):
+        if not set(map(type, values)) <= plain | {list}:
+            return True
+        scalars = list(chain.from_iterable(v for v in values if isinstance(v, list)))
+        numbers, plain = array.flatten(), set()
+    if not set(map(type, scalars)) <= plain | {_PLAIN[numbers.type]}:
+        return True
+    if numbers.type == FLOAT64:
+        sound = pc.is_finite(numbers) if column.finite else pc.invert(pc.is_nan(numbers))
+        return not pc.all(sound, min_count=0).as_py()
+    return bool(column.values) and not {v for v in scalars if v is not None} <= {*column.values}
+
+
+def _raise_first_fault(table: Table, column: Column, values: Sequence[object]) -> None:
+    for number, value in enumerate(values):
+        if fault := _fault(column, value):
+            raise RowError(f"{table.name} row {number}, column {column.name!r}: {fault}")
+
+
+def _fault(column: Column, value: object) -> str | None:
+    """What is wrong with the value, as 'found …, expected …', or None."""
+    if value is None:
+        return None if column.null is not None else f"found null, expected {_wanted(column)}"
+    if not pa.types.is_list(column.type):
+        return _scalar_fault(column, column.type, value)
+    if not isinstance(value, list | tuple):
+        return f"found {_shown(value)}, expected {_wanted(column)}"
+    faults = (_scalar_fault(column, column.type.value_type, item) for item in value)
+    return next((fault for fault in faults if fault), None)
+
+
+def _scalar_fault(column: Column, kind: pa.DataType, value: object) -> str | None:
+    refused = f"found {_shown(value)}, expected {_wanted(column)}"
+    if not isinstance(value, _ACCEPTED[kind]) or (isinstance(value, bool) and kind != BOOL):
+        return refused
+    if isinstance(value, datetime):
+        return f"{refused} with a time zone" if value.tzinfo is None else None
+    if isinstance(value, str):
+        if column.values and value not in column.values:
+            return f"found {_shown(value)}, expected one of {', '.join(column.values)}"
+        return None if _encodes(value) else refused
+    if kind in _LIMITS and not -_LIMITS[kind] <= int(value) < _LIMITS[kind]:  # type: ignore[call-overload]
+        return refused
+    return refused if kind == FLOAT64 and not _sound(column, value) else None
+
+
+def _sound(column: Column, value: object) -> bool:
+    """Whether the number is representable, no NaN, and finite where it must be."""
+    if isinstance(value, int | np.integer):
+        return abs(int(value)) <= 2**53
+    number = float(value)  # type: ignore[arg-type]
+    return math.isfinite(number) if column.finite else not math.isnan(number)
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
+    return True
+
+
+def _wanted(column: Column) -> str:
+    finite = "finite " if column.finite else ""
+    return f"{finite}{column.type} ({column.unit})"
+
+
+def _shown(value: object) -> str:
+    text = ascii(value)
+    return f"{text if len(text) <= 60 else text[:57] + '...'} of type {type(value).__name__}"

@@ -1,0 +1,207 @@
+"""What ``python -m archive cover`` shows: for people as tables, for programs as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from archive.statistics.covering import Covering, Step
+from archive.statistics.covers import Cover
+from archive.statistics.matrix import Unit
+from archive.statistics.missing_values import Place
+from archive.views.tables import add, counted, shown, table
+
+_NAMED = 10
+"""Unknown values that are told one by one."""
+_BAR = 30
+"""Width of the curve in characters."""
+
+
+def show(
+    found: Covering, codes: Mapping[str, str], steps: Sequence[Step], console: Console
+) -> None:
+    """Prints the cover, what is unknown, the confident cover and the sweep."""
+    console.print(_members(found, codes))
+    for line in (*_told(found), *_unknown(found), *_confident(found)):
+        console.print(shown(line), soft_wrap=True)
+    if steps:
+        console.print(_sweep(steps, found))
+
+
+def _members(found: Covering, codes: Mapping[str, str]) -> Table:
+    question = found.question
+    letter = "C" if question.definition == "captured" else "V"
+    shown = table(
+        f"Cover at η = {question.eta:g} on {letter} ({question.gain} gain)",
+        "game",
+        "covers",
+        "program",
+    )
+    for member, targets in zip(found.cover.members, found.covers, strict=True):
+        unit = found.matrix.sources[member]
+        names = "\n".join(_short(target) for target in targets)
+        add(shown, f"{_short(unit)}\n({unit[1]})", names, codes[unit[0]])
+    return shown
+
+
+def _told(found: Covering) -> list[str]:
+    cover = found.cover
+    games, targets = len(cover.members), len(found.matrix.targets)
+    lines = [
+        f"{counted(games, 'game')} of {len(found.matrix.sources)} cover {targets}; "
+        f"Δ = {cover.delta:.3f}: {_proved(cover)}. The largest η in reach is {found.largest:.3f}."
+    ]
+    if found.skipped:
+        names = ", ".join(map(_short, found.skipped))
+        lines.append(f"Left out, with no defined value: {names}. Δ of the whole scope is unknown.")
+    if found.selected:
+        lines.append(
+            f"{counted(found.selected, 'value')} of members on other games rest on selection "
+            "plays, which had a say in what was kept: they may be too large."
+        )
+    return lines
+
+
+def _proved(cover: Cover) -> str:
+    if cover.exact:
+        return "optimal"
+    gap = f"at least {cover.least} are needed" if cover.gap else "no fewer would do"
+    delta = "" if cover.delta == cover.delta_bound else f", Δ at most {cover.delta_bound:.3f}"
+    return f"{gap}{delta}"
+
+
+def _unknown(found: Covering) -> list[str]:
+    left = found.settlement
+    if not left.unknown:
+        return ["Every value is known."]
+    total = len(found.matrix.sources) * len(found.matrix.targets)
+    lines = [f"{left.unknown} of {total} values are unknown, and covered nothing here."]
+    if left.settled:
+        return [*lines, "Whatever they are, no cover has fewer games."]
+    lines.append(f"Depending on them, {counted(left.fewest, 'game')} might do.")
+    if left.confirm:
+        lines.append(
+            f"{counted(len(left.confirm), 'estimate')} would confirm that, each at η or above: "
+            f"{_named(left.confirm, found)}."
+        )
+    least = "" if left.minimal else " (fewer may do)"
+    lines.append(
+        f"{counted(len(left.refute), 'estimate')}{least} would refute it, each below η: "
+        f"{_named(left.refute, found)}."
+    )
+    return lines
+
+
+def _confident(found: Covering) -> list[str]:
+    confidence = f"{found.bounds.confidence:.0%}"
+    lead = f"With {confidence} confidence, over {found.bounds.statements} statements together: "
+    if found.confident is None:
+        reach = found.confident_largest
+        where = f"only up to η = {reach:.3f}" if math.isfinite(reach) else "nor at any other"
+        return [f"{lead}no cover at this η, {where}."]
+    members = [found.bounds.matrix.sources[member] for member in found.confident.members]
+    return [
+        f"{lead}{counted(len(members), 'game')}, Δ ≥ {found.confident.delta:.3f}: "
+        f"{', '.join(map(_short, members))}."
+    ]
+
+
+def _sweep(steps: Sequence[Step], found: Covering) -> Table:
+    """One row for each η; the bar is the number of games."""
+    confidence = f"{found.bounds.confidence:.0%}"
+    shown = table("Covers by η", "η", "games", "Δ", f"games at {confidence}", "curve")
+    most = max((len(step.cover.members) for step in steps if step.cover), default=1)
+    for step in steps:
+        games = 0 if step.cover is None else len(step.cover.members)
+        bar = "█" * max(1, round(_BAR * games / most)) if games else "out of reach"
+        delta = f"{step.cover.delta:.3f}" if step.cover else "–"
+        add(shown, f"{step.eta:.2f}", _size(step.cover), delta, _size(step.confident), bar)
+    return shown
+
+
+def _size(cover: Cover | None) -> str:
+    if cover is None:
+        return "–"
+    return str(len(cover.members)) if not cover.gap else f"{cover.least}–{len(cover.members)}"
+
+
+def _named(places: Sequence[Place], found: Covering) -> str:
+    pairs = [
+        f"{_short(found.matrix.sources[source])} on {_short(found.matrix.targets[target])}"
+        for source, target in places[:_NAMED]
+    ]
+    more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
+    return f"{', '.join(pairs)}{more}"
+
+
+def _short(unit: Unit) -> str:
+    return unit[0][:12]
+
+
+def to_json(found: Covering, run_id: str, steps: Sequence[Step]) -> str:
+    """The answer as JSON; what is unbounded or out of reach is null."""
+    question, left, matrix = found.question, found.settlement, found.matrix
+    answer: dict[str, Any] = {
+        "run_id": run_id,
+        "eta": question.eta,
+        "definition": question.definition,
+        "gain": question.gain,
+        "from": "finetuned" if question.finetuned else "scope",
+        "cover": _cover(found.cover, matrix.sources)
+        | {"covers": [[list(target) for target in targets] for targets in found.covers]},
+        "largest_eta": _finite(found.largest),
+        "skipped": [list(unit) for unit in found.skipped],
+        "selected_values": found.selected,
+        "unknown": {
+            "values": [[list(source), list(target)] for source, target in matrix.unmeasured()],
+            "settled": left.settled,
+            "fewest": left.fewest,
+            "delta_bound": _finite(left.delta_bound),
+            "confirm": _places(left.confirm, found),
+            "refute": _places(left.refute, found),
+            "refute_minimal": left.minimal,
+        },
+        "confident": {
+            "confidence": found.bounds.confidence,
+            "statements": found.bounds.statements,
+            "largest_eta": _finite(found.confident_largest),
+            "cover": None if found.confident is None else _cover(found.confident, matrix.sources),
+        },
+        "sweep": [
+            {
+                "eta": step.eta,
+                "cover": None if step.cover is None else _cover(step.cover, matrix.sources),
+                "confident": None
+                if step.confident is None
+                else _cover(step.confident, matrix.sources),
+            }
+            for step in steps
+        ],
+    }
+    return json.dumps(answer, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _cover(cover: Cover, sources: Sequence[Unit]) -> dict[str, Any]:
+    return {
+        "members": [list(sources[member]) for member in cover.members],
+        "delta": _finite(cover.delta),
+        "at_least": cover.least,
+        "delta_at_most": _finite(cover.delta_bound),
+        "exact": cover.exact,
+    }
+
+
+def _places(places: Sequence[Place], found: Covering) -> list[list[list[str]]]:
+    matrix = found.matrix
+    return [
+        [list(matrix.sources[source]), list(matrix.targets[target])] for source, target in places
+    ]
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None

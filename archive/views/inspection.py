@@ -1,0 +1,143 @@
+"""What `python -m archive inspect` shows: gathered once, then printed for people or programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from archive.query import (
+    Member,
+    Run,
+    VerdictCount,
+    find_run,
+    games,
+    recent_decisions,
+    runs,
+    scopes,
+    verdict_counts,
+)
+from archive.schema import SCHEMA_VERSION, TABLES
+from archive.store.archive import Archive
+from archive.views.tables import (
+    SHORT,
+    add,
+    counted,
+    heading,
+    interval,
+    number,
+    program,
+    shown,
+    table,
+)
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """The state of one run: `scopes` by generation, `codes` by game id, `rows` by table."""
+
+    folder: str
+    schema_version: int
+    runs: Sequence[Run]
+    run_id: str
+    scopes: Mapping[int, Sequence[Member]]
+    codes: Mapping[str, str]
+    verdicts: Sequence[VerdictCount]
+    decisions: Sequence[Mapping[str, Any]]
+    rows: Mapping[str, int]
+
+
+def gather(archive: Archive, run_id: str | None = None, decisions: int = 10) -> Inspection:
+    """The state of a run (default: the last touched) with its newest `decisions` decisions.
+
+    Raises LookupFailedError when the run, or a game of its scope, is not archived.
+    """
+    run = find_run(archive, run_id)
+    by_generation = scopes(archive, run.run_id)
+    members = [member for scope in by_generation.values() for member in scope]
+    found = games(archive, (member.game_id for member in members))
+    return Inspection(
+        folder=str(archive.folder),
+        schema_version=SCHEMA_VERSION,
+        runs=runs(archive),
+        run_id=run.run_id,
+        scopes=by_generation,
+        codes={game_id: row["code"] for game_id, row in found.items()},
+        verdicts=verdict_counts(archive, run.run_id),
+        decisions=recent_decisions(archive, run.run_id, decisions),
+        rows={name: archive.count(name) for name in TABLES},
+    )
+
+
+def show(state: Inspection, console: Console) -> None:
+    """Prints the state: runs, scope, verdicts, decisions, tables."""
+    console.print(_runs(state))
+    console.print(heading(f"Scope of run {state.run_id}"))
+    # As it stands, since wrapping many programs takes longer than reading them.
+    console.out(shown(_scope(state)).plain, highlight=False)
+    for part in (_verdicts(state), _decisions(state), _tables(state)):
+        console.print(part)
+    console.print(shown(f"The tables are in {state.folder}, schema {state.schema_version}."))
+
+
+def _runs(state: Inspection) -> Table:
+    found = table("Runs", "run", "seed", "code", "events (UTC)")
+    for run in state.runs:
+        events = "\n".join(f"{at:%Y-%m-%d %H:%M:%S} {event}" for event, at in run.events)
+        add(found, run.run_id, run.seed, run.code_version or "unknown", events)
+    return found
+
+
+def _scope(state: Inspection) -> str:
+    """The scope by generation: its new members, each followed by its program."""
+    parts: list[str] = []
+    seen: set[tuple[str, str]] = set()
+    for generation, members in state.scopes.items():
+        parts.append(f"Generation {generation}: {counted(len(members), 'game')}")
+        for member in members:
+            if (member.game_id, member.role) not in seen:
+                parts.append(_member(member, state.codes[member.game_id]))
+            seen.add((member.game_id, member.role))
+    return "\n".join(parts)
+
+
+def _member(member: Member, code: str) -> str:
+    origin = "initial"
+    if member.parent_game_id is not None:
+        gamma = "unknown" if member.gamma is None else number(member.gamma, 3)
+        origin = f"γ {gamma}, from {member.parent_game_id[:SHORT]}"
+    return f"  {member.game_id[:SHORT]} ({member.role}): {origin}\n{program(code)}"
+
+
+def _verdicts(state: Inspection) -> Table:
+    found = table("Verdicts by reason", "verdict", "reason", "count")
+    for verdict in state.verdicts:
+        add(found, verdict.verdict, verdict.reason, verdict.count)
+    return found
+
+
+def _decisions(state: Inspection) -> Table:
+    found = table("Latest decisions", "gen", "game", "verdict", "captured", "γ", "decided on")
+    for row in state.decisions:
+        value = "captured" if row["definition"] == "captured" else "captured_def37"
+        seeds = row["purpose"] or "no scores"
+        add(
+            found,
+            row["generation"],
+            f"{row['game_id'][:SHORT]}\n({row['role']})",
+            f"{row['verdict']}\n{row['reason']}",
+            interval(row[value], row[f"{value}_low"], row[f"{value}_high"]),
+            interval(row["gamma"], row["gamma_low"], row["gamma_high"]),
+            seeds if row["decided"] or row["purpose"] is None else f"{seeds}, not settled",
+        )
+    return found
+
+
+def _tables(state: Inspection) -> Table:
+    found = table("Tables", "table", "rows", "files")
+    for name, count in state.rows.items():
+        add(found, name, f"{count:,}", f"{name}/*.parquet")
+    return found

@@ -1,0 +1,138 @@
+"""What each meta-sampler of a run proposed: how far it came, what it cost, how alike it is."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from archive.query import find_run
+from archive.schema import ProposalOutcome, Verdict
+from archive.store.archive import Archive
+from xgl import Program, ProgramError, game, parse
+from xgl.analysis.tree_distance import closest
+
+Row = Mapping[str, Any]
+REPEATED = (ProposalOutcome.SEEN.value, "known")
+"""Outcomes of proposals that were games met before."""
+
+
+@dataclass(frozen=True)
+class Funnel:
+    """Proposals that came so far. ``valid``: programs of the language; ``new``: no game met before;
+    ``candidates``: put to the base player; ``feasible``: fine-tuned; ``playable``: improved by it,
+    significantly; ``accepted``: into the scope."""
+
+    proposals: int
+    valid: int
+    new: int
+    candidates: int
+    feasible: int
+    playable: int
+    accepted: int
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A sample's mean, standard deviation, least, quartiles and largest value."""
+
+    mean: float
+    std: float
+    min: float
+    q25: float
+    median: float
+    q75: float
+    max: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread | None:
+        """None for an empty sample; the deviation is that of a sample, 0 for a single value."""
+        if not values:
+            return None
+        found = np.asarray(values, dtype=np.float64)
+        deviation = float(found.std(ddof=1)) if len(found) > 1 else 0.0
+        quartiles = (float(q) for q in np.quantile(found, (0, 0.25, 0.5, 0.75, 1)))
+        return cls(float(found.mean()), deviation, *quartiles)
+
+
+@dataclass(frozen=True)
+class SamplerReport:
+    """One meta-sampler. ``tokens``, ``seconds`` and ``dollars`` are its own, ``judged_tokens`` the
+    player's on its candidates. ``similarity``: of each new game to the most similar other new
+    game of the sampler, from 0 to 1 (gg-bench, Table 5, on syntax trees); ``distance``: edits from
+    each new game to the nearest known one."""
+
+    sampler: str
+    funnel: Funnel
+    tokens: int
+    seconds: float
+    dollars: float
+    judged_tokens: int
+    similarity: Spread | None
+    distance: Spread | None
+
+
+def sampler_reports(archive: Archive, run_id: str | None = None) -> list[SamplerReport]:
+    """A report for each meta-sampler of a run (default: the last touched), by name.
+
+    Raises LookupFailedError when the run is not archived.
+    """
+    run = find_run(archive, run_id)
+    mine = [("run_id", "=", run.run_id)]
+    dialects = {row["game_id"]: row["dialect"] for row in archive.rows("games")}
+    decided = {row["game_id"]: row for row in archive.rows("decisions", filters=mine)}
+    by_sampler: dict[str, list[Row]] = defaultdict(list)
+    for row in archive.rows("proposals", filters=mine):
+        by_sampler[row["sampler"]].append(row)
+    return [_report(name, rows, decided, dialects) for name, rows in sorted(by_sampler.items())]
+
+
+def _report(
+    name: str, rows: Sequence[Row], decided: Mapping[str, Row], dialects: Mapping[str, str]
+) -> SamplerReport:
+    read = [(row, _program(row, dialects)) for row in rows]
+    valid = [(row, program) for row, program in read if program is not None]
+    new = [(row, program) for row, program in valid if row["outcome"] not in REPEATED]
+    candidates = [row for row, _ in new if row["outcome"] == ProposalOutcome.CANDIDATE]
+    verdicts = [decided[row["game_id"]] for row in candidates if row["game_id"] in decided]
+    distances = [float(row["distance"]) for row, _ in new if row["distance"] is not None]
+    return SamplerReport(
+        sampler=name,
+        funnel=_funnel(len(rows), len(valid), len(new), len(candidates), verdicts),
+        tokens=sum(row["tokens"] for row in rows),
+        seconds=sum(row["seconds"] for row in rows),
+        dollars=sum(row["dollars"] for row in rows),
+        judged_tokens=sum(row["tokens"] for row in verdicts),
+        similarity=Spread.of(closest(_distinct(program for _, program in new))),
+        distance=Spread.of(distances),
+    )
+
+
+def _funnel(
+    proposals: int, valid: int, new: int, candidates: int, verdicts: Sequence[Row]
+) -> Funnel:
+    tuned = [row for row in verdicts if row["finetune_id"] is not None]
+    return Funnel(
+        proposals=proposals,
+        valid=valid,
+        new=new,
+        candidates=candidates,
+        feasible=len(tuned),
+        playable=sum((row["own_gain_low"] or 0) > 0 for row in tuned),
+        accepted=sum(row["verdict"] == Verdict.ACCEPTED for row in verdicts),
+    )
+
+
+def _program(row: Row, dialects: Mapping[str, str]) -> Program | None:
+    """The canonical program of a proposal's text; None where it is none."""
+    try:
+        return game(parse(row["text"], dialects.get(row["parent_game_id"], "xent"))).program
+    except ProgramError:
+        return None
+
+
+def _distinct(programs: Iterable[Program]) -> list[Program]:
+    return list(dict.fromkeys(programs))

@@ -1,0 +1,1 @@
+"""Configuration: groups of settings, their validation, and how they are composed."""

@@ -1,0 +1,1 @@
+"""Experiments beside scope growth."""

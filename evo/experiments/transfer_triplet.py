@@ -1,0 +1,145 @@
+"""What a few games teach of each other: the paper's reference experiment (Fig. 4.2, 4.3).
+
+Every game of ``growth.initial_scope`` is learned ``finetune.replicates`` times and every fine-tune
+plays every game on common fresh maps. All facts are rows; gains and values are derived from them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from archive import Purpose
+from archive.statistics.evidence import evidence
+from archive.statistics.gains import BASE, GainKind, Values, replicated_gains
+from archive.statistics.intervals import Interval, Scores, mean_interval
+from archive.statistics.matrix import TransferMatrix, Unit, transfer_matrix
+from archive.store.disk import write_whole, writing
+from evo.config.run_config import RunConfig
+from evo.experiments.learning_curves import figure
+from evo.jobs.evaluate import Task
+from evo.record.collector import Experiments, Plays
+from xgl.diagram.svg import to_svg
+
+KINDS: tuple[GainKind, ...] = ("total", "specific")
+CONFIDENCE = 0.95
+
+
+def run(config: RunConfig, experiments: Experiments, tasks: Sequence[Task]) -> None:
+    """Make all fine-tunes and plays that the archive does not hold yet."""
+    experiments.calibrate(tasks)
+    experiments.finetune(tasks)
+    seeds = experiments.seeds(Purpose.ACCEPTANCE, config.transfer.acceptance_plays[-1])
+    on = (Purpose.ACCEPTANCE, seeds)
+    wanted = [Plays(BASE, task, *on) for task in tasks]
+    wanted += [plays for task in tasks for plays in experiments.crossed(tasks, task, *on)]
+    experiments.play(wanted)
+
+
+def matrices(experiments: Experiments, tasks: Sequence[Task]) -> dict[GainKind, TransferMatrix]:
+    """Gains in bits and values of every pair, made of each kind of gain; the plays must have been
+    made. Intervals are two-sided at 95 %, over plays and training seeds."""
+    found = evidence(experiments.ledger.archive, experiments.ledger.run_id)
+    units = [_unit(task) for task in tasks]
+    side = (1 + CONFIDENCE) / 2
+    return {
+        kind: transfer_matrix(found.plays, found.policies, units, units, kind, side)
+        for kind in KINDS
+    }
+
+
+def lead(
+    config: RunConfig, experiments: Experiments, one: Task, other: Task, kind: GainKind
+) -> Interval:
+    """By how many bits learning ``one`` gains more on ``other`` than the reverse."""
+    seeds = experiments.seeds(Purpose.ACCEPTANCE, config.transfer.acceptance_plays[-1])
+
+    def gains(source: Task, target: Task) -> Scores:
+        at = (target, Purpose.ACCEPTANCE, seeds)
+        return replicated_gains(
+            experiments.samples(source, *at), experiments.sample(BASE, *at), kind
+        )
+
+    return mean_interval(gains(one, other) - gains(other, one), CONFIDENCE)
+
+
+def report(
+    console: Console, config: RunConfig, experiments: Experiments, tasks: Sequence[Task]
+) -> None:
+    """Tables on the console, learning curves in the run's folder.
+
+    Raises :class:`archive.WriteError` when the disk refuses.
+    """
+    named = dict(zip(map(short_name, config.growth.initial_scope), tasks, strict=True))
+    valued = next(kind for kind in KINDS if kind == config.transfer.gain)
+    show(console, matrices(experiments, tasks), list(named), valued)
+    leads = {
+        f"{one} → {other}": [
+            lead(config, experiments, named[one], named[other], kind) for kind in KINDS
+        ]
+        for one, other in combinations(named, 2)
+    }
+    heads = ["first to second", *(f"{kind} gain" for kind in KINDS)]
+    console.print(_table("more than from second to first, bits", heads, leads))
+    made = experiments.ledger.finetunes
+    drawn = {
+        name: [made[each]["curve"] for each in experiments.policy_ids(task)]
+        for name, task in named.items()
+    }
+    path = config.folder / "curves.svg"
+    with writing(config.folder):
+        write_whole(path, to_svg(figure(drawn)).encode())
+    console.print(f"curves   {path}", highlight=False, soft_wrap=True)
+
+
+def show(
+    console: Console,
+    found: Mapping[GainKind, TransferMatrix],
+    names: Sequence[str],
+    valued: GainKind,
+) -> None:
+    """Gains of each kind, and both values of the ``valued`` kind; a table each."""
+
+    def square(title: str, matrix: TransferMatrix, read: Callable[[Values], Interval]) -> None:
+        rows = {
+            name: [read(matrix.cells[source, target].values) for target in matrix.targets]
+            for name, source in zip(names, matrix.sources, strict=True)
+        }
+        console.print(_table(title, ["trained on", *names], rows))
+
+    for kind in KINDS:
+        square(f"{kind} gain, bits", found[kind], lambda values: values.gain)
+    square(f"captured, C, of {valued} gains", found[valued], lambda values: values.captured)
+    square(f"Definition 37, V, of {valued} gains", found[valued], lambda values: values.def37)
+
+
+def _table(title: str, heads: Sequence[str], rows: Mapping[str, Sequence[Interval]]) -> Table:
+    table = Table(title=f"{title} (95 % intervals)", title_justify="left")
+    table.add_column(heads[0])
+    for head in heads[1:]:
+        table.add_column(head, justify="right", no_wrap=True)
+    for name, intervals in rows.items():
+        table.add_row(name, *map(told, intervals))
+    return table
+
+
+def _unit(task: Task) -> Unit:
+    return task.game_id, task.role
+
+
+def short_name(entry: str) -> str:
+    """A game's name as one reads it: without folder, suffix and figure."""
+    return re.sub(r"^fig_\d+_\d+_", "", Path(entry).stem)
+
+
+def told(interval: Interval) -> str:
+    """A value with its interval, starred where it lies above 0."""
+    if interval.value is None:
+        return "undefined"
+    star = " *" if interval.low > 0 else ""
+    return f"{interval.value:+.2f} [{interval.low:.2f}, {interval.high:.2f}]{star}"

@@ -1,0 +1,83 @@
+"""Joining Ray: a local one of its own, or a cluster that is given by address."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from typing import Any
+
+import ray
+import torch
+
+from evo.config.run_config import ConfigError
+from evo.config.schema import ClusterConfig
+
+OBJECT_STORE_BYTES = 200 * 1024**2
+CONNECT_SECONDS = 10.0
+"""For the head of a cluster to answer at all."""
+
+
+def check(cluster: ClusterConfig) -> None:
+    """Raises :class:`ConfigError` for a cluster that cannot be joined or a GPU that is not there.
+
+    Joins a cluster that is given by address; a local Ray is started by :func:`connect`.
+    """
+    if cluster.address is None:
+        if _most_gpus(cluster) > 0 and not torch.cuda.is_available():
+            raise ConfigError(f"{_gpu_key(cluster)}, but torch sees no GPU here, expected 0")
+        return
+    expected = "expected null, auto, or host:port of a running Ray"
+    host, _, port = cluster.address.rpartition(":")
+    if host and port.isdigit() and "//" not in host:
+        try:
+            socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
+        except (OSError, OverflowError) as error:
+            raise ConfigError(
+                f"cluster.address: {cluster.address} does not answer ({error}), {expected}"
+            ) from None
+    try:
+        connect(cluster)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ConfigError(f"cluster.address: {cluster.address}: {reason}, {expected}") from None
+    _check_room(cluster)
+
+
+def _check_room(cluster: ClusterConfig) -> None:
+    """Some node must be large enough for a worker, or the run would wait for ever."""
+    most = max(
+        (node["Resources"].get("GPU", 0) for node in ray.nodes() if node["Alive"]), default=0
+    )
+    if _most_gpus(cluster) > most:
+        ray.shutdown()
+        raise ConfigError(
+            f"{_gpu_key(cluster)}, but no node of the cluster has more than {most:g} GPUs, "
+            "expected a share that a node has"
+        )
+
+
+def connect(cluster: ClusterConfig) -> None:
+    """Join the cluster, or start a local Ray; once for each process."""
+    if ray.is_initialized():
+        return
+    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    if cluster.address:
+        ray.init(address=cluster.address, **quiet)
+    else:
+        ray.init(
+            address="local",  # None would join whatever cluster was started on this machine
+            num_cpus=cluster.workers and cluster.workers + cluster.trainers,
+            include_dashboard=False,
+            object_store_memory=OBJECT_STORE_BYTES,
+            **quiet,
+        )
+
+
+def _most_gpus(cluster: ClusterConfig) -> float:
+    return max(cluster.worker_gpus, cluster.trainer_gpus if cluster.trainers else 0.0)
+
+
+def _gpu_key(cluster: ClusterConfig) -> str:
+    if cluster.trainers and cluster.trainer_gpus > cluster.worker_gpus:
+        return f"cluster.gpus_per_trainer: found {cluster.gpus_per_trainer}"
+    return f"cluster.gpus_per_worker: found {cluster.gpus_per_worker}"

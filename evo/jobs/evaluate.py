@@ -1,0 +1,205 @@
+"""Scores of a policy on a game over paired seeds, with the permuted-moves control (SPEC §5).
+
+A play that forfeits or outgrows a model has the raw score −∞; for means it counts as the
+game's floor, a finite score fixed before any fine-tuning (SPEC §3).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from xgl.analysis.static_facts import analyse
+from xgl.language.canonical import Game
+from xgl.players.simple import ScriptedPlayer
+from xgl.random_streams import seed as named_seed
+from xgl.runtime.lockstep import Cast, Instance, play_all
+from xgl.runtime.requests import Moved, Play, Player, Rewarded, Seeds
+
+
+@dataclass(frozen=True)
+class Task:
+    """A game seen from one role: the unit of a scope.
+
+    ``floor`` is the finite score (bits) of an unfinished play, −∞ until calibration fixes it.
+    """
+
+    game: Game
+    role: str
+    floor: float = -math.inf
+
+    @property
+    def game_id(self) -> str:
+        return self.game.game_id
+
+
+@dataclass(frozen=True)
+class Score:
+    """One play of one policy, in bits; ``permuted`` is the score of moves made for another map
+    (None: not computed), ``clipped`` and ``permuted_clipped`` are the same two under ε-clipping.
+    ``tokens`` counts the player's."""
+
+    seeds: Seeds
+    score: float
+    raw: float
+    outcome: str
+    permuted: float | None
+    moves: tuple[str, ...]
+    tokens: int
+    seconds: float
+    clipped: float | None = None
+    permuted_clipped: float | None = None
+
+
+def evaluation_seeds(purpose: str, seed: int, count: int, start: int = 0) -> list[Seeds]:
+    """Odd map seeds, the same for every policy and game of a run; one play on each map."""
+    return [
+        Seeds(2 * named_seed(purpose, seed, index, bits=61) + 1, index)
+        for index in range(start, start + count)
+    ]
+
+
+def finite_score(play: Play, task: Task) -> float:
+    """The role's bits, or the floor when the play did not finish."""
+    finished = play.outcome_for(task.role) == "finished"
+    return play.scores.get(task.role, 0.0) if finished else task.floor
+
+
+def clipped_score(play: Play, task: Task, most: float | None) -> float | None:
+    """The role's bits where no token of a cross-entropy counts more than ``most`` bits, or the
+    floor; None without ``most``. The play is the same: ensures are not asked anew."""
+    if most is None or play.outcome_for(task.role) != "finished":
+        return None if most is None else task.floor
+    paid = (e for e in play.events if isinstance(e, Rewarded) and e.player == task.role)
+    return sum((each.clipped(most) for each in paid), 0.0)
+
+
+def evaluate(
+    policy: Player,
+    cast: Cast,
+    task: Task,
+    seeds: Sequence[Seeds],
+    most_bits: float | None = None,
+) -> list[Score]:
+    """Play ``task`` once on each pair of seeds, then once more with the moves of other maps.
+
+    ``most_bits``: −log₂ ε of the clipped scores, which the same plays give; None: none.
+    """
+    return evaluate_together(policy, ("",), cast, task, seeds, most_bits)[0]
+
+
+def evaluate_together(
+    player: Player,
+    policies: Sequence[str],
+    cast: Cast,
+    task: Task,
+    seeds: Sequence[Seeds],
+    most_bits: float | None = None,
+) -> list[list[Score]]:
+    """:func:`evaluate` for each of ``policies``, all of them answered by ``player``."""
+    started = time.perf_counter()
+    plays = _play(player, cast, task, seeds, policies)
+    count = len(seeds)
+    each = [plays[first : first + count] for first in range(0, len(plays), count or 1)]
+    moves = [[moves_made(play, task.role) for play in own] for own in each]
+    permuted = [_permuted(cast, task, seeds, made) for made in moves]
+    seconds = (time.perf_counter() - started) / max(1, len(plays))
+    return [
+        _scores(task, seeds, *found, most_bits=most_bits, seconds=seconds)
+        for found in zip(each, moves, permuted, strict=True)
+    ] or [[] for _ in policies]
+
+
+def _scores(
+    task: Task,
+    seeds: Sequence[Seeds],
+    plays: Sequence[Play],
+    moves: Sequence[tuple[str, ...]],
+    permuted: Sequence[Play],
+    most_bits: float | None,
+    seconds: float,
+) -> list[Score]:
+    return [
+        Score(
+            seeds=each,
+            score=finite_score(play, task),
+            raw=raw_score(play, task),
+            outcome=play.outcome_for(task.role),
+            permuted=finite_score(other, task),
+            moves=made,
+            tokens=tokens(play, task.role),
+            seconds=seconds,
+            clipped=clipped_score(play, task, most_bits),
+            permuted_clipped=clipped_score(other, task, most_bits),
+        )
+        for each, play, made, other in zip(seeds, plays, moves, permuted, strict=True)
+    ]
+
+
+def moves_made(play: Play, role: str) -> tuple[str, ...]:
+    """The role's moves that stood and, where the game ended in a forfeit, its last attempt."""
+    stood = play.accepted_moves(role)
+    said = [e.move.text for e in play.events if isinstance(e, Moved) and e.player == role]
+    return tuple(stood + said[-1:] if play.outcome_for(role) == "forfeit" else stood)
+
+
+def _play(
+    player: Player,
+    cast: Cast,
+    task: Task,
+    seeds: Sequence[Seeds],
+    policies: Sequence[str] = ("",),
+) -> list[Play]:
+    """All seeds with the first policy, then all with the second, and so on."""
+    players = cast.players | {task.role: player}
+    instances = [Instance(task.game, each, policy) for policy in policies for each in seeds]
+    return play_all(instances, Cast(cast.judge, cast.stories, players))
+
+
+def _permuted(
+    cast: Cast, task: Task, seeds: Sequence[Seeds], moves: Sequence[tuple[str, ...]]
+) -> list[Play]:
+    """Each map played with the moves made for the next one (a cyclic shift)."""
+    shifted = [*moves[1:], *moves[:1]]
+    silent = {each: made or ("",) for each, made in zip(seeds, shifted, strict=True)}
+    return _play(ScriptedPlayer(silent), cast, task, seeds)
+
+
+def raw_score(play: Play, task: Task) -> float:
+    finished = play.outcome_for(task.role) == "finished"
+    return play.scores.get(task.role, 0.0) if finished else -math.inf
+
+
+def tokens(play: Play, role: str) -> int:
+    """That the role's player read and sampled."""
+    moved = [e.move for e in play.events if isinstance(e, Moved) and e.player == role]
+    return sum(move.prompt_tokens + move.new_tokens for move in moved)
+
+
+def floor_of(scores: Sequence[tuple[str, float]], game: Game) -> float | None:
+    """The lowest feasible score, minus one bit for each move token; None if none is feasible.
+
+    ``scores`` are (outcome, bits) of the base player's calibration plays, before any
+    fine-tuning (SPEC §3).
+    """
+    feasible = [bits for outcome, bits in scores if outcome == "finished"]
+    report = analyse(game.program, game.metadata)
+    return min(feasible) - report.move_tokens if feasible else None
+
+
+def with_floor(score: Score, floor: float) -> Score:
+    """A calibration score with its unfinished plays, own and permuted, at the floor."""
+    unfinished = score.outcome != "finished"
+
+    def put(bits: float | None) -> float | None:
+        return floor if bits == -math.inf else bits
+
+    return replace(
+        score,
+        score=floor if unfinished else score.score,
+        permuted=put(score.permuted),
+        clipped=put(score.clipped),
+        permuted_clipped=put(score.permuted_clipped),
+    )

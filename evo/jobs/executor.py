@@ -1,0 +1,241 @@
+"""Ray actors around laboratories: placement, order and retries; nothing of the science."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import ray
+from ray.exceptions import (
+    NodeDiedError,
+    ObjectLostError,
+    OutOfMemoryError,
+    RayActorError,
+    WorkerCrashedError,
+)
+
+from evo.config.schema import ClusterConfig
+from evo.jobs.adapter_references import Parcels
+from evo.jobs.cluster import connect
+from evo.jobs.model_host import (
+    Evaluation,
+    Job,
+    Laboratory,
+    LaboratorySettings,
+    Result,
+    Training,
+    single_threaded,
+)
+
+RETRIES = 3
+MOST_WORKERS = 8
+"""Without ``cluster.workers``: a list of candidates keeps no more than a few workers busy."""
+PATIENCE = 60.0
+"""Seconds without a worker that is ready before the log says so."""
+LOST = (RayActorError, OutOfMemoryError, ObjectLostError, WorkerCrashedError, NodeDiedError)
+"""What a job's worker, or its node, can die of; the job is done again."""
+log = logging.getLogger("evo")
+
+
+class Workshop(Protocol):
+    """Does jobs; results come in the order of the jobs, each as soon as it can."""
+
+    def do(self, jobs: Sequence[Job]) -> Iterator[Result]: ...
+
+
+class WorkersLostError(Exception):
+    """A job's worker died more often than is worth retrying, or no worker would start."""
+
+
+class _Worker:
+    """One laboratory in an actor of its own."""
+
+    def __init__(self, settings: LaboratorySettings) -> None:
+        single_threaded()
+        self.laboratory = Laboratory(settings)
+
+    def node(self) -> str:
+        """Where it lives; the answer says that it is ready too."""
+        return str(ray.get_runtime_context().get_node_id())[:8]
+
+    def evaluate(self, job: Evaluation, *adapters: bytes | None) -> Result:
+        """``adapters``: the job's, which travel beside it."""
+        return self.laboratory.do(replace(job, adapters=adapters))
+
+    def train(self, job: Training) -> Result:
+        return self.laboratory.do(job)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Workers of one kind; ``gpus`` is the share of a GPU that each of them takes."""
+
+    name: str
+    count: int
+    gpus: float
+
+
+@dataclass(eq=False)
+class _Place:
+    """A worker's place in its pool: one worker after another when they die."""
+
+    pool: Pool
+    worker: Any
+    node: str = ""
+    """Empty while its worker starts."""
+
+
+@dataclass
+class _Round:
+    """The jobs of one call, by index: what waits for which pool, what is done, what was lost."""
+
+    jobs: Sequence[Job]
+    waiting: dict[str, deque[int]]
+    done: dict[int, Result] = field(default_factory=dict)
+    losses: dict[int, int] = field(default_factory=dict)
+
+
+class RayWorkshop:
+    """Pools of worker actors on a local Ray or a cluster.
+
+    A worker takes the next job when it is free. A job whose worker died goes to the next free
+    one, and a new worker starts wherever the cluster has room; results depend on the job alone,
+    so nothing else changes.
+    """
+
+    def __init__(self, cluster: ClusterConfig, settings: LaboratorySettings) -> None:
+        connect(cluster)
+        self.settings = settings
+        self.pools = pools(cluster, int(ray.cluster_resources().get("CPU", 1)))
+        self.parcels = Parcels()
+        self.failed_starts = 0
+        self.free: dict[str, deque[_Place]] = {pool.name: deque() for pool in self.pools}
+        self.busy: dict[Any, tuple[_Place, int | None]] = {}
+        """By the reference that is waited for; None: its worker starts."""
+        for pool in self.pools:
+            for _ in range(pool.count):
+                self._start(_Place(pool, None))
+
+    def do(self, jobs: Sequence[Job]) -> Iterator[Result]:
+        """Yield results in the order of ``jobs``.
+
+        Raises :class:`WorkersLostError` when a job has lost its worker ``RETRIES`` times.
+        """
+        waiting: dict[str, deque[int]] = {pool.name: deque() for pool in self.pools}
+        for index, job in enumerate(jobs):
+            waiting[self._pool_of(job)].append(index)
+        asked, following = _Round(jobs, waiting), 0
+        while following < len(jobs):
+            self._hand_out(asked)
+            self._collect(asked)
+            while following in asked.done:
+                yield asked.done.pop(following)
+                following += 1
+
+    def close(self) -> None:
+        ray.shutdown()
+
+    def _pool_of(self, job: Job) -> str:
+        """Evaluations go to the last pool; fine-tunes to the first, which may be the same."""
+        return self.pools[-1 if isinstance(job, Evaluation) else 0].name
+
+    def _hand_out(self, asked: _Round) -> None:
+        for name, free in self.free.items():
+            while free and asked.waiting[name]:
+                place, index = free.popleft(), asked.waiting[name].popleft()
+                self.busy[self._send(asked.jobs[index], place.worker)] = place, index
+
+    def _send(self, job: Job, worker: Any) -> Any:
+        """A reference to the result; a worker's method is what process lists show."""
+        if not isinstance(job, Evaluation):
+            return worker.train.remote(job)
+        adapters = [self.parcels.of(adapter) for adapter in job.adapters]
+        return worker.evaluate.remote(replace(job, adapters=()), *adapters)
+
+    def _collect(self, asked: _Round) -> None:
+        """Wait for one worker: it is ready, has done its job, or died."""
+        reference = self._next()
+        place, index = self.busy.pop(reference)
+        try:
+            outcome = ray.get(reference)
+        except LOST as error:
+            self._lose(place, index, asked, error)
+            return
+        self.free[place.pool.name].append(place)
+        if index is None:
+            place.node, self.failed_starts = outcome, 0
+        else:
+            asked.done[index] = outcome
+
+    def _next(self) -> Any:
+        while True:
+            ready, _ = ray.wait(list(self.busy), num_returns=1, timeout=PATIENCE)
+            if ready:
+                return ready[0]
+            if all(index is None for _, index in self.busy.values()):
+                log.warning("no worker is ready yet: models load, or the cluster has no room")
+
+    def _lose(self, place: _Place, index: int | None, asked: _Round, error: Exception) -> None:
+        """Say that a worker died, put its job back and start another."""
+        if index is None:
+            self.failed_starts += 1
+            if self.failed_starts > RETRIES + sum(pool.count for pool in self.pools):
+                raise WorkersLostError(
+                    f"{self.failed_starts} workers died as they started, the last {_cause(error)}"
+                ) from error
+            log.warning("a worker died as it started; another one starts: %s", _cause(error))
+        else:
+            asked.losses[index] = asked.losses.get(index, 0) + 1
+            check_losses(asked.jobs[index], asked.losses[index], error)
+            log.warning(
+                "a worker on node %s died during %s, which is done again (%d of %d)",
+                place.node,
+                _name(asked.jobs[index]),
+                asked.losses[index],
+                RETRIES,
+            )
+            asked.waiting[place.pool.name].appendleft(index)
+        ray.kill(place.worker)  # one that merely cannot be reached would keep its place
+        self._start(place)
+
+    def _start(self, place: _Place) -> None:
+        remote = ray.remote(num_cpus=1, num_gpus=place.pool.gpus)(_Worker)
+        device = "cuda" if place.pool.gpus > 0 else "cpu"
+        place.worker, place.node = remote.remote(replace(self.settings, device=device)), ""
+        self.busy[place.worker.node.remote()] = place, None
+
+
+def pools(cluster: ClusterConfig, cores: int) -> list[Pool]:
+    """Those that fine-tune, then those that play: one and the same without trainers."""
+    count = cluster.workers or max(1, min(MOST_WORKERS, cores))
+    workers = Pool("workers", count, cluster.worker_gpus)
+    if not cluster.trainers:
+        return [workers]
+    return [Pool("trainers", cluster.trainers, cluster.trainer_gpus), workers]
+
+
+def check_losses(job: Job, losses: int, error: Exception) -> None:
+    """Raises :class:`WorkersLostError` when a job has lost more workers than are replaced."""
+    if losses > RETRIES:
+        raise WorkersLostError(
+            f"{losses} workers died on {_name(job)}, the last {_cause(error)}"
+        ) from error
+
+
+def _name(job: Job) -> str:
+    """What a job is, for a message."""
+    kind = "an evaluation" if isinstance(job, Evaluation) else "the fine-tune"
+    return f"{kind} of game {job.task.game_id[:8]}"
+
+
+def _cause(error: Exception) -> str:
+    """For a message; the last line of a laboratory's own error where it could not be set up."""
+    if isinstance(error, OutOfMemoryError):
+        return "out of memory"
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if "creation task" in str(error) and "Error" in lines[-1]:
+        return f"because of {lines[-1]}"
+    return "for a cause unknown to Ray"

@@ -1,0 +1,130 @@
+"""LoRA adapters on one shared base model (SPEC §5: adapters are LoRA for every model)."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
+from safetensors.torch import load, save
+
+from evo.jobs.multi_lora import mixed
+from xgl.lm.language_model import LanguageModel
+
+_NAME = "player"
+
+
+@dataclass(frozen=True)
+class LoraSettings:
+    """``rank`` of the update, ``alpha``/rank its scale; on all linear layers but the head, of
+    the last ``layers`` blocks (None: of all)."""
+
+    rank: int = 16
+    alpha: int = 32
+    layers: int | None = None
+
+
+def sharing_weights(lm: LanguageModel) -> LanguageModel:
+    """A second model object over the same tensors, so that adapters on one leave the other."""
+    tensors = [*lm.model.parameters(), *lm.model.buffers()]
+    memo = {id(tensor): tensor for tensor in tensors}
+    return replace(lm, model=copy.deepcopy(lm.model, memo))
+
+
+class AdapterBench:
+    """One base model on which one adapter at a time is put, trained or played."""
+
+    def __init__(self, base: LanguageModel, settings: LoraSettings) -> None:
+        self.base = base
+        self.settings = settings
+        self._targets = sorted(_linear_names(base.model))
+        self._peft: Any = None
+
+    @contextmanager
+    def fresh(self, seed: int) -> Iterator[LanguageModel]:
+        """The base model with a new trainable adapter that changes nothing yet."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self._attach()
+        try:
+            yield self.base
+        finally:
+            self._peft.delete_adapter(_NAME)
+
+    @contextmanager
+    def wearing(self, adapter: bytes | None) -> Iterator[LanguageModel]:
+        """The base model with a stored adapter; with None the base model as it is."""
+        if adapter is None:
+            with self.bare():
+                yield self.base
+            return
+        with self.fresh(0):
+            set_peft_model_state_dict(self._peft, load(adapter), adapter_name=_NAME)
+            yield self.base
+
+    @contextmanager
+    def together(self, adapters: Mapping[str, bytes | None]) -> Iterator[LanguageModel]:
+        """The base model with several stored adapters, for rows that name theirs."""
+        with (
+            self.bare(),
+            mixed(self.base, adapters, self.settings.alpha / self.settings.rank) as lm,
+        ):
+            yield lm
+
+    @contextmanager
+    def bare(self) -> Iterator[None]:
+        """Switch a worn adapter off for a while."""
+        worn = self._peft is not None and _NAME in self._peft.peft_config
+        with self._peft.disable_adapter() if worn else nullcontext():
+            yield
+
+    def parameters(self) -> list[torch.nn.Parameter]:
+        """The worn adapter's tensors."""
+        return [p for p in self.base.model.parameters() if p.requires_grad]
+
+    def stored(self) -> bytes:
+        """The worn adapter as safetensors bytes, equal bytes for equal tensors."""
+        state = get_peft_model_state_dict(self._peft, adapter_name=_NAME)
+        return bytes(save({key: state[key].detach().cpu().contiguous() for key in sorted(state)}))
+
+    def _attach(self) -> None:
+        if self._peft is None:
+            with warnings.catch_warnings():  # peft 0.x asks transformers 5 by an old name
+                warnings.simplefilter("ignore", FutureWarning)
+                self._peft = get_peft_model(self.base.model, self._config(), adapter_name=_NAME)
+        else:
+            self._peft.add_adapter(_NAME, self._config())
+            self._peft.set_adapter(_NAME)
+
+    def _config(self) -> LoraConfig:
+        last = self.settings.layers
+        blocks = int(self.base.model.config.num_hidden_layers)
+        return LoraConfig(
+            r=self.settings.rank,
+            lora_alpha=self.settings.alpha,
+            target_modules=self._targets,
+            layers_to_transform=None if last is None else list(range(blocks - last, blocks)),
+            bias="none",
+            task_type="CAUSAL_LM",
+        )
+
+
+def _linear_names(model: torch.nn.Module) -> set[str]:
+    """Last parts of the names of the blocks' linear layers, such as ``q_proj``; to be read off
+    before adapters put linear layers of their own among them."""
+    return {
+        name.rsplit(".", 1)[-1]
+        for name, module in model.named_modules()
+        if isinstance(module, torch.nn.Linear) and ".layers." in f".{name}."
+    }
+
+
+def content_hash(adapter: bytes) -> str:
+    """SHA-256 of an adapter's bytes, hexadecimal."""
+    return hashlib.sha256(adapter).hexdigest()

@@ -1,0 +1,137 @@
+"""Several adapters in one forward pass (SPEC §5): the base weights work once for all of them.
+
+Rows are gathered by policy, (K, n, T, in), and each policy's low-rank product is one slice of a
+batched matrix product; the sum with the base layer's output is what the policy gives alone. peft's
+own mixed batches loop over adapters in Python, layer by layer: docs/scaling.md has both speeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from safetensors.torch import load
+from torch import Tensor, nn
+
+from xgl.lm.language_model import LanguageModel
+
+_PREFIX = "base_model.model."
+
+
+@dataclass
+class Places:
+    """Where the rows of the present batch stand: ``gather`` (K, n) row indices, padded with row
+    0, and ``back`` (N,) positions of the rows among the K·n."""
+
+    gather: Tensor
+    back: Tensor
+
+    @classmethod
+    def of(cls, policies: Sequence[str], names: Sequence[str], device: torch.device) -> Places:
+        order = {name: index for index, name in enumerate(names)}
+        members: list[list[int]] = [[] for _ in names]
+        for row, policy in enumerate(policies):
+            members[order[policy]].append(row)
+        widest = max(map(len, members))
+        back = torch.empty(len(policies), dtype=torch.long)
+        for index, rows in enumerate(members):
+            back[rows] = index * widest + torch.arange(len(rows))
+        padded = [rows + [0] * (widest - len(rows)) for rows in members]
+        return cls(torch.tensor(padded, device=device), back.to(device))
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The low-rank factors of one layer for all K policies: (K, in, r) and (K, r, out), the scale
+    within; a policy without an adapter has zeros."""
+
+    down: Tensor
+    up: Tensor
+
+    def __call__(self, inputs: Tensor, places: Places) -> Tensor:
+        """What is added to the layer's output (N, T, out) for its inputs (N, T, in)."""
+        policies, rows = places.gather.shape
+        steps = inputs.shape[1]
+        gathered = inputs[places.gather.flatten()].to(self.down.dtype)
+        product = gathered.view(policies, rows * steps, -1) @ self.down @ self.up
+        return product.view(policies * rows, steps, -1)[places.back]
+
+
+@dataclass(frozen=True)
+class MixedModel(LanguageModel):
+    """A model whose rows are read by the policies that they name."""
+
+    names: tuple[str, ...] = ()
+    seat: list[Places] = field(default_factory=list)
+    """Holds the places of the pass under way, for the layers' hooks."""
+
+    @property
+    def several(self) -> bool:
+        return True
+
+    def backbone(self, policies: Sequence[str] | None = None, **inputs: Any) -> Any:
+        if policies is None:
+            raise ValueError("each row must name its policy")
+        self.seat[:] = [Places.of(policies, self.names, self.device)]
+        try:
+            return self.model.base_model(**inputs)
+        finally:
+            self.seat.clear()
+
+
+@contextmanager
+def mixed(
+    lm: LanguageModel, adapters: Mapping[str, bytes | None], scale: float
+) -> Iterator[MixedModel]:
+    """``lm`` as several policies: each name with its stored adapter, None for the base model.
+
+    ``scale`` is alpha over the rank, one for all. ``lm`` must wear no adapter meanwhile.
+    """
+    states = [load(adapter) if adapter else {} for adapter in adapters.values()]
+    seat: list[Places] = []
+    handles = []
+    for path in sorted({_layer(key) for state in states for key in state}):
+        module = lm.model.get_submodule(path)
+        layer = getattr(module, "base_layer", module)
+        stack = _stack(path, states, layer, scale, lm.device)
+        handles.append(layer.register_forward_hook(_adding(stack, seat)))
+    try:
+        yield MixedModel(lm.model, lm.tokenizer, lm.device, tuple(adapters), seat)
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _adding(stack: Stack, seat: list[Places]) -> Any:
+    def hook(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        if not seat:  # the base player's turn
+            return output
+        return output + stack(inputs[0], seat[0]).to(output.dtype)
+
+    return hook
+
+
+def _layer(key: str) -> str:
+    """The path of the layer that a tensor of a stored adapter belongs to."""
+    return key.removeprefix(_PREFIX).rsplit(".lora_", 1)[0]
+
+
+def _stack(
+    path: str,
+    states: Sequence[Mapping[str, Tensor]],
+    layer: Any,
+    scale: float,
+    device: torch.device,
+) -> Stack:
+    rank = next(len(s[k]) for s in states if (k := f"{_PREFIX}{path}.lora_A.weight") in s)
+    shape = len(states), layer.in_features, rank, layer.out_features
+    down = torch.zeros(shape[0], shape[1], rank, device=device)
+    up = torch.zeros(shape[0], rank, shape[3], device=device)
+    for index, state in enumerate(states):
+        if f"{_PREFIX}{path}.lora_A.weight" in state:
+            down[index] = state[f"{_PREFIX}{path}.lora_A.weight"].T
+            up[index] = scale * state[f"{_PREFIX}{path}.lora_B.weight"].T
+    return Stack(down, up)

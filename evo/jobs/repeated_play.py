@@ -1,0 +1,160 @@
+"""Scores of repeated play: rounds on one map with the earlier ones in view (paper §4.1.3)."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from archive.statistics.intervals import Scores
+from evo.jobs.evaluate import (
+    Task,
+    clipped_score,
+    finite_score,
+    floor_of,
+    moves_made,
+    raw_score,
+    tokens,
+)
+from xgl.runtime.lockstep import Cast
+from xgl.runtime.requests import Moved, Play, Player, Seeds
+from xgl.runtime.rounds import Round, play_rounds, rounds_shown
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RoundScore:
+    """One play of a series, in bits; ``number`` counts from 1. ``control``: the rounds that it
+    was shown, ``rounds_shown`` at least, came from another map."""
+
+    seeds: Seeds
+    number: int
+    control: bool
+    rounds_shown: int
+    score: float
+    raw: float
+    clipped: float | None
+    outcome: str
+    moves: tuple[str, ...]
+    tokens: int
+    new_tokens: int
+    seconds: float
+
+
+def repeat(
+    player: Player,
+    cast: Cast,
+    task: Task,
+    seeds: Sequence[Seeds],
+    rounds: int,
+    control: bool = True,
+    most_bits: float | None = None,
+) -> list[RoundScore]:
+    """``rounds`` plays of ``task`` on each of ``seeds``, and their control where it is wanted;
+    ``most_bits`` is −log₂ ε of the clipped scores."""
+    started = time.perf_counter()
+    seats = Cast(cast.judge, cast.stories, cast.players | {task.role: player})
+    played = play_rounds(task.game, task.role, seats, seeds, rounds, control)
+    seconds = (time.perf_counter() - started) / max(1, len(played))
+    return [_round_score(each, task, most_bits, seconds) for each in played]
+
+
+def _round_score(played: Round, task: Task, most_bits: float | None, seconds: float) -> RoundScore:
+    play = played.play
+    return RoundScore(
+        seeds=played.seeds,
+        number=played.number,
+        control=played.control,
+        rounds_shown=rounds_shown(play, task.role),
+        score=finite_score(play, task),
+        raw=raw_score(play, task),
+        clipped=clipped_score(play, task, most_bits),
+        outcome=play.outcome_for(task.role),
+        moves=moves_made(play, task.role),
+        tokens=tokens(play, task.role),
+        new_tokens=_new_tokens(play, task.role),
+        seconds=seconds,
+    )
+
+
+def _new_tokens(play: Play, role: str) -> int:
+    moved = [e.move for e in play.events if isinstance(e, Moved) and e.player == role]
+    return sum(move.new_tokens for move in moved)
+
+
+def round_floor(plays: Sequence[tuple[int, str, float]], task: Task) -> float:
+    """What an unfinished play of the game counts as, from the base player's plays, each its
+    (round, outcome, bits): those of round 1, before it was shown anything (SPEC §3); those of all
+    rounds where none of these was finished, and 0 where none is."""
+    floor = floor_of([play[1:] for play in plays if play[0] == 1], task.game)
+    if floor is None:
+        floor = floor_of([play[1:] for play in plays], task.game)
+    return 0.0 if floor is None else floor
+
+
+def with_round_floor(score: RoundScore, floor: float) -> RoundScore:
+    """The score with an unfinished play at the floor."""
+    if score.outcome == "finished":
+        return score
+    clipped = None if score.clipped is None else floor
+    return replace(score, score=floor, clipped=clipped)
+
+
+def round_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[RoundScore]) -> list[Row]:
+    """Rows of the table ``rounds``, but for the run's id."""
+    return [
+        {
+            "policy_id": policy_id,
+            "game_id": task.game_id,
+            "role": task.role,
+            "purpose": purpose,
+            "map_seed": each.seeds.map_seed,
+            "play_seed": each.seeds.play_seed,
+            "round": each.number,
+            "control": each.control,
+            "rounds_shown": each.rounds_shown,
+            "score": each.score,
+            "raw_score": each.raw,
+            "clipped_score": each.clipped,
+            "outcome": each.outcome,
+            "moves": list(each.moves),
+            "tokens": each.tokens,
+            "new_tokens": each.new_tokens,
+            "seconds": each.seconds,
+        }
+        for each in scores
+    ]
+
+
+@dataclass(frozen=True)
+class Series:
+    """Scores of one player on one game, both (N, K) bits in the order of the maps' seeds:
+    ``own`` and, None where none was played, the ``control``; ``clipped`` as ``own``."""
+
+    own: Scores
+    control: Scores | None
+    clipped: Scores | None
+
+
+def series(rows: Sequence[Row]) -> Series:
+    """The arrays of one player's rows on one game. Round 1 is its own control."""
+    maps = sorted({(row["map_seed"], row["play_seed"]) for row in rows})
+    rounds = max(row["round"] for row in rows)
+    place = {key: index for index, key in enumerate(maps)}
+    own, control, clipped = (np.full((len(maps), rounds), math.nan) for _ in range(3))
+    for row in rows:
+        at = place[row["map_seed"], row["play_seed"]], row["round"] - 1
+        (control if row["control"] else own)[at] = row["score"]
+        if row["clipped_score"] is not None and not row["control"]:
+            clipped[at] = row["clipped_score"]
+    control[:, 0] = own[:, 0]
+    return Series(
+        own,
+        None if np.isnan(control).any() else control,
+        None if np.isnan(clipped).any() else clipped,
+    )

@@ -1,0 +1,294 @@
+"""Getting facts: calibrations, fine-tunes and plays, each committed before it is used.
+
+A question whose rows exist is not asked again, which is all that resuming takes. Map seeds
+depend on purpose and run seed alone, so every policy meets a game on the same maps.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, cast
+
+from archive import Purpose
+from archive.statistics.calibration import Calibration, Limits, unfit
+from archive.statistics.gains import BASE, Sample
+from archive.statistics.repeated_play import WellPosed
+from evo.config.run_config import RunConfig
+from evo.display import Display
+from evo.jobs.evaluate import Score, Task, evaluation_seeds, floor_of, with_floor
+from evo.jobs.executor import Workshop
+from evo.jobs.finetune import Finetune
+from evo.jobs.model_host import Evaluation, Repetition, Result, Training
+from evo.jobs.repeated_play import RoundScore, round_rows
+from evo.record.ledger import Ledger, Row, finetune_row, score_rows
+from evo.search.playability import FewShot, few_shot, ill_posed, not_few_shot, well_posed
+from xgl.random_streams import seed as named_seed
+from xgl.runtime.requests import Seeds
+
+SeedSet = tuple[Seeds, ...]
+
+
+@dataclass(frozen=True)
+class Plays:
+    """One policy on one game on given seeds."""
+
+    policy_id: str
+    task: Task
+    purpose: Purpose
+    seeds: SeedSet
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        return (self.policy_id, self.task.game_id, self.task.role, self.purpose)
+
+
+class Experiments:
+    """Asks the workshop for what the ledger does not know yet."""
+
+    def __init__(
+        self, config: RunConfig, ledger: Ledger, workshop: Workshop, display: Display
+    ) -> None:
+        self.config, self.ledger = config, ledger
+        self.workshop, self.display = workshop, display
+        self.floors: dict[str, float] = {}
+        self.restarts: Counter[str] = Counter()
+
+    def seeds(self, purpose: Purpose, count: int) -> SeedSet:
+        return tuple(evaluation_seeds(purpose, self.config.seed, count))
+
+    def policy_id(self, task: Task, replicate: int = 0) -> str:
+        """Id of a fine-tune on a game: a hash of all that its adapter depends on."""
+        facts = (task.game_id, task.role, self._training_seed(task, replicate), self.settings_json)
+        return f"{named_seed('finetune', *facts, bits=64):016x}"
+
+    def policy_ids(self, task: Task) -> list[str]:
+        """Of all ``finetune.replicates`` fine-tunes on a game."""
+        return [self.policy_id(task, index) for index in range(self.config.finetune.replicates)]
+
+    @property
+    def settings_json(self) -> str:
+        """What a fine-tune depends on beside game and seed."""
+        config = self.config
+        facts = {
+            "finetune": _without(asdict(config.finetune), "replicates"),
+            "player": _without(asdict(config.player), "policies_per_pass"),
+            "judge": asdict(config.judge),
+            "calibration_plays": config.transfer.calibration_plays,
+        }
+        return json.dumps(facts, sort_keys=True)
+
+    def restart(self, tasks: Sequence[Task]) -> None:
+        """From now on these games are fine-tuned under another training seed; adapters of the last
+        one are dropped as those of refused candidates are."""
+        for task in tasks:
+            self.drop_adapter(task)
+        self.restarts.update(task.game_id for task in tasks)
+
+    def _repetition(self, task: Task, replicate: int) -> int:
+        """Which of all training seeds: a game that is started again takes fresh ones."""
+        return self.restarts[task.game_id] * self.config.finetune.replicates + replicate
+
+    def _training_seed(self, task: Task, replicate: int) -> int:
+        """One for all games of a run and each replicate, but for games that were started again."""
+        repetition = self._repetition(task, replicate)
+        return named_seed("training", self.config.seed, *([repetition] if repetition else []))
+
+    # -- stages ------------------------------------------------------------------------------
+
+    def calibrate(self, tasks: Sequence[Task]) -> None:
+        """Base plays; they fix each game's floor before any fine-tuning."""
+        self.ledger.commit(games=self.ledger.game_rows(tasks))
+        seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
+        self.play(Plays(BASE, task, Purpose.CALIBRATION, seeds) for task in tasks)
+        for task in tasks:
+            floor = floor_of(self._calibration(task), task.game)
+            self.floors[task.game_id] = 0.0 if floor is None else floor
+        if self.config.playability.few_shot_rounds:
+            self.repeat([task for task in tasks if not self._cheaply_unfit(task)])
+
+    def repeat(self, tasks: Sequence[Task]) -> None:
+        """Repeated base plays on calibration maps, with the control; one commit for each game."""
+        asked = self.config.playability
+        seeds = self.seeds(Purpose.CALIBRATION, asked.few_shot_maps)
+        missing = [task for task in tasks if not self._rounds(task)]
+        self.display.stage("few-shot", missing)
+        jobs = [Repetition(self._floored(t), None, seeds, asked.few_shot_rounds) for t in missing]
+        for task, result in zip(missing, self.workshop.do(jobs), strict=True):
+            scores = cast(list[RoundScore], result.outcome)
+            rows = round_rows(BASE, task, Purpose.CALIBRATION, scores)
+            maps = self.ledger.map_rows(result.told, Purpose.CALIBRATION, self.config.judge.stories)
+            self.ledger.commit(rounds=rows, maps=maps)
+            self.display.scored(result.scoring)
+            self.display.done("few-shot", sum(score.tokens for score in scores))
+
+    def _rounds(self, task: Task) -> list[Row]:
+        return self.ledger.rounds.get((BASE, task.game_id, task.role, Purpose.CALIBRATION), [])
+
+    def _calibration_rows(self, task: Task) -> list[Row]:
+        return list(self.ledger.scores[BASE, task.game_id, task.role, Purpose.CALIBRATION].values())
+
+    def well_posed(self, task: Task) -> WellPosed | None:
+        return well_posed(self._calibration_rows(task))
+
+    def few_shot(self, task: Task) -> FewShot | None:
+        config = self.config
+        return few_shot(self._rounds(task), config.playability, config.transfer.confidence)
+
+    def _calibration(self, task: Task) -> list[tuple[str, float]]:
+        return [(row["outcome"], row["score"]) for row in self._calibration_rows(task)]
+
+    def unfit(self, task: Task) -> str:
+        """Why a calibrated game is not worth a fine-tune; empty if it is. What costs only the
+        calibration plays is asked first."""
+        few = self.config.playability
+        return self._cheaply_unfit(task) or not_few_shot(self.few_shot(task), few)
+
+    def _cheaply_unfit(self, task: Task) -> str:
+        """Why the base player cannot play a calibrated game, or not well; empty if it can."""
+        config, rows = self.config, self._calibration_rows(task)
+        seeds = self.seeds(Purpose.CALIBRATION, config.transfer.calibration_plays)
+        sample = self.sample(BASE, task, Purpose.CALIBRATION, seeds)
+        found = Calibration(
+            outcomes=tuple(row["outcome"] for row in rows),
+            tokens=tuple(row["tokens"] for row in rows),
+            own=sample.own,
+            permuted=sample.permuted,
+        )
+        settings, transfer = config.finetune, config.transfer
+        plays = settings.maps * settings.rollouts
+        limits = (transfer.max_forfeit_rate, settings.tokens, plays, transfer.min_steps)
+        return unfit(found, Limits(*limits)) or ill_posed(
+            self.well_posed(task), config.playability, transfer.confidence
+        )
+
+    def finetune(self, tasks: Sequence[Task]) -> None:
+        """Fine-tune on each game that has no adapter yet, one commit for each fine-tune."""
+        missing = [
+            (task, replicate)
+            for task in tasks
+            for replicate, policy_id in enumerate(self.policy_ids(task))
+            if policy_id not in self.ledger.finetunes
+        ]
+        jobs = [Training(self._floored(t), self._training_seed(t, r)) for t, r in missing]
+        self.display.stage("fine-tuning", [task for task, _ in missing])
+        for (task, replicate), result in zip(missing, self.workshop.do(jobs), strict=True):
+            self._keep(task, replicate, result)
+
+    def _keep(self, task: Task, replicate: int, result: Result) -> None:
+        made = result.outcome
+        assert isinstance(made, Finetune)
+        self.display.scored(result.scoring)
+        digest = self.ledger.archive.put_adapter(made.adapter)
+        seed = self._training_seed(task, replicate)
+        identity = (self.policy_id(task, replicate), seed, self.settings_json, digest)
+        row = finetune_row(task, made, *identity)
+        row["replicate"] = self._repetition(task, replicate)
+        maps = self.ledger.map_rows(result.told, Purpose.TRAINING, self.config.judge.stories)
+        self.ledger.commit(finetunes=[row], maps=maps)
+        self.display.done("fine-tuning", made.tokens)
+
+    def play(self, wanted: Iterable[Plays]) -> None:
+        """Make sure that all these plays are in the archive, one commit for each pass."""
+        missing: dict[tuple[Any, ...], Plays] = {}
+        for plays in wanted:
+            known = self.ledger.scores.get(plays.key, {})
+            asked = missing[plays.key].seeds if plays.key in missing else ()
+            left = tuple(s for s in dict.fromkeys(asked + plays.seeds) if s not in known)
+            if left:
+                missing[plays.key] = replace(plays, seeds=left)
+        lacking = list(missing.values())
+        for purpose in dict.fromkeys(plays.purpose for plays in lacking):
+            self.display.stage(purpose, [p.task for p in lacking if p.purpose is purpose])
+        passes = _passes(lacking, self.config.player.policies_per_pass)
+        for one, result in zip(passes, self.workshop.do(list(map(self._job, passes))), strict=True):
+            self._store(one, result)
+
+    def _store(self, one: Sequence[Plays], result: Result) -> None:
+        """All of a pass in one commit: its batches hang on how many policies took part."""
+        assert isinstance(result.outcome, list)
+        rows, purpose = [], one[0].purpose
+        for plays, outcome in zip(one, result.outcome, strict=True):
+            scores = _finite(plays, cast(list[Score], outcome))
+            rows += score_rows(plays.policy_id, plays.task, purpose, scores)
+            self.display.done(purpose, sum(score.tokens for score in scores))
+        maps = self.ledger.map_rows(result.told, purpose, self.config.judge.stories)
+        self.ledger.commit(scores=rows, maps=maps)
+        self.display.scored(result.scoring)
+
+    def _job(self, plays: Sequence[Plays]) -> Evaluation:
+        adapters = tuple(self._adapter(each.policy_id) for each in plays)
+        return Evaluation(self._floored(plays[0].task), adapters, plays[0].seeds)
+
+    def _floored(self, task: Task) -> Task:
+        return replace(task, floor=self.floors.get(task.game_id, task.floor))
+
+    def _adapter(self, policy_id: str) -> bytes | None:
+        if policy_id == BASE:
+            return None
+        row = self.ledger.finetunes[policy_id]
+        return self.ledger.archive.get_adapter(row["adapter_hash"])
+
+    def drop_adapter(self, task: Task) -> None:
+        """Forget the adapters of a game that was refused or started again, unless ``archive.keep``
+        is ``all`` or another fine-tune came out equal to the byte (𝒯 = 0, say)."""
+        if self.config.archive.keep == "all":
+            return
+        for policy_id in self.policy_ids(task):
+            row = self.ledger.finetunes.get(policy_id)
+            made = self.ledger.finetunes.values()
+            if row and sum(one["adapter_hash"] == row["adapter_hash"] for one in made) == 1:
+                self.ledger.archive.drop_adapter(row["adapter_hash"])
+
+    # -- which plays a question needs ----------------------------------------------------------
+
+    def own_plays(self, task: Task, purpose: Purpose, seeds: SeedSet) -> list[Plays]:
+        """The base player and the game's own adapters on the game."""
+        return [Plays(p, task, purpose, seeds) for p in (BASE, *self.policy_ids(task))]
+
+    def crossed(
+        self, sources: Sequence[Task], target: Task, purpose: Purpose, seeds: SeedSet
+    ) -> list[Plays]:
+        """The sources' adapters on the target."""
+        policies = [policy_id for source in sources for policy_id in self.policy_ids(source)]
+        return [Plays(policy_id, target, purpose, seeds) for policy_id in policies]
+
+    def sample(self, policy_id: str, task: Task, purpose: Purpose, seeds: SeedSet) -> Sample:
+        """Scores that were asked for before."""
+        return self.ledger.sample((policy_id, task.game_id, task.role, purpose), seeds)
+
+    def samples(self, source: Task, target: Task, purpose: Purpose, seeds: SeedSet) -> list[Sample]:
+        """Of all fine-tunes on ``source``, on ``target``."""
+        return [self.sample(each, target, purpose, seeds) for each in self.policy_ids(source)]
+
+
+def _without(facts: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in facts.items() if name != key}
+
+
+def _passes(lacking: Sequence[Plays], most: int) -> list[list[Plays]]:
+    """Plays that one pass can do: the same game and seeds, at most so many policies.
+
+    Passes stand in the order of their first plays. A run that goes on lacks all of a pass or
+    nothing of it, so it makes the same passes in the same order.
+    """
+    passes: list[list[Plays]] = []
+    filling: dict[tuple[Any, ...], list[Plays]] = {}
+    for plays in lacking:
+        key = plays.key[1:], plays.seeds
+        if key not in filling or len(filling[key]) == most:
+            filling[key] = []
+            passes.append(filling[key])
+        filling[key].append(plays)
+    return passes
+
+
+def _finite(plays: Plays, outcome: Sequence[Score]) -> list[Score]:
+    """Scores with the floor of a game that is being calibrated put in."""
+    scores: list[Score] = list(outcome)
+    if plays.purpose is not Purpose.CALIBRATION:
+        return scores
+    floor = floor_of([(s.outcome, s.score) for s in scores], plays.task.game)
+    return [with_floor(score, 0.0 if floor is None else floor) for score in scores]

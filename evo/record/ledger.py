@@ -1,0 +1,247 @@
+"""A run's rows: what is known already, and the one way to add to it (ARCHITECTURE).
+
+Everything that a decision needs is a row. A resumed run is an ordinary run whose ledger
+already knows its first part: the same questions find their answers here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from archive import Archive, Purpose
+from archive.statistics.gains import BASE, Sample, gains, specific_share
+from evo.config.schema import BudgetConfig
+from evo.jobs.evaluate import Score, Task
+from evo.jobs.finetune import Finetune
+from evo.jobs.model_host import Told
+from evo.record.budget import SPENDING, Cost, check
+from xgl.analysis.static_facts import analyse
+from xgl.runtime.requests import Seeds
+
+Row = dict[str, Any]
+Key = tuple[str, str, str, str]
+"""Policy id, game id, role, purpose."""
+
+
+class Ledger:
+    """Reads a run's rows once, then keeps up with what it commits itself.
+
+    With a ``budget``, the commit that reaches it is the last: it is made, then ``commit`` raises
+    :class:`meta_sampler.BudgetReached`.
+    """
+
+    def __init__(self, archive: Archive, run_id: str, budget: BudgetConfig | None = None) -> None:
+        self.archive, self.run_id, self.budget = archive, run_id, budget
+        self.spent = Cost()
+        self.scores: dict[Key, dict[Seeds, Row]] = defaultdict(dict)
+        self.rounds: dict[Key, list[Row]] = defaultdict(list)
+        self.finetunes: dict[str, Row] = {}
+        self.decisions: dict[tuple[Any, ...], Row] = {}
+        self.proposals: dict[str, Row] = {}
+        self.scopes: set[int] = set()
+        self.newest_scope: list[Row] = []
+        self._games = {row["game_id"] for row in archive.rows("games", ["game_id"])}
+        self._maps = {_map_key(row) for row in archive.rows("maps")}
+        mine = [("run_id", "==", run_id)]
+        for table in ("scores", "rounds", "finetunes", "decisions", "proposals", "scopes"):
+            for row in archive.rows(table, filters=mine):
+                self._remember(table, row)
+
+    # -- writing ---------------------------------------------------------------------------
+
+    def commit(self, **tables: Sequence[Row]) -> None:
+        """Write rows of any tables as one commit; rows that name a run get this one."""
+        written = {name: [self._signed(name, row) for row in rows] for name, rows in tables.items()}
+        self.archive.commit({name: rows for name, rows in written.items() if rows})
+        for name, rows in written.items():
+            for row in rows:
+                self._remember(name, row)
+        if self.budget and any(written.get(table) for table in SPENDING):
+            check(self.budget, self.spent)
+
+    def _signed(self, table: str, row: Row) -> Row:
+        return row if table in ("games", "maps") else {"run_id": self.run_id} | row
+
+    def _remember(self, table: str, row: Row) -> None:
+        if table in SPENDING:
+            self.spent += Cost.of(row)
+        match table:
+            case "scores":
+                key = (row["policy_id"], row["game_id"], row["role"], row["purpose"])
+                self.scores[key][Seeds(row["map_seed"], row["play_seed"])] = row
+            case "rounds":
+                self.rounds[row["policy_id"], row["game_id"], row["role"], row["purpose"]] += [row]
+            case "finetunes":
+                self.finetunes[row["finetune_id"]] = row
+            case "decisions":
+                self.decisions[decision_key(row)] = row
+            case "proposals":
+                self.proposals[row["proposal_id"]] = row
+            case "scopes":
+                if row["generation"] not in self.scopes:
+                    self.newest_scope = []
+                self.scopes.add(row["generation"])
+                self.newest_scope.append(row)
+            case "games":
+                self._games.add(row["game_id"])
+            case "maps":
+                self._maps.add(_map_key(row))
+
+    # -- rows of things --------------------------------------------------------------------
+
+    def game_rows(self, tasks: Iterable[Task]) -> list[Row]:
+        """Rows for the games that are not in the archive yet."""
+        new = {t.game.game_id: t.game for t in tasks if t.game.game_id not in self._games}
+        return [
+            {
+                "game_id": game.game_id,
+                "dialect": game.dialect,
+                "code": game.code,
+                "metadata_json": json.dumps(asdict(game.metadata), sort_keys=True),
+                "steps": analyse(game.program).steps,
+            }
+            for game in new.values()
+        ]
+
+    def map_rows(self, told: Iterable[Told], purpose: str, source: str) -> list[Row]:
+        """Rows for the map texts that are not in the archive yet."""
+        rows = [
+            {
+                "map_seed": map_seed,
+                "site": site,
+                "purpose": purpose,
+                "source": source,
+                "text": text,
+                "n_tokens": tokens,
+            }
+            for map_seed, site, text, tokens in told
+        ]
+        return [row for row in rows if _map_key(row) not in self._maps]
+
+    def sample(self, key: Key, seeds: Sequence[Seeds]) -> Sample:
+        """A policy's scores on these seeds; raises ``KeyError`` when one was not played."""
+        rows = [self.scores[key][each] for each in seeds]
+        return Sample(
+            seeds=tuple((each.map_seed, each.play_seed) for each in seeds),
+            own=np.array([row["score"] for row in rows]),
+            permuted=np.array([row["permuted_score"] for row in rows]),
+        )
+
+    def has_scores(self, key: Key, seeds: Sequence[Seeds]) -> bool:
+        known = self.scores.get(key, {})
+        return all(each in known for each in seeds)
+
+    def spent_on(self, task: Task, policy_ids: Sequence[str]) -> Row:
+        """Plays, tokens and seconds that a candidate has cost so far: its own game's plays, its
+        adapters' plays elsewhere, its fine-tunes."""
+        cost, plays = Cost(), 0
+        for (policy, game_id, role, _), rows in self.scores.items():
+            if policy in policy_ids or (game_id, role) == (task.game_id, task.role):
+                plays += len(rows)
+                for row in rows.values():
+                    cost += Cost.of(row)
+        for (_, game_id, role, _), again in self.rounds.items():
+            if (game_id, role) == (task.game_id, task.role):
+                plays += len(again)
+                for row in again:
+                    cost += Cost.of(row)
+        for made in (self.finetunes[each] for each in policy_ids if each in self.finetunes):
+            cost += Cost.of(made)
+        return {"plays": plays, "tokens": cost.tokens, "seconds": cost.seconds}
+
+    def game_codes(self) -> dict[str, str]:
+        """Canonical text by game id."""
+        rows = self.archive.rows("games", ["game_id", "code"])
+        return {row["game_id"]: row["code"] for row in rows}
+
+    def own_gains(self) -> dict[str, tuple[float, float | None]]:
+        """By game: the gain of its own fine-tune on selection plays (bits), and the share of it
+        that is about the map (SPEC §5)."""
+        found = {}
+        for policy_id, made in self.finetunes.items():
+            game = (made["game_id"], made["role"], str(Purpose.SELECTION))
+            seeds = list(self.scores.get((policy_id, *game), {}))
+            if seeds and self.has_scores((BASE, *game), seeds):
+                policy, base = (self.sample((p, *game), seeds) for p in (policy_id, BASE))
+                gain = float(gains(policy, base).mean())
+                found[made["game_id"]] = (gain, specific_share([policy], base))
+        return found
+
+    def costs(self) -> dict[str, Cost]:
+        """What each stage cost."""
+        costs: dict[str, Cost] = defaultdict(Cost)
+        for (_, _, _, purpose), rows in self.scores.items():
+            for row in rows.values():
+                costs[purpose] += Cost.of(row)
+        for again in self.rounds.values():
+            for row in again:
+                costs["few-shot"] += Cost.of(row)
+        for row in self.finetunes.values():
+            costs["fine-tuning"] += Cost.of(row)
+        for row in self.proposals.values():
+            costs["proposing"] += Cost.of(row)
+        return dict(costs)
+
+
+def decision_key(row: Row) -> tuple[Any, ...]:
+    """Where a decision stands in the run."""
+    return (row["generation"], row["parent_game_id"], row["round"], row["index"], row["game_id"])
+
+
+def score_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[Score]) -> list[Row]:
+    """Rows of one evaluation."""
+    return [
+        {
+            "policy_id": policy_id,
+            "game_id": task.game.game_id,
+            "role": task.role,
+            "purpose": purpose,
+            "map_seed": each.seeds.map_seed,
+            "play_seed": each.seeds.play_seed,
+            "score": each.score,
+            "raw_score": each.raw,
+            "outcome": each.outcome,
+            "permuted_score": each.permuted,
+            "clipped_score": each.clipped,
+            "permuted_clipped_score": each.permuted_clipped,
+            "moves": list(each.moves),
+            "tokens": each.tokens,
+            "seconds": each.seconds,
+        }
+        for each in scores
+    ]
+
+
+def finetune_row(
+    task: Task, made: Finetune, finetune_id: str, seed: int, settings: str, adapter_hash: str
+) -> Row:
+    """Row of one fine-tune."""
+    return {
+        "finetune_id": finetune_id,
+        "game_id": task.game.game_id,
+        "role": task.role,
+        "replicate": 0,
+        "seed": seed,
+        "steps": len(made.curve),
+        "prompt_tokens": made.prompt_tokens,
+        "generated_tokens": made.generated_tokens,
+        "curve": made.curve,
+        "entropy": made.entropy,
+        "grad_norm": made.grad_norm,
+        "distinct_moves": made.distinct_moves,
+        "forfeit_rate": made.forfeit_rate,
+        "adapter_hash": adapter_hash,
+        "settings_json": settings,
+        "tokens": made.tokens,
+        "seconds": made.seconds,
+    }
+
+
+def _map_key(row: Row) -> tuple[int, int, str]:
+    return (row["map_seed"], row["site"], row["text"])

@@ -1,0 +1,80 @@
+"""The initial scope: game files and library names to tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from os.path import isfile  # unlike Path's, false for a name too long for the disk
+from pathlib import Path
+
+from evo.config.run_config import ConfigError, RunConfig
+from evo.config.schema import GameConfig
+from evo.jobs.evaluate import Task
+from xgl import Metadata, ProgramError, analyse, game, parse
+from xgl.language.dialects import BY_SUFFIX, DIALECTS
+from xgl.language.syntax import MAIN_PLAYER
+
+LIBRARY = Path(__file__).parents[2] / "xgl" / "library"
+
+
+def initial_tasks(config: RunConfig) -> list[Task]:
+    """Read ``growth.initial_scope``.
+
+    Raises :class:`ConfigError` naming the file that is missing, is not a valid program, cannot
+    teach its main player anything, or is twice in the list.
+    """
+    tasks: dict[str, Task] = {}
+    for entry in config.growth.initial_scope:
+        task = _task(entry, config.game)
+        if task.game_id in tasks:
+            raise ConfigError(f"growth.initial_scope: {entry!r} is the same game as one before it")
+        tasks[task.game_id] = task
+    return list(tasks.values())
+
+
+def _task(entry: str, settings: GameConfig) -> Task:
+    path = _file(entry, settings.dialect)
+    try:
+        program = parse(path.read_text(encoding="utf-8"), settings.dialect, str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"growth.initial_scope: {path}: cannot be read ({error})") from None
+    except ProgramError as error:
+        raise ConfigError(f"growth.initial_scope: {error}") from None
+    if reason := analyse(program).degenerate:
+        raise ConfigError(f"growth.initial_scope: {path}: {reason}, expected a game to learn")
+    return Task(game(program, metadata(settings)), MAIN_PLAYER)
+
+
+def metadata(settings: GameConfig) -> Metadata:
+    """The metadata that every game of a run shares."""
+    return Metadata(
+        story_tokens=settings.story_tokens,
+        max_len=settings.max_len,
+        max_failures=settings.max_failures,
+        max_characters=settings.max_characters,
+    )
+
+
+def _file(entry: str, dialect: str) -> Path:
+    suffix = DIALECTS[dialect].suffix
+    path = Path(entry)
+    if path.suffix in BY_SUFFIX:
+        if path.suffix != suffix:
+            found = f"{path.suffix} is dialect {BY_SUFFIX[path.suffix].name}"
+            raise ConfigError(
+                f"growth.initial_scope: {entry}: {found}, expected {suffix} for "
+                f"game.dialect={dialect}"
+            )
+        if not isfile(path):
+            raise ConfigError(f"growth.initial_scope: {entry}: no such file, expected a game file")
+        return path
+    library = LIBRARY / f"{entry}{suffix}"
+    if not isfile(library):
+        raise ConfigError(f"growth.initial_scope: {entry!r} is not in the library{_hint(entry)}")
+    return library
+
+
+def _hint(entry: str) -> str:
+    names: Sequence[str] = sorted({path.stem for path in LIBRARY.glob("*.x*")})
+    close = get_close_matches(entry, names, 1)
+    return f"; did you mean {close[0]!r}?" if close else f", expected one of {', '.join(names)}"

@@ -1,0 +1,127 @@
+"""Which calibrated games are worth a fine-tune: cheap filters before expensive ones (SPEC §4).
+
+Everything is asked of rows that are archived already; the columns of a decision name what was
+found, so a filter can be applied anew under another threshold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from archive.statistics.decision_rule import Answer
+from archive.statistics.intervals import Interval
+from archive.statistics.repeated_play import (
+    Playability,
+    WellPosed,
+    above_control,
+    best_kept,
+    increases_surely,
+)
+from evo.config.checks import ConfigError, at_least, between
+from evo.jobs.repeated_play import series
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class PlayabilityConfig:
+    best_kept: float
+    """ε-well-posed (Def. 30): the best move scored on a calibration map stays best under
+    clipping on at least this share of maps; games that surely fall short are refused. 0: not
+    asked."""
+    few_shot_rounds: int
+    """Rounds of the base player on each map, to see whether a game is playable in few-shot mode
+    (Def. 33); 0: not asked."""
+    few_shot_maps: int
+    """Maps of that check, N: the first calibration maps."""
+    few_shot_steps: int
+    """m: rounds after the first at each of which arms must increase."""
+    few_shot_epsilon: float
+    """ε: probability that it may fail to."""
+    few_shot_above_control: bool
+    """Whether arms at the last round must also be established above the control's, so that what
+    was learned is about the map."""
+
+    def __post_init__(self) -> None:
+        between("playability.best_kept", self.best_kept, -1e-9, 1 + 1e-9)
+        at_least("playability.few_shot_rounds", self.few_shot_rounds, 0)
+        at_least("playability.few_shot_maps", self.few_shot_maps, 2)
+        at_least("playability.few_shot_steps", self.few_shot_steps, 1)
+        between("playability.few_shot_epsilon", self.few_shot_epsilon, 0, 1)
+        if 0 < self.few_shot_rounds <= self.few_shot_steps:
+            raise ConfigError(
+                f"playability.few_shot_rounds: found {self.few_shot_rounds}, expected 0 or more "
+                f"than few_shot_steps ({self.few_shot_steps})"
+            )
+
+
+@dataclass(frozen=True)
+class FewShot:
+    """What repeated play by the base player showed of a game."""
+
+    rises: Playability
+    above: Interval
+
+
+def well_posed(rows: Iterable[Row]) -> WellPosed | None:
+    """From calibration rows of ``scores``: the two moves scored on each map, that made for it and
+    that made for the next map. None where no clipped score was computed."""
+    kept = list(rows)
+    if not kept or any(row["permuted_clipped_score"] is None for row in kept):
+        return None
+    plain = np.array([(row["score"], row["permuted_score"]) for row in kept])
+    clipped = np.array([(row["clipped_score"], row["permuted_clipped_score"]) for row in kept])
+    return best_kept(plain, clipped)
+
+
+def few_shot(rows: Sequence[Row], config: PlayabilityConfig, confidence: float) -> FewShot | None:
+    """From a game's calibration rows of ``rounds``; None where there are none."""
+    if not rows:
+        return None
+    found = series(rows)
+    assert found.control is not None
+    m, epsilon = config.few_shot_steps, config.few_shot_epsilon
+    rises = increases_surely(found.own, m, epsilon, confidence=confidence)
+    both = max(0.0, 2 * confidence - 1)  # each of the two bounds at ``confidence``
+    return FewShot(rises, above_control(found.own, found.control, both))
+
+
+def ill_posed(found: WellPosed | None, config: PlayabilityConfig, confidence: float) -> str:
+    """Why clipping changes play too often; empty where it does not surely do."""
+    if found is None or not found.maps:
+        return ""
+    n, kept = found.maps, found.kept
+    high = 1.0 if kept == n else float(stats.beta.ppf(confidence, kept + 1, n - kept))
+    if high >= config.best_kept:
+        return ""
+    return f"ill-posed: clipping keeps the best move on {kept} of {n} maps"
+
+
+def not_few_shot(found: FewShot | None, config: PlayabilityConfig) -> str:
+    """Why a game is not established to be playable in few-shot mode; empty if it is."""
+    if found is None:
+        return ""
+    if found.rises.answer is not Answer.YES:
+        return (
+            f"not few-shot playable: arms rises with probability {found.rises.low:.2f} at least, "
+            f"expected {1 - config.few_shot_epsilon:.2f}"
+        )
+    if config.few_shot_above_control and found.above.low <= 0:
+        return f"no more than luck in few-shot mode: {found.above.value:.2f} bits above the control"
+    return ""
+
+
+def evidence_columns(posed: WellPosed | None, shot: FewShot | None) -> dict[str, float | None]:
+    """The columns of ``decisions`` that hold what the filters saw."""
+    return {
+        "best_kept": posed.share if posed else None,
+        "few_shot_low": shot.rises.low if shot else None,
+        "few_shot_high": shot.rises.high if shot else None,
+        "few_shot_above_control": shot.above.value if shot else None,
+        "few_shot_above_control_low": shot.above.low if shot else None,
+    }

@@ -1,0 +1,194 @@
+"""Candidates: what the meta-sampler proposes, filtered by what costs nothing (ARCHITECTURE).
+
+Every proposal becomes a row with its fate: invalid, seen, degenerate, too long, passed over, or
+candidate. A round whose rows are in the archive is not asked for again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from evo.display import Display
+from evo.jobs.evaluate import Task
+from evo.record.ledger import Ledger, Row
+from evo.search.diversity import chosen, pool_size
+from evo.search.growth import Place
+from evo.search.oracle import TransferOracle
+from meta_sampler import MetaSampler, Outcome, Proposal, Provenance, Remote
+from xgl import Game, Program, game, parse
+from xgl.analysis.static_facts import analyse
+from xgl.analysis.tree_distance import nearest
+from xgl.language.syntax import MAIN_PLAYER
+from xgl.random_streams import seed as named_seed
+
+ATTEMPTS = 8
+"""Lists asked of the meta-sampler before a shorter list is taken."""
+
+Round = tuple[int, str, int]
+"""Generation, parent's game id, round."""
+
+
+class Proposer:
+    """Implements :class:`evo.search.growth.Sampler` on a meta-sampler and the ledger.
+
+    ``diversity`` is the weight of the distance to the nearest known game where candidates are
+    chosen; with 0 the first ones go on.
+    """
+
+    def __init__(
+        self,
+        sampler: MetaSampler,
+        ledger: Ledger,
+        oracle: TransferOracle,
+        display: Display,
+        seed: int,
+        diversity: float = 0.0,
+    ) -> None:
+        self.sampler, self.ledger, self.oracle = sampler, ledger, oracle
+        self.display, self.seed, self.diversity = display, seed, diversity
+        self.known: dict[str, Program] = {}
+        """Every game met so far in this run, by id."""
+        self.codes: dict[str, str] = {}
+        """Their canonical texts."""
+        self.waiting: dict[str, Proposal] = {}
+        """By game id: candidates whose decision the sampler has not been told."""
+        self._archived: dict[Round, list[Row]] = defaultdict(list)
+        for row in ledger.proposals.values():
+            self._archived[row["generation"], row["parent_game_id"], row["round"]].append(row)
+        if isinstance(sampler, Remote):
+            rows = ledger.proposals.values()
+            sampler.charge(sum(r["tokens"] for r in rows), sum(r["dollars"] for r in rows))
+
+    def propose(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Task]:
+        """At most ``n`` games never met before in this run."""
+        self._meet(task.game for task in scope)
+        self.oracle.place = place
+        self.display.at(place)
+        self._observe()
+        archived = self._archived.get((place.generation, place.parent.game_id, place.round))
+        proposals = self._again(archived, place) if archived else self._asked(place, scope, n)
+        for proposal in proposals:
+            assert proposal.game is not None
+            self.waiting[proposal.game.game_id] = proposal
+        games = [proposal.game for proposal in proposals if proposal.game is not None]
+        self._meet(games)
+        self.oracle.indices.update({each.game_id: index for index, each in enumerate(games)})
+        return [Task(each, MAIN_PLAYER) for each in games]
+
+    def _meet(self, games: Iterable[Game]) -> None:
+        for each in games:
+            self.known[each.game_id], self.codes[each.game_id] = each.program, each.code
+
+    def _again(self, rows: Sequence[Row], place: Place[Task]) -> list[Proposal]:
+        """The candidates of a round that is in the archive, as the sampler gave them."""
+        like = place.parent.game
+        candidates = [row for row in rows if row["outcome"] == "candidate"]
+        return [
+            Proposal(
+                row["text"],
+                game(parse(row["text"], like.dialect), like.metadata),
+                (),
+                Provenance(row["sampler"], tuple(row["operators"]), tuple(row["parents"])),
+            )
+            for row in sorted(candidates, key=lambda each: int(each["index"]))
+        ]
+
+    def _asked(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Proposal]:
+        """Ask the sampler until there are enough candidates, and commit all that it gave."""
+        pool, size = dict[int, Proposal](), pool_size(n, self.diversity)
+        rows: list[Row] = []
+        met = dict(self.known)
+        for attempt in range(ATTEMPTS):
+            for proposal in self._draw(place, scope, size - len(pool), attempt):
+                rows.append(self._row(place, proposal, len(rows), met))
+                if rows[-1]["outcome"] == "candidate" and proposal.game is not None:
+                    pool[len(rows) - 1] = proposal
+                    met[proposal.game.game_id] = proposal.game.program
+            if len(pool) >= size:
+                break
+        self._choose(pool, rows, n, place)
+        self.ledger.commit(proposals=rows)
+        return list(pool.values())
+
+    def _choose(
+        self, pool: dict[int, Proposal], rows: list[Row], n: int, place: Place[Task]
+    ) -> None:
+        """Leave ``n`` candidates in the pool, which has them by the places of their rows."""
+        key = (self.seed, place.generation, place.parent.game_id, place.round)
+        places = list(pool)
+        distances = [rows[index]["distance"] for index in places]
+        going_on = {places[i] for i in chosen(distances, n, self.diversity, *key)}
+        for index in places:
+            if index not in going_on:
+                rows[index]["outcome"] = "passed_over"
+                del pool[index]
+
+    def _draw(
+        self, place: Place[Task], scope: Sequence[Task], n: int, attempt: int
+    ) -> list[Proposal]:
+        key = (place.generation, place.parent.game_id, place.round, attempt)
+        seed = named_seed("proposals", self.seed, *key)
+        return self.sampler.propose(place.parent.game, [task.game for task in scope], n, seed)
+
+    def _row(
+        self, place: Place[Task], proposal: Proposal, index: int, met: dict[str, Program]
+    ) -> Row:
+        game, origin = proposal.game, proposal.provenance
+        close = nearest(game.program, met.items()) if game else (None, None)
+        key = (place.generation, place.parent.game_id, place.round, index)
+        return {
+            "proposal_id": f"{named_seed('proposal', *key, bits=64):016x}",
+            "generation": place.generation,
+            "parent_game_id": place.parent.game_id,
+            "parent_role": place.parent.role,
+            "round": place.round,
+            "index": index,
+            "sampler": origin.sampler,
+            "operators": list(origin.operators),
+            "parents": list(origin.parents),
+            "text": proposal.text,
+            "game_id": game.game_id if game else None,
+            "role": MAIN_PLAYER if game else None,
+            "outcome": _fate(proposal, met),
+            "errors": list(proposal.errors),
+            "model": origin.model or None,
+            "prompt_hash": origin.prompt_hash or None,
+            "raw_text": origin.raw if origin.model else None,
+            "repairs": list(origin.repairs),
+            "tokens": origin.tokens,
+            "seconds": origin.seconds,
+            "dollars": origin.dollars,
+            "intent": origin.intent or None,
+            "distance": close[1],
+            "nearest_game_id": close[0],
+        }
+
+    def _observe(self) -> None:
+        """Tell the sampler what was decided since, in the order of the decisions."""
+        decided = [d for d in self.ledger.decisions.values() if d["game_id"] in self.waiting]
+        self.sampler.observe([self._outcome(row) for row in decided])
+
+    def _outcome(self, row: Row) -> Outcome:
+        proposal = self.waiting.pop(row["game_id"])
+        return Outcome(
+            row["game_id"],
+            proposal.provenance.operators,
+            row["verdict"] == "accepted",
+            verdict=str(row["verdict"]),
+            reason=row["reason"],
+            parent_id=row["parent_game_id"],
+            code=proposal.game.code if proposal.game else proposal.text,
+            parent_code=self.codes[row["parent_game_id"]],
+        )
+
+
+def _fate(proposal: Proposal, met: dict[str, Program]) -> str:
+    if proposal.game is None:
+        return proposal.fate
+    if proposal.game.game_id in met:
+        return "seen"
+    report = analyse(proposal.game.program)
+    if report.degenerate or report.read_before_set:
+        return "degenerate"
+    return "candidate"

@@ -1,0 +1,102 @@
+"""Which plays a race's questions need, and the gains that the ledger holds of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from archive import Purpose
+from archive.statistics.estimates import Estimates
+from archive.statistics.gains import BASE, GainKind, replicated_gains
+from archive.statistics.intervals import Scores
+from archive.statistics.looks import Looks
+from archive.statistics.race import Course, Found, Question
+from archive.statistics.verdict import Evidence, Own, Thresholds
+from evo.jobs.evaluate import Task
+from evo.record.collector import Experiments, Plays
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Selection or acceptance: on which plays its questions are asked, at which looks, against
+    which thresholds."""
+
+    experiments: Experiments
+    purpose: Purpose
+    looks: Looks
+    thresholds: Thresholds
+    scan: int
+
+    @property
+    def course(self) -> Course:
+        """What its races have in common."""
+        return Course(self.looks, self.thresholds, self.scan)
+
+    @property
+    def nothing(self) -> Evidence:
+        """Evidence before the first play."""
+        return Evidence(self.purpose, self.looks)
+
+    def plays(
+        self, candidate: Task, parent: Task, scope: Sequence[Task], question: Question
+    ) -> list[Plays]:
+        """The plays that a question is answered from."""
+        lab = self.experiments
+        at = (self.purpose, lab.seeds(self.purpose, question.plays))
+        sources = [task for task in scope if task.game_id in question.taught]
+        wanted: list[Plays] = []
+        if question.own or sources:
+            wanted += lab.own_plays(candidate, *at)
+        if question.helps:
+            wanted += lab.own_plays(parent, *at) + lab.crossed([candidate], parent, *at)
+        wanted += lab.crossed(sources, candidate, *at)
+        if self.thresholds.definition == "def37":
+            wanted += [plays for task in sources for plays in lab.own_plays(task, *at)]
+        return wanted
+
+    def found(
+        self, candidate: Task, parent: Task, scope: Sequence[Task], question: Question
+    ) -> Found:
+        """The bounds that a question asks for; its plays must have been made."""
+        return self._estimates(candidate, parent, scope).found(question)
+
+    def own(self, task: Task, plays: int) -> Own:
+        """What fine-tuning on the game did for the game itself."""
+        return self._estimates(task, task, ()).own(plays)
+
+    def _estimates(self, candidate: Task, parent: Task, scope: Sequence[Task]) -> Estimates[Task]:
+        named = {task.game_id: task for task in scope}
+        return Estimates(self, self.looks, self.thresholds, candidate, parent, named)
+
+    # -- archive.statistics.estimates.Gains ------------------------------------------------
+
+    def gains(self, source: Task, target: Task, plays: int, kind: GainKind) -> Scores:
+        """Per-play gains in bits of the source's fine-tunes on the target: (n,), or (R, n)."""
+        at = (target, self.purpose, self.experiments.seeds(self.purpose, plays))
+        base = self.experiments.sample(BASE, *at)
+        return replicated_gains(self.experiments.samples(source, *at), base, kind)
+
+    # -- the order of a scan -----------------------------------------------------------------------
+
+    def likeliest(self, parent: Task, scope: Sequence[Task]) -> list[Task]:
+        """The scope in the order in which its games may be expected to cover a relative of
+        ``parent``: the parent, then by what each is known to gain there, then the unknown."""
+
+        def promise(task: Task) -> tuple[int, float]:
+            if task == parent:
+                return (0, 0.0)
+            known = self._known_gain(task, parent)
+            return (2, 0.0) if known is None else (1, -known)
+
+        return sorted(scope, key=promise)
+
+    def _known_gain(self, source: Task, target: Task) -> float | None:
+        """Mean gain where the source was played on the target at some look, of the latest."""
+        lab = self.experiments
+        policies = (BASE, *lab.policy_ids(source))
+        for plays in reversed(self.looks.plays):
+            seeds = lab.seeds(self.purpose, plays)
+            keys = [(policy, target.game_id, target.role, self.purpose) for policy in policies]
+            if all(lab.ledger.has_scores(key, seeds) for key in keys):
+                return float(self.gains(source, target, plays, self.thresholds.gain).mean())
+        return None

@@ -1,0 +1,1 @@
+"""Language models that write in the grammar of XGL, and the sampler ``local``."""

@@ -1,0 +1,125 @@
+"""Proposals from drafts: a language model writes in the grammar until a draft is worth a trial.
+
+Decoding is constrained (``meta_sampler.constrained.decoding``): every complete draft is a valid
+program. What no grammar can state is asked of the draft afterwards, as of a mutation: that it can
+teach something, is not silly, and is new. A draft that is refused is written anew.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from meta_sampler.base import Proposal, Provenance
+from meta_sampler.constrained.decoding import Draft, Writer
+from meta_sampler.constrained.draft_settings import DraftSettings
+from meta_sampler.constrained.xgl_grammar import xgl_grammar
+from meta_sampler.known import Known
+from meta_sampler.mutate.program_editor import named_players
+from meta_sampler.screening.caps import FIT, fit
+from meta_sampler.screening.soundness import complaint
+from xgl import Game, game, parse
+from xgl.language import syntax as syn
+from xgl.language.visitors import descendants
+from xgl.random_streams import stream
+
+DECODE = "decode"
+"""Name under which constrained decoding stands in a proposal's provenance."""
+CUT = "cut"
+"""The repair of a draft that was going on when its tokens were used up: complete lines stay."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What all drafts of one call have in common; ``prompt`` is what the model reads."""
+
+    parent: Game
+    scope: Sequence[Game]
+    prompt: tuple[int, ...]
+    origin: Provenance
+    seed: int
+
+
+@dataclass
+class _Slot:
+    """One proposal on its way: its last draft, and what all of its drafts cost."""
+
+    index: int
+    proposal: Proposal | None = None
+    tokens: int = 0
+    seconds: float = 0.0
+
+    @property
+    def open(self) -> bool:
+        return self.proposal is None or self.proposal.game is None
+
+
+def written(task: Task, writer: Writer, settings: DraftSettings, n: int) -> list[Proposal]:
+    """``n`` proposals, in order; those given up after ``settings.attempts`` drafts have no game,
+    and say why. Every draft has a random stream of its own."""
+    desk = _Desk(task, writer, settings)
+    slots = [_Slot(index) for index in range(n)]
+    for attempt in range(settings.attempts):
+        waiting = [slot for slot in slots if slot.open]
+        for first in range(0, len(waiting), settings.batch):
+            desk.redraw(waiting[first : first + settings.batch], attempt)
+    return [slot.proposal for slot in slots if slot.proposal is not None]
+
+
+class _Desk:
+    """Where the drafts of one call are written and judged."""
+
+    def __init__(self, task: Task, writer: Writer, settings: DraftSettings) -> None:
+        self.task, self.writer, self.settings = task, writer, settings
+        self.known = Known((task.parent, *task.scope))
+        self.lark = grammar_for(task.parent, settings)
+
+    def redraw(self, slots: Sequence[_Slot], attempt: int) -> None:
+        """One more draft for each slot."""
+        task, size = self.task, self.settings.max_tokens
+        key = (task.origin.sampler, task.parent.game_id, task.seed, attempt)
+        uniforms = np.stack([stream(*key, slot.index).random(size) for slot in slots])
+        began = time.perf_counter()
+        drafts = self.writer.write(task.prompt, self.lark, uniforms)
+        seconds = (time.perf_counter() - began) / len(slots)
+        for slot, draft in zip(slots, drafts, strict=True):
+            slot.tokens += len(task.prompt) + draft.tokens
+            slot.seconds += seconds
+            slot.proposal = self._judged(draft, slot)
+
+    def _judged(self, draft: Draft, slot: _Slot) -> Proposal:
+        task = self.task
+        origin = replace(task.origin, raw=draft.raw, tokens=slot.tokens, seconds=slot.seconds)
+        text = draft.text.strip("\n")
+        if not text:
+            error = f"not complete after {draft.tokens} tokens"
+            return Proposal(draft.raw, None, (error,), origin, fate="unfinished")
+        program = parse(text, task.parent.dialect)
+        fitted = fit(program, self.settings, task.parent.metadata)
+        new = game(fitted, task.parent.metadata)
+        mended = {CUT: text != draft.raw.strip("\n"), FIT: fitted != program}
+        origin = replace(origin, repairs=tuple(name for name, done in mended.items() if done))
+        if refusal := complaint(fitted, task.parent, self.settings):
+            return Proposal(new.code, None, (refusal,), origin, fate="unsound")
+        if new in self.known:
+            return Proposal(new.code, None, ("a known game",), origin, fate="known")
+        self.known.add(new)
+        return Proposal(new.code, new, (), origin)
+
+
+def grammar_for(parent: Game, settings: DraftSettings) -> str:
+    """The grammar for a parent's children: its players, and what it has besides, may stay."""
+    lines = parent.program.instructions
+    own = named_players(lines)
+    players = tuple(p for p in syn.PLAYERS if p in own or p in settings.players)
+    nodes = [node for line in lines for node in descendants(line)]
+    admitted = replace(
+        settings.grammar(players),
+        truths=settings.truths or any(isinstance(n, syn.Truth) for n in nodes),
+        loops=settings.loops or any(isinstance(n, syn.Replay) for n in nodes),
+    )
+    constants = tuple(sorted(name for name, text in parent.metadata.constants.items() if text))
+    return xgl_grammar(parent.dialect, admitted, constants).lark()

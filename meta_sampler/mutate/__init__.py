@@ -1,0 +1,1 @@
+"""The sampler ``mutate``: operators on programs, and how they are drawn."""

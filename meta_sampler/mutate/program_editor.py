@@ -1,0 +1,204 @@
+"""What operators work with: the lines of a program, what is known at each, and sites in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import count
+from random import Random
+from typing import Any
+
+from meta_sampler.mutate.settings import MutateSettings
+from xgl import Game, Program
+from xgl.language import syntax as syn
+from xgl.language.canonical import POOL, PUBLIC_POOL
+from xgl.language.visitors import descendants, mentions, reads, rebuild, rename, writes
+
+Lines = tuple[syn.Instruction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Everything beside the lines and the random stream that an operator may look at."""
+
+    settings: MutateSettings
+    players: tuple[str, ...]
+    """Players that a child may name."""
+    constants: tuple[str, ...]
+    """Registers of types a, b, c that the metadata fill."""
+    donor: Lines = ()
+    """Another program of the scope for crossover and composition; empty if there is none."""
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        return tuple(name for name in self.players if name != syn.MAIN_PLAYER)
+
+
+Operator = Callable[[Lines, Bench, Random], Lines | None]
+"""A change of a program's lines, or None where it finds nothing to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Registers as they stand before some line, in the order in which they were set."""
+
+    live: tuple[str, ...]
+    moved: tuple[str, ...]
+    """Those that depend on a move of the main player."""
+    recent: tuple[str, ...]
+    """Those that depend on the last move of anyone."""
+
+    def beside(self, name: str) -> tuple[str, ...]:
+        return tuple(other for other in self.live if other != name)
+
+
+def scene(lines: Lines, position: int, bench: Bench) -> Scene:
+    """What is set before line ``position``, reading straight down."""
+    live: dict[str, None] = dict.fromkeys(bench.constants)
+    moved: dict[str, None] = {}
+    recent: dict[str, None] = {}
+    for line in lines[:position]:
+        if isinstance(line, syn.Elicit):
+            recent = dict.fromkeys(line.registers)
+            main = line.player == syn.MAIN_PLAYER
+            _mark(moved, line.registers, main)
+        elif isinstance(line, syn.Assign):
+            for name, value in line.targets:
+                names = set(reads(value))
+                _mark(moved, (name,), bool(names & moved.keys()))
+                _mark(recent, (name,), bool(names & recent.keys()))
+        live |= dict.fromkeys(writes(line))
+    return Scene(tuple(live), tuple(moved), tuple(recent))
+
+
+def _mark(marked: dict[str, None], names: tuple[str, ...], holds: bool) -> None:
+    for name in names:
+        marked.pop(name, None)
+        if holds:
+            marked[name] = None
+
+
+def free_names(lines: Lines, *, public: bool = False) -> tuple[str, ...]:
+    """Registers of a pool that no line mentions."""
+    used = {name for line in lines for name in mentions(line)}
+    return tuple(name for name in (PUBLIC_POOL if public else POOL) if name not in used)
+
+
+def of_type(lines: Lines, *kinds: type) -> list[int]:
+    """Positions of the lines of some types."""
+    return [position for position, line in enumerate(lines) if isinstance(line, kinds)]
+
+
+def insert(lines: Lines, position: int, *new: syn.Instruction) -> Lines:
+    return lines[:position] + new + lines[position:]
+
+
+def put(lines: Lines, position: int, *new: syn.Instruction) -> Lines:
+    """``lines`` with the one at ``position`` replaced by ``new``, none or several."""
+    return lines[:position] + new + lines[position + 1 :]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A node below a line: ``ordinal`` counts the line's descendants, parents first."""
+
+    position: int
+    ordinal: int
+    node: Any
+
+
+def sites(lines: Lines, kind: Any, start: int = 0) -> list[Site]:
+    """All nodes of a type in ``lines[start:]``."""
+    return [
+        Site(position, ordinal, node)
+        for position, line in enumerate(lines)
+        if position >= start
+        for ordinal, node in enumerate(descendants(line))
+        if isinstance(node, kind)
+    ]
+
+
+def some_reward_sum(lines: Lines, rng: Random, least: int) -> Site | None:
+    """The sum of a random reward with at least so many terms."""
+    found = [
+        site
+        for site in sites(lines, syn.Sum)
+        if isinstance(lines[site.position], syn.Reward) and len(site.node.terms) >= least
+    ]
+    return rng.choice(found) if found else None
+
+
+def operands(lines: Lines, start: int = 0) -> list[Site]:
+    """The string operands of all xents: targets, prefixes and outer prefixes."""
+    return [
+        Site(site.position, site.ordinal + offset, node)
+        for site in sites(lines, syn.Xent, start)
+        for offset, node in _direct(site.node)
+    ]
+
+
+def _direct(term: syn.Xent) -> Iterator[tuple[int, Any]]:
+    offset = 1
+    for part in (term.target, term.prefix, term.outer):
+        if part is not None:
+            yield offset, part
+            offset += sum(1 for _ in descendants(part))
+
+
+def at(lines: Lines, site: Site, new: Any) -> Lines:
+    """``lines`` with the node at ``site`` replaced."""
+    counter = count()
+
+    def visit(part: Any) -> Any:
+        return new if next(counter) == site.ordinal else rebuild(part, visit)
+
+    return put(lines, site.position, visit(lines[site.position]))
+
+
+def relive(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
+    """Point every read of a register that is not set yet at one that is; None where none is."""
+    mended: list[syn.Instruction] = []
+    live: dict[str, None] = dict.fromkeys(bench.constants)
+    for line in lines:
+        unset = [name for name in dict.fromkeys(reads(line)) if name not in live]
+        if unset and not live:
+            return None
+        names = {name: rng.choice(tuple(live)) for name in unset}
+        mended.append(_rename_reads(line, names))
+        live |= dict.fromkeys(writes(line))
+    return tuple(mended)
+
+
+def _rename_reads(line: syn.Instruction, names: dict[str, str]) -> syn.Instruction:
+    return rebuild(line, lambda part: rename(part, names)) if names else line
+
+
+def bench_for(parent: Game, settings: MutateSettings) -> Bench:
+    """The bench of a parent: its own players may stay, whatever the settings."""
+    own = named_players(parent.program.instructions)
+    players = tuple(p for p in syn.PLAYERS if p in settings.players or p in own)
+    constants = tuple(sorted(name for name, text in parent.metadata.constants.items() if text))
+    return Bench(settings, players, constants)
+
+
+def named_players(lines: Lines) -> set[str]:
+    kinds = (syn.Elicit, syn.Reward, syn.Reveal)
+    return {line.player for line in lines if isinstance(line, kinds)}
+
+
+def as_donor(program: Program, bench: Bench) -> Lines | None:
+    """A program's lines as far as they may enter a child; None if they may not."""
+    lines = program.instructions
+    if not bench.settings.truths:
+        lines = tuple(line for line in map(_without_truths, lines) if line is not None)
+    loops = any(isinstance(line, syn.Beacon | syn.Replay) for line in lines)
+    if named_players(lines) - set(bench.players) or (loops and not bench.settings.loops):
+        return None
+    return lines
+
+
+def _without_truths(line: syn.Instruction) -> syn.Instruction | None:
+    if not isinstance(line, syn.Ensure):
+        return line
+    kept = tuple(c for c in line.conditions if not isinstance(c, syn.Truth))
+    return replace(line, conditions=kept) if kept else None

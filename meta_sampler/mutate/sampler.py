@@ -1,0 +1,144 @@
+"""The mutation sampler: one to three operators applied to a parent, redrawn while silly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from random import Random
+from typing import Any
+
+from meta_sampler.base import Outcome, Proposal, Provenance, SamplerError
+from meta_sampler.mutate.operators import FROM_DONOR, OPERATORS, Entry
+from meta_sampler.mutate.program_editor import Bench, Lines, as_donor, bench_for
+from meta_sampler.mutate.prune import PRUNE, prune, unread
+from meta_sampler.mutate.settings import MutateSettings
+from meta_sampler.mutate.weights import AdaptiveWeights
+from meta_sampler.screening.caps import FIT, fit
+from meta_sampler.screening.normal_form import meaning
+from meta_sampler.screening.soundness import complaint
+from xgl import Game, game
+from xgl.language.syntax import Program
+
+NAME = "mutate"
+
+_COUNTS, _COUNT_WEIGHTS = (1, 2, 3), (0.5, 0.35, 0.15)
+
+
+@dataclass(frozen=True, slots=True)
+class _Donor:
+    game_id: str
+    lines: Lines
+
+
+class Mutate:
+    """A :class:`~meta_sampler.base.MetaSampler` of random edits; every proposal is valid.
+
+    Children keep the parent's dialect and metadata, obey the settings' caps, and are new: not
+    of the parent's meaning, nor equal to a game of the scope or of the list.
+    """
+
+    def __init__(
+        self, settings: MutateSettings | None = None, operators: Mapping[str, Entry] = OPERATORS
+    ) -> None:
+        self.settings = settings or MutateSettings()
+        self._operators = dict(operators)
+        table = {name: entry.weight for name, entry in self._operators.items()}
+        table |= _checked(self.settings.weights, table)
+        self._weights = AdaptiveWeights(table, self.settings.memory)
+
+    def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
+        """At most ``n`` children; fewer where a parent has too little to vary."""
+        bench = bench_for(parent, self.settings)
+        donors = _donors(parent, scope, bench)
+        taken = {meaning(known.program) for known in (parent, *scope)}
+        taken_ids = {known.game_id for known in (parent, *scope)}
+        proposals: list[Proposal] = []
+        for index in range(n):
+            rng = Random(f"{NAME}/{parent.game_id}/{seed}/{index}")
+            proposal = self._draw(parent, bench, donors, taken, taken_ids, rng)
+            if proposal is not None and proposal.game is not None:
+                proposals.append(proposal)
+                taken.add(meaning(proposal.game.program))
+                taken_ids.add(proposal.game.game_id)
+        return proposals
+
+    def _draw(
+        self,
+        parent: Game,
+        bench: Bench,
+        donors: list[_Donor],
+        taken: set[str],
+        taken_ids: set[str],
+        rng: Random,
+    ) -> Proposal | None:
+        """The first acceptable child of a bounded number of draws."""
+        before = parent.program.instructions
+        for _ in range(self.settings.attempts):
+            donor = rng.choice(donors) if donors else None
+            here = replace(bench, donor=donor.lines) if donor else bench
+            lines, applied = self._edit(before, here, rng)
+            pruned = prune(lines, unread(before))
+            applied += (PRUNE,) if pruned != lines else ()
+            child = Program(pruned, parent.dialect)
+            fitted = fit(child, self.settings, parent.metadata)
+            if complaint(fitted, parent, self.settings):
+                continue
+            new = game(fitted, parent.metadata)
+            if new.game_id in taken_ids or meaning(new.program) in taken:
+                continue
+            applied += (FIT,) if fitted != child else ()
+            gave = donor is not None and not FROM_DONOR.isdisjoint(applied)
+            parents = (parent.game_id, donor.game_id) if donor and gave else (parent.game_id,)
+            return Proposal(new.code, new, (), Provenance(NAME, applied, parents))
+        return None
+
+    def _edit(self, lines: Lines, bench: Bench, rng: Random) -> tuple[Lines, tuple[str, ...]]:
+        """One to three operators in a row, with the names of those that changed something."""
+        names = [name for name, entry in self._operators.items() if entry.available(bench)]
+        weights = [self._weights[name] for name in names]
+        applied: tuple[str, ...] = ()
+        if not any(weights):
+            return lines, applied
+        count = rng.choices(_COUNTS, _COUNT_WEIGHTS)[0]
+        for name in rng.choices(names, weights, k=count):
+            edited = self._operators[name].apply(lines, bench, rng)
+            if edited and edited != lines:
+                lines, applied = edited, (*applied, name)
+        return lines, applied
+
+    def observe(self, outcomes: Sequence[Outcome]) -> None:
+        """Lean towards operators whose children were accepted."""
+        self._weights.observe(outcomes)
+
+    def state(self) -> dict[str, Any]:
+        """Faded counts of each operator's children, tried and accepted."""
+        return self._weights.state()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from counts that ``state`` gave.
+
+        Raises :class:`~meta_sampler.base.SamplerError` when they name other operators.
+        """
+        self._weights.restore(state)
+
+
+def _checked(weights: Mapping[str, float], table: Mapping[str, float]) -> dict[str, float]:
+    for name, weight in weights.items():
+        if name not in table:
+            near = get_close_matches(str(name), table, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"expected some of {', '.join(table)}"
+            raise SamplerError(f"weights: unknown operator {name!r}, {hint}")
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight >= 0:
+            raise SamplerError(f"weights: {name} is {weight!r}, expected a number from 0")
+    return dict(weights)
+
+
+def _donors(parent: Game, scope: Sequence[Game], bench: Bench) -> list[_Donor]:
+    """Other games of the parent's dialect, as far as their lines may enter a child."""
+    donors = []
+    for other in scope:
+        lines = as_donor(other.program, bench)
+        if other.game_id != parent.game_id and other.dialect == parent.dialect and lines:
+            donors.append(_Donor(other.game_id, lines))
+    return donors

@@ -1,0 +1,1 @@
+"""What every sampler asks of a candidate before it is proposed."""

@@ -1,0 +1,1 @@
+"""The embedded model: its data, its training and its checks."""

@@ -1,0 +1,61 @@
+"""Make one of several runs of `sample_stories`: `python -m training.embedded.merge_samples`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from training.embedded import distil
+from training.embedded.distil import SoftLabels
+from training.embedded.sample_stories import BEGINNING
+from xgl.models import corpus
+from xgl.models.corpus import Story, stories
+
+Part = tuple[Sequence[Story], SoftLabels]
+
+
+def renumbered(labels: SoftLabels, numbers: dict[int, int]) -> SoftLabels:
+    """`labels` with stories renumbered; those without a new number are left out."""
+    kept = {
+        (numbers[story], end): place
+        for (story, end), place in labels.index.items()
+        if story in numbers
+    }
+    return SoftLabels(labels.tokens, labels.probabilities, kept)
+
+
+def merged(parts: Sequence[Part], first: int) -> Part:
+    """All parts, each numbered from `first`, as one; of texts that begin alike the first stays."""
+    texts: list[Story] = []
+    labels: list[SoftLabels] = []
+    seen: set[str] = set()
+    for told, soft in parts:
+        numbers: dict[int, int] = {}
+        for place, story in enumerate(told):
+            if story.text[:BEGINNING] not in seen:
+                seen.add(story.text[:BEGINNING])
+                numbers[first + place] = first + len(texts)
+                texts.append(story)
+        labels.append(renumbered(soft, numbers))
+    return texts, distil.joined(labels)
+
+
+def main() -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description="Merge runs of sample_stories.")
+    parser.add_argument("--sampled", type=Path, nargs="+", required=True, help="their stories")
+    parser.add_argument("--labels", type=Path, nargs="+", required=True, help="their labels")
+    parser.add_argument("--output", type=Path, required=True, help="stories, .jsonl.gz")
+    parser.add_argument("--output-labels", type=Path, required=True)
+    args = parser.parse_args()
+    told = [corpus.read(path.read_bytes()) for path in args.sampled]
+    parts = list(zip(told, map(distil.read, args.labels), strict=True))
+    texts, labels = merged(parts, len(stories("train")))
+    corpus.write(texts, args.output)
+    distil.save(labels, args.output_labels)
+    print(f"{len(texts)} stories, {len(labels.tokens)} distributions")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The model of XGL that the sampler ``learned`` ships with."""

@@ -1,0 +1,1 @@
+"""Static facts of programs: checks, bounds, distances and rules in plain English; no model runs."""

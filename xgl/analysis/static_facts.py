@@ -1,0 +1,292 @@
+"""Static facts of a program, before any model runs (SPEC §1): the search's cheapest filter."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from xgl.analysis.request_bounds import Asked, Bound, Unrolled, asked, bounds
+from xgl.analysis.view_bounds import shown, views
+from xgl.errors import FlowError
+from xgl.language import syntax as syn
+from xgl.language.canonical import Metadata
+from xgl.language.control_flow import path
+from xgl.language.dialects import DIALECTS
+from xgl.language.visitors import descendants, held, reads, rebuild, writes
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What can be known of a program without playing it."""
+
+    steps: int
+    """Length of the unrolled program."""
+    players: tuple[str, ...]
+    """Players that are asked for a move, in order of first elicit."""
+    stories: int
+    """Number of ``story()`` sites."""
+    move_tokens: int
+    """Most judge tokens the main player may write in one play."""
+    main_reward_depends_on_moves: bool
+    """Whether some reward of the main player reads an elicited string (data flow)."""
+    rewards_cancel: bool
+    """Whether the main player's rewards sum to nothing term by term."""
+    unused_moves: tuple[str, ...]
+    """Registers that are elicited and never read afterwards."""
+    read_before_set: tuple[str, ...]
+    """Registers of s t x y p read before anything sets them."""
+    faults: tuple[str, ...]
+    """Reasons for which it cannot be played at all."""
+    role: str = syn.MAIN_PLAYER
+    """The player taken as the main one."""
+    run: Unrolled | None = field(default=None, repr=False, compare=False)
+    """Whence the facts below come, when they are asked for."""
+
+    @property
+    def asked(self) -> tuple[Asked, ...]:
+        """Every request for a move: its limit, and what its player has and has not been shown."""
+        return asked(self.run) if self.run else ()
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """The largest request of each line to the judge or the story source, in tokens."""
+        return bounds(self.run) if self.run else ()
+
+    @property
+    def views(self) -> tuple[Bound, ...]:
+        """The largest view of each elicit, in tokens, while no ensure fails."""
+        return views(self.run) if self.run else ()
+
+    @property
+    def shown(self) -> dict[str, int]:
+        """What each player was shown by the end of a play, in tokens and without the code."""
+        return shown(self.run) if self.run else {}
+
+    @property
+    def degenerate(self) -> str:
+        """Why the program can teach its main player nothing; empty if it might."""
+        if self.faults:
+            return self.faults[0]
+        if self.role not in self.players:
+            return "the main player makes no move"
+        if not self.main_reward_depends_on_moves:
+            return "no reward of the main player depends on a move"
+        if self.rewards_cancel:
+            return "the main player's rewards cancel"
+        if self.unused_moves:
+            return f"the move {self.unused_moves[0]} is never used"
+        return ""
+
+
+def analyse(
+    program: syn.Program, metadata: Metadata | None = None, role: str = syn.MAIN_PLAYER
+) -> Report:
+    """All static facts of a valid program, with ``role`` as the main player.
+
+    ``metadata`` says how long a story and an elicit without a limit are (None: its defaults).
+    """
+    lines, facts = program.instructions, metadata or Metadata()
+    elicits = [line for line in lines if isinstance(line, syn.Elicit)]
+    order, faults = _order(program)
+    flow = _data_flow(program, order)
+    return Report(
+        steps=len(order),
+        players=tuple(dict.fromkeys(line.player for line in elicits)),
+        stories=sum(isinstance(n, syn.Story) for line in lines for n in descendants(line)),
+        move_tokens=sum(_move_tokens(lines[i], role, facts.max_len) for i in order),
+        main_reward_depends_on_moves=_reward_depends(
+            flow, role, DIALECTS[program.dialect].live_reveal
+        ),
+        rewards_cancel=_rewards_cancel(program, order, role),
+        unused_moves=_unused(flow, role),
+        read_before_set=_read_before_set(flow),
+        faults=faults,
+        role=role,
+        run=Unrolled(program, order, facts),
+    )
+
+
+def _order(program: syn.Program) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    order: list[int] = []
+    faults: list[str] = []
+    try:
+        for position in path(program):
+            order.append(position)
+            if len(order) > syn.MAX_STEPS:
+                break
+    except FlowError as error:
+        faults.append(str(error))
+    kinds = [type(program.instructions[position]) for position in order]
+    if syn.Ensure in kinds and syn.Elicit not in kinds[: kinds.index(syn.Ensure)]:
+        faults.append("an ensure stands before any elicit")
+    return tuple(order), tuple(faults)
+
+
+def _data_flow(program: syn.Program, order: tuple[int, ...]) -> list[syn.Instruction]:
+    """The instructions as they run: an assign that stores left to right as one for each target,
+    and each list read together with the registers that it may hold."""
+    dialect = DIALECTS[program.dialect]
+    kept = held(program) if dialect.aliases else ()
+    parts: dict[int, list[syn.Instruction]] = {}
+    for position in dict.fromkeys(order):
+        line = program.instructions[position]
+        if isinstance(line, syn.Assign) and not dialect.parallel_assign:
+            parts[position] = [replace(line, targets=(target,)) for target in line.targets]
+        else:
+            parts[position] = [_with_held(line, kept) if kept and _reads_list(line) else line]
+    return [part for position in order for part in parts[position]]
+
+
+_LISTS = frozenset(syn.LIST_REGISTERS)
+
+
+def _reads_list(line: Any) -> bool:
+    return not _LISTS.isdisjoint(reads(line))
+
+
+def _with_held(node: Any, kept: tuple[syn.Register, ...]) -> Any:
+    """``node`` with every list register in it read together with all that a list may hold."""
+    if isinstance(node, syn.Register) and node.name in syn.LIST_REGISTERS:
+        return syn.Chain(node, syn.ListOf(kept))
+    return rebuild(node, lambda part: _with_held(part, kept) if _reads_list(part) else part)
+
+
+def _move_tokens(instruction: syn.Instruction, role: str, max_len: int) -> int:
+    if not isinstance(instruction, syn.Elicit) or instruction.player != role:
+        return 0
+    limit = max_len if instruction.max_len is None else instruction.max_len
+    return limit * len(instruction.registers)
+
+
+_PARTNERS = {"black": "white", "white": "black"}
+
+
+def _signs(role: str) -> dict[str, int]:
+    """Whose rewards reach ``role``, with their sign (the zero-sum pair)."""
+    return {role: 1} | ({_PARTNERS[role]: -1} if role in _PARTNERS else {})
+
+
+def _reward_depends(flow: list[syn.Instruction], role: str, live: bool) -> bool:
+    """Whether a move can reach a reward: through assigns, or through another player that was
+    shown something of it before its own move (``live``: or a register before it was set)."""
+    paid = _signs(role)
+    tainted: set[str] = set()
+    informed: set[str] = set()
+    watchers: defaultdict[str, set[str]] = defaultdict(set)
+    for line in flow:
+        touched = bool(tainted.intersection(reads(line)))
+        if isinstance(line, syn.Reward) and line.player in paid and touched:
+            return True
+        if isinstance(line, syn.Reveal):
+            informed.update([line.player] if touched else [])
+            for value in line.values if live else ():
+                watchers[_bare(value)].add(line.player)
+        elif isinstance(line, syn.Elicit):
+            if line.player == role:
+                informed.update(_onlookers(line.registers, watchers))
+            reached = line.player == role or line.player in informed
+            (tainted.update if reached else tainted.difference_update)(line.registers)
+        elif isinstance(line, syn.Assign):
+            changed = _tainted_by(line, tainted)
+            informed.update(_onlookers(changed, watchers) if changed else ())
+    return False
+
+
+def _tainted_by(assign: syn.Assign, tainted: set[str]) -> tuple[str, ...]:
+    """Carry ``tainted`` through an assign; the targets that depend on a move.
+
+    A register by itself is read as it is stored, all else before anything is.
+    """
+    values = dict(assign.targets)
+    before = {name: not tainted.isdisjoint(reads(value)) for name, value in values.items()}
+    changed = []
+    for name, value in values.items():
+        source = _bare(value)
+        depends = source in tainted if source else before[name]
+        (tainted.add if depends else tainted.discard)(name)
+        changed += [name] if depends else []
+    return tuple(changed)
+
+
+def _bare(value: Any) -> str:
+    """The register that a value is, by itself; empty for any other value."""
+    return value.name if isinstance(value, syn.Register) else ""
+
+
+def _onlookers(names: tuple[str, ...], watchers: Mapping[str, set[str]]) -> Iterable[str]:
+    """Who sees registers as they are set: the omniscient, those they were revealed to, and
+    everyone where one is public."""
+    if any(name[0] in syn.PUBLIC_TYPES for name in names):
+        return syn.PLAYERS
+    return {*syn.OMNISCIENT, *(player for name in names for player in watchers.get(name, ()))}
+
+
+_SIGNS = {"xent": 1, "nex": -1, "xed": -1, "dex": 1}
+"""Of the conditional xent in each kind; xed and dex hold the unconditional one as well."""
+
+
+def _rewards_cancel(program: syn.Program, order: tuple[int, ...], role: str) -> bool:
+    """Whether equal terms of opposite sign leave nothing, while no register changes between."""
+    terms = {i: _paid_terms(program.instructions[i], role) for i in dict.fromkeys(order)}
+    balance: Counter[object] = Counter()
+    versions: Counter[str] = Counter()
+    for position in order:
+        for name in writes(program.instructions[position]):
+            versions[name] += 1
+        for sign, xent, names in terms[position]:
+            state = tuple([versions[name] for name in names])
+            balance[xent, state] += sign
+    return bool(balance) and not any(balance.values())
+
+
+def _paid_terms(line: syn.Instruction, role: str) -> list[tuple[int, syn.Xent, list[str]]]:
+    """The plain xents that a line pays to ``role``, with their sign and the registers in them."""
+    paid = _signs(role)
+    if not isinstance(line, syn.Reward) or line.player not in paid:
+        return []
+    return [
+        (paid[line.player] * sign * part_sign, part, reads(part))
+        for sign, term in line.amount.terms
+        for part_sign, part in _xents(term)
+    ]
+
+
+def _xents(term: syn.Term) -> Iterator[tuple[int, syn.Xent]]:
+    """A term as a signed sum of plain xents."""
+    if isinstance(term, syn.Xent):
+        sign = _SIGNS[term.kind]
+        yield sign, replace(term, kind="xent")
+        if term.kind in ("xed", "dex"):
+            yield -sign, replace(term, kind="xent", prefix=None)
+
+
+def _unused(flow: list[syn.Instruction], role: str) -> tuple[str, ...]:
+    """Elicited registers of ``role`` that nothing reads before they are overwritten."""
+    pending: dict[str, int] = {}
+    used: set[int] = set()
+    asked: dict[int, str] = {}
+    names = {key: reads(line) for key, line in _distinct(flow).items()}
+    for step, line in enumerate(flow):
+        used.update(pending[name] for name in names[id(line)] if name in pending)
+        for offset, name in enumerate(writes(line)):
+            pending.pop(name, None)
+            if isinstance(line, syn.Elicit) and line.player == role:
+                pending[name] = key = step * len(syn.REGISTERS) + offset
+                asked[key] = name
+    return tuple(dict.fromkeys(name for key, name in asked.items() if key not in used))
+
+
+def _distinct(flow: list[syn.Instruction]) -> dict[int, syn.Instruction]:
+    """The lines by identity, in order of their first turn: the turns of a loop share them."""
+    return {id(line): line for line in flow}
+
+
+def _read_before_set(flow: list[syn.Instruction]) -> tuple[str, ...]:
+    known: set[str] = set()
+    early: dict[str, None] = {}
+    for line in _distinct(flow).values():  # later turns of a loop read nothing sooner
+        early |= {n: None for n in reads(line) if n not in known and n[0] not in "abc"}
+        known.update(writes(line))
+    return tuple(early)

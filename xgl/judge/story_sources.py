@@ -1,0 +1,93 @@
+"""Where the texts of maps come from (SPEC §2): a corpus, or the judge itself.
+
+A map seed's last bit says what it is for: even seeds train, odd seeds evaluate. A corpus is
+divided by the same bit, so training and evaluation share neither a seed nor a text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from xgl.lm.language_model import LanguageModel
+from xgl.lm.out_of_memory import halving
+from xgl.lm.sampling import sample, stop_tokens
+from xgl.random_streams import stream
+from xgl.runtime.requests import StoryRequest
+
+TRAINING, EVALUATION = 0, 1
+
+
+def division(map_seed: int) -> int:
+    """``TRAINING`` or ``EVALUATION``."""
+    return map_seed & 1
+
+
+class CorpusStories:
+    """Passages of a corpus that begin at a sentence; each text belongs to one division.
+
+    ``truncate(text, tokens)`` cuts to judge tokens. The sites of one map tell different texts.
+    """
+
+    def __init__(self, texts: Sequence[str], truncate: Callable[[str, int], str]) -> None:
+        self.truncate = truncate
+        self.divisions: tuple[list[str], list[str]] = ([], [])
+        for text in texts:
+            bit = hashlib.sha256(text.encode()).digest()[-1] & 1
+            self.divisions[bit].append(text)
+        if not all(self.divisions):
+            raise ValueError("the corpus has too few texts to train and to evaluate on")
+
+    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
+        return [self._passage(map_seed, request) for map_seed, request in asked]
+
+    def _passage(self, map_seed: int, request: StoryRequest) -> str:
+        texts = self.divisions[division(map_seed)]
+        first = int(stream("map", map_seed).integers(len(texts)))
+        text = texts[(first + request.site * (1 + len(texts) // 7)) % len(texts)]
+        starts = _sentence_starts(text, enough=4 * request.tokens)
+        start = starts[int(stream("site", map_seed, request.site).integers(len(starts)))]
+        return self.truncate(text[start:], request.tokens).strip()
+
+
+def _sentence_starts(text: str, enough: int) -> list[int]:
+    """Offsets of sentences with at least ``enough`` characters after them (0 always)."""
+    starts = [0] + [match.end() for match in re.finditer(r"[.!?]\s+", text)]
+    return [0] + [start for start in starts[1:] if len(text) - start >= enough]
+
+
+STORY_ROWS = 64
+"""Stories that are written at once."""
+
+
+class JudgeStories:
+    """Stories that the judge's own model writes at temperature 1, one for each map and site."""
+
+    def __init__(self, lm: LanguageModel, truncate: Callable[[str, int], str]) -> None:
+        self.lm = lm
+        self.truncate = truncate
+        self._stops = stop_tokens(lm, "\n")
+        self._told: dict[tuple[int, StoryRequest], str] = {}
+
+    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
+        new = [key for key in dict.fromkeys(asked) if key not in self._told]
+        for first in range(0, len(new), STORY_ROWS):
+            some = new[first : first + STORY_ROWS]
+            texts = halving(self._write, some, "stories to write")
+            self._told.update(zip(some, texts, strict=True))
+        return [self._told[key] for key in asked]
+
+    def forget(self) -> None:
+        """Drop what was told: what is asked for anew shares its batch with it."""
+        self._told.clear()
+
+    def _write(self, asked: Sequence[tuple[int, StoryRequest]]) -> list[str]:
+        limits = [request.tokens for _, request in asked]
+        prompts = [(self.lm.bos, *self.lm.encode(request.prompt)) for _, request in asked]
+        uniforms = [stream("story", seed, r.site).random(max(limits)) for seed, r in asked]
+        drawn = sample(self.lm, prompts, limits, np.stack(uniforms), self._stops)
+        texts = [" ".join(self.lm.decode(each.ids).split()) for each in drawn]
+        return [self.truncate(text, limit) for text, limit in zip(texts, limits, strict=True)]

@@ -1,0 +1,1 @@
+"""The language: syntax, dialects, parsing, printing and canonical form."""

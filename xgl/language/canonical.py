@@ -1,0 +1,81 @@
+"""Canonical text and identity of a game (paper §2.5: register names carry no meaning).
+
+Registers of types s t x y are one pool, renamed in order of first use, p and l two more; spacing,
+quoting and the unnamed main player are normalised, comments dropped. Players are always shown
+this text, so equal games look equal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+
+from xgl.language import syntax as syn
+from xgl.language.syntax import Program
+from xgl.language.unparse import to_text
+from xgl.language.visitors import mentions, rename
+
+_POOL_SUFFIXES = ("", "1", "2", "3", "0")
+POOL = tuple(kind + suffix for suffix in _POOL_SUFFIXES for kind in "stxy")
+PUBLIC_POOL = tuple("p" + suffix for suffix in _POOL_SUFFIXES)
+LIST_POOL = tuple("l" + suffix for suffix in _POOL_SUFFIXES)
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What besides the program changes play (paper §2.2.1, §2.4.4); part of ``game_id``."""
+
+    story_tokens: int = 24
+    """Length of ``story()`` in judge tokens."""
+    max_len: int = 10
+    """Limit of an elicit that names none, in judge tokens."""
+    max_failures: int = 10
+    """Failed ensures a player may have; the next one is a forfeit."""
+    max_characters: int = 4096
+    """Longest string a register may hold; beyond it the game ends as oversize."""
+    constants: dict[str, str] = field(default_factory=dict)
+    """Values of the registers a, b, c."""
+
+
+@dataclass(frozen=True, slots=True)
+class Game:
+    """A canonical program with its metadata: the unit that is played, learned and stored."""
+
+    program: Program
+    metadata: Metadata
+    game_id: str
+    code: str
+
+    @property
+    def dialect(self) -> str:
+        return self.program.dialect
+
+
+def game(program: Program, metadata: Metadata | None = None) -> Game:
+    """The game of a program: canonical form, text and id."""
+    metadata = metadata or Metadata()
+    canonical = canonicalise(program)
+    code = to_text(canonical)
+    facts = json.dumps(asdict(metadata), sort_keys=True)
+    digest = hashlib.sha256(f"{canonical.dialect}\n{facts}\n{code}".encode()).hexdigest()
+    return Game(canonical, metadata, digest[:16], code)
+
+
+def canonicalise(program: Program) -> Program:
+    """Rename registers within their pools in order of first use."""
+    names: dict[str, str] = {}
+    pools = {"private": iter(POOL), "p": iter(PUBLIC_POOL), "l": iter(LIST_POOL)}
+    for instruction in program.instructions:
+        for name in mentions(instruction):
+            if name not in names:
+                names[name] = _new_name(name, pools)
+    renamed = tuple(rename(instruction, names) for instruction in program.instructions)
+    return replace(program, instructions=renamed)
+
+
+def _new_name(name: str, pools: dict[str, Iterator[str]]) -> str:
+    if name[0] in syn.CONSTANT_TYPES:
+        return name
+    return next(pools[name[0] if name[0] in pools else "private"])

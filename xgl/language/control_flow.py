@@ -1,0 +1,88 @@
+"""Control flow that needs no strings: the order of lines, flags, loops (paper §2.4.1).
+
+Ensure failures aside, the path through a program is fixed by its beacons and replays. The
+machine and the static analysis step through it with the same :class:`Flow`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from xgl.errors import FlagMissingError, FlagOrderError, FlowError
+from xgl.language.dialects import DIALECTS, Dialect
+from xgl.language.syntax import MAX_STEPS, Beacon, Program, Replay
+
+
+@dataclass(slots=True)
+class Flow:
+    """Position, flags and jump counters of one running game; positions count from 0."""
+
+    program: Program
+    position: int = 0
+    flags: dict[str, int] = field(default_factory=dict)
+    jumps: dict[int, int] = field(default_factory=dict)
+    dialect: Dialect = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.dialect = DIALECTS[self.program.dialect]
+
+    @property
+    def done(self) -> bool:
+        return self.position >= len(self.program.instructions)
+
+    @property
+    def _line(self) -> int:
+        return self.program.source_line(self.position)
+
+    def advance(self) -> None:
+        """Leave the present line: place its flag, take its jump, or go on to the next line.
+
+        Raises, as the dialect demands, :class:`FlagOrderError` when flag_1 comes to stand after
+        flag_2 and :class:`FlagMissingError` for a replay of a flag that was never placed.
+        """
+        instruction = self.program.instructions[self.position]
+        if isinstance(instruction, Beacon):
+            self._place(instruction.flag)
+        if isinstance(instruction, Replay) and self._jump(instruction):
+            return
+        self.position += 1
+
+    def _place(self, flag: str) -> None:
+        self.flags[flag] = self.position
+        if not self.dialect.flag_order:
+            return
+        if self.flags.get("flag_1", 0) > self.flags.get("flag_2", self.position):
+            raise FlagOrderError(f"line {self._line}: flag_1 stands after flag_2")
+
+    def _jump(self, replay: Replay) -> bool:
+        if not self.dialect.flags_at_start and replay.flag not in self.flags:
+            raise FlagMissingError(f"line {self._line}: {replay.flag} was never placed")
+        taken = self.jumps.get(self.position, 0)
+        if taken >= replay.times:
+            self.jumps[self.position] = 0  # an outer loop starts this one afresh
+            return False
+        self.jumps[self.position] = taken + 1
+        self.position = self.flags.get(replay.flag, 0)
+        return True
+
+
+def path(program: Program) -> Iterator[int]:
+    """Positions in the order in which they run when no ensure fails; may be very long."""
+    flow = Flow(program)
+    while not flow.done:
+        yield flow.position
+        flow.advance()
+
+
+def unrolled_steps(program: Program) -> int:
+    """Steps of the unrolled program, counted to at most ``MAX_STEPS + 1``."""
+    steps = 0
+    try:
+        for _ in path(program):
+            steps += 1
+            if steps > MAX_STEPS:
+                break
+    except FlowError:
+        pass  # ends there when played; the analysis names it
+    return steps

@@ -1,0 +1,318 @@
+"""Text to :class:`~xgl.language.syntax.Program`; every problem of the text is reported at once.
+
+Each line is read with Python's own parser and then translated node by node through a
+whitelist; nothing is ever evaluated, so a program can say no more than ``xgl.language.syntax`` can
+hold.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from xgl.errors import DialectError, Problem, ProgramError
+from xgl.language import syntax as syn
+from xgl.language.conditions import condition, xent_sum
+from xgl.language.dialects import DIALECTS, Dialect
+from xgl.language.expressions import kind_of, list_of, string, value
+from xgl.language.parse_errors import Place, Refusal, each, nearest, register, whole
+from xgl.language.syntax import Program
+from xgl.language.unparse import instruction_text
+from xgl.language.visitors import rename
+
+_ALLOWED_CONTROL = "\t"
+_ONE_LETTER = dict.fromkeys(syn.REGISTERS, "s") | dict.fromkeys(syn.LIST_REGISTERS, "l")
+_SHOWN = 120
+"""Characters of a line too long to be read that its problem shows."""
+
+
+def parse(text: str, dialect: str = "paper", origin: str = "program") -> Program:
+    """Parse a whole program.
+
+    Raises :class:`ProgramError` with all problems (reading stops at the hundredth) when any
+    line, or the program as a whole (more than 64 lines, more than 1024 unrolled steps), is not
+    valid, and :class:`DialectError` for a dialect that does not exist.
+    """
+    sources = [source.removesuffix("\r") for source in text.split("\n")]
+    if len(text) > syn.MAX_CHARACTERS:
+        found, limit = f"a text of {len(text)} characters", f"at most {syn.MAX_CHARACTERS}"
+        raise ProgramError((Problem(1, 1, found, limit, _shown(sources[0])),), origin)
+    instructions, problems = _read(sources, _dialect(dialect))
+    program = Program(tuple(instructions), dialect)
+    if not problems:
+        problems.extend(_whole_program_problems(program, sources))
+    if problems:
+        raise ProgramError(tuple(problems), origin)
+    return program
+
+
+def _read(sources: list[str], dialect: Dialect) -> tuple[list[syn.Instruction], list[Problem]]:
+    instructions: list[syn.Instruction] = []
+    problems: list[Problem] = []
+    written = [number for number, source in enumerate(sources, start=1) if not _is_note(source)]
+    with _quiet():
+        for number in written:
+            if len(problems) >= syn.MAX_PROBLEMS:
+                break
+            try:
+                instructions.append(_line(sources[number - 1], Place(number, dialect)))
+            except ProgramError as error:
+                problems.extend(error.problems)
+    if len(written) > syn.MAX_LINES:
+        line = written[syn.MAX_LINES]
+        found, limit = f"{len(written)} instructions", f"at most {syn.MAX_LINES}"
+        problems.append(Problem(line, 1, found, limit, _shown(sources[line - 1])))
+    return instructions, problems
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without Python's warnings of its own, about escapes that it does not know."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _dialect(name: str) -> Dialect:
+    if name not in DIALECTS:
+        raise DialectError(f"no dialect {name!r}; there are {', '.join(DIALECTS)}")
+    return DIALECTS[name]
+
+
+def _is_note(source: str) -> bool:
+    return source.strip(" \t")[:1] in ("", "#") and _unprintable(source) is None
+
+
+def _unprintable(source: str) -> str | None:
+    if source.isprintable():
+        return None
+    return next((c for c in source if not c.isprintable() and c not in _ALLOWED_CONTROL), None)
+
+
+def parse_line(source: str, number: int = 1, dialect: str = "paper") -> syn.Instruction | None:
+    """One line: an instruction, or None for a blank line or a comment.
+
+    Raises :class:`ProgramError` with all its problems, :class:`DialectError`.
+    """
+    place = Place(number, _dialect(dialect))
+    if _is_note(source):
+        return None
+    with _quiet():
+        return _line(source, place)
+
+
+def _line(source: str, place: Place) -> syn.Instruction:
+    call = _call(source, place.line)
+    try:
+        return _sized(_instruction(call, place), call)
+    except Refusal as refusal:
+        problems = (_problem(one, place.line, source) for one in refusal.all)
+        raise ProgramError(tuple(problems)) from None
+
+
+def _problem(refusal: Refusal, line: int, source: str) -> Problem:
+    column = getattr(refusal.node, "col_offset", 0) + 1
+    return Problem(line, column, refusal.found, refusal.expected, source, refusal.suggestion)
+
+
+def _shown(source: str) -> str:
+    """A line as a problem shows it: in one piece, every character one column wide."""
+    short = source if len(source) <= 2 * syn.MAX_LINE_CHARACTERS else source[:_SHOWN] + "…"
+    return "".join(c if c.isprintable() or c == "\t" else "\ufffd" for c in short)
+
+
+def _call(source: str, number: int) -> ast.Call:
+    unprintable = _unprintable(source)
+    if unprintable is not None:
+        column = source.index(unprintable) + 1
+        found = f"the character {unprintable!r}"
+        raise _refused(number, column, found, "printable text", source)
+    if len(source) > 2 * syn.MAX_LINE_CHARACTERS:
+        limit = f"at most {2 * syn.MAX_LINE_CHARACTERS} characters in a line"
+        raise _refused(number, 1, f"{len(source)} characters", limit, source)
+    return _python_call(source, number)
+
+
+def _python_call(source: str, number: int) -> ast.Call:
+    indent = len(source) - len(source.lstrip())
+    try:
+        tree = ast.parse(source.strip(), mode="eval").body
+    except SyntaxError as error:
+        column = indent + (error.offset or 1)
+        column = max(1, min(column, len(source) + 1))
+        raise _refused(number, column, error.msg, "one instruction", source) from None
+    except (ValueError, RecursionError, MemoryError):
+        raise _refused(number, 1, "a line too deep to read", "one instruction", source) from None
+    if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
+        raise _refused(number, indent + 1, "no call", "a call such as elicit(s, 10)", source)
+    if not indent and source.isascii():
+        return tree  # its columns count characters already, and no letter looks like another
+    encoded = source.strip().encode()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.expr | ast.keyword):
+            start, end = node.col_offset, node.end_col_offset or 0
+            node.col_offset = indent + len(encoded[:start].decode())
+            node.end_col_offset = indent + len(encoded[:end].decode())
+            _refuse_look_alike(node, encoded[start:end].decode(), number, source)
+    return tree
+
+
+def _refuse_look_alike(node: ast.expr | ast.keyword, written: str, line: int, source: str) -> None:
+    """Python reads look-alike letters of a name as the plain ones; here they are an error."""
+    method = isinstance(node, ast.Attribute)
+    name = getattr(node, "attr" if method else "id" if isinstance(node, ast.Name) else "arg", None)
+    as_is = written.endswith if method else written.startswith
+    if isinstance(name, str) and not as_is(name):
+        found = f"the letters of {written.split('=')[0].strip()!r}"
+        raise _refused(line, node.col_offset + 1, found, f"plain letters: {name}", source)
+
+
+def _refused(line: int, column: int, found: str, expected: str, source: str) -> ProgramError:
+    return ProgramError((Problem(line, column, found, expected, _shown(source)),))
+
+
+def _sized(instruction: syn.Instruction, call: ast.Call) -> syn.Instruction:
+    if instruction.span.end_column < syn.MAX_LINE_CHARACTERS // 4:
+        return instruction  # respelling never makes a line that much longer
+    size = len(instruction_text(rename(instruction, _ONE_LETTER)))
+    if size > syn.MAX_LINE_CHARACTERS:
+        limit = f"at most {syn.MAX_LINE_CHARACTERS} characters"
+        raise Refusal(call, f"an instruction of {size} characters", limit)
+    return instruction
+
+
+def _instruction(call: ast.Call, place: Place) -> syn.Instruction:
+    assert isinstance(call.func, ast.Name)
+    name = call.func.id
+    if name not in _INSTRUCTIONS:
+        raise Refusal(
+            call,
+            f"unknown instruction {name!r}",
+            "one of " + ", ".join(_INSTRUCTIONS),
+            nearest(name, _INSTRUCTIONS),
+        )
+    if call.keywords and name != "assign":
+        raise Refusal(call.keywords[0].value, "a keyword argument", f"plain arguments of {name}")
+    return _INSTRUCTIONS[name](call, place)
+
+
+def _assign(call: ast.Call, place: Place) -> syn.Assign:
+    if call.args:
+        raise Refusal(call.args[0], "a positional argument", "register=expression")
+    if not call.keywords:
+        raise Refusal(call, "nothing to assign", "register=expression")
+    targets = each(lambda keyword: _target(keyword, place), call.keywords)
+    return syn.Assign(tuple(targets), place.span(call))
+
+
+def _target(keyword: ast.keyword, place: Place) -> tuple[str, syn.StringExpr | syn.ListExpr]:
+    name = keyword.arg or "**"
+    if name in syn.LIST_REGISTERS:
+        return name, list_of(keyword.value, place, story=True)
+    register(keyword, name)
+    if name[0] in syn.CONSTANT_TYPES:
+        raise Refusal(keyword.value, f"the constant {name!r}", "a register of s t x y p")
+    return name, string(keyword.value, place, story=True)
+
+
+def _split_player(call: ast.Call) -> tuple[str, list[ast.expr]]:
+    if call.args and isinstance(call.args[0], ast.Name) and call.args[0].id in syn.PLAYERS:
+        return call.args[0].id, call.args[1:]
+    return syn.MAIN_PLAYER, list(call.args)
+
+
+def _elicit(call: ast.Call, place: Place) -> syn.Elicit:
+    player, rest = _split_player(call)
+    max_len = None
+    if rest and isinstance(rest[-1], ast.Constant):
+        max_len = whole(rest.pop(), 1, "a limit of at least 1 token")
+    if not rest:
+        raise Refusal(call, "no register to fill", "elicit([player,] register, max_len)")
+    return syn.Elicit(player, tuple(each(_move_register, rest)), max_len, place.span(call))
+
+
+def _move_register(node: ast.expr) -> str:
+    if not isinstance(node, ast.Name):
+        raise Refusal(node, "an expression", "a register to store the move in")
+    name = register(node, node.id)
+    if name[0] in syn.CONSTANT_TYPES:
+        raise Refusal(node, f"the constant {name!r}", "a register of s t x y p")
+    return name
+
+
+def _ensure(call: ast.Call, place: Place) -> syn.Ensure:
+    if not call.args:
+        raise Refusal(call, "no condition", "ensure(condition, …)")
+    conditions = each(lambda node: condition(node, place), call.args)
+    return syn.Ensure(tuple(conditions), place.span(call))
+
+
+def _reward(call: ast.Call, place: Place) -> syn.Reward:
+    player, rest = _split_player(call)
+    if len(rest) != 1:
+        raise Refusal(call, f"{len(rest)} amounts", "reward([player,] xent sum)")
+    return syn.Reward(player, xent_sum(rest[0], place), place.span(call))
+
+
+def _reveal(call: ast.Call, place: Place) -> syn.Reveal:
+    player, rest = _split_player(call)
+    second = rest[1] if len(rest) == len(call.args) == 2 else None
+    if isinstance(second, ast.Name) and second.id in syn.PLAYERS:
+        player, rest = second.id, rest[:1]
+    if not rest:
+        raise Refusal(call, "nothing to show", "reveal([player,] expression, …)")
+    values = each(lambda node: _shown_value(node, place), rest)
+    return syn.Reveal(player, tuple(values), place.span(call))
+
+
+def _shown_value(node: ast.expr, place: Place) -> syn.StringExpr | syn.ListExpr:
+    shown: syn.StringExpr | syn.ListExpr = value(
+        node, place, "list" if kind_of(node) == "list" else "string"
+    )
+    return shown
+
+
+def _flag(call: ast.Call, arguments: int) -> str:
+    if len(call.args) != arguments:
+        form = "beacon(flag_1)" if arguments == 1 else "replay(flag_1, n)"
+        raise Refusal(call, f"{len(call.args)} arguments", form)
+    node = call.args[0]
+    if not isinstance(node, ast.Name) or node.id not in syn.FLAGS:
+        raise Refusal(node, "no flag", "flag_1 or flag_2")
+    return node.id
+
+
+def _beacon(call: ast.Call, place: Place) -> syn.Beacon:
+    return syn.Beacon(_flag(call, 1), place.span(call))
+
+
+def _replay(call: ast.Call, place: Place) -> syn.Replay:
+    flag, times = _flag(call, 2), whole(call.args[1], 0, "a number of jumps")
+    return syn.Replay(flag, times, place.span(call))
+
+
+_INSTRUCTIONS: dict[str, Callable[[ast.Call, Place], syn.Instruction]] = {
+    "assign": _assign,
+    "elicit": _elicit,
+    "ensure": _ensure,
+    "reward": _reward,
+    "reveal": _reveal,
+    "beacon": _beacon,
+    "replay": _replay,
+}
+
+
+def _whole_program_problems(program: Program, sources: list[str]) -> list[Problem]:
+    from xgl.language.control_flow import unrolled_steps
+
+    if not program.instructions:
+        shown = _shown(sources[0])
+        return [Problem(1, 1, "no instruction", "at least one instruction", shown)]
+    if unrolled_steps(program) > syn.MAX_STEPS:
+        line = program.instructions[-1].span.line
+        limit = f"at most {syn.MAX_STEPS} when its loops are unrolled"
+        found, shown = f"more than {syn.MAX_STEPS} steps", _shown(sources[line - 1])
+        return [Problem(line, 1, found, limit, shown)]
+    return []

@@ -1,0 +1,342 @@
+"""XGL's syntax as frozen dataclasses (paper §2.4; SPEC §1).
+
+A :class:`Program` is a tuple of instructions, an instruction holds expressions. Every node
+compares by meaning: its :class:`Span` takes no part in equality or hashing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal as OneOf
+from typing import NamedTuple
+
+MAX_LINES = 64
+MAX_CHARACTERS = 1_000_000
+"""Of a whole text, comments included."""
+MAX_PROBLEMS = 100
+"""Reading a text stops at the line in which this many are reached."""
+MAX_STEPS = 1024
+MAX_DEPTH = 32
+MAX_NUMBER = 100_000
+MAX_TERMS = 32
+MAX_ITEMS = 256
+"""Of a list while a game runs; a longer one ends it as oversize."""
+MAX_EXECUTED = 32 * MAX_STEPS
+"""Steps that one play may take, retries included; beyond it ends as oversize. Only the xent
+dialect, which forgets failures, can come so far."""
+MAX_WORK = 4096
+"""Longest strings (of the metadata's cap) that one play may make, compare, send to a judge or
+show; beyond it ends as oversize."""
+MAX_LINE_CHARACTERS = 2000
+"""Of an instruction as ``to_text`` spells it with one-letter registers; its source may have
+twice as many. So the canonical text of a valid line, whatever its registers, is valid."""
+
+REGISTER_TYPES = ("s", "t", "x", "y", "p", "a", "b", "c")
+REGISTER_SUFFIXES = ("", "0", "1", "2", "3")
+REGISTERS = tuple(kind + suffix for suffix in REGISTER_SUFFIXES for kind in REGISTER_TYPES)
+LIST_REGISTERS = tuple("l" + suffix for suffix in REGISTER_SUFFIXES)
+"""Private, mutable lists of strings: the released package's own type."""
+CONSTANT_TYPES = ("a", "b", "c")
+PUBLIC_TYPES = ("p", "a", "b")
+
+PLAYERS = ("black", "white", "alice", "bob", "carol", "env", "david")
+OMNISCIENT = ("black", "white", "env")
+MAIN_PLAYER = "black"
+FLAGS = ("flag_1", "flag_2")
+
+XentKind = OneOf["xent", "nex", "xed", "dex"]
+Comparator = OneOf["<", "<=", ">", ">=", "==", "!=", "in", "not in"]
+XENT_KINDS: tuple[XentKind, ...] = ("xent", "nex", "xed", "dex")
+COMPARATORS: tuple[Comparator, ...] = ("<", "<=", ">", ">=")
+"""Of the paper; the package knows Python's others as well."""
+
+Kind = OneOf["string", "list", "words", "number", "truth"]
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a helper function takes (the kinds each argument may have) and gives."""
+
+    arguments: tuple[tuple[Kind, ...], ...]
+    result: Kind
+    optional: int = 0
+    """How many of the last arguments may be left out."""
+    method: bool = False
+    """Written ``first.name(others)``."""
+
+
+_STRING: tuple[Kind, ...] = ("string",)
+_LIST: tuple[Kind, ...] = ("list",)
+_EITHER: tuple[Kind, ...] = ("string", "list")
+FUNCTIONS: dict[str, Signature] = {
+    "remove_common_words": Signature((_STRING, _EITHER), "string"),
+    "first_n_tokens": Signature((_STRING, ("number",)), "string"),
+    "sample": Signature((_LIST,), "string"),
+    "join": Signature((_STRING, _LIST), "string", method=True),
+    "split": Signature((_STRING, _STRING), "list", optional=1, method=True),
+    "shuffle": Signature((_LIST,), "list"),
+    "word_set": Signature((_STRING,), "words"),
+    "common_word_set": Signature((_STRING, _STRING), "words"),
+    "num_words": Signature((_STRING,), "number"),
+    "len": Signature((("string", "list", "words"),), "number"),
+    "only_uses_words": Signature((_EITHER, _STRING), "truth"),
+    "only_uses_chars": Signature((_STRING, _STRING), "truth"),
+}
+"""The released package's helper functions; nothing else can be called."""
+
+
+class Span(NamedTuple):
+    """Where a node stood: line from 1 in the whole text, columns from 1, end exclusive."""
+
+    line: int
+    column: int
+    end_column: int
+
+
+NOWHERE = Span(0, 0, 0)
+
+
+def _span() -> Span:
+    return field(default=NOWHERE, compare=False, repr=False)
+
+
+# -- strings ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    value: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    name: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Cat:
+    """``left + right``; the dialect says whether a space is sandwiched."""
+
+    left: StringExpr
+    right: StringExpr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """``text // mark`` (side "before") or ``text % mark`` (side "after")."""
+
+    text: StringExpr
+    mark: StringExpr
+    side: OneOf["before", "after"]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """``story()``, ``story(n_tokens)`` or ``story("prompt")``; drawn once for a map and site."""
+
+    tokens: int | None = None
+    prompt: str = ""
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """``text | prefix`` as a value: a string that carries the prefix it is scored after."""
+
+    text: StringExpr
+    prefix: StringExpr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A call of one of :data:`FUNCTIONS`; its signature says which kind of value it gives."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+    span: Span = _span()
+
+
+StringExpr = Literal | Register | Cat | Cut | Story | Given | Function
+
+# -- lists and sets of words -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """``[item, …]``"""
+
+    items: tuple[StringExpr, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """``left + right`` of lists."""
+
+    left: ListExpr
+    right: ListExpr
+    span: Span = _span()
+
+
+ListExpr = Register | ListOf | Chain | Function
+
+# -- numbers and conditions --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Xent:
+    """``kind(target | prefix, outer)`` in bits; absent parts are ``None``."""
+
+    kind: XentKind
+    target: StringExpr
+    prefix: StringExpr | None = None
+    outer: StringExpr | None = None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A bound in a comparison, in bits. Rewards hold none: a constant teaches nothing."""
+
+    value: int | float
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """A signed sum: ``terms`` are (+1 or −1, term), in the order written."""
+
+    terms: tuple[tuple[int, Term], ...]
+    span: Span = _span()
+
+
+Term = Xent | Number | Function
+Expression = StringExpr | ListExpr | Number
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    left: Sum
+    comparator: Comparator
+    right: Sum
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """``is_true(statement, params…)`` (``expected`` true) or ``is_false(…)``."""
+
+    statement: StringExpr
+    params: tuple[StringExpr, ...] = ()
+    expected: bool = True
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A comparison of strings, lists or sets of words, or ``in``."""
+
+    left: StringExpr | ListExpr
+    comparator: Comparator
+    right: StringExpr | ListExpr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Logic:
+    """``and``, ``or`` (two conditions or more) or ``not`` (one)."""
+
+    word: OneOf["and", "or", "not"]
+    conditions: tuple[Condition, ...]
+    span: Span = _span()
+
+
+Condition = Comparison | Truth | Test | Logic | Function
+
+# -- instructions ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    targets: tuple[tuple[str, StringExpr | ListExpr], ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Elicit:
+    """Ask ``player`` for one string per register; ``max_len`` in judge tokens (None: default)."""
+
+    player: str
+    registers: tuple[str, ...]
+    max_len: int | None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Ensure:
+    conditions: tuple[Condition, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Reward:
+    player: str
+    amount: Sum
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Reveal:
+    player: str
+    values: tuple[StringExpr | ListExpr, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Beacon:
+    flag: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Jump to ``flag`` at most ``times`` times, then go on."""
+
+    flag: str
+    times: int
+    span: Span = _span()
+
+
+Instruction = Assign | Elicit | Ensure | Reward | Reveal | Beacon | Replay
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """At most ``MAX_LINES`` instructions in one dialect (a name of ``xgl.language.dialects``)."""
+
+    instructions: tuple[Instruction, ...]
+    dialect: str = "paper"
+
+    def source_line(self, position: int) -> int:
+        """The line of the text, from 1, that holds the instruction at a position, from 0."""
+        return self.instructions[position].span.line or position + 1
+
+
+def kind_of(node: Expression) -> Kind:
+    """Which kind of value an expression has."""
+    match node:
+        case ListOf() | Chain():
+            return "list"
+        case Register(name):
+            return "list" if name in LIST_REGISTERS else "string"
+        case Function(name):
+            return FUNCTIONS[name].result
+        case Number():
+            return "number"
+        case _:
+            return "string"

@@ -1,0 +1,117 @@
+"""Programs back to text: one spelling for each tree, such that ``parse(to_text(p)) == p``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from xgl.language import syntax as syn
+
+
+def to_text(program: syn.Program) -> str:
+    """The program's lines joined by newlines, without a trailing one."""
+    return "\n".join(instruction_text(line) for line in program.instructions)
+
+
+def instruction_text(instruction: syn.Instruction) -> str:
+    match instruction:
+        case syn.Assign(targets):
+            arguments = [f"{name}={expression_text(value)}" for name, value in targets]
+            return f"assign({', '.join(arguments)})"
+        case syn.Elicit(player, registers, max_len):
+            limit = [] if max_len is None else [str(max_len)]
+            return f"elicit({', '.join([*_named(player), *registers, *limit])})"
+        case syn.Ensure(conditions):
+            return f"ensure({', '.join(map(expression_text, conditions))})"
+        case syn.Reward(player, amount):
+            return f"reward({', '.join([*_named(player), expression_text(amount)])})"
+        case syn.Reveal(player, values):
+            return f"reveal({', '.join([*_named(player), *map(expression_text, values)])})"
+        case syn.Beacon(flag):
+            return f"beacon({flag})"
+        case syn.Replay(flag, times):
+            return f"replay({flag}, {times})"
+
+
+def _named(player: str) -> list[str]:
+    return [] if player == syn.MAIN_PLAYER else [player]
+
+
+def expression_text(node: Any) -> str:
+    match node:
+        case syn.Literal(value):
+            return json.dumps(value, ensure_ascii=False)
+        case syn.Register(name):
+            return str(name)
+        case syn.Cat(left, right) | syn.Chain(left, right):
+            return f"{_operand(left, syn.Given)} + {_operand(right, _ADDED)}"
+        case syn.Cut(text, mark, side):
+            operator = "//" if side == "before" else "%"
+            return f"{_operand(text, _ADDED)} {operator} {_operand(mark, _ADDED | syn.Cut)}"
+        case syn.Given(text, prefix):
+            return f"{expression_text(text)} | {_operand(prefix, syn.Given)}"
+        case syn.ListOf(items):
+            return f"[{', '.join(map(expression_text, items))}]"
+        case syn.Function():
+            return _call_text(node)
+        case syn.Story(tokens, prompt):
+            said = json.dumps(prompt, ensure_ascii=False) if prompt else ""
+            return f"story({tokens if tokens else said})"
+        case syn.Xent(kind, target, prefix, outer):
+            given = "" if prefix is None else f" | {_operand(prefix, syn.Given)}"
+            before = "" if outer is None else f", {expression_text(outer)}"
+            return f"{kind}({expression_text(target)}{given}{before})"
+        case syn.Sum(terms):
+            return _sum_text(terms)
+        case syn.Number(value):
+            return repr(value)
+        case syn.Comparison(left, comparator, right) | syn.Test(left, comparator, right):
+            return f"{expression_text(left)} {comparator} {expression_text(right)}"
+        case syn.Truth():
+            return _truth_text(node)
+        case syn.Logic(word, conditions):
+            parts = [_decided_text(condition) for condition in conditions]
+            return f"not {parts[0]}" if word == "not" else f" {word} ".join(parts)
+    raise TypeError(f"no expression: {node!r}")
+
+
+_ADDED = syn.Cat | syn.Chain | syn.Given
+
+
+def _call_text(call: syn.Function) -> str:
+    first, *rest = call.arguments
+    if syn.FUNCTIONS[call.name].method:
+        own = _operand(first, syn.Cat | syn.Cut | syn.Given)
+        return f"{own}.{call.name}({', '.join(map(expression_text, rest))})"
+    return f"{call.name}({', '.join(map(expression_text, call.arguments))})"
+
+
+def _decided_text(condition: syn.Condition) -> str:
+    """A condition inside another: statements are named as such, and/or/not in parentheses."""
+    if isinstance(condition, syn.Truth):
+        return _named_truth(condition)
+    return _operand(condition, syn.Logic)
+
+
+def _operand(node: Any, needs_parentheses: Any) -> str:
+    text = expression_text(node)
+    return f"({text})" if isinstance(node, needs_parentheses) else text
+
+
+def _sum_text(terms: tuple[tuple[int, syn.Term], ...]) -> str:
+    (first_sign, first), *rest = terms
+    text = ("-" if first_sign < 0 else "") + expression_text(first)
+    for sign, term in rest:
+        text += (" - " if sign < 0 else " + ") + expression_text(term)
+    return text
+
+
+def _truth_text(truth: syn.Truth) -> str:
+    if truth.expected and not truth.params:
+        return expression_text(truth.statement)
+    return _named_truth(truth)
+
+
+def _named_truth(truth: syn.Truth) -> str:
+    name = "is_true" if truth.expected else "is_false"
+    return f"{name}({', '.join(map(expression_text, (truth.statement, *truth.params)))})"

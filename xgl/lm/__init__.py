@@ -1,0 +1,1 @@
+"""Causal language models as the judge and the local player both use them."""

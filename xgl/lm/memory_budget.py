@@ -1,0 +1,93 @@
+"""How many bytes a forward pass takes, and how many rows fit (estimates from a model's shape)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xgl.lm.language_model import LanguageModel
+
+FAST_TOKENS = {"cpu": 1024}
+"""Padded tokens of a forward pass by kind of device; on a CPU larger ones leave its cache."""
+MASK_BYTES = 5
+"""Of one token before one other: a bool, and the float that attention makes of it."""
+
+LEARN_BYTES = 20
+"""Of an entry of the vocabulary at a token that is learned: logits, their logarithms, gradients."""
+DRAW_BYTES = 56
+"""Of an entry of the vocabulary while a token is drawn: logits, order, float64 sums."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What one forward pass may take: padded tokens, and bytes beside the weights."""
+
+    tokens: int
+    bytes: int
+    token_bytes: int
+    cache_bytes: int
+
+    @classmethod
+    def of(cls, lm: LanguageModel, tokens: int | None, limit: int) -> Budget:
+        """``tokens`` None: what is fast on the kind of device."""
+        fast = tokens or FAST_TOKENS.get(lm.device.type, 65536)
+        return cls(fast, limit, token_bytes(lm), cache_bytes(lm))
+
+    def rows(self, width: int, root: int = 0) -> int:
+        """How many rows of ``width`` tokens fit, each below a copy of ``root`` tokens' cache."""
+        row = width * (self.token_bytes + MASK_BYTES * (width + root))
+        if root:
+            row += (width + root) * self.cache_bytes * 5 // 4  # a layer is held twice as it grows
+        return max(1, min(self.tokens // width, self.bytes // row))
+
+
+def rows_to_sample(lm: LanguageModel, tokens: int, limit: int) -> int:
+    """How many rows of so many tokens, prompt and continuation, fit into ``limit`` bytes.
+
+    Beside its cache a row takes a forward pass over its prompt, then logits to draw from.
+    """
+    reading = tokens * (token_bytes(lm) + MASK_BYTES * tokens)
+    drawing = DRAW_BYTES * int(lm.model.config.vocab_size)
+    return max(1, limit // (tokens * cache_bytes(lm) * 5 // 4 + max(reading, drawing)))
+
+
+def parts_to_learn(
+    lm: LanguageModel, rows: Sequence[tuple[tuple[int, ...], int]], limit: int
+) -> list[slice]:
+    """Rows in their order, (prompt, tokens of its continuation), in parts whose gradients take at
+    most ``limit`` bytes, or that are one row; a prompt that a part has several times is read once.
+
+    Backward keeps what every block made of each token, and of each token of a continuation some
+    copies of the logits.
+    """
+    token = int(lm.model.config.num_hidden_layers) * token_bytes(lm)
+    drawn = LEARN_BYTES * int(lm.model.config.vocab_size)
+    parts, start = [], 0
+    prompts: set[tuple[int, ...]] = set()
+    read = written = 0
+    for place, (prompt, tokens) in enumerate(rows):
+        prompts = prompts | {prompt}
+        read, written = max(read, len(prompt)), max(written, tokens)
+        taken = len(prompts) * read * token + (place + 1 - start) * written * (token + drawn)
+        if taken > limit and place > start:
+            parts.append(slice(start, place))
+            start, prompts, read, written = place, {prompt}, len(prompt), tokens
+    return [*parts, slice(start, len(rows))]
+
+
+def token_bytes(lm: LanguageModel) -> int:
+    """Of a padded token while it passes: the residual stream and a block's widest point."""
+    config = lm.model.config
+    hidden = int(config.hidden_size)
+    widest = 3 * int(getattr(config, "intermediate_size", None) or 4 * hidden)
+    return int(lm.model.dtype.itemsize) * (8 * hidden + widest)
+
+
+def cache_bytes(lm: LanguageModel) -> int:
+    """Of a token's keys and values in all layers."""
+    config: Any = lm.model.config
+    heads = int(getattr(config, "num_attention_heads", None) or 1)
+    kept = int(getattr(config, "num_key_value_heads", None) or heads)
+    width = int(getattr(config, "head_dim", None) or config.hidden_size // heads)
+    return 2 * int(config.num_hidden_layers) * kept * width * int(lm.model.dtype.itemsize)

@@ -1,0 +1,183 @@
+"""Sampling continuations: batched, cached, each row from a random stream of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from xgl.errors import PlayerError
+from xgl.lm.language_model import LanguageModel, beyond_reach, encode_prompts, read_on, select
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """Sampled tokens, the stop token included, with natural-log probabilities."""
+
+    ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+
+
+def stop_tokens(lm: LanguageModel, mark: str) -> Tensor:
+    """(V,) bool: tokens that end a continuation: those that contain ``mark``, and EOS."""
+    size = int(lm.model.config.vocab_size)
+    stops = torch.zeros(size, dtype=torch.bool)
+    pieces = lm.tokenizer.batch_decode([[index] for index in range(min(size, len(lm.tokenizer)))])
+    for index, piece in enumerate(pieces):
+        stops[index] = mark in piece
+    stops[lm.tokenizer.eos_token_id] = True
+    return stops.to(lm.device)
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """``temperature`` divides the logits, 0 takes the likeliest token; ``top_p`` keeps the fewest
+    likeliest tokens whose probabilities add up to at least that much.
+
+    Raises ValueError for a temperature that is no number from 0 on, or a ``top_p`` outside (0, 1].
+    """
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.temperature < math.inf:
+            raise ValueError(f"temperature: found {self.temperature}, expected a number from 0 on")
+        if not 0 < self.top_p <= 1:
+            raise ValueError(f"top_p: found {self.top_p}, expected more than 0 and at most 1")
+
+    def logprobs(self, logits: Tensor) -> Tensor:
+        """Log-probabilities (…, V) at this temperature, before ``top_p`` cuts; at 0, as at 1."""
+        return (logits / (self.temperature or 1.0)).log_softmax(-1)
+
+    def choose(self, logprobs: Tensor, uniform: Tensor) -> Tensor:
+        """Tokens (N,) drawn from ``logprobs`` (N, V) by numbers (N,) in [0, 1)."""
+        if self.temperature == 0:
+            return logprobs.argmax(-1)
+        kept = _nucleus(logprobs, self.top_p) if self.top_p < 1 else logprobs
+        return _invert(kept, uniform)
+
+
+LongEnough = Callable[[int, Sequence[int]], bool]
+"""Whether the continuation of a row (an index) needs no token after those it has."""
+
+Allowed = Callable[[int, Sequence[int]], Tensor]
+"""(V,) bool, on the CPU: tokens that may follow those which a row (an index) has; at least one."""
+
+
+@torch.inference_mode()
+def sample(
+    lm: LanguageModel,
+    prompts: Sequence[tuple[int, ...]],
+    limits: Sequence[int],
+    uniforms: np.ndarray,
+    stops: Tensor,
+    decoding: Decoding | None = None,
+    policies: Sequence[str] | None = None,
+    long_enough: LongEnough | None = None,
+    allowed: Allowed | None = None,
+) -> list[Continuation]:
+    """One continuation for each prompt, by inversion of the cumulative distribution.
+
+    ``uniforms`` (N, T ≥ max limit) float64 in [0, 1): row ``i`` decides all of continuation
+    ``i``, so policies that agree sample alike. ``limits`` are in the model's tokens;
+    ``long_enough`` may end a row before. ``policies`` (N,) name who answers, where ``lm`` holds
+    several. Common beginnings are encoded once. Log-probabilities are :meth:`Decoding.logprobs`,
+    over the tokens that are ``allowed``. Rows that local attention would mix up are read one by
+    one. Raises :class:`PlayerError` where logits are not finite.
+    """
+    decoding = decoding or Decoding()
+    if len(prompts) > 1 and beyond_reach(lm, prompts, max(limits)):
+        return [
+            sample(
+                lm,
+                [prompts[row]],
+                [limits[row]],
+                uniforms[row : row + 1],
+                stops,
+                decoding,
+                policies and [policies[row]],
+                _of_row(long_enough, row),
+                _of_row(allowed, row),
+            )[0]
+            for row in range(len(prompts))
+        ]
+    state = encode_prompts(lm, prompts, policies)
+    draws = torch.from_numpy(np.asarray(uniforms)).to(lm.device)
+    rows, said = list(range(len(prompts))), _Said(lm, prompts)
+    for step in range(max(limits)):
+        logits = lm.logits(state.last)
+        if allowed is not None:
+            masks = torch.stack([allowed(row, said.ids[row]) for row in rows])
+            logits = logits.masked_fill(~masks.to(lm.device), -torch.inf)
+        scores = decoding.logprobs(logits)
+        chosen = decoding.choose(scores, draws[rows, step])
+        said.add(rows, chosen, scores)
+        ended = stops[chosen].tolist()
+        alive = [
+            place
+            for place, row in enumerate(rows)
+            if step + 1 < limits[row]
+            and not ended[place]
+            and not (long_enough and long_enough(row, said.ids[row]))
+        ]
+        if not alive:
+            break
+        if len(alive) < len(rows):
+            state, chosen, rows = select(state, alive), chosen[alive], [rows[i] for i in alive]
+        state = read_on(lm, state, chosen[:, None])[1]
+    return said.continuations()
+
+
+Answer = TypeVar("Answer")
+Asked = Callable[[int, Sequence[int]], Answer]
+
+
+def _of_row(ask: Asked[Answer] | None, row: int) -> Asked[Answer] | None:
+    """``ask`` for a batch of this row only."""
+    return ask and (lambda _, ids: ask(row, ids))
+
+
+class _Said:
+    """Tokens and log-probabilities of each row, so far."""
+
+    def __init__(self, lm: LanguageModel, prompts: Sequence[tuple[int, ...]]) -> None:
+        self.lm, self.prompts = lm, prompts
+        self.ids: list[list[int]] = [[] for _ in prompts]
+        self.logprobs: list[list[float]] = [[] for _ in prompts]
+
+    def add(self, rows: Sequence[int], chosen: Tensor, scores: Tensor) -> None:
+        picked = scores.gather(1, chosen[:, None])[:, 0]
+        finite = torch.isfinite(picked)
+        if not bool(finite.all()):
+            row = rows[finite.tolist().index(False)]
+            after = self.lm.decode((*self.prompts[row], *self.ids[row]))[-80:]
+            raise PlayerError(f"the player's logits are not finite after {after!r}")
+        for row, token, logprob in zip(rows, chosen.tolist(), picked.tolist(), strict=True):
+            self.ids[row].append(token)
+            self.logprobs[row].append(logprob)
+
+    def continuations(self) -> list[Continuation]:
+        pairs = zip(self.ids, self.logprobs, strict=True)
+        return [Continuation(tuple(ids), tuple(logprobs)) for ids, logprobs in pairs]
+
+
+def _nucleus(logprobs: Tensor, top_p: float) -> Tensor:
+    """``logprobs`` (N, V) with −∞ for all but the likeliest tokens of mass ``top_p``."""
+    ordered, places = logprobs.sort(-1, descending=True)
+    mass = ordered.double().exp()
+    beyond = mass.cumsum(-1) - mass >= top_p
+    return logprobs.scatter(1, places, ordered.masked_fill(beyond, -torch.inf))
+
+
+def _invert(logprobs: Tensor, uniform: Tensor) -> Tensor:
+    """The token at which the cumulative probability first exceeds ``uniform`` (N,)."""
+    cumulative = logprobs.double().exp().cumsum(-1)
+    target = (uniform * cumulative[:, -1])[:, None]
+    chosen = torch.searchsorted(cumulative, target, right=True)[:, 0]
+    return chosen.clamp(max=logprobs.shape[1] - 1)

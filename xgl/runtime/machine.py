@@ -1,0 +1,372 @@
+"""One game instance as a generator (paper §2.2.6, §2.4.1).
+
+The machine executes one line after another and *yields* what it needs, a tuple of requests
+at a time: scores, truths, stories, moves. It never touches a model; ``xgl.runtime.lockstep``
+answers. A move arrives already cut to its limit. An :class:`~xgl.errors.OversizeError` thrown in
+at a request ends the game as ``oversize``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, TypeVar, cast
+
+from xgl.errors import EarlyEnsureError, OversizeError
+from xgl.language import syntax as syn
+from xgl.language.canonical import Game
+from xgl.language.control_flow import Flow
+from xgl.language.dialects import DIALECTS
+from xgl.language.unparse import expression_text
+from xgl.language.visitors import descendants
+from xgl.runtime.predicates import predicate
+from xgl.runtime.presentation import Sight, visible
+from xgl.runtime.requests import (
+    Answer,
+    Assigned,
+    Ensured,
+    Event,
+    Item,
+    Move,
+    Moved,
+    MoveRequest,
+    Play,
+    Request,
+    Revealed,
+    Rewarded,
+    ScoreRequest,
+    StoryRequest,
+    TokenScores,
+    TruthRequest,
+    View,
+)
+from xgl.runtime.values import MissingError, Text, Value, Values, compare
+
+Asking = Generator[tuple[Request, ...], tuple[Answer, ...], Any]
+Settled = TypeVar("Settled")
+
+
+class _ForfeitError(Exception):
+    def __init__(self, player: str) -> None:
+        self.player = player
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What all instances of one game share: who plays, and the ``story()`` calls of each line,
+    numbered through the program."""
+
+    cast: frozenset[str]
+    stories: tuple[tuple[tuple[int, syn.Story], ...], ...]
+
+    @classmethod
+    def of(cls, program: syn.Program) -> Plan:
+        lines = program.instructions
+        sites = count()
+        return cls(
+            frozenset(line.player for line in lines if isinstance(line, syn.Elicit)),
+            tuple(
+                tuple((next(sites), n) for n in descendants(line) if isinstance(n, syn.Story))
+                for line in lines
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A sum in bits; sign, kind and per-token bits of each term; the signed cross-entropies."""
+
+    bits: float
+    terms: tuple[tuple[int, syn.XentKind, TokenScores], ...]
+    xents: tuple[tuple[int, TokenScores], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Where a failed ensure returns to: the elicit, its player, and how often each line had run."""
+
+    position: int
+    player: str
+    visits: Counter[int]
+
+
+class Machine:
+    """State of one instance: registers, position, counters, scores, event log."""
+
+    def __init__(self, game: Game, plan: Plan | None = None) -> None:
+        self.game = game
+        self.plan = plan or Plan.of(game.program)
+        self.dialect = DIALECTS[game.dialect]
+        self.flow = Flow(game.program)
+        self.values = Values(self.dialect, game.metadata)
+        self.scores: defaultdict[str, float] = defaultdict(float)
+        self.events: list[Event] = []
+        self.sights: dict[str, Sight] = {}
+        self.failures: Counter[str | int] = Counter()
+        self.steps = self.turns = 0
+        self.visits: Counter[int] = Counter()
+        self.last_elicit: Asked | None = None
+
+    def play(self) -> Generator[tuple[Request, ...], tuple[Answer, ...], Play]:
+        """Run to the end; yields requests, takes their answers, returns the :class:`Play`."""
+        outcome, forfeiter = "finished", ""
+        try:
+            while not self.flow.done:
+                yield from self._step()
+        except _ForfeitError as forfeit:
+            outcome, forfeiter = "forfeit", forfeit.player
+        except OversizeError:
+            outcome = "oversize"
+        scores = {player: self.scores[player] for player in sorted(self.plan.cast)}
+        return Play(outcome, scores, self.values.held(), tuple(self.events), self.steps, forfeiter)
+
+    def _step(self) -> Asking:
+        self.steps += 1
+        if self.steps > syn.MAX_EXECUTED:
+            raise OversizeError(f"a play of more than {syn.MAX_EXECUTED} steps")
+        instruction = self.game.program.instructions[self.flow.position]
+        self.values.begin(self.flow.position, self.visits[self.flow.position])
+        match instruction:
+            case syn.Assign():
+                yield from self._assign(instruction)
+            case syn.Elicit():
+                yield from self._elicit(instruction)
+            case syn.Ensure():
+                if not (yield from self._ensure(instruction)):
+                    return
+            case syn.Reward():
+                yield from self._reward(instruction)
+            case syn.Reveal():
+                yield from self._reveal(instruction)
+        self.visits[self.flow.position] += 1
+        self.flow.advance()
+
+    # -- instructions ----------------------------------------------------------------------
+
+    def _assign(self, assign: syn.Assign) -> Asking:
+        self.values.stories = yield from self._stories()
+        if self.dialect.parallel_assign:
+            stored = yield from self._assign_at_once(assign)
+        else:
+            stored = []
+            for name, expression in assign.targets:
+                self.values.store(name, (yield from self._value(expression)))
+                stored.append((name, self.values.shown(name)))
+        self.events.append(Assigned(tuple(stored)))
+
+    def _assign_at_once(self, assign: syn.Assign) -> Generator[Any, Any, list[tuple[str, str]]]:
+        """All expressions first; a register named twice keeps its first place and last value.
+
+        What a list shows changes with the registers that it holds.
+        """
+        values: dict[str, Value] = {}
+        for name, expression in assign.targets:
+            values[name] = yield from self._value(expression)
+        for name, value in values.items():
+            self.values.store(name, value)
+        shown = [*values, *(name for name in self.values.holders(values) if name not in values)]
+        return [(name, self.values.shown(name)) for name in shown]
+
+    def _stories(self) -> Generator[Any, Any, Sequence[str]]:
+        calls = self.plan.stories[self.flow.position]
+        requests = tuple(self._story_request(site, story) for site, story in calls)
+        return (yield requests) if requests else ()
+
+    def _story_request(self, site: int, story: syn.Story) -> StoryRequest:
+        usual = self.game.metadata.story_tokens
+        if not self.dialect.story_arguments:
+            return StoryRequest(site, usual)
+        return StoryRequest(site, self._room(story.tokens or usual), story.prompt)
+
+    def _room(self, tokens: int) -> int:
+        """A limit in tokens, as far as a string may go: nobody need write what cannot stand."""
+        return min(tokens, self.game.metadata.max_characters)
+
+    def _elicit(self, elicit: syn.Elicit) -> Asking:
+        self.last_elicit = Asked(self.flow.position, elicit.player, self.visits.copy())
+        max_len = self._room(elicit.max_len or self.game.metadata.max_len)
+        for name in elicit.registers:
+            items = self._constants(elicit.player) + self._seen_by(elicit.player)
+            view = View(elicit.player, self.game.code, items, name)
+            (answer,) = yield (MoveRequest(view, max_len, self.turns),)
+            move = cast(Move, answer)
+            self.turns += 1
+            self.values.store(name, Text(self.values.capped(move.text)))
+            self.events.append(Moved(elicit.player, name, move, self.flow.position))
+            if holders := self.values.holders([name]):
+                shown = tuple((holder, self.values.shown(holder)) for holder in holders)
+                self.events.append(Assigned(shown))
+
+    def _seen_by(self, player: str) -> tuple[Item, ...]:
+        if player not in self.sights:
+            self.sights[player] = Sight(player, self.dialect.live_reveal)
+        items = self.sights[player].of(self.events)
+        self.values.spend(len(items))
+        return items
+
+    def _constants(self, player: str) -> tuple[Any, ...]:
+        shown = sorted(self.game.metadata.constants.items())
+        return visible([Assigned(tuple(shown))], player) if shown else ()
+
+    def _ensure(self, ensure: syn.Ensure) -> Generator[Any, Any, bool]:
+        if self.last_elicit is None and not self.dialect.early_ensure:
+            line = self.game.program.source_line(self.flow.position)
+            raise EarlyEnsureError(f"line {line}: an ensure before any elicit")
+        self.sides: list[tuple[float, float]] = []
+        holds = yield from self._conditions(ensure.conditions)
+        asked = self.last_elicit
+        player = asked.player if asked else syn.MAIN_PLAYER
+        key = self.flow.position if self.dialect.failures_per_line else player
+        if holds:
+            if self.dialect.failures_per_line:
+                self.failures[key] = 0
+            self.events.append(Ensured(player, True, self.failures[key], tuple(self.sides)))
+            return True
+        self.failures[key] += 1
+        self.events.append(Ensured(player, False, self.failures[key], tuple(self.sides)))
+        if asked is None or self.failures[key] > self.game.metadata.max_failures:
+            raise _ForfeitError(player)
+        self.flow.position, self.visits = asked.position, asked.visits.copy()
+        return False
+
+    def _conditions(self, conditions: tuple[syn.Condition, ...]) -> Generator[Any, Any, bool]:
+        truths = []
+        for condition in conditions:
+            if isinstance(condition, syn.Truth):
+                truths.append((yield from self._truth_request(condition)))
+        decided = iter((yield tuple(truths)) if truths else ())
+        results = []
+        for condition in conditions:
+            if isinstance(condition, syn.Truth):
+                results.append(bool(next(decided)) == condition.expected)
+            else:
+                results.append((yield from self._holds(condition)))
+        return all(results)
+
+    def _holds(self, condition: syn.Condition) -> Generator[Any, Any, bool]:
+        match condition:
+            case syn.Comparison(left, comparator, right):
+                one = (yield from self._amount(left)).bits
+                other = (yield from self._amount(right)).bits
+                self.sides.append((one, other))
+                return compare(one, comparator, other)
+            case syn.Test(left, comparator, right):
+                found: bool = yield from self._settled(
+                    lambda: compare(self.values.plain(left), comparator, self.values.plain(right))
+                )
+                return found
+            case syn.Logic("not", (inner,)):
+                return not (yield from self._holds(inner))
+            case syn.Logic(word, parts):
+                for part in parts:
+                    if (yield from self._holds(part)) == (word == "or"):
+                        return word == "or"
+                return word == "and"
+            case syn.Truth():
+                return (yield from self._conditions((condition,)))
+        return bool((yield from self._settled(lambda: self.values.plain(condition))))
+
+    def _truth_request(self, truth: syn.Truth) -> Generator[Any, Any, TruthRequest]:
+        def request() -> TruthRequest:
+            parts = [self.values.text(part) for part in (truth.statement, *truth.params)]
+            self.values.spend(2 * sum(map(len, parts)) + 1)
+            return TruthRequest(" ".join(parts), predicate(truth, self.values.text))
+
+        return (yield from self._settled(request))
+
+    def _reward(self, reward: syn.Reward) -> Asking:
+        amount = yield from self._amount(reward.amount)
+        self._pay(reward.player, 1, amount)
+        partner = {"black": "white", "white": "black"}.get(reward.player)
+        if partner in self.plan.cast:
+            self._pay(partner, -1, amount)
+
+    def _pay(self, player: str, sign: int, amount: Amount) -> None:
+        if player == "env" and not self.dialect.env_rewarded:
+            return
+        bits = sign * amount.bits
+        self.scores[player] += bits
+        terms = tuple((sign * s, kind, scores) for s, kind, scores in amount.terms)
+        xents = tuple((sign * s, scores) for s, scores in amount.xents)
+        self.events.append(Rewarded(player, bits, terms, xents))
+
+    def _reveal(self, reveal: syn.Reveal) -> Asking:
+        shown = []
+        for expression in reveal.values:
+            value = yield from self._value(expression)
+            shown.append((expression_text(expression), self.values.as_text(value)))
+        self.events.append(Revealed(reveal.player, tuple(shown)))
+
+    # -- expressions -----------------------------------------------------------------------
+
+    def _settled(self, evaluate: Callable[[], Settled]) -> Generator[Any, Any, Settled]:
+        """Evaluate again until no helper function misses an answer of the judge or of chance."""
+        told, drawn = self.values.told, self.values.drawn
+        while True:
+            try:
+                return evaluate()
+            except MissingError as missing:
+                (answer,) = yield (missing.request,)
+                self.values.answers[missing.request] = answer
+                self.values.told, self.values.drawn = told, drawn
+
+    def _value(self, expression: syn.StringExpr | syn.ListExpr) -> Generator[Any, Any, Value]:
+        return self._settled(lambda: self.values.value(expression))
+
+    def _amount(self, amount: syn.Sum) -> Generator[Any, Any, Amount]:
+        """A signed sum."""
+        asked = []
+        for _, term in amount.terms:
+            pair: tuple[ScoreRequest, ...] = ()
+            if isinstance(term, syn.Xent):
+                pair = yield from self._score_requests(term)
+            asked.append(pair)
+        requests = tuple(request for pair in asked for request in pair)
+        answers = iter((yield requests) if requests else ())
+        bits, terms = 0.0, []
+        xents: list[tuple[int, TokenScores]] = []
+        for (sign, term), pair in zip(amount.terms, asked, strict=True):
+            if not isinstance(term, syn.Xent):
+                bits += sign * (yield from self._number(term))
+                continue
+            parts = [cast(TokenScores, next(answers)) for _ in pair]
+            scores = _combine(term.kind, parts)
+            bits += sign * scores.total
+            terms.append((sign, term.kind, scores))
+            first = -sign if term.kind in ("nex", "dex") else sign
+            xents += zip((first, -first), parts, strict=False)
+        return Amount(bits, tuple(terms), tuple(xents))
+
+    def _number(self, term: syn.Number | syn.Function) -> Generator[Any, Any, float]:
+        if isinstance(term, syn.Number):
+            return term.value
+        return (yield from self._settled(lambda: self.values.plain(term)))
+
+    def _score_requests(self, term: syn.Xent) -> Generator[Any, Any, tuple[ScoreRequest, ...]]:
+        """The conditional score, and for differences the one without the prefix before it."""
+        target, prefix, outer = yield from self._settled(lambda: self._parts(term))
+        scoring = self.dialect.scoring
+        given = ScoreRequest(target, self._context(outer, prefix), scoring)
+        if term.kind in ("xent", "nex"):
+            return (given,)
+        return (ScoreRequest(target, self._context(outer, ""), scoring), given)
+
+    def _parts(self, term: syn.Xent) -> tuple[str, str, str]:
+        """Target, prefix (the one that the target carries where none is named) and outer."""
+        target = self.values.string(term.target)
+        prefix = self.values.text(term.prefix) if term.prefix else target.prefix
+        outer = self.values.text(term.outer) if term.outer else ""
+        self.values.spend(len(target.text) + len(prefix) + len(outer) + 1)
+        return target.text, prefix, outer
+
+    def _context(self, outer: str, prefix: str) -> tuple[str, ...]:
+        parts = (outer, prefix) if self.dialect.scoring.bos else (outer + prefix,)
+        return tuple(part for part in parts if part)
+
+
+def _combine(kind: syn.XentKind, scores: list[TokenScores]) -> TokenScores:
+    """xed(s|t,o) = xent(s,o) − xent(s|t,o); dex = −xed; nex = −xent (SPEC §1)."""
+    value = scores[0] - scores[1] if len(scores) == 2 else scores[0]
+    return -value if kind in ("nex", "dex") else value

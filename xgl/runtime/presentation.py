@@ -1,0 +1,106 @@
+"""What a player is shown (SPEC §3): a function of the strings it may see, its own reward
+numbers and its own ensure outcomes, and of nothing else. The omniscient see every string, so
+they see every reward too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xgl.language.syntax import LIST_REGISTERS, OMNISCIENT, PUBLIC_TYPES, REGISTERS
+from xgl.runtime.requests import Assigned, Ensured, Event, Item, Moved, Revealed, Rewarded, View
+
+STOP = "\n"
+"""A move ends where a line ends."""
+EARLIER, PRESENT = "earlier round", "this round"
+"""Lines above the items of a round, where a game is repeated; no item's line is without a colon."""
+
+
+class Sight:
+    """What one player may see of an event log that grows, in order.
+
+    A value that it has before it already is not shown again: the repetition would tell of a
+    failed ensure of somebody else. ``live``: a register that was revealed to it stays in its
+    sight.
+    """
+
+    def __init__(self, player: str, live: bool = False) -> None:
+        self.player, self.live = player, live
+        self.items: list[Item] = []
+        self._looked = 0
+        self._watched: set[str] = set()
+        self._shown: dict[str, str] = {}
+
+    def of(self, events: Sequence[Event]) -> tuple[Item, ...]:
+        """The items of the log, of which only what is new since the last look is gone through."""
+        for place in range(self._looked, len(events)):
+            self._see(events[place])
+        self._looked = len(events)
+        return tuple(self.items)
+
+    def _see(self, event: Event) -> None:
+        for item in _items(event, self.player, self._watched):
+            said_before = self._shown.get(item.label) == item.text
+            self._shown[item.label] = item.text
+            if not (said_before and isinstance(event, Assigned | Revealed)):
+                self.items.append(item)
+        if self.live and isinstance(event, Revealed) and event.player == self.player:
+            self._watched.update(name for name, _ in event.values if name in _NAMES)
+
+
+def visible(events: Sequence[Event], player: str, live: bool = False) -> tuple[Item, ...]:
+    """The part of an event log that ``player`` may see, as :class:`Sight` has it."""
+    return Sight(player, live).of(events)
+
+
+_NAMES = frozenset((*REGISTERS, *LIST_REGISTERS))
+
+
+def _items(event: Event, player: str, watched: set[str]) -> list[Item]:
+    sees_all = player in OMNISCIENT
+
+    def seen(name: str) -> bool:
+        return sees_all or name[0] in PUBLIC_TYPES or name in watched
+
+    match event:
+        case Assigned(values):
+            return [Item(name, text) for name, text in values if seen(name)]
+        case Moved(mover, register, move) if mover == player or seen(register):
+            return [Item(register, move.text)]
+        case Revealed(to, values) if to == player:
+            return [Item(label, text) for label, text in values]
+        case Ensured(by, passed, failures) if by == player and not passed:
+            return [Item("ensure", f"failed {failures}")]
+        case Rewarded(to, bits, _) if to == player:
+            return [Item("reward", _reward_text(event, bits))]
+        case Rewarded(to, bits, _) if sees_all:
+            return [Item(f"reward {to}", _reward_text(event, bits))]
+    return []
+
+
+def _reward_text(event: Rewarded, bits: float) -> str:
+    per_token = "; ".join(
+        " ".join(f"{sign * bit:.1f}" for bit in scores.bits) for sign, _, scores in event.terms
+    )
+    return f"{bits:.1f} ({per_token})" if per_token else f"{bits:.1f}"
+
+
+def render(view: View) -> str:
+    """The prompt of a local policy: code, one line for each visible item, the asked register.
+
+    The items of earlier rounds stand before those of this one, each round under a line that says
+    so.
+
+    >>> render(View("black", "assign(s=story())", (Item("s", "A cat."),), "t"))
+    'assign(s=story())\\ns: A cat.\\nt:'
+    """
+    lines = [view.code]
+    for items in view.earlier:
+        lines += [EARLIER, *item_lines(items)]
+    if view.earlier:
+        lines.append(PRESENT)
+    return "\n".join([*lines, *item_lines(view.items), f"{view.register}:"])
+
+
+def item_lines(items: Sequence[Item]) -> list[str]:
+    """One line for each item, whatever it holds, so that no text can pass for another item."""
+    return [f"{item.label}: {' '.join(item.text.split())}" for item in items]

@@ -1,0 +1,297 @@
+"""What a running game asks for and what it is answered (ARCHITECTURE: a game is a generator)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from xgl.errors import OversizeError
+from xgl.language.dialects import Scoring
+from xgl.language.syntax import XentKind
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRequest:
+    """Bits of ``text`` after ``context``, whose parts are tokenised apart and joined as tokens."""
+
+    text: str
+    context: tuple[str, ...]
+    scoring: Scoring
+
+
+@dataclass(frozen=True, slots=True)
+class TokenScores:
+    """``bits``: −log₂ P of each counted token, in order; empty for an empty string."""
+
+    bits: tuple[float, ...]
+
+    @property
+    def total(self) -> float:
+        """Cross-entropy of the string in bits."""
+        return float(sum(self.bits))
+
+    def __sub__(self, other: TokenScores) -> TokenScores:
+        return TokenScores(tuple(a - b for a, b in zip(self.bits, other.bits, strict=True)))
+
+    def __neg__(self) -> TokenScores:
+        return TokenScores(tuple(-bit for bit in self.bits))
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """A statement that a plain function decides, recognised on its expression (SPEC §2)."""
+
+    kind: str
+    operands: tuple[str, ...]
+    comparator: str = ""
+    bound: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TruthRequest:
+    """Is ``statement`` true? ``predicate`` is set where no model need be asked."""
+
+    statement: str
+    predicate: Predicate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoryRequest:
+    """The text of the ``site``-th ``story()`` of a program, at most ``tokens`` judge tokens."""
+
+    site: int
+    tokens: int
+    prompt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixRequest:
+    """The text of the first ``tokens`` judge tokens of ``text``."""
+
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class DrawRequest:
+    """A random order of ``size`` things, for the ``draw``-th draw of a line at its
+    ``visit``-th run, all from 0.
+
+    Runs that a failed ensure took back do not count, so a retry meets the same chance, and no
+    player can tell from chance how often another had to retry.
+    """
+
+    size: int
+    line: int
+    visit: int
+    draw: int
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A player's answer.
+
+    ``token_ids`` and ``logprobs`` (natural log, of the sampled tokens, stop mark included) are
+    known for local policies; ``prompt_ids`` is what the policy was shown. Costs are in tokens.
+    """
+
+    text: str
+    prompt_ids: tuple[int, ...] = ()
+    token_ids: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+    prompt_tokens: int = 0
+    new_tokens: int = 0
+    rounds_shown: int = 0
+    """Earlier rounds of the view that fitted the player's window."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One line of what a player sees: a label (register, ``reward``, ``ensure``) and a text."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that a player may know when it is asked for ``register`` (SPEC §3).
+
+    ``earlier``: what it was shown in earlier rounds of the game, the oldest first.
+    """
+
+    player: str
+    code: str
+    items: tuple[Item, ...]
+    register: str
+    earlier: tuple[tuple[Item, ...], ...] = ()
+
+    def latest(self, rounds: int) -> View:
+        """The same view with the latest so many of the earlier rounds."""
+        return replace(self, earlier=self.earlier[len(self.earlier) - rounds :])
+
+
+@dataclass(frozen=True, slots=True)
+class MoveRequest:
+    """``turn`` counts the moves asked of all players in this play, from 0."""
+
+    view: View
+    max_len: int
+    turn: int
+
+
+Request = ScoreRequest | TruthRequest | StoryRequest | MoveRequest | PrefixRequest | DrawRequest
+Answer = TokenScores | bool | str | Move | tuple[int, ...]
+
+# -- what happened -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    values: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """``line`` is the position of the elicit that asked."""
+
+    player: str
+    register: str
+    move: Move
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ensured:
+    """``player`` made the last move before the ensure; ``failures`` counts its failed ones.
+
+    ``sides`` are the two sums (bits) of each comparison of xents, in the order they were made.
+    """
+
+    player: str
+    passed: bool
+    failures: int
+    sides: tuple[tuple[float, float], ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Revealed:
+    player: str
+    values: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewarded:
+    """``bits`` to ``player``; ``terms`` holds sign, kind and the per-token bits ("axent").
+
+    ``xents`` are the cross-entropies that the terms are made of, with their signs.
+    """
+
+    player: str
+    bits: float
+    terms: tuple[tuple[int, XentKind, TokenScores], ...] = ()
+    xents: tuple[tuple[int, TokenScores], ...] = field(default=(), compare=False, repr=False)
+
+    def clipped(self, most: float) -> float:
+        """The same reward where no token counts more than ``most`` bits: −log₂ ε (Def. 30)."""
+        excess = (sign * sum(max(0.0, b - most) for b in xent.bits) for sign, xent in self.xents)
+        return self.bits - sum(excess)
+
+
+Event = Assigned | Moved | Ensured | Revealed | Rewarded
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """One finished game instance.
+
+    ``outcome`` is ``finished``, ``forfeit`` (by ``forfeiter``) or ``oversize``; ``scores`` are
+    the bits each player had collected by then.
+    """
+
+    outcome: str
+    scores: dict[str, float]
+    registers: dict[str, str]
+    events: tuple[Event, ...]
+    steps: int
+    forfeiter: str = ""
+
+    def outcome_for(self, role: str) -> str:
+        """A forfeit ends the game for all, but only the forfeiter's own score is lost."""
+        if self.outcome == "forfeit" and self.forfeiter != role:
+            return "finished"
+        return self.outcome
+
+    def accepted_moves(self, role: str) -> list[str]:
+        """The moves of ``role`` that stood: those that no failed ensure sent back."""
+        kept: list[Moved] = []
+        for event in self.events:
+            if isinstance(event, Moved):
+                kept.append(event)
+            elif isinstance(event, Ensured) and not event.passed:
+                line = kept[-1].line if kept else -1
+                again: set[str] = set()  # a register seen twice: an earlier turn of a loop
+                while kept and kept[-1].line == line and kept[-1].register not in again:
+                    again.add(kept.pop().register)
+        return [event.move.text for event in kept if event.player == role]
+
+
+# -- who answers -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """Where an instance's randomness comes from: its map and its sampling of moves."""
+
+    map_seed: int
+    play_seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A move request together with the seeds of the instance that asks, and the policy that shall
+    answer, where the player is several. ``round`` counts from 1 where games are repeated."""
+
+    request: MoveRequest
+    seeds: Seeds = field(default_factory=lambda: Seeds(0, 0))
+    policy: str = ""
+    round: int = 1
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """What names the chance in its answer: map, play and turn, and the round after the
+        first."""
+        again = (self.round,) if self.round > 1 else ()
+        return (self.seeds.map_seed, self.seeds.play_seed, self.request.turn, *again)
+
+
+class Judge(Protocol):
+    """Scores strings; a batch in, a batch out. Failure raises ``JudgeError``, never returns 0."""
+
+    def score(self, requests: list[ScoreRequest]) -> list[TokenScores | OversizeError]: ...
+
+    def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]: ...
+
+    def count(self, text: str) -> int:
+        """Number of judge tokens."""
+        ...
+
+    def truncate(self, text: str, max_len: int) -> str:
+        """The longest prefix that re-tokenises to at most ``max_len`` tokens."""
+        ...
+
+    def first_tokens(self, text: str, tokens: int) -> str:
+        """The text of the first ``tokens`` tokens; ``text`` itself where it has no more."""
+        ...
+
+
+class Player(Protocol):
+    """Gives moves; a batch in, a batch out. An oversize view is an error value, not a raise."""
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]: ...
+
+
+class StorySource(Protocol):
+    """Tells the texts of maps; the same map seed and request always give the same text."""
+
+    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]: ...

@@ -1,0 +1,79 @@
+"""Repeated play: the same game on the same map, with earlier rounds in view (paper §4.1.3).
+
+Seeds stay as they are from round to round, so the others play under the same chance each time and
+see no earlier round; the main player's own chance is new in each. In the control each map shows
+the rounds of another map, made by the same player under the same seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xgl.language.canonical import Game
+from xgl.language.dialects import DIALECTS
+from xgl.runtime.lockstep import Cast, Instance, Memory, play_all
+from xgl.runtime.presentation import Sight
+from xgl.runtime.requests import Item, Moved, Play, Seeds
+
+Seen = tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One play of a series on one map; ``number`` counts from 1, ``control`` says whether the
+    rounds that it was shown came from another map."""
+
+    seeds: Seeds
+    number: int
+    control: bool
+    play: Play
+
+
+def play_rounds(
+    game: Game,
+    role: str,
+    cast: Cast,
+    seeds: Sequence[Seeds],
+    rounds: int,
+    control: bool = True,
+    policy: str = "",
+) -> list[Round]:
+    """``rounds`` plays on each of ``seeds``, all maps of a round in one batch.
+
+    The control's plays begin at round 2 and are shown the next map's rounds (those that were
+    shown their own map, a cyclic shift): round 1 shows nothing, so it is its own control. Raises
+    ``ValueError`` for a control on fewer than two maps.
+    """
+    if control and len(seeds) < 2:
+        raise ValueError(f"found {len(seeds)} maps, expected two or more for a control")
+    history: list[tuple[Seen, ...]] = [()] * len(seeds)
+    played: list[Round] = []
+    for number in range(1, rounds + 1):
+        shown = [(False, history)]
+        if control and number > 1:
+            shown.append((True, [*history[1:], *history[:1]]))
+        asked = [
+            (other, Instance(game, each, policy, Memory(role, number, earlier)))
+            for other, earliers in shown
+            for each, earlier in zip(seeds, earliers, strict=True)
+        ]
+        plays = play_all([instance for _, instance in asked], cast)
+        played += [
+            Round(instance.seeds, number, other, play)
+            for (other, instance), play in zip(asked, plays, strict=True)
+        ]
+        own = plays[: len(seeds)]
+        history = [(*past, seen(game, play, role)) for past, play in zip(history, own, strict=True)]
+    return played
+
+
+def seen(game: Game, play: Play, role: str) -> Seen:
+    """All that ``role`` was shown of a play up to its end, the last reward too."""
+    return Sight(role, DIALECTS[game.dialect].live_reveal).of(play.events)
+
+
+def rounds_shown(play: Play, role: str) -> int:
+    """The fewest earlier rounds that the role's player had in view at a move of the play."""
+    moved = [e.move for e in play.events if isinstance(e, Moved) and e.player == role]
+    return min((move.rounds_shown for move in moved), default=0)
