@@ -1,5 +1,5 @@
 """Python expression nodes to XGL strings, lists and helper calls, through a whitelist of shapes
-(SPEC §1); sums and conditions are in ``xgl.conditions``."""
+(docs/specification.md, "Reading a program"); sums and conditions are in ``xgl.conditions``."""
 
 from __future__ import annotations
 
