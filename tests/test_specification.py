@@ -18,7 +18,7 @@ SECTION = re.compile(r"specification\.md,\s+\"([^\"]+)\"")
 """A citation by heading: ``(docs/specification.md, "Truth")``; it may go over a line's end."""
 ANCHOR = re.compile(r"specification\.md#([^)\s]+)\)")
 NUMBERS = re.compile(
-    r"(§|Def|Remark|Claim|Fig|Algorithm)[.s]? ?(\d[\d.]*(?:(?:, | and )\d[\d.]*)*)"
+    r"(§|Def|Remark|Claim|Fig|Algorithm)[.s]?\s?(\d[\d.]*(?:(?:,|\sand)\s\d[\d.]*)*)"
 )
 """One or several of the paper's own: ``Def. 43, 47``, ``§6.1.2``, ``Fig. 4.2 and 4.3``."""
 UNOPENABLE = re.compile(r"\b(?:[S]PEC|[A]RCHITECTURE|[F]ACTS)\b")
@@ -52,7 +52,7 @@ def numbers(text: str) -> set[tuple[str, str]]:
     return {
         (kind, number.rstrip("."))
         for kind, listed in cited
-        for number in re.split(r", | and ", listed)
+        for number in re.split(r",\s|\sand\s", listed)
     }
 
 
