@@ -1,4 +1,4 @@
-"""What REINFORCE teaches the player on the papers' twelve single-player programs (SPEC §5).
+"""What REINFORCE teaches the player on the papers' twelve single-player programs.
 
     python benchmarks/learnability.py [--seed 0] [--plays 256] [--dialect xent] [key=value …]
 

@@ -51,7 +51,8 @@ class ProgramError(XGLError):
 
 
 class OversizeError(XGLError):
-    """A string beyond the metadata's cap, or a request beyond a model's window (SPEC §2, §3).
+    """A string beyond the metadata's cap, or a request beyond a model's window
+    (docs/specification.md, "Size limits").
 
     Sent into a running game it ends the game; as a batch's answer it is a value, not a raise.
     """

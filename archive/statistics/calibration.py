@@ -1,4 +1,5 @@
-"""Whether the base player can play a game at all, from its calibration plays (SPEC §3, §4).
+"""Whether the base player can play a game at all, from its calibration plays
+(docs/specification.md, "Calibration").
 
 Asked before any fine-tuning: a game that is never feasible, too often forfeited, too long for the
 budget, or that scores the same whatever is played, teaches nothing.

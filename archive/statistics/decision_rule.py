@@ -1,4 +1,4 @@
-"""The decision rule of scope growth under noise (SPEC §6, §8).
+"""The decision rule of scope growth under noise (docs/specification.md, "The decision rule").
 
 A threshold is passed when the interval lies on its good side and failed when it lies on its
 bad side; in between nothing is decided. γ is the largest of several values, so its bounds are

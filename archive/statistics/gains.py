@@ -1,4 +1,5 @@
-"""Gains and transfer values from one table of per-seed scores (SPEC §5)."""
+"""Gains and transfer values from one table of per-seed scores
+(docs/specification.md, "Transfer")."""
 
 from __future__ import annotations
 

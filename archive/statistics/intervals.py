@@ -1,4 +1,5 @@
-"""Confidence intervals for means and for ratios of means over evaluation seeds (SPEC §6).
+"""Confidence intervals for means and for ratios of means over evaluation seeds
+(docs/specification.md, "Intervals").
 
 Over plays alone, intervals are conditional on the adapters: they say how well the evaluation seeds
 pin a value down, not how another training run would have come out. Over several training seeds

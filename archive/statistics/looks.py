@@ -1,4 +1,4 @@
-"""Looks of a racing test, and how its error is spent on them (SPEC §6).
+"""Looks of a racing test, and how its error is spent on them (docs/specification.md, "Looks").
 
 A test that may end at any of several numbers of plays asks its question anew at each; the error
 of the whole is the sum of what each look may spend, whatever the looks have in common (union

@@ -10,7 +10,8 @@ Three questions are answered here once, for every reader of an archive:
   several purposes offer such seeds, the one with the most of them is used; acceptance, whose seeds
   ranked no candidate, comes first where they are as many. Purposes are never mixed.
 * *What is not known?* A pair without such plays is **unmeasured**. A measured pair whose
-  denominator is not significantly above 0 is **undefined** (SPEC §5). In arrays the first is NaN,
+  denominator is not significantly above 0 is **undefined** (docs/specification.md,
+  "Transfer values"). In arrays the first is NaN,
   the second −inf: it never counts as covered, whatever else will be measured.
 
 ``Cell.selected`` marks values from selection seeds. Games were ranked, and many refused, on these

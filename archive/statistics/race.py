@@ -1,4 +1,5 @@
-"""Racing: which plays a candidate is asked for next, and when no more are needed (SPEC §6).
+"""Racing: which plays a candidate is asked for next, and when no more are needed
+(docs/specification.md, "Racing").
 
 A race is a generator. It yields questions, is sent the bounds that answer them, and returns a
 decision with its evidence; it knows nothing of where plays come from, so simulations run the same

@@ -1,4 +1,5 @@
-"""Repeated play: running maxima, score normalisation and few-shot playability (SPEC §4).
+"""Repeated play: running maxima, score normalisation and few-shot playability
+(docs/specification.md, "Scores and playability").
 
 ``scores`` is always an (N, K) float64 array in bits: N samples (a map seed and a play seed each),
 K rounds on each of them. Sampling luck alone raises a running maximum, so every curve has a

@@ -1,4 +1,5 @@
-"""A cover that holds with simultaneous confidence, though it was chosen from the data (SPEC §7).
+"""A cover that holds with simultaneous confidence, though it was chosen from the data
+(docs/specification.md, "Simultaneous confidence").
 
 *The claim.* With probability of at least ``confidence`` over evaluation seeds, given the adapters:
 every target is covered at η by a member, Δ_Γ(Σ) ≥ η, in true values.

@@ -1,4 +1,5 @@
-"""From intervals to a verdict and its row: the pure end of a decision (SPEC §6)."""
+"""From intervals to a verdict and its row: the pure end of a decision (docs/specification.md,
+"The decision rule")."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Scores of a policy on a game over paired seeds, with the permuted-moves control (SPEC §5).
+"""Scores of a policy on a game over paired seeds, with the permuted-moves control
+(docs/specification.md, "Permuted moves").
 
 A play that forfeits or outgrows a model has the raw score −∞; for means it counts as the
-game's floor, a finite score fixed before any fine-tuning (SPEC §3).
+game's floor, a finite score fixed before any fine-tuning (docs/specification.md, "The floor").
 """
 
 from __future__ import annotations
@@ -182,7 +183,7 @@ def floor_of(scores: Sequence[tuple[str, float]], game: Game) -> float | None:
     """The lowest feasible score, minus one bit for each move token; None if none is feasible.
 
     ``scores`` are (outcome, bits) of the base player's calibration plays, before any
-    fine-tuning (SPEC §3).
+    fine-tuning (docs/specification.md, "The floor").
     """
     feasible = [bits for outcome, bits in scores if outcome == "finished"]
     report = analyse(game.program, game.metadata)

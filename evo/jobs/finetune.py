@@ -1,4 +1,5 @@
-"""F_G^𝒯[M]: REINFORCE on a game's rewards under AdamW, for a budget of tokens (SPEC §5).
+"""F_G^𝒯[M]: REINFORCE on a game's rewards under AdamW, for a budget of tokens
+(paper §4.1.4; docs/specification.md, "Fine-tuning").
 
 Each step plays ``rollouts`` times on each of ``maps`` fresh maps with the present policy and
 takes one gradient step. A move is credited with the rewards that came after it; its baseline
@@ -169,7 +170,7 @@ def credits_of(play: Play, map_seed: int, task: Task) -> list[Credit]:
 
 
 def shuffled(credits: Sequence[Credit], seed: int) -> list[Credit]:
-    """Null control (SPEC §6): the rewards dealt anew among the moves."""
+    """Rewards dealt anew among the moves (docs/specification.md, "Null control")."""
     order = np.random.default_rng(seed).permutation(len(credits))
     dealt = [credits[index].reward_to_go for index in order]
     return [replace(credit, reward_to_go=to) for credit, to in zip(credits, dealt, strict=True)]

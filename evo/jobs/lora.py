@@ -1,4 +1,4 @@
-"""LoRA adapters on one shared base model (SPEC §5: adapters are LoRA for every model)."""
+"""LoRA adapters on one shared base model (docs/specification.md, "Fine-tuning")."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ class Laboratory:
         return finetune(self.bench, *on, settings, job.seed, self.count, self.memory)
 
     def _cast(self, task: Task) -> Cast:
-        """Everyone but the role is played by the base player (SPEC §4: NPCs fixed)."""
+        """Everyone but the role is played by the base player (paper §4.1)."""
         players = analyse(task.game.program).players
         others: dict[str, Player] = {name: self.base for name in players if name != task.role}
         return Cast(self.judge, self.stories, others)

@@ -1,4 +1,4 @@
-"""Several adapters in one forward pass (SPEC §5): the base weights work once for all of them.
+"""Several adapters in one forward pass: the base weights work once for all of them.
 
 Rows are gathered by policy, (K, n, T, in), and each policy's low-rank product is one slice of a
 batched matrix product; the sum with the base layer's output is what the policy gives alone. peft's

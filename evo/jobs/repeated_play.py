@@ -89,8 +89,9 @@ def _new_tokens(play: Play, role: str) -> int:
 
 def round_floor(plays: Sequence[tuple[int, str, float]], task: Task) -> float:
     """What an unfinished play of the game counts as, from the base player's plays, each its
-    (round, outcome, bits): those of round 1, before it was shown anything (SPEC §3); those of all
-    rounds where none of these was finished, and 0 where none is."""
+    (round, outcome, bits): those of round 1, before it was shown anything; those of all
+    rounds where none of these was finished, and 0 where none is (docs/specification.md,
+    "The floor")."""
     floor = floor_of([play[1:] for play in plays if play[0] == 1], task.game)
     if floor is None:
         floor = floor_of([play[1:] for play in plays], task.game)

@@ -1,1 +1,1 @@
-"""Measuring models on an exported Xent Measure (SPEC §4, §7)."""
+"""Measuring models on an exported Xent Measure (Def. 42, 43)."""

@@ -1,4 +1,4 @@
-"""A run's rows: what is known already, and the one way to add to it (ARCHITECTURE).
+"""A run's rows: what is known already, and the one way to add to it (docs/architecture.md).
 
 Everything that a decision needs is a row. A resumed run is an ordinary run whose ledger
 already knows its first part: the same questions find their answers here.
@@ -162,7 +162,7 @@ class Ledger:
 
     def own_gains(self) -> dict[str, tuple[float, float | None]]:
         """By game: the gain of its own fine-tune on selection plays (bits), and the share of it
-        that is about the map (SPEC §5)."""
+        that is about the map (docs/specification.md, "Permuted moves")."""
         found = {}
         for policy_id, made in self.finetunes.items():
             game = (made["game_id"], made["role"], str(Purpose.SELECTION))

@@ -1,4 +1,4 @@
-"""Scope growth, Algorithm 1 (paper §6.3; SPEC §8), over three small protocols.
+"""Scope growth, Algorithm 1 (paper §6.3.2), over three small protocols.
 
 Knows nothing of language models: an oracle judges candidates for a parent against a scope, a
 sampler proposes them, a recorder writes down what was decided. All order and choice come from

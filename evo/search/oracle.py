@@ -1,7 +1,7 @@
 """The oracle on language models: candidates judged by what fine-tuning on them teaches.
 
-Each stage costs more than the one before, and only what passed goes on (ARCHITECTURE, "one
-candidate's way through"): calibration, fine-tune, own gain, help to the parent, coverage by
+Each stage costs more than the one before, and only what passed goes on (docs/specification.md, "One
+candidate's way"): calibration, fine-tune, own gain, help to the parent, coverage by
 the scope, acceptance on fresh seeds.
 """
 

@@ -1,4 +1,5 @@
-"""Which calibrated games are worth a fine-tune: cheap filters before expensive ones (SPEC §4).
+"""Which calibrated games are worth a fine-tune: cheap filters before expensive ones
+(docs/specification.md, "Scores and playability").
 
 Everything is asked of rows that are archived already; the columns of a decision name what was
 found, so a filter can be applied anew under another threshold.

@@ -1,4 +1,4 @@
-"""Candidates: what the meta-sampler proposes, filtered by what costs nothing (ARCHITECTURE).
+"""Candidates: what the meta-sampler proposes, filtered by what costs nothing.
 
 Every proposal becomes a row with its fate: invalid, seen, degenerate, too long, passed over, or
 candidate. A round whose rows are in the archive is not asked for again.

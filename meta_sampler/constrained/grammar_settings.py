@@ -1,4 +1,4 @@
-"""How much of XGL a grammar admits: bounds that keep lines short and plays bounded (SPEC §1)."""
+"""How much of XGL a grammar admits: bounds that keep lines short and plays bounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a grammar of XGL remembers while a text goes on: one bit for each fact of SPEC §1's rules.
+"""What a grammar of XGL remembers while a text goes on: one bit for each fact of the
+language's rules (docs/specification.md, "The language").
 
 Registers that were set, are spent, or hold a move; players who were asked; flags placed and
 jumped to; the number of lines. llguidance hands on 64 bits. A register is *spent* while it must not

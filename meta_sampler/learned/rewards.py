@@ -1,4 +1,5 @@
-"""What a verdict is worth to a sampler: how far a candidate came on its way (SPEC §6)."""
+"""What a verdict is worth to a sampler: how far a candidate came on its way
+(docs/specification.md, "The decision rule")."""
 
 from __future__ import annotations
 

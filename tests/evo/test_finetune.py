@@ -194,7 +194,7 @@ def test_the_budget_is_met_by_the_fewest_steps(
 def test_a_budget_of_nothing_is_the_base_player_as_a_row(
     make_laboratory: Callable[..., Laboratory], make_task: Callable[..., Task]
 ) -> None:
-    """The null control 𝒯 = 0 (SPEC §6)."""
+    """The null control 𝒯 = 0 (docs/specification.md, "Null control")."""
     task, laboratory = make_task(), make_laboratory(tokens=0)
     made = train(laboratory, task)
     assert (made.tokens, made.curve) == (0, [])

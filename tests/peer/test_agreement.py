@@ -116,7 +116,7 @@ def agree(case: Case, peer: Peer, judge: TransformerJudge) -> None:
 
 
 def _without_mirrors(events: list[Event], code: str) -> list[Event]:
-    """Without the other half of a zero-sum reward whose player is never asked (SPEC §1: it is
+    """Without the other half of a zero-sum reward whose player is never asked (paper §2.4.1: it is
     discarded; nobody sees it there either)."""
     asked = {player for player in ("white", "black") if _asks(code, player)}
     partner = {"white": "black", "black": "white"}

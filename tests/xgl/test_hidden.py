@@ -1,5 +1,5 @@
 """Hidden stays hidden: what a player sees is a function of the strings it may see, its own
-reward numbers and its own ensure outcomes (SPEC §3)."""
+reward numbers and its own ensure outcomes (docs/specification.md, "What a player sees")."""
 
 from __future__ import annotations
 

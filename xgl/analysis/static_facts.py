@@ -1,4 +1,5 @@
-"""Static facts of a program, before any model runs (SPEC §1): the search's cheapest filter."""
+"""Static facts of a program, before any model runs: the search's cheapest filter
+(docs/specification.md, "Static facts")."""
 
 from __future__ import annotations
 

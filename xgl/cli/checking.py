@@ -1,4 +1,5 @@
-"""What ``check`` says of a valid program: faults, notes and facts (SPEC §1, static facts)."""
+"""What ``check`` says of a valid program: faults, notes and facts (docs/specification.md,
+"Static facts")."""
 
 from __future__ import annotations
 

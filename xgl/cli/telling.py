@@ -1,4 +1,5 @@
-"""A game's events, told to one player as the rules let it know them (SPEC §3).
+"""A game's events, told to one player as the rules let it know them
+(docs/specification.md, "What a player sees").
 
 An event holds what happened; the teller knows the line that made it, and so the text behind a
 number and whether this player may see that text.

@@ -1,4 +1,4 @@
-"""Where the texts of maps come from (SPEC §2): a corpus, or the judge itself.
+"""Where the texts of maps come from (docs/specification.md, "Maps"): a corpus, or the judge itself.
 
 A map seed's last bit says what it is for: even seeds train, odd seeds evaluate. A corpus is
 divided by the same bit, so training and evaluation share neither a seed nor a text.

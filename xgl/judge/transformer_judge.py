@@ -1,4 +1,5 @@
-"""A transformers causal LM as judge: batched, in bits, per token (SPEC §2)."""
+"""A transformers causal LM as judge: batched, in bits, per token (docs/specification.md,
+"Scoring")."""
 
 from __future__ import annotations
 

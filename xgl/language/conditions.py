@@ -1,4 +1,5 @@
-"""Python expression nodes to sums of xents and to conditions (SPEC §1)."""
+"""Python expression nodes to sums of xents and to conditions (docs/specification.md,
+"Expressions")."""
 
 from __future__ import annotations
 

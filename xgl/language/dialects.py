@@ -1,4 +1,5 @@
-"""The two dialects of XGL as data: one parser and one machine read these fields (SPEC §1)."""
+"""The two dialects of XGL as data: one parser and one machine read these fields
+(docs/specification.md, "Dialects")."""
 
 from __future__ import annotations
 

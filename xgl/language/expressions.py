@@ -1,5 +1,5 @@
-"""Python expression nodes to XGL strings, lists and helper calls, through a whitelist of shapes
-(SPEC §1); sums and conditions are in ``xgl.language.conditions``."""
+"""Python expression nodes to XGL strings, lists and helper calls, by a whitelist of shapes
+(docs/specification.md, "Reading a program"); ``xgl.language.conditions`` reads the rest."""
 
 from __future__ import annotations
 

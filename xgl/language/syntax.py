@@ -1,4 +1,4 @@
-"""XGL's syntax as frozen dataclasses (paper §2.4; SPEC §1).
+"""XGL's syntax as frozen dataclasses (paper §2.4; docs/specification.md, "The language").
 
 A :class:`Program` is a tuple of instructions, an instruction holds expressions. Every node
 compares by meaning: its :class:`Span` takes no part in equality or hashing.

@@ -1,4 +1,4 @@
-"""Players: who makes the moves (SPEC §3)."""
+"""Players: who makes the moves (docs/specification.md, "Playing a game")."""
 
 from xgl.players.simple import RandomPlayer, ScriptedPlayer
 

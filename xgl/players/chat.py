@@ -1,4 +1,4 @@
-"""A chat model behind an OpenAI-compatible endpoint as player (SPEC §3, §4)."""
+"""A chat model behind an OpenAI-compatible endpoint as player (docs/players.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A local language model as player (SPEC §3, §4: sampled, temperature 1)."""
+"""A local language model as player: sampled, at temperature 1 (docs/specification.md,
+"Score of a model")."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The released package's helper functions as plain functions of strings (SPEC §1, FACTS: wheel
-0.5.0). Each is linear in its text for each word that it looks for; the machine caps both."""
+"""The released package's helper functions as plain functions of strings (docs/specification.md,
+"Helper functions"). Each is linear in its text for each word that it looks for; the
+machine caps both."""
 
 from __future__ import annotations
 

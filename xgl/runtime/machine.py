@@ -367,6 +367,6 @@ class Machine:
 
 
 def _combine(kind: syn.XentKind, scores: list[TokenScores]) -> TokenScores:
-    """xed(s|t,o) = xent(s,o) − xent(s|t,o); dex = −xed; nex = −xent (SPEC §1)."""
+    """xed(s|t,o) = xent(s,o) − xent(s|t,o); dex = −xed; nex = −xent (paper §2.4.3)."""
     value = scores[0] - scores[1] if len(scores) == 2 else scores[0]
     return -value if kind in ("nex", "dex") else value

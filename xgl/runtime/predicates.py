@@ -1,4 +1,4 @@
-"""Statements that a plain function can decide (SPEC §2).
+"""Statements that a plain function can decide (docs/specification.md, "Truth").
 
 They are recognised on the statement's *expression*, literal and register parts apart, never
 on the joined text: a move that contains the words of a rule cannot rewrite the rule.

@@ -1,6 +1,6 @@
-"""What a player is shown (SPEC §3): a function of the strings it may see, its own reward
-numbers and its own ensure outcomes, and of nothing else. The omniscient see every string, so
-they see every reward too."""
+"""What a player is shown (docs/specification.md, "What a player sees"): a function of the
+strings it may see, its own reward numbers and its own ensure outcomes, and of nothing else. The
+omniscient see every string, so they see every reward too."""
 
 from __future__ import annotations
 

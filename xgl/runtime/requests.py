@@ -1,4 +1,5 @@
-"""What a running game asks for and what it is answered (ARCHITECTURE: a game is a generator)."""
+"""What a running game asks for and what it is answered (docs/specification.md, "Steps and
+requests")."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ class TokenScores:
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A statement that a plain function decides, recognised on its expression (SPEC §2)."""
+    """A statement that a plain function decides, recognised on its expression
+    (docs/specification.md, "Truth")."""
 
     kind: str
     operands: tuple[str, ...]
@@ -115,7 +117,8 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """All that a player may know when it is asked for ``register`` (SPEC §3).
+    """All that a player may know when it is asked for ``register``
+    (docs/specification.md, "What a player sees").
 
     ``earlier``: what it was shown in earlier rounds of the game, the oldest first.
     """

@@ -1,4 +1,5 @@
-"""The decision rule, and the error it keeps under noise (SPEC §6)."""
+"""The decision rule, and the error it keeps under noise (docs/specification.md,
+"The decision rule")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Races: what they ask, when they stop, and the error that they keep (SPEC §6)."""
+"""Races: what they ask, when they stop, and the error that they keep (docs/specification.md,
+"Racing")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Algorithm 1 transcribed line by line from the paper (§6.3.2; SPEC §8), for finite toy worlds.
+"""Algorithm 1 transcribed line by line from the paper (§6.3.2), for finite toy worlds.
 
 Slow on purpose: every set is built anew, every value is looked up where the paper names it.
 """

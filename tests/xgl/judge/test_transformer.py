@@ -1,4 +1,5 @@
-"""The transformer judge against SPEC §2 read literally, one sequence at a time."""
+"""The transformer judge against a literal reading, one sequence at a time, of
+(docs/specification.md, "Scoring")."""
 
 from __future__ import annotations
 

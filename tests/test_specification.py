@@ -1,0 +1,90 @@
+"""docs/specification.md holds what the repository cites, and a reader can open every citation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("xgl", "archive", "meta_sampler", "evo", "conf", "tests", "benchmarks", "docs")
+SUFFIXES = {".py", ".md", ".yaml", ".toml", ".xgl", ".xent"}
+SPECIFICATION = (ROOT / "docs" / "specification.md").read_text(encoding="utf-8")
+HEADINGS = re.findall(r"^#+ (.+)$", SPECIFICATION, re.MULTILINE)
+
+SECTION = re.compile(r"specification\.md,\s+\"([^\"]+)\"")
+"""A citation by heading: ``(docs/specification.md, "Truth")``; it may go over a line's end."""
+ANCHOR = re.compile(r"specification\.md#([^)\s]+)\)")
+NUMBERS = re.compile(
+    r"(§|Def|Remark|Claim|Fig|Algorithm)[.s]?\s?(\d[\d.]*(?:(?:,|\sand)\s\d[\d.]*)*)"
+)
+"""One or several of the paper's own: ``Def. 43, 47``, ``§6.1.2``, ``Fig. 4.2 and 4.3``."""
+UNOPENABLE = re.compile(r"\b(?:[S]PEC|[A]RCHITECTURE|[F]ACTS)\b")
+"""Documents that are not in the repository; the brackets keep this line from being a citation."""
+
+
+def texts() -> Iterator[tuple[Path, str]]:
+    """Every source, test, setting and document, by its path in the repository."""
+    found = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*")]
+    for path in sorted([*found, *ROOT.glob("*.md"), *ROOT.glob("*.toml")]):
+        if path.suffix in SUFFIXES:
+            yield path.relative_to(ROOT), path.read_text(encoding="utf-8")
+
+
+def anchor(heading: str) -> str:
+    """The link target that Markdown makes of a heading.
+
+    >>> anchor("One candidate's way")
+    'one-candidates-way'
+    """
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+def numbers(text: str) -> set[tuple[str, str]]:
+    """The paper's numbers that a text cites, each by itself.
+
+    >>> sorted(numbers("(Def. 43, 47; paper §6.3.)"))
+    [('Def', '43'), ('Def', '47'), ('§', '6.3')]
+    """
+    cited = NUMBERS.findall(text)
+    return {
+        (kind, number.rstrip("."))
+        for kind, listed in cited
+        for number in re.split(r",\s|\sand\s", listed)
+    }
+
+
+TEXTS = dict(texts())
+
+
+@pytest.mark.parametrize("pattern", [SECTION, ANCHOR], ids=["headings", "anchors"])
+def test_a_cited_section_is_a_heading(pattern: re.Pattern[str]) -> None:
+    known = {*HEADINGS, *map(anchor, HEADINGS)}
+    cited = {
+        (str(path), " ".join(name.split()))
+        for path, text in TEXTS.items()
+        for name in pattern.findall(text)
+    }
+    assert cited
+    assert not {(path, name) for path, name in cited if name not in known}
+
+
+def test_a_cited_number_of_the_paper_is_explained() -> None:
+    explained = numbers(SPECIFICATION)
+    cited = {number: path for path, text in TEXTS.items() for number in numbers(text)}
+    assert ("Def", "37") in explained
+    assert not {number: path for number, path in cited.items() if number not in explained}
+
+
+def test_the_contents_lead_to_every_section() -> None:
+    linked = re.findall(r"\]\(#([^)]+)\)", SPECIFICATION)
+    title, *sections = map(anchor, HEADINGS)
+    assert title == "specification"
+    assert len(sections) == len(set(sections))
+    assert set(sections) == set(linked)
+
+
+def test_nothing_cites_a_document_that_is_not_here() -> None:
+    assert not [str(path) for path, text in TEXTS.items() if UNOPENABLE.search(text)]
