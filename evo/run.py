@@ -36,15 +36,14 @@ from evo.record.ledger import Ledger
 from evo.record.progress import RunProgress
 from evo.record.run_folder import RESUME, check_new, open_archive, resumed_folders, stored_config
 from evo.record.version import code_version
-from evo.search.growth import GrowthSettings, Member, grow
+from evo.search.growth import GrowthSettings, ScopeMember, grow
 from evo.search.initial_scope import initial_tasks
 from evo.search.oracle import TransferOracle
 from evo.search.proposals import Proposer
 from evo.toy import experiment as toy
 from evo.toy.config import NAME as TOY
 from meta_sampler import ACCESS, MetaSampler, Remote, SamplerError, make
-from xgl.errors import PlayerError
-from xgl.models.errors import ModelNotFound
+from xgl.errors import ModelNotFound, PlayerError
 from xgl.models.resolve import resolve
 
 USAGE = """usage: python -m evo.run +experiment=scope_growth [key=value …]
@@ -255,7 +254,7 @@ def _study(plan: Plan, ledger: Ledger, display: Display) -> None:
 
 
 def _commit_scope(
-    ledger: Ledger, config: RunConfig, generation: int, members: Sequence[Member[Task]]
+    ledger: Ledger, config: RunConfig, generation: int, members: Sequence[ScopeMember[Task]]
 ) -> None:
     """A generation's scope and its cover, in one commit: a resumed run lacks both or neither."""
     transfer = config.transfer
@@ -265,7 +264,7 @@ def _commit_scope(
         transfer.gain,  # type: ignore[arg-type]
         skip_unplayable=True,
     )
-    scope = [(member.game.game_id, member.game.role) for member in members]
+    scope = [member.game.id for member in members]
     ledger.commit(
         scopes=[_scope_row(generation, member) for member in members],
         covers=cover_rows(evidence(ledger.archive, ledger.run_id), scope, generation, question),
@@ -286,7 +285,7 @@ def _algorithm(config: RunConfig) -> GrowthSettings:
     )
 
 
-def _scope_row(generation: int, member: Member[Task]) -> dict[str, object]:
+def _scope_row(generation: int, member: ScopeMember[Task]) -> dict[str, object]:
     return {
         "generation": generation,
         "game_id": member.game.game_id,
