@@ -42,8 +42,7 @@ from evo.search.proposals import Proposer
 from evo.toy import experiment as toy
 from evo.toy.config import NAME as TOY
 from meta_sampler import ACCESS, MetaSampler, Remote, SamplerError, make
-from xgl.errors import PlayerError
-from xgl.models.errors import ModelNotFound
+from xgl.errors import ModelNotFound, PlayerError
 from xgl.models.resolve import resolve
 
 USAGE = """usage: python -m evo.run +experiment=scope_growth [key=value …]

@@ -135,3 +135,7 @@ class PlayerError(XGLError):
 
 class BudgetError(PlayerError):
     """A player's budget of tokens or dollars is spent; no further request was sent."""
+
+
+class ModelNotFound(XGLError, ValueError):  # noqa: N818  # it says what happened
+    """A reference that leads to no usable model; the message is one sentence for the user."""

@@ -50,8 +50,8 @@ and on which map, and so how a completion is scored: in bits, by the judge (`{ju
 import torch
 from datasets import load_dataset
 from trl import GRPOConfig, GRPOTrainer
-from xgl.judge.transformer import TransformerJudge
-from xgl.lm import LanguageModel
+from xgl.judge.transformer_judge import TransformerJudge
+from xgl.lm.language_model import LanguageModel
 from xgl.models.resolve import load
 from xgl.rewards import Rewards
 

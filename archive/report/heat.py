@@ -19,8 +19,8 @@ from archive.report.words import listed
 from xgl import Cast, Game, Instance, Metadata, Seeds, XGLError, analyse, game, parse, play_all
 from xgl.cli.telling import Paid, Teller, Term
 from xgl.cli.watching import WatchedMachine
-from xgl.judge.token_spans import pieces
-from xgl.players.simple import ScriptedPlayer
+from xgl.players import ScriptedPlayer
+from xgl.runtime.presentation import token_spans
 from xgl.runtime.requests import Judge, StoryRequest
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _scored(term: Term, judge: Judge) -> ScoredText:
 
 
 def _tokens(text: str, bits: tuple[float, ...], judge: Judge) -> Iterator[Token]:
-    parts = pieces(judge, text, len(bits))
+    parts = token_spans(judge, text, len(bits))
     unscored = len(parts) - len(bits)
     for place, part in enumerate(parts):
         yield Token(part, None if place < unscored else bits[place - unscored])

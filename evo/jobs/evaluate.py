@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import Game
-from xgl.players.simple import ScriptedPlayer
+from xgl.players import ScriptedPlayer
 from xgl.random_streams import seed as named_seed
 from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.requests import Moved, Play, Player, Rewarded, Seeds

@@ -6,9 +6,11 @@ import logging
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import Any, Protocol
 
 import ray
+from cachetools import LRUCache
 from ray.exceptions import (
     NodeDiedError,
     ObjectLostError,
@@ -18,7 +20,6 @@ from ray.exceptions import (
 )
 
 from evo.config.schema import ClusterConfig
-from evo.jobs.adapter_references import Parcels
 from evo.jobs.cluster import connect
 from evo.jobs.model_host import (
     Evaluation,
@@ -33,6 +34,8 @@ from evo.jobs.model_host import (
 RETRIES = 3
 MOST_WORKERS = 8
 """Without ``cluster.workers``: a list of candidates keeps no more than a few workers busy."""
+ADAPTER_BYTES = 100 * 1024**2
+"""Of adapters that stay in the object store for the next job, at most."""
 PATIENCE = 60.0
 """Seconds without a worker that is ready before the log says so."""
 LOST = (RayActorError, OutOfMemoryError, ObjectLostError, WorkerCrashedError, NodeDiedError)
@@ -98,6 +101,27 @@ class _Round:
     losses: dict[int, int] = field(default_factory=dict)
 
 
+class AdapterReferences:
+    """References to adapters in Ray's object store, the least recently used dropped first.
+
+    The adapters of the scope play every candidate: each travels to a node once, not with every
+    job. Workers read no disk but their own.
+    """
+
+    def __init__(self, max_bytes: int = ADAPTER_BYTES) -> None:
+        self.cache: LRUCache[bytes, tuple[Any, int]] = LRUCache(max_bytes, lambda entry: entry[1])
+
+    def reference(self, adapter: bytes | None) -> Any:
+        """A reference to an adapter; None for None, the base player."""
+        if adapter is None:
+            return None
+        digest = sha256(adapter).digest()
+        if digest not in self.cache:  # one that is too large is kept alone
+            size = min(len(adapter), int(self.cache.maxsize))
+            self.cache[digest] = ray.put(adapter), size
+        return self.cache[digest][0]
+
+
 class RayWorkshop:
     """Pools of worker actors on a local Ray or a cluster.
 
@@ -110,7 +134,7 @@ class RayWorkshop:
         connect(cluster)
         self.settings = settings
         self.pools = pools(cluster, int(ray.cluster_resources().get("CPU", 1)))
-        self.parcels = Parcels()
+        self.references = AdapterReferences()
         self.failed_starts = 0
         self.free: dict[str, deque[_Place]] = {pool.name: deque() for pool in self.pools}
         self.busy: dict[Any, tuple[_Place, int | None]] = {}
@@ -152,7 +176,7 @@ class RayWorkshop:
         """A reference to the result; a worker's method is what process lists show."""
         if not isinstance(job, Evaluation):
             return worker.train.remote(job)
-        adapters = [self.parcels.of(adapter) for adapter in job.adapters]
+        adapters = [self.references.reference(adapter) for adapter in job.adapters]
         return worker.evaluate.remote(replace(job, adapters=()), *adapters)
 
     def _collect(self, asked: _Round) -> None:

@@ -58,7 +58,7 @@ def run(arguments: Sequence[str], console: Console) -> int:
     endpoint failed or the budget ended before everything was played.
 
     Raises :class:`ConfigError`, :class:`~archive.ArchiveError`,
-    :class:`~xgl.models.errors.ModelNotFound` and :class:`~xgl.errors.PlayerError` for what the
+    :class:`~xgl.errors.ModelNotFound` and :class:`~xgl.errors.PlayerError` for what the
     user got wrong, before anything is written.
     """
     resumed = [a for a in arguments if a.startswith("resume=")]

@@ -110,7 +110,7 @@ Measured = LocalPlayer | RemotePlayer
 def find_player(text: str, chat: ChatConfig) -> Measured:
     """The player of that name, found but not loaded.
 
-    Raises :class:`ConfigError`, :class:`~xgl.models.errors.ModelNotFound`,
+    Raises :class:`ConfigError`, :class:`~xgl.errors.ModelNotFound`,
     :class:`~archive.ArchiveError`, and :class:`~xgl.errors.PlayerError` for a key that is missing.
     """
     match parse_player(text):

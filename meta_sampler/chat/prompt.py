@@ -13,7 +13,7 @@ from meta_sampler.chat.settings import ChatSamplerSettings
 from meta_sampler.mutate.program_editor import named_players
 from meta_sampler.screening.normal_form import meaning
 from xgl import Game, ProgramError, analyse, game, parse
-from xgl.chat.messages import Message
+from xgl.chat.client import Message
 from xgl.errors import MAX_MESSAGE, FlowError, excerpt
 from xgl.language import syntax as syn
 from xgl.language.visitors import descendants

@@ -24,8 +24,7 @@ from meta_sampler.known import Known
 from xgl import Game
 from xgl.chat.accounting import Usage
 from xgl.chat.calls import Calls, Meter, run
-from xgl.chat.client import Endpoint, Fault, read_key
-from xgl.chat.messages import Message
+from xgl.chat.client import Endpoint, Fault, Message, read_key
 from xgl.errors import BudgetError, PlayerError, excerpt
 
 Result = TypeVar("Result")

@@ -36,7 +36,7 @@ class Local:
 
     @cached_property
     def writer(self) -> Writer:
-        """The model; raises :class:`~xgl.models.errors.ModelNotFound`."""
+        """The model; raises :class:`~xgl.errors.ModelNotFound`."""
         chosen = self.settings
         model, tokenizer = load(chosen.model, device=chosen.device, dtype=chosen.dtype)
         lm = LanguageModel(model, tokenizer, torch.device(model.device))

@@ -30,7 +30,7 @@ from evo.jobs.model_host import Evaluation, Laboratory, Training
 from evo.record.ledger import finetune_row
 from xgl import Metadata, game, parse
 from xgl.lm.language_model import LanguageModel, continuation_logits
-from xgl.lm.memory_budget import parts_to_learn
+from xgl.lm.memory import parts_to_learn
 from xgl.runtime.requests import Ensured, Event, Move, Moved, Play, Rewarded
 
 # -- the gradient ----------------------------------------------------------------------------------
