@@ -17,8 +17,8 @@ from archive.errors import (
 )
 from archive.export import export_xgl
 from archive.query import (
-    Member,
     Run,
+    ScopeRow,
     VerdictCount,
     find_run,
     games,
@@ -40,6 +40,7 @@ from archive.schema import (
     ProposalOutcome,
     Purpose,
     RunEvent,
+    TaskId,
     Verdict,
 )
 from archive.store.archive import Archive
@@ -59,7 +60,6 @@ __all__ = [
     "GainKind",
     "LockedError",
     "LookupFailedError",
-    "Member",
     "NotAnArchiveError",
     "PlayOutcome",
     "ProposalOutcome",
@@ -67,6 +67,8 @@ __all__ = [
     "RowError",
     "Run",
     "RunEvent",
+    "ScopeRow",
+    "TaskId",
     "Verdict",
     "VerdictCount",
     "VersionError",

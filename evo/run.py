@@ -35,7 +35,7 @@ from evo.record.collector import Experiments
 from evo.record.ledger import Ledger
 from evo.record.run_folder import RESUME, check_new, open_archive, resumed_folders, stored_config
 from evo.record.version import code_version
-from evo.search.growth import GrowthSettings, Member, grow
+from evo.search.growth import GrowthSettings, ScopeMember, grow
 from evo.search.initial_scope import initial_tasks
 from evo.search.oracle import TransferOracle
 from evo.search.proposals import Proposer
@@ -253,7 +253,7 @@ def _study(plan: Plan, ledger: Ledger, display: Display) -> None:
 
 
 def _commit_scope(
-    ledger: Ledger, config: RunConfig, generation: int, members: Sequence[Member[Task]]
+    ledger: Ledger, config: RunConfig, generation: int, members: Sequence[ScopeMember[Task]]
 ) -> None:
     """A generation's scope and its cover, in one commit: a resumed run lacks both or neither."""
     transfer = config.transfer
@@ -263,7 +263,7 @@ def _commit_scope(
         transfer.gain,  # type: ignore[arg-type]
         skip_unplayable=True,
     )
-    scope = [(member.game.game_id, member.game.role) for member in members]
+    scope = [member.game.id for member in members]
     ledger.commit(
         scopes=[_scope_row(generation, member) for member in members],
         covers=cover_rows(evidence(ledger.archive, ledger.run_id), scope, generation, question),
@@ -284,7 +284,7 @@ def _algorithm(config: RunConfig) -> GrowthSettings:
     )
 
 
-def _scope_row(generation: int, member: Member[Task]) -> dict[str, object]:
+def _scope_row(generation: int, member: ScopeMember[Task]) -> dict[str, object]:
     return {
         "generation": generation,
         "game_id": member.game.game_id,

@@ -71,11 +71,11 @@ def heated(facts: GameFacts, judge: Judge) -> GameFacts:
         return facts
     try:
         whole = game(parse(facts.code, facts.dialect), Metadata(**json.loads(facts.metadata_json)))
-        others = [name for name in analyse(whole.program).players if name != facts.unit[1]]
+        others = [name for name in analyse(whole.program).players if name != facts.task_id.role]
         if others:
             reason = f"{listed(others)} moved too, and the archive holds the main player's moves"
             return replace(facts, no_heat=reason)
-        plays = tuple(_replayed(whole, facts.unit[1], play, judge) for play in facts.plays)
+        plays = tuple(_replayed(whole, facts.task_id.role, play, judge) for play in facts.plays)
     except (XGLError, ValueError, TypeError) as error:
         return replace(facts, no_heat=f"the plays could not be repeated: {error}")
     unsure = any(not play.terms for play in plays)

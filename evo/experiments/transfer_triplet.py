@@ -18,12 +18,12 @@ from archive import Purpose
 from archive.statistics.evidence import evidence
 from archive.statistics.gains import BASE, GainKind, Values, replicated_gains
 from archive.statistics.intervals import Interval, Scores, mean_interval
-from archive.statistics.matrix import TransferMatrix, Unit, transfer_matrix
+from archive.statistics.matrix import TransferMatrix, transfer_matrix
 from archive.store.disk import write_whole, writing
 from evo.config.run_config import RunConfig
 from evo.experiments.learning_curves import figure
 from evo.jobs.evaluate import Task
-from evo.record.collector import Experiments, Plays
+from evo.record.collector import Experiments, PlayRequest
 from xgl.diagram.svg import to_svg
 
 KINDS: tuple[GainKind, ...] = ("total", "specific")
@@ -36,7 +36,7 @@ def run(config: RunConfig, experiments: Experiments, tasks: Sequence[Task]) -> N
     experiments.finetune(tasks)
     seeds = experiments.seeds(Purpose.ACCEPTANCE, config.transfer.acceptance_plays[-1])
     on = (Purpose.ACCEPTANCE, seeds)
-    wanted = [Plays(BASE, task, *on) for task in tasks]
+    wanted = [PlayRequest(BASE, task, *on) for task in tasks]
     wanted += [plays for task in tasks for plays in experiments.crossed(tasks, task, *on)]
     experiments.play(wanted)
 
@@ -45,10 +45,10 @@ def matrices(experiments: Experiments, tasks: Sequence[Task]) -> dict[GainKind, 
     """Gains in bits and values of every pair, made of each kind of gain; the plays must have been
     made. Intervals are two-sided at 95 %, over plays and training seeds."""
     found = evidence(experiments.ledger.archive, experiments.ledger.run_id)
-    units = [_unit(task) for task in tasks]
+    task_ids = [task.id for task in tasks]
     side = (1 + CONFIDENCE) / 2
     return {
-        kind: transfer_matrix(found.plays, found.policies, units, units, kind, side)
+        kind: transfer_matrix(found.plays, found.policies, task_ids, task_ids, kind, side)
         for kind in KINDS
     }
 
@@ -126,10 +126,6 @@ def _table(title: str, heads: Sequence[str], rows: Mapping[str, Sequence[Interva
     for name, intervals in rows.items():
         table.add_row(name, *map(told, intervals))
     return table
-
-
-def _unit(task: Task) -> Unit:
-    return task.game_id, task.role
 
 
 def short_name(entry: str) -> str:

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
 from archive import Purpose
+from archive.schema import PlaysKey
 from archive.statistics.calibration import Calibration, Limits, unfit
 from archive.statistics.gains import BASE, Sample
 from archive.statistics.repeated_play import WellPosed
@@ -32,7 +33,7 @@ SeedSet = tuple[Seeds, ...]
 
 
 @dataclass(frozen=True)
-class Plays:
+class PlayRequest:
     """One policy on one game on given seeds."""
 
     policy_id: str
@@ -41,8 +42,8 @@ class Plays:
     seeds: SeedSet
 
     @property
-    def key(self) -> tuple[str, str, str, str]:
-        return (self.policy_id, self.task.game_id, self.task.role, self.purpose)
+    def key(self) -> PlaysKey:
+        return PlaysKey(self.policy_id, self.task.id, self.purpose)
 
 
 class Experiments:
@@ -61,7 +62,7 @@ class Experiments:
 
     def policy_id(self, task: Task, replicate: int = 0) -> str:
         """Id of a fine-tune on a game: a hash of all that its adapter depends on."""
-        facts = (task.game_id, task.role, self._training_seed(task, replicate), self.settings_json)
+        facts = (*task.id, self._training_seed(task, replicate), self.settings_json)
         return f"{named_seed('finetune', *facts, bits=64):016x}"
 
     def policy_ids(self, task: Task) -> list[str]:
@@ -102,7 +103,7 @@ class Experiments:
         """Base plays; they fix each game's floor before any fine-tuning."""
         self.ledger.commit(games=self.ledger.game_rows(tasks))
         seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
-        self.play(Plays(BASE, task, Purpose.CALIBRATION, seeds) for task in tasks)
+        self.play(PlayRequest(BASE, task, Purpose.CALIBRATION, seeds) for task in tasks)
         for task in tasks:
             floor = floor_of(self._calibration(task), task.game)
             self.floors[task.game_id] = 0.0 if floor is None else floor
@@ -125,10 +126,10 @@ class Experiments:
             self.display.done("few-shot", sum(score.tokens for score in scores))
 
     def _rounds(self, task: Task) -> list[Row]:
-        return self.ledger.rounds.get((BASE, task.game_id, task.role, Purpose.CALIBRATION), [])
+        return self.ledger.rounds.get(PlaysKey(BASE, task.id, Purpose.CALIBRATION), [])
 
     def _calibration_rows(self, task: Task) -> list[Row]:
-        return list(self.ledger.scores[BASE, task.game_id, task.role, Purpose.CALIBRATION].values())
+        return list(self.ledger.scores[PlaysKey(BASE, task.id, Purpose.CALIBRATION)].values())
 
     def well_posed(self, task: Task) -> WellPosed | None:
         return well_posed(self._calibration_rows(task))
@@ -190,9 +191,9 @@ class Experiments:
         self.ledger.commit(finetunes=[row], maps=maps)
         self.display.done("fine-tuning", made.tokens)
 
-    def play(self, wanted: Iterable[Plays]) -> None:
+    def play(self, wanted: Iterable[PlayRequest]) -> None:
         """Make sure that all these plays are in the archive, one commit for each pass."""
-        missing: dict[tuple[Any, ...], Plays] = {}
+        missing: dict[tuple[Any, ...], PlayRequest] = {}
         for plays in wanted:
             known = self.ledger.scores.get(plays.key, {})
             asked = missing[plays.key].seeds if plays.key in missing else ()
@@ -206,7 +207,7 @@ class Experiments:
         for one, result in zip(passes, self.workshop.do(list(map(self._job, passes))), strict=True):
             self._store(one, result)
 
-    def _store(self, one: Sequence[Plays], result: Result) -> None:
+    def _store(self, one: Sequence[PlayRequest], result: Result) -> None:
         """All of a pass in one commit: its batches hang on how many policies took part."""
         assert isinstance(result.outcome, list)
         rows, purpose = [], one[0].purpose
@@ -218,7 +219,7 @@ class Experiments:
         self.ledger.commit(scores=rows, maps=maps)
         self.display.scored(result.scoring)
 
-    def _job(self, plays: Sequence[Plays]) -> Evaluation:
+    def _job(self, plays: Sequence[PlayRequest]) -> Evaluation:
         adapters = tuple(self._adapter(each.policy_id) for each in plays)
         return Evaluation(self._floored(plays[0].task), adapters, plays[0].seeds)
 
@@ -244,20 +245,20 @@ class Experiments:
 
     # -- which plays a question needs ----------------------------------------------------------
 
-    def own_plays(self, task: Task, purpose: Purpose, seeds: SeedSet) -> list[Plays]:
+    def own_plays(self, task: Task, purpose: Purpose, seeds: SeedSet) -> list[PlayRequest]:
         """The base player and the game's own adapters on the game."""
-        return [Plays(p, task, purpose, seeds) for p in (BASE, *self.policy_ids(task))]
+        return [PlayRequest(p, task, purpose, seeds) for p in (BASE, *self.policy_ids(task))]
 
     def crossed(
         self, sources: Sequence[Task], target: Task, purpose: Purpose, seeds: SeedSet
-    ) -> list[Plays]:
+    ) -> list[PlayRequest]:
         """The sources' adapters on the target."""
         policies = [policy_id for source in sources for policy_id in self.policy_ids(source)]
-        return [Plays(policy_id, target, purpose, seeds) for policy_id in policies]
+        return [PlayRequest(policy_id, target, purpose, seeds) for policy_id in policies]
 
     def sample(self, policy_id: str, task: Task, purpose: Purpose, seeds: SeedSet) -> Sample:
         """Scores that were asked for before."""
-        return self.ledger.sample((policy_id, task.game_id, task.role, purpose), seeds)
+        return self.ledger.sample(PlaysKey(policy_id, task.id, purpose), seeds)
 
     def samples(self, source: Task, target: Task, purpose: Purpose, seeds: SeedSet) -> list[Sample]:
         """Of all fine-tunes on ``source``, on ``target``."""
@@ -268,14 +269,14 @@ def _without(facts: dict[str, Any], key: str) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if name != key}
 
 
-def _passes(lacking: Sequence[Plays], most: int) -> list[list[Plays]]:
+def _passes(lacking: Sequence[PlayRequest], most: int) -> list[list[PlayRequest]]:
     """Plays that one pass can do: the same game and seeds, at most so many policies.
 
     Passes stand in the order of their first plays. A run that goes on lacks all of a pass or
     nothing of it, so it makes the same passes in the same order.
     """
-    passes: list[list[Plays]] = []
-    filling: dict[tuple[Any, ...], list[Plays]] = {}
+    passes: list[list[PlayRequest]] = []
+    filling: dict[tuple[Any, ...], list[PlayRequest]] = {}
     for plays in lacking:
         key = plays.key[1:], plays.seeds
         if key not in filling or len(filling[key]) == most:
@@ -285,7 +286,7 @@ def _passes(lacking: Sequence[Plays], most: int) -> list[list[Plays]]:
     return passes
 
 
-def _finite(plays: Plays, outcome: Sequence[Score]) -> list[Score]:
+def _finite(plays: PlayRequest, outcome: Sequence[Score]) -> list[Score]:
     """Scores with the floor of a game that is being calibrated put in."""
     scores: list[Score] = list(outcome)
     if plays.purpose is not Purpose.CALIBRATION:
