@@ -15,7 +15,8 @@ from xgl.errors import OversizeError
 from xgl.language.canonical import Game
 from xgl.language.dialects import DIALECTS
 from xgl.random_streams import stream
-from xgl.runtime.machine import Machine, Plan
+from xgl.runtime.machine import Machine
+from xgl.runtime.plan import Plan
 from xgl.runtime.requests import (
     DrawRequest,
     Item,
