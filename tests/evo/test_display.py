@@ -105,7 +105,9 @@ def test_the_summary_of_a_run_that_hardly_began(
         ledger = Ledger(archive, "r")
         summary.show(console, ledger, ending, Statistics())
         assert "judge " not in out.getvalue()
-        asked = Statistics(asked=12, merged=2, remembered=5, asked_tokens=3000, read_tokens=700)
+        asked = Statistics(
+            requested=12, duplicates=2, cached=5, requested_tokens=3000, read_tokens=700
+        )
         summary.show(console, ledger, ending, asked)
     summary.commands(console, folder, ending)
     shown = out.getvalue()
