@@ -39,6 +39,7 @@ from archive.schema import (
     PlayOutcome,
     ProposalOutcome,
     Purpose,
+    Reason,
     RunEvent,
     Verdict,
 )
@@ -64,6 +65,7 @@ __all__ = [
     "PlayOutcome",
     "ProposalOutcome",
     "Purpose",
+    "Reason",
     "RowError",
     "Run",
     "RunEvent",

@@ -105,7 +105,7 @@ class Display:
         """A verdict is committed."""
         verdict = str(decision.verdict)
         self.state.verdicts[verdict] = self.state.verdicts.get(verdict, 0) + 1
-        self._log(f"{verdict} {task.game_id[:8]}: {decision.reason}")
+        self._log(f"{verdict} {task.game_id[:8]}: {decision}")
 
     def note(self, message: str) -> None:
         """Something worth a line of its own."""

@@ -19,6 +19,7 @@ from archive.schema.words import (
     PlayOutcome,
     ProposalOutcome,
     Purpose,
+    Reason,
     RunEvent,
     Verdict,
 )
@@ -32,11 +33,12 @@ __all__ = [
     "PlayOutcome",
     "ProposalOutcome",
     "Purpose",
+    "Reason",
     "RunEvent",
     "Verdict",
 ]
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 TABLES: Mapping[str, Table] = MappingProxyType(
     {

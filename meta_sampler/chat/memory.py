@@ -36,8 +36,8 @@ class Memory:
             if each.accepted:
                 self._parents[each.game_id] = each.parent_id
             elif each.code:
-                reason = f"{each.verdict}: {each.reason}" if each.verdict else each.reason
-                self._refused.append(_Refusal(each.game_id, each.parent_id, each.code, reason))
+                facts = (each.game_id, each.parent_id, each.code, each.explanation)
+                self._refused.append(_Refusal(*facts))
         self._refused = self._refused[-MOST_REFUSED:]
 
     def relatives(self, parent: Game, scope: Sequence[Game], most: int, seed: int) -> list[Game]:
