@@ -17,8 +17,8 @@ from archive.errors import (
 )
 from archive.export import export_xgl
 from archive.query import (
-    Member,
     Run,
+    ScopeRow,
     VerdictCount,
     find_run,
     games,
@@ -41,6 +41,7 @@ from archive.schema import (
     Purpose,
     Reason,
     RunEvent,
+    TaskId,
     Verdict,
 )
 from archive.store.archive import Archive
@@ -60,7 +61,6 @@ __all__ = [
     "GainKind",
     "LockedError",
     "LookupFailedError",
-    "Member",
     "NotAnArchiveError",
     "PlayOutcome",
     "ProposalOutcome",
@@ -69,6 +69,8 @@ __all__ = [
     "RowError",
     "Run",
     "RunEvent",
+    "ScopeRow",
+    "TaskId",
     "Verdict",
     "VerdictCount",
     "VersionError",

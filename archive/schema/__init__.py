@@ -17,10 +17,12 @@ from archive.schema.words import (
     Definition,
     GainKind,
     PlayOutcome,
+    PlaysKey,
     ProposalOutcome,
     Purpose,
     Reason,
     RunEvent,
+    TaskId,
     Verdict,
 )
 
@@ -31,10 +33,12 @@ __all__ = [
     "Definition",
     "GainKind",
     "PlayOutcome",
+    "PlaysKey",
     "ProposalOutcome",
     "Purpose",
     "Reason",
     "RunEvent",
+    "TaskId",
     "Verdict",
 ]
 

@@ -14,7 +14,8 @@ import pytest
 
 from archive import Archive
 from archive.__main__ import main
-from archive.report import gather, page
+from archive.report.gathering import gather
+from archive.report.page import page
 
 VOID = {"meta", "input", "br", "img", "link", "hr"}
 
@@ -103,7 +104,7 @@ def test_numbers_are_those_of_the_archive(run_folder: Path) -> None:
     ]
     assert [(each.kind, each.name, each.count) for each in found.verdicts] == [
         ("accepted", "helps and is new", 1),
-        ("refused", "covered", 2),
+        ("refused", "covered by the scope", 2),
     ]
     assert [game.name for game in found.games] == ["Game A", "Game A.1"]
     assert found.games[0].children == (1,)
