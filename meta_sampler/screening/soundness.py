@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from meta_sampler.screening.caps import Caps, excess
+from meta_sampler.screening.caps import excess
 from meta_sampler.screening.lint import objections
+from meta_sampler.settings import Caps
 from xgl import Game, ProgramError, analyse, game, parse
 from xgl.language.syntax import Program
 
