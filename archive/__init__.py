@@ -16,8 +16,8 @@ from archive.errors import (
     WriteError,
 )
 from archive.query import (
-    Member,
     Run,
+    ScopeRow,
     VerdictCount,
     find_run,
     games,
@@ -39,6 +39,7 @@ from archive.schema import (
     ProposalOutcome,
     Purpose,
     RunEvent,
+    TaskId,
     Verdict,
 )
 from archive.store.archive import Archive
@@ -58,7 +59,6 @@ __all__ = [
     "GainKind",
     "LockedError",
     "LookupFailedError",
-    "Member",
     "NotAnArchiveError",
     "PlayOutcome",
     "ProposalOutcome",
@@ -66,6 +66,8 @@ __all__ = [
     "RowError",
     "Run",
     "RunEvent",
+    "ScopeRow",
+    "TaskId",
     "Verdict",
     "VerdictCount",
     "VersionError",

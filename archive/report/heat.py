@@ -20,8 +20,8 @@ from archive.report.words import listed
 from xgl import Cast, Game, Instance, Metadata, Seeds, XGLError, analyse, game, parse, play_all
 from xgl.cli.telling import Paid, Teller, Term
 from xgl.cli.watching import WatchedMachine
-from xgl.judge.token_spans import pieces
-from xgl.players.simple import ScriptedPlayer
+from xgl.players import ScriptedPlayer
+from xgl.runtime.presentation import token_spans
 from xgl.runtime.requests import Judge, StoryRequest
 
 if TYPE_CHECKING:
@@ -89,11 +89,11 @@ def heated(facts: GameFacts, judge: Judge) -> GameFacts:
         return facts
     try:
         whole = game(parse(facts.code, facts.dialect), Metadata(**json.loads(facts.metadata_json)))
-        others = [name for name in analyse(whole.program).players if name != facts.unit[1]]
+        others = [name for name in analyse(whole.program).players if name != facts.task_id.role]
         if others:
             reason = f"{listed(others)} moved too, and the archive holds the main player's moves"
             return replace(facts, no_heat=reason)
-        plays = tuple(_replayed(whole, facts.unit[1], facts.plays, judge))
+        plays = tuple(_replayed(whole, facts.task_id.role, facts.plays, judge))
     except (XGLError, ValueError, TypeError) as error:
         return replace(facts, no_heat=f"the plays could not be repeated: {error}")
     unsure = any(not play.terms for play in plays)
@@ -132,7 +132,7 @@ def _scored(term: Term, judge: Judge) -> ScoredText:
 
 
 def _tokens(text: str, bits: tuple[float, ...], judge: Judge) -> Iterator[Token]:
-    parts = pieces(judge, text, len(bits))
+    parts = token_spans(judge, text, len(bits))
     unscored = len(parts) - len(bits)
     for place, part in enumerate(parts):
         yield Token(part, None if place < unscored else bits[place - unscored])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from archive.charts.axes import Scale
 from archive.charts.markup import render
-from archive.query import Member
+from archive.query import ScopeRow
 from archive.report.covers import Covers, CoverStep
 from archive.report.facts import Generation
 from archive.report.figures.curve import learning_curve, running_mean, thinned
@@ -25,8 +25,8 @@ from archive.report.seriation import blocks, similar_order
 from archive.report.tokens import heat_class
 
 
-def _member(game_id: str, parent: str | None = None, role: str = "black") -> Member:
-    return Member(game_id, role, parent, None, 0 if parent is None else 1)
+def _member(game_id: str, parent: str | None = None, role: str = "black") -> ScopeRow:
+    return ScopeRow(game_id, role, parent, None, 0 if parent is None else 1)
 
 
 def test_families_stand_together() -> None:
