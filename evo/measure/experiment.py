@@ -22,7 +22,7 @@ from archive.schema import PlaysKey
 from evo.config.checks import ConfigError
 from evo.config.run_config import from_mapping
 from evo.config.schema import JudgeConfig, PlayerConfig
-from evo.jobs.model_host import Laboratory, LaboratorySettings, single_threaded
+from evo.jobs.model_host import ModelHost, ModelHostSettings, single_threaded
 from evo.jobs.repeated_play import Row, round_floor, round_rows, with_round_floor
 from evo.measure import report
 from evo.measure.config import NAME, MeasureRunConfig, load
@@ -73,7 +73,7 @@ def run(arguments: Sequence[str], console: Console) -> int:
     _announce(plan, console)
     if config.estimate:
         return 0
-    lab = _laboratory(plan)
+    lab = _model_host(plan)
     folder = config.folder / "archive"
     with Archive.open(folder, "a") if resumed else Archive.create(folder) as archive:
         ledger = Ledger(archive, f"{config.run_name}-{config.science_hash()}")
@@ -160,7 +160,7 @@ def _window(player: Measured) -> int:
     return int(config.get("max_position_embeddings") or UNBOUNDED_WINDOW)
 
 
-def _laboratory(plan: Plan) -> Laboratory:
+def _model_host(plan: Plan) -> ModelHost:
     single_threaded()
     measure = plan.config.measure
     device = measure.device
@@ -168,7 +168,7 @@ def _laboratory(plan: Plan) -> Laboratory:
         device = "cuda" if torch.cuda.is_available() else "cpu"
     judge = JudgeConfig(plan.judge, measure.dtype, None, 1024, 64, 256, "corpus")
     others = PlayerConfig(plan.base.reference, measure.dtype, 16, 32, None, 1024, 1)
-    return Laboratory(LaboratorySettings(judge, others, None, device))
+    return ModelHost(ModelHostSettings(judge, others, None, device))
 
 
 # -- resuming --------------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ def _check_unchanged(plan: Plan, ledger: Ledger) -> None:
 # -- doing it ------------------------------------------------------------------------------------
 
 
-def _measure(plan: Plan, lab: Laboratory, ledger: Ledger, console: Console, resumed: bool) -> int:
+def _measure(plan: Plan, lab: ModelHost, ledger: Ledger, console: Console, resumed: bool) -> int:
     _event(plan, ledger, RunEvent.RESUMED if resumed else RunEvent.CREATED)
     session = Session(plan, lab, ledger, console)
     code = 0
@@ -253,7 +253,7 @@ def _measure(plan: Plan, lab: Laboratory, ledger: Ledger, console: Console, resu
 class Session:
     """Plays what is not in the archive yet."""
 
-    def __init__(self, plan: Plan, lab: Laboratory, ledger: Ledger, console: Console) -> None:
+    def __init__(self, plan: Plan, lab: ModelHost, ledger: Ledger, console: Console) -> None:
         self.plan, self.lab, self.ledger, self.console = plan, lab, ledger, console
         self.started = monotonic()
 
@@ -285,7 +285,7 @@ class Session:
         config = self.plan.config.measure
         paid = seat.usage.dollars if isinstance(seat, ChatPlayer) else 0.0
         seeds = self.plan.exported.seeds(member, config.maps)
-        self.lab.tells(self.plan.exported.stories[member.name])
+        self.lab.use_stories(self.plan.exported.stories[member.name])
         self.lab.begin()
         task = self._floored(member).task
         scores = self.lab.repeat(seat, task, seeds, config.rounds)
@@ -298,7 +298,7 @@ class Session:
         )
         dollars = seat.usage.dollars - paid if isinstance(seat, ChatPlayer) else None
         maps = self.ledger.map_rows(
-            self.lab.stories.told.values(), Purpose.MEASURE, f"measure {self.plan.exported.digest}"
+            self.lab.stories.map_texts, Purpose.MEASURE, f"measure {self.plan.exported.digest}"
         )
         measured = self._measured(player.name, member, rows, dollars)
         self.ledger.commit(rounds=rows, maps=maps, measures=measured)

@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 from archive import Purpose
 from archive.schema import PlaysKey
@@ -18,13 +18,13 @@ from archive.statistics.calibration import Calibration, Limits, unfit
 from archive.statistics.gains import BASE, Sample
 from archive.statistics.repeated_play import WellPosed
 from evo.config.run_config import RunConfig
-from evo.display import Display
 from evo.jobs.evaluate import Score, Task, evaluation_seeds, floor_of, with_floor
-from evo.jobs.executor import Workshop
+from evo.jobs.executor import Executor
 from evo.jobs.finetune import Finetune
 from evo.jobs.model_host import Evaluation, Repetition, Result, Training
-from evo.jobs.repeated_play import RoundScore, round_rows
+from evo.jobs.repeated_play import round_rows
 from evo.record.ledger import Ledger, Row, finetune_row, score_rows
+from evo.record.progress import Listener
 from evo.search.playability import FewShot, few_shot, ill_posed, not_few_shot, well_posed
 from xgl.random_streams import seed as named_seed
 from xgl.runtime.requests import Seeds
@@ -46,14 +46,14 @@ class PlayRequest:
         return PlaysKey(self.policy_id, self.task.id, self.purpose)
 
 
-class Experiments:
-    """Asks the workshop for what the ledger does not know yet."""
+class Collector:
+    """Asks the executor for what the ledger does not know yet."""
 
     def __init__(
-        self, config: RunConfig, ledger: Ledger, workshop: Workshop, display: Display
+        self, config: RunConfig, ledger: Ledger, executor: Executor, listener: Listener
     ) -> None:
         self.config, self.ledger = config, ledger
-        self.workshop, self.display = workshop, display
+        self.executor, self.listener = executor, listener
         self.floors: dict[str, float] = {}
         self.restarts: Counter[str] = Counter()
 
@@ -115,15 +115,13 @@ class Experiments:
         asked = self.config.playability
         seeds = self.seeds(Purpose.CALIBRATION, asked.few_shot_maps)
         missing = [task for task in tasks if not self._rounds(task)]
-        self.display.stage("few-shot", missing)
+        self.listener.stage("few-shot", missing, len(missing))
         jobs = [Repetition(self._floored(t), None, seeds, asked.few_shot_rounds) for t in missing]
-        for task, result in zip(missing, self.workshop.do(jobs), strict=True):
-            scores = cast(list[RoundScore], result.outcome)
-            rows = round_rows(BASE, task, Purpose.CALIBRATION, scores)
-            maps = self.ledger.map_rows(result.told, Purpose.CALIBRATION, self.config.judge.stories)
-            self.ledger.commit(rounds=rows, maps=maps)
-            self.display.scored(result.scoring)
-            self.display.done("few-shot", sum(score.tokens for score in scores))
+        for task, result in zip(missing, self.executor.do(jobs), strict=True):
+            rows = round_rows(BASE, task, Purpose.CALIBRATION, result.outcome)
+            self.ledger.commit(rounds=rows, maps=self._map_rows(result, Purpose.CALIBRATION))
+            tokens = sum(score.tokens for score in result.outcome)
+            self.listener.job("few-shot", task, tokens, result.scoring)
 
     def _rounds(self, task: Task) -> list[Row]:
         return self.ledger.rounds.get(PlaysKey(BASE, task.id, Purpose.CALIBRATION), [])
@@ -174,22 +172,22 @@ class Experiments:
             if policy_id not in self.ledger.finetunes
         ]
         jobs = [Training(self._floored(t), self._training_seed(t, r)) for t, r in missing]
-        self.display.stage("fine-tuning", [task for task, _ in missing])
-        for (task, replicate), result in zip(missing, self.workshop.do(jobs), strict=True):
+        self.listener.stage("fine-tuning", [task for task, _ in missing], len(jobs))
+        for (task, replicate), result in zip(missing, self.executor.do(jobs), strict=True):
             self._keep(task, replicate, result)
 
-    def _keep(self, task: Task, replicate: int, result: Result) -> None:
-        made = result.outcome
-        assert isinstance(made, Finetune)
-        self.display.scored(result.scoring)
-        digest = self.ledger.archive.put_adapter(made.adapter)
+    def _keep(self, task: Task, replicate: int, result: Result[Finetune]) -> None:
+        finetune = result.outcome
+        digest = self.ledger.archive.put_adapter(finetune.adapter)
         seed = self._training_seed(task, replicate)
         identity = (self.policy_id(task, replicate), seed, self.settings_json, digest)
-        row = finetune_row(task, made, *identity)
+        row = finetune_row(task, finetune, *identity)
         row["replicate"] = self._repetition(task, replicate)
-        maps = self.ledger.map_rows(result.told, Purpose.TRAINING, self.config.judge.stories)
-        self.ledger.commit(finetunes=[row], maps=maps)
-        self.display.done("fine-tuning", made.tokens)
+        self.ledger.commit(finetunes=[row], maps=self._map_rows(result, Purpose.TRAINING))
+        self.listener.job("fine-tuning", task, finetune.tokens, result.scoring)
+
+    def _map_rows(self, result: Result[Any], purpose: Purpose) -> list[Row]:
+        return self.ledger.map_rows(result.map_texts, purpose, self.config.judge.stories)
 
     def play(self, wanted: Iterable[PlayRequest]) -> None:
         """Make sure that all these plays are in the archive, one commit for each pass."""
@@ -200,24 +198,23 @@ class Experiments:
             left = tuple(s for s in dict.fromkeys(asked + plays.seeds) if s not in known)
             if left:
                 missing[plays.key] = replace(plays, seeds=left)
-        lacking = list(missing.values())
-        for purpose in dict.fromkeys(plays.purpose for plays in lacking):
-            self.display.stage(purpose, [p.task for p in lacking if p.purpose is purpose])
-        passes = _passes(lacking, self.config.player.policies_per_pass)
-        for one, result in zip(passes, self.workshop.do(list(map(self._job, passes))), strict=True):
+        passes = _passes(list(missing.values()), self.config.player.policies_per_pass)
+        for purpose in dict.fromkeys(first.purpose for first, *_ in passes):
+            tasks = [each[0].task for each in passes if each[0].purpose is purpose]
+            self.listener.stage(purpose, tasks, len(tasks))
+        jobs = [self._job(each) for each in passes]
+        for one, result in zip(passes, self.executor.do(jobs), strict=True):
             self._store(one, result)
 
-    def _store(self, one: Sequence[PlayRequest], result: Result) -> None:
-        """All of a pass in one commit: its batches hang on how many policies took part."""
-        assert isinstance(result.outcome, list)
-        rows, purpose = [], one[0].purpose
+    def _store(self, one: Sequence[PlayRequest], result: Result[list[list[Score]]]) -> None:
+        """All of a pass in one commit: its batches depend on how many policies took part."""
+        rows, purpose, tokens = [], one[0].purpose, 0
         for plays, outcome in zip(one, result.outcome, strict=True):
-            scores = _finite(plays, cast(list[Score], outcome))
+            scores = _finite(plays, outcome)
             rows += score_rows(plays.policy_id, plays.task, purpose, scores)
-            self.display.done(purpose, sum(score.tokens for score in scores))
-        maps = self.ledger.map_rows(result.told, purpose, self.config.judge.stories)
-        self.ledger.commit(scores=rows, maps=maps)
-        self.display.scored(result.scoring)
+            tokens += sum(score.tokens for score in scores)
+        self.ledger.commit(scores=rows, maps=self._map_rows(result, purpose))
+        self.listener.job(purpose, one[0].task, tokens, result.scoring)
 
     def _job(self, plays: Sequence[PlayRequest]) -> Evaluation:
         adapters = tuple(self._adapter(each.policy_id) for each in plays)
@@ -270,7 +267,7 @@ def _without(facts: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _passes(lacking: Sequence[PlayRequest], most: int) -> list[list[PlayRequest]]:
-    """Plays that one pass can do: the same game and seeds, at most so many policies.
+    """PlayRequest that one pass can do: the same game and seeds, at most so many policies.
 
     Passes stand in the order of their first plays. A run that goes on lacks all of a pass or
     nothing of it, so it makes the same passes in the same order.

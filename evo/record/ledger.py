@@ -20,7 +20,7 @@ from archive.statistics.gains import BASE, Sample, gains, specific_share
 from evo.config.schema import BudgetConfig
 from evo.jobs.evaluate import Score, Task
 from evo.jobs.finetune import Finetune
-from evo.jobs.model_host import Told
+from evo.jobs.model_host import MapText
 from evo.record.budget import SPENDING, Cost, check
 from xgl.analysis.static_facts import analyse
 from xgl.runtime.requests import Seeds
@@ -107,18 +107,18 @@ class Ledger:
             for game in new.values()
         ]
 
-    def map_rows(self, told: Iterable[Told], purpose: str, source: str) -> list[Row]:
+    def map_rows(self, texts: Iterable[MapText], purpose: str, source: str) -> list[Row]:
         """Rows for the map texts that are not in the archive yet."""
         rows = [
             {
-                "map_seed": map_seed,
-                "site": site,
+                "map_seed": each.map_seed,
+                "site": each.site,
                 "purpose": purpose,
                 "source": source,
-                "text": text,
-                "n_tokens": tokens,
+                "text": each.text,
+                "n_tokens": each.tokens,
             }
-            for map_seed, site, text, tokens in told
+            for each in texts
         ]
         return [row for row in rows if _map_key(row) not in self._maps]
 
