@@ -15,7 +15,7 @@ def make(name: str, settings: Caps | Mapping[str, Any] | None = None) -> MetaSam
     """The meta-sampler ``name``, from its settings or plain values for them.
 
     Raises :class:`SamplerError` for an unknown name, :class:`~xgl.errors.ConfigError` for an
-    unknown key or an impossible value, :class:`~xgl.models.errors.ModelNotFound` for a model that
+    unknown key or an impossible value, :class:`~xgl.errors.ModelNotFound` for a model that
     cannot be had.
     """
     if name not in _SAMPLERS:

@@ -21,9 +21,9 @@ from typing import Any
 
 import openai
 
-from xgl.chat.messages import Message, Reply
 from xgl.chat.settings import ChatSettings
 from xgl.errors import PlayerError
+from xgl.language.characters import well_formed
 
 PASSING_STATUS = (408, 409, 425, 429)
 OVERSIZE_STATUS = (400, 413, 422)
@@ -33,6 +33,9 @@ _WINDOW = re.compile(
     re.IGNORECASE,
 )
 LONGEST_SAID = 300
+
+Message = dict[str, str]
+"""``role`` (system, user, assistant) and ``content``."""
 
 
 class Kind(Enum):
@@ -56,11 +59,29 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer's text, empty where it has none; ``cut``: it ended at its token limit."""
+
+    text: str
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Answered:
     """``tokens``: (of the prompt, of the answer) as the server counts; None: it does not tell."""
 
     outcome: Reply | Fault
     tokens: tuple[int, int] | None = None
+
+
+def after(messages: list[Message], reply: Reply, said: str) -> list[Message]:
+    """The conversation so far, the answer, and what is said to it."""
+    return [
+        *messages,
+        # some servers refuse an assistant message without text
+        {"role": "assistant", "content": reply.text.strip() or "(no text)"},
+        {"role": "user", "content": said},
+    ]
 
 
 def read_key(settings: ChatSettings) -> str | None:
@@ -165,14 +186,13 @@ def _read(body: bytes, key: str | None) -> Answered:
 def _content(content: Any, key: str | None) -> str:
     """The text of a message: a string, nothing (all of it was thought), or a list of parts.
 
-    JSON can write half a surrogate pair, which no tokenizer takes and no request can carry. Answers
-    are kept, so the key is blotted out of them too.
+    Answers are kept, so the key is blotted out of them too.
     """
     if isinstance(content, list):
         parts = [_at(part, "text") for part in content]
         content = "".join(part for part in parts if isinstance(part, str))
     text = content if isinstance(content, str) else ""
-    return _without(key, text.encode(errors="replace").decode())
+    return _without(key, well_formed(text))
 
 
 def _at(found: Any, *path: str | int) -> Any:
