@@ -198,6 +198,22 @@ def test_a_concatenation_has_an_arrow_for_each_joint() -> None:
     assert len(marks("elicit(s, t, x, 4)\nreward(xent(x + s + t + s + s))", "arrow")) == 4
 
 
+def test_a_list_is_in_brackets_with_its_length() -> None:
+    code = 'elicit(s, t, 4)\nassign(l=[{}], l0={})\nreward(xent(s))'
+    for items, length in (("", "[]"), ("s", "[1]"), ('s, "a", t, "b", s', "[5]")):
+        program = code.format(items, "l")
+        [box] = marks(program, "list")
+        assert isinstance(box, Box)
+        texts = [s for s in lay_out(parse(program)).shapes if isinstance(s, Label)]
+        assert [s.text for s in texts if abs(s.y - box.y - box.height / 2) < 1 and s.centred] == [
+            length
+        ]
+        assert "a list, with its length" in [s.text for s in texts]
+    assert len(marks(code.format("s", 'l + ["a"] + [t, t]'), "list")) == 3
+    assert len(marks(code.format("s", 'l + ["a"] + [t, t]'), "arrow")) == 2
+    assert marks("elicit(s, 4)\nreward(xent(s))", "list") == []
+
+
 def test_cut_meets_its_mark_with_a_double_arrow_and_goes_on_as_it_is_kept() -> None:
     code = "elicit(s, t, 4)\nassign(x=s {} t)\nreward(xent(x))"
     assert len(marks(code.format("//"), "arrow")) == 1 + 2 + 2
