@@ -15,7 +15,7 @@ from pathlib import Path
 
 import xgl
 from xgl.language import syntax as syn
-from xgl.players.simple import ScriptedPlayer
+from xgl.players import ScriptedPlayer
 from xgl.runtime.requests import ScoreRequest, Seeds, StoryRequest, TokenScores, TruthRequest
 
 INSTANCES = 10_000

@@ -24,9 +24,9 @@ from scipy import stats
 from archive.statistics.gains import Sample, gains
 from evo.config.run_config import RunConfig, load
 from evo.jobs.evaluate import Score, Task, evaluation_seeds, floor_of
-from evo.jobs.executor import RayWorkshop
+from evo.jobs.executor import RayExecutor
 from evo.jobs.finetune import Finetune
-from evo.jobs.model_host import Evaluation, Job, LaboratorySettings, Training
+from evo.jobs.model_host import Evaluation, Job, ModelHostSettings, Training
 from evo.search.initial_scope import metadata
 from xgl import analyse, game, parse
 from xgl.library import find
@@ -103,13 +103,13 @@ class Study:
     """Calibrates, fine-tunes and plays a list of tasks."""
 
     def __init__(self, config: RunConfig, plays: int) -> None:
-        settings = LaboratorySettings(config.judge, config.player, config.finetune)
+        settings = ModelHostSettings(config.judge, config.player, config.finetune)
         self.config, self.plays = config, plays
-        self.workshop = RayWorkshop(config.cluster, settings)
+        self.executor = RayExecutor(config.cluster, settings)
 
     def _do(self, jobs: Sequence[Job]) -> list[Any]:
         found = []
-        for result in self.workshop.do(jobs):
+        for result in self.executor.do(jobs):
             found.append(result.outcome)
             print(f"\r{len(found)}/{len(jobs)}", end="", file=sys.stderr, flush=True)
         return found
@@ -205,7 +205,7 @@ def main() -> None:
         names = [name for name in arguments.games for _ in range(arguments.training_seeds)]
         found = study.learned(names, tasks(names, config, arguments.dialect))
     finally:
-        study.workshop.close()
+        study.executor.close()
     print(f"\n{table(found)}")
     if arguments.curves:
         arguments.curves.write_text(json.dumps([[each.name, each.curve] for each in found]))

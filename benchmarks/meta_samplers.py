@@ -30,15 +30,15 @@ from typing import Any
 import torch
 import yaml
 from machine import described
-from rich.console import Console
 
 from archive import Archive
 from evo.config.run_config import RunConfig, load
-from evo.display import Display
 from evo.jobs.evaluate import Task
-from evo.jobs.model_host import Job, Laboratory, LaboratorySettings, Result
-from evo.record.collector import Experiments
+from evo.jobs.model_host import Job, ModelHost, ModelHostSettings, Result
+from evo.jobs.model_host import Outcome as JobOutcome
+from evo.record.collector import Collector
 from evo.record.ledger import Ledger
+from evo.record.progress import Silence
 from evo.search.growth import Place, rank
 from evo.search.initial_scope import initial_tasks
 from evo.search.oracle import TransferOracle
@@ -58,14 +58,16 @@ HEADS = (
 )
 
 
-class Here:
-    """A workshop of one laboratory in this process."""
+class InProcess:
+    """An executor of one model host in this process."""
 
-    def __init__(self, laboratory: Laboratory) -> None:
-        self.laboratory = laboratory
+    def __init__(self, model_host: ModelHost) -> None:
+        self.model_host = model_host
 
-    def do(self, jobs: Sequence[Job]) -> Iterator[Result]:
-        return map(self.laboratory.do, jobs)
+    def do(self, jobs: Sequence[Job[JobOutcome]]) -> Iterator[Result[JobOutcome]]:
+        return map(self.model_host.do, jobs)
+
+    def close(self) -> None: ...
 
 
 @dataclass
@@ -186,11 +188,9 @@ def verdicts(
     return list(oracle.ledger.decisions.values())[before:]
 
 
-def oracle_of(config: RunConfig, here: Here, folder: Path) -> TransferOracle:
-    console = Console(quiet=True)
+def oracle_of(config: RunConfig, here: InProcess, folder: Path) -> TransferOracle:
     ledger = Ledger(Archive.create(folder), "samplers")
-    display = Display(console, "samplers", None)
-    return TransferOracle(config, ledger, Experiments(config, ledger, here, display))
+    return TransferOracle(config, ledger, Collector(config, ledger, here, Silence()))
 
 
 def settings_of(name: str, given: Sequence[str]) -> dict[str, Any]:
@@ -205,16 +205,16 @@ def measured(
     options: argparse.Namespace, config: RunConfig, samplers: dict[str, Tally], folder: Path
 ) -> list[str]:
     """Adds one parent under one seed to the tallies; returns the proposals, to be read."""
-    settings = LaboratorySettings(config.judge, config.player, config.finetune)
+    settings = ModelHostSettings(config.judge, config.player, config.finetune)
     initial = initial_tasks(config)
     oracle = None
     if not options.drafts:
-        here = Here(Laboratory(settings))
+        here = InProcess(ModelHost(settings))
         oracle = oracle_of(config, here, folder / "archive")
         initial = oracle.prepare(initial)
         if options.null:
             shuffled = replace(config.finetune, shuffle=True)
-            here.laboratory = Laboratory(replace(settings, finetune=shuffled))
+            here.model_host = ModelHost(replace(settings, finetune=shuffled))
     made = {name: make(name, settings_of(name, options.set)) for name in samplers}
     for name in set(made) & {"local", "learned"}:  # models are loaded before the clock starts
         made[name].propose(initial[0].game, [initial[0].game], 1, 0)

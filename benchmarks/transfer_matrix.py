@@ -18,8 +18,8 @@ from evo.jobs.evaluate import Score, Task, evaluation_seeds
 from evo.jobs.finetune import Finetune
 from evo.jobs.model_host import (
     Evaluation,
-    Laboratory,
-    LaboratorySettings,
+    ModelHost,
+    ModelHostSettings,
     Training,
     single_threaded,
 )
@@ -50,7 +50,7 @@ def sample(scores: list[Score]) -> Sample:
 def main() -> None:
     single_threaded()
     config = load(["+experiment=scope_growth", *sys.argv[1:]])
-    laboratory = Laboratory(LaboratorySettings(config.judge, config.player, config.finetune))
+    model_host = ModelHost(ModelHostSettings(config.judge, config.player, config.finetune))
     facts = metadata(config.game)
     tasks = {
         name: Task(game(parse(code, "xent"), facts), "black", -50.0) for name, code in GAMES.items()
@@ -58,7 +58,7 @@ def main() -> None:
     seeds = tuple(evaluation_seeds("selection", config.seed, config.transfer.selection_plays[-1]))
 
     def play(task: Task, adapter: bytes | None) -> Sample:
-        outcome = laboratory.do(Evaluation(task, (adapter,), seeds)).outcome
+        outcome = model_host.do(Evaluation(task, (adapter,), seeds)).outcome
         assert isinstance(outcome, list)
         assert isinstance(outcome[0], list)
         return sample(outcome[0])
@@ -66,7 +66,7 @@ def main() -> None:
     base = {name: play(task, None) for name, task in tasks.items()}
     played = {}
     for source, task in tasks.items():
-        made = laboratory.do(Training(task, TRAINING_SEED)).outcome
+        made = model_host.do(Training(task, TRAINING_SEED)).outcome
         assert isinstance(made, Finetune)
         for target, other in tasks.items():
             played[source, target] = play(other, made.adapter)

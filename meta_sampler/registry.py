@@ -16,7 +16,7 @@ def make(name: str, settings: Mapping[str, Any] | None = None) -> MetaSampler:
     """The meta-sampler ``name``, built from plain settings.
 
     Raises :class:`SamplerError` for an unknown name, an unknown key or an impossible value,
-    :class:`~xgl.models.errors.ModelNotFound` for a model that cannot be had.
+    :class:`~xgl.errors.ModelNotFound` for a model that cannot be had.
     """
     if name not in _SAMPLERS:
         known = ", ".join(sorted(_SAMPLERS))

@@ -16,7 +16,7 @@ from typing import Any
 
 from xgl.language.canonical import Game, Metadata, game
 from xgl.language.parser import parse
-from xgl.players.simple import ScriptedPlayer
+from xgl.players import ScriptedPlayer
 from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.requests import Judge, Seeds, StoryRequest
 

@@ -61,9 +61,9 @@ def run(arguments: Namespace) -> None:
             confidence,
             arguments.skip_unplayable,
         )
-        scope = [(member.game_id, member.role) for member in members]
+        scope = [member.task_id for member in members]
         found = covering(evidence(archive, found_run.run_id), scope, question)
-        codes = games(archive, (unit[0] for unit in found.matrix.sources))
+        codes = games(archive, (task_id.game_id for task_id in found.matrix.sources))
     steps = sweep(found) if arguments.sweep or target is not None else []
     if target is not None:
         target.write_text(to_svg(curve(steps, confidence)), encoding="utf-8")

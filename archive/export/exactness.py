@@ -22,7 +22,7 @@ from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError, XGLError
 from xgl.language.canonical import Game
 from xgl.language.dialects import PAPER
-from xgl.players.simple import ScriptedPlayer
+from xgl.players import ScriptedPlayer
 from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.requests import Judge, ScoreRequest, Seeds, StoryRequest, TokenScores, TruthRequest
 

@@ -10,11 +10,10 @@ from archive.export.exported import Chosen, Exported, archived, story_limits
 from archive.export.maps import Map, Texts, played_seeds
 from archive.export.names import game_name
 from archive.query import games
+from archive.schema import TaskId
 from archive.store.archive import Archive
 from xgl.language.canonical import Game
 from xgl.lowering import Lowered, LoweringError, lower
-
-Unit = tuple[str, str]
 
 
 def gather(
@@ -38,13 +37,14 @@ def gather(
 
 def _lowered(
     chosen: Chosen, rows: dict[str, dict[str, Any]], allow_inexact: bool
-) -> dict[Unit, tuple[Game, Lowered]]:
-    made: dict[Unit, tuple[Game, Lowered]] = {}
+) -> dict[TaskId, tuple[Game, Lowered]]:
+    made: dict[TaskId, tuple[Game, Lowered]] = {}
     refused: list[str] = []
-    for game_id, role in chosen.covers:
+    for task_id in chosen.covers:
+        game_id, role = task_id
         of = archived(rows[game_id])
         try:
-            made[game_id, role] = of, lower(of, role, allow_inexact)
+            made[task_id] = of, lower(of, role, allow_inexact)
         except LoweringError as error:
             refused.append(f"{game_id} ({role}): {error}")
     if refused:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from archive.errors import ExportError
-from xgl.models.errors import ModelNotFound
+from xgl.errors import ModelNotFound
 from xgl.models.resolve import HUB_ID, resolve
 from xgl.runtime.requests import Judge
 

@@ -84,7 +84,7 @@ def _cover(chosen: Chosen) -> str:
 
 
 def _row(member: Exported, compared: Exactness | None, chosen: Chosen) -> str:
-    covers = len(chosen.covers[member.game.game_id, member.role])
+    covers = len(chosen.covers[member.task_id])
     found: tuple[float | None, ...] = (None, None, None)
     if compared is not None:
         found = (compared.mean_bits, compared.max_abs_bits, compared.pairs_kept)

@@ -184,7 +184,7 @@ def _member(
         "metadata": asdict(lowered.metadata),
         "code": each.game.code,
         "code_sha256": sha256(each.text.encode()).hexdigest(),
-        "covers": list(chosen.covers[game_id, each.role]),
+        "covers": list(chosen.covers[each.task_id]),
         "thresholds": base_thresholds(archive, chosen.run_id, each.game, each.role),
         "maps": [one.as_json() for one in each.maps],
         "exactness": said | ({} if compared is None else compared.as_json()),

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from archive.report.gathering import gather
-from archive.report.heat import with_heat
-from archive.report.page import page
-from archive.report.writing import require_free, write
 from archive.store.archive import Archive
 
-__all__ = ["gather", "page", "write_report"]
+__all__ = ["write_report"]
 
 
 def write_report(
@@ -31,6 +27,11 @@ def write_report(
 
     Raises WriteError, LookupFailedError and DamagedError; then nothing is written.
     """
+    from archive.report.gathering import gather
+    from archive.report.heat import with_heat
+    from archive.report.page import page
+    from archive.report.writing import require_free, write
+
     path = Path(path)
     require_free(path, force)
     report = gather(archive, run_id, measured)

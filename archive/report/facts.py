@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from archive.schema import TaskId
 from archive.statistics.intervals import Interval
-
-Unit = tuple[str, str]
-"""A game in one role: (game id, role)."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ class GameFacts:
     """
 
     place: int
-    unit: Unit
+    task_id: TaskId
     name: str
     known_as: str
     code: str

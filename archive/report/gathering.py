@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from archive.query import Member, Run, find_run, newest_scope, scopes
+from archive.query import Run, ScopeRow, find_run, newest_scope, scopes
 from archive.report.covers import Covers, gather_covers
 from archive.report.facts import (
     Candidate,
@@ -21,12 +21,11 @@ from archive.report.facts import (
     RunFacts,
     Stage,
     Thresholds,
-    Unit,
 )
 from archive.report.games import gather_games, interval
 from archive.report.measures import PlayerMeasure, gather_measures
 from archive.report.words import FATES, STAGES, reason_group, reason_told
-from archive.schema import SCHEMA_VERSION
+from archive.schema import SCHEMA_VERSION, TaskId
 from archive.statistics.gains import Definition
 from archive.statistics.matrix import TransferMatrix
 from archive.store.archive import Archive, Filter
@@ -98,13 +97,13 @@ def config(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _generations(by_generation: Mapping[int, Sequence[Member]]) -> tuple[Generation, ...]:
-    known: set[Unit] = set()
+def _generations(by_generation: Mapping[int, Sequence[ScopeRow]]) -> tuple[Generation, ...]:
+    known: set[TaskId] = set()
     found = []
     for number, members in by_generation.items():
-        units = {(member.game_id, member.role) for member in members}
-        found.append(Generation(number, len(units), len(units - known)))
-        known |= units
+        task_ids = {member.task_id for member in members}
+        found.append(Generation(number, len(task_ids), len(task_ids - known)))
+        known |= task_ids
     return tuple(found)
 
 
@@ -126,7 +125,7 @@ def _candidates(
     if thresholds is None:
         return ()
     name = "captured" if thresholds.definition == "captured" else "captured_def37"
-    places = {game.unit: game.place for game in games}
+    places = {game.task_id: game.place for game in games}
     return tuple(
         Candidate(
             row["game_id"],
@@ -135,7 +134,7 @@ def _candidates(
             row["generation"],
             interval(row, name),
             interval(row, "gamma"),
-            places.get((row["game_id"], row["role"])) if row["verdict"] == "accepted" else None,
+            places.get(TaskId.of(row)) if row["verdict"] == "accepted" else None,
         )
         for row in decisions
         if row[name] is not None and row["gamma"] is not None

@@ -17,9 +17,11 @@ from archive.schema.words import (
     Definition,
     GainKind,
     PlayOutcome,
+    PlaysKey,
     ProposalOutcome,
     Purpose,
     RunEvent,
+    TaskId,
     Verdict,
 )
 
@@ -30,9 +32,11 @@ __all__ = [
     "Definition",
     "GainKind",
     "PlayOutcome",
+    "PlaysKey",
     "ProposalOutcome",
     "Purpose",
     "RunEvent",
+    "TaskId",
     "Verdict",
 ]
 

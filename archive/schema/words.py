@@ -1,8 +1,10 @@
-"""The words that columns may hold."""
+"""The words that columns may hold, and the keys that rows of several tables share."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class RunEvent(StrEnum):
@@ -72,3 +74,28 @@ class GainKind(StrEnum):
 
 
 BASE_POLICY = "base"
+
+
+class TaskId(NamedTuple):
+    """A game seen from one role: what a policy is fine-tuned on, and what a scope is made of."""
+
+    game_id: str
+    role: str
+
+    @classmethod
+    def of(cls, row: Mapping[str, object]) -> TaskId:
+        """The columns game_id and role of a row."""
+        return cls(str(row["game_id"]), str(row["role"]))
+
+
+class PlaysKey(NamedTuple):
+    """The plays of one policy on one task for one purpose."""
+
+    policy_id: str
+    task_id: TaskId
+    purpose: str
+
+    @classmethod
+    def of(cls, row: Mapping[str, object]) -> PlaysKey:
+        """The key of a row of scores or of rounds."""
+        return cls(str(row["policy_id"]), TaskId.of(row), str(row["purpose"]))

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from archive.errors import CoverError
+from archive.schema import TaskId
 from archive.statistics.covers import Cover, best_cover, covered, largest_eta
 from archive.statistics.evidence import Evidence
 from archive.statistics.gains import Definition, GainKind
 from archive.statistics.intervals import Scores
-from archive.statistics.matrix import TransferMatrix, Unit, transfer_matrix
+from archive.statistics.matrix import TransferMatrix, transfer_matrix
 from archive.statistics.missing_values import Settlement, settlement
 from archive.statistics.simultaneous import Simultaneous, simultaneous_matrix
 
@@ -54,9 +55,9 @@ class Covering:
 
     question: Question
     matrix: TransferMatrix
-    skipped: tuple[Unit, ...]
+    skipped: tuple[TaskId, ...]
     cover: Cover
-    covers: tuple[tuple[Unit, ...], ...]
+    covers: tuple[tuple[TaskId, ...], ...]
     settlement: Settlement
     largest: float
     bounds: Simultaneous
@@ -72,7 +73,7 @@ class Covering:
         return sum(cell.selected for cell in cells if cell is not None)
 
 
-def covering(evidence: Evidence, scope: Sequence[Unit], question: Question) -> Covering:
+def covering(evidence: Evidence, scope: Sequence[TaskId], question: Question) -> Covering:
     """The optimal cover of ``scope``, what unknown values leave open, and the confident one.
 
     Raises CoverError naming games that nothing can cover, or the largest η in reach.
@@ -112,7 +113,7 @@ def sweep(found: Covering, etas: Sequence[float] = SWEEP) -> list[Step]:
 
 
 def cover_rows(
-    evidence: Evidence, scope: Sequence[Unit], generation: int, question: Question
+    evidence: Evidence, scope: Sequence[TaskId], generation: int, question: Question
 ) -> list[dict[str, Any]]:
     """Rows of covers, without run_id, for the scope of one generation, with Γ from the scope.
 
@@ -152,36 +153,38 @@ def decided_by(config: Mapping[str, Any]) -> tuple[Definition, GainKind]:
 
 
 def _matrix(
-    evidence: Evidence, scope: Sequence[Unit], question: Question
-) -> tuple[TransferMatrix, tuple[Unit, ...]]:
+    evidence: Evidence, scope: Sequence[TaskId], question: Question
+) -> tuple[TransferMatrix, tuple[TaskId, ...]]:
     """Values for a cover of the scope, and the targets left out of it."""
     sources = evidence.finetuned if question.finetuned else tuple(scope)
     # the scope's own games come first: equal covers prefer them
-    sources = tuple(dict.fromkeys((*(unit for unit in scope if unit in sources), *sources)))
+    sources = tuple(
+        dict.fromkeys((*(task_id for task_id in scope if task_id in sources), *sources))
+    )
     matrix = _read(evidence, sources, scope, question)
     values = matrix.values(question.definition)
     hopeless = [
-        unit
-        for unit, column in zip(matrix.targets, values.T, strict=True)
+        task_id
+        for task_id, column in zip(matrix.targets, values.T, strict=True)
         if not np.isfinite(column).any()
     ]
     if not hopeless:
         return matrix, ()
     if not question.skip_unplayable:
         raise CoverError(_hopeless(matrix, values, hopeless))
-    left = [unit for unit in scope if unit not in hopeless]
+    left = [task_id for task_id in scope if task_id not in hopeless]
     if not left:
         raise CoverError(_hopeless(matrix, values, hopeless))
     return _read(evidence, sources, left, question), tuple(hopeless)
 
 
 def _read(
-    evidence: Evidence, sources: Sequence[Unit], targets: Sequence[Unit], question: Question
+    evidence: Evidence, sources: Sequence[TaskId], targets: Sequence[TaskId], question: Question
 ) -> TransferMatrix:
     return transfer_matrix(evidence.plays, evidence.policies, sources, targets, question.gain)
 
 
-def _hopeless(matrix: TransferMatrix, values: Scores, hopeless: Sequence[Unit]) -> str:
+def _hopeless(matrix: TransferMatrix, values: Scores, hopeless: Sequence[TaskId]) -> str:
     """Why there is nothing to cover a game with: unmeasured, or measured and not playable."""
     first = hopeless[0]
     column = values[:, matrix.targets.index(first)]

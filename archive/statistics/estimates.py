@@ -13,15 +13,15 @@ from archive.statistics.looks import Looks
 from archive.statistics.race import Found, Question
 from archive.statistics.verdict import Own, Thresholds
 
-UnitT = TypeVar("UnitT")
-UnitT_contra = TypeVar("UnitT_contra", contravariant=True)
+TaskT = TypeVar("TaskT")
+TaskT_contra = TypeVar("TaskT_contra", contravariant=True)
 
 
-class Gains(Protocol[UnitT_contra]):
+class Gains(Protocol[TaskT_contra]):
     """Gains of one purpose by source and target game."""
 
     def gains(
-        self, source: UnitT_contra, target: UnitT_contra, plays: int, kind: GainKind
+        self, source: TaskT_contra, target: TaskT_contra, plays: int, kind: GainKind
     ) -> Scores:
         """Per-play gains in bits of the source's fine-tunes on the target, on the first ``plays``
         seeds: (n,), or (R, n) over training seeds. Raises ``LookupError`` where one is missing."""
@@ -29,15 +29,15 @@ class Gains(Protocol[UnitT_contra]):
 
 
 @dataclass(frozen=True)
-class Estimates(Generic[UnitT]):
+class Estimates(Generic[TaskT]):
     """Bounds on one candidate; ``scope`` by game id, all of it."""
 
-    made: Gains[UnitT]
+    made: Gains[TaskT]
     looks: Looks
     thresholds: Thresholds
-    candidate: UnitT
-    parent: UnitT
-    scope: Mapping[str, UnitT]
+    candidate: TaskT
+    parent: TaskT
+    scope: Mapping[str, TaskT]
 
     def found(self, question: Question) -> Found:
         """The bounds that a question asks for."""
@@ -75,8 +75,8 @@ class Estimates(Generic[UnitT]):
 
     def _values(
         self,
-        source: UnitT,
-        target: UnitT,
+        source: TaskT,
+        target: TaskT,
         question: Question,
         confidence: float,
         denominator: int | None,

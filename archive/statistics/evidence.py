@@ -6,15 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from archive.query import replicates, run_config, scopes
-from archive.statistics.matrix import (
-    PURPOSES,
-    SCORE_COLUMNS,
-    Key,
-    Plays,
-    Unit,
-    plays_of,
-    policies_of,
-)
+from archive.schema import PlaysKey, TaskId
+from archive.statistics.matrix import PURPOSES, SCORE_COLUMNS, Plays, plays_of, policies_of
 from archive.store.archive import Archive
 
 
@@ -25,12 +18,12 @@ class Evidence:
     ``policies``: by fine-tuned game, all of Υ; ``scopes``: games by generation, in their order.
     """
 
-    plays: Mapping[Key, Plays]
-    policies: Mapping[Unit, tuple[str, ...]]
-    scopes: Mapping[int, tuple[Unit, ...]]
+    plays: Mapping[PlaysKey, Plays]
+    policies: Mapping[TaskId, tuple[str, ...]]
+    scopes: Mapping[int, tuple[TaskId, ...]]
 
     @property
-    def finetuned(self) -> tuple[Unit, ...]:
+    def finetuned(self) -> tuple[TaskId, ...]:
         """Υ: every fine-tuned game of the run, in the order of fine-tuning."""
         return tuple(self.policies)
 
@@ -41,7 +34,7 @@ def evidence(archive: Archive, run_id: str) -> Evidence:
     found = archive.table("scores", list(SCORE_COLUMNS), [mine, ("purpose", "in", list(PURPOSES))])
     finetunes = archive.rows("finetunes", ["finetune_id", "game_id", "role"], [mine])
     members = {
-        generation: tuple((member.game_id, member.role) for member in scope)
+        generation: tuple(member.task_id for member in scope)
         for generation, scope in scopes(archive, run_id).items()
     }
     size = replicates(run_config(archive, run_id))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from archive.schema import TaskId
 from archive.statistics.intervals import Scores
-from archive.statistics.matrix import Unit
 
 
 @dataclass(frozen=True)
@@ -16,27 +16,27 @@ class Links:
     """``games``, and ``down``: for each the games that it links to (G1 ☽ G2 iff its value on G2
     reaches α). A game needs no link to itself to be in its own components."""
 
-    games: tuple[Unit, ...]
-    down: Mapping[Unit, tuple[Unit, ...]]
+    games: tuple[TaskId, ...]
+    down: Mapping[TaskId, tuple[TaskId, ...]]
 
     @property
-    def up(self) -> dict[Unit, tuple[Unit, ...]]:
+    def up(self) -> dict[TaskId, tuple[TaskId, ...]]:
         """The links turned round."""
-        found: dict[Unit, list[Unit]] = {game: [] for game in self.games}
+        found: dict[TaskId, list[TaskId]] = {game: [] for game in self.games}
         for source in self.games:
             for target in self.down[source]:
                 found[target].append(source)
         return {game: tuple(sources) for game, sources in found.items()}
 
-    def downstream(self, start: Iterable[Unit]) -> frozenset[Unit]:
+    def downstream(self, start: Iterable[TaskId]) -> frozenset[TaskId]:
         """All games that downstream paths from ``start`` reach, these included."""
         return _reached(self.down, start)
 
-    def upstream(self, start: Iterable[Unit]) -> frozenset[Unit]:
+    def upstream(self, start: Iterable[TaskId]) -> frozenset[TaskId]:
         """All games from which downstream paths reach ``start``, these included."""
         return _reached(self.up, start)
 
-    def strong(self) -> list[tuple[Unit, ...]]:
+    def strong(self) -> list[tuple[TaskId, ...]]:
         """Sets of games that reach one another both ways, each in the order of the games."""
         left, found = list(self.games), []
         while left:
@@ -46,7 +46,7 @@ class Links:
         return found
 
 
-def links(games: Sequence[Unit], values: Scores, alpha: float) -> Links:
+def links(games: Sequence[TaskId], values: Scores, alpha: float) -> Links:
     """Links among ``games`` of a matrix of values (n, n), rows teach columns.
 
     What is not measured (NaN) or not defined (−inf) is no link. Raises ValueError unless α > 0.
@@ -63,7 +63,9 @@ def links(games: Sequence[Unit], values: Scores, alpha: float) -> Links:
     return Links(tuple(games), down)
 
 
-def _reached(edges: Mapping[Unit, Sequence[Unit]], start: Iterable[Unit]) -> frozenset[Unit]:
+def _reached(
+    edges: Mapping[TaskId, Sequence[TaskId]], start: Iterable[TaskId]
+) -> frozenset[TaskId]:
     found = set(start)
     waiting = list(found)
     while waiting:

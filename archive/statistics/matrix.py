@@ -28,13 +28,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from archive.schema import PlaysKey, TaskId
 from archive.statistics.gains import BASE, Definition, GainKind, Values, transfer_values
 from archive.statistics.intervals import UNDEFINED, Interval, Scores
 
-Unit = tuple[str, str]
-"""A game in one role: (game id, role)."""
-Key = tuple[str, str, str, str]
-"""Policy id, game id, role, purpose."""
 SCORE_COLUMNS = (
     "policy_id",
     "game_id",
@@ -94,9 +91,9 @@ class TransferMatrix:
     games were fine-tuned under several training seeds, over these too.
     """
 
-    sources: tuple[Unit, ...]
-    targets: tuple[Unit, ...]
-    cells: Mapping[tuple[Unit, Unit], Cell]
+    sources: tuple[TaskId, ...]
+    targets: tuple[TaskId, ...]
+    cells: Mapping[tuple[TaskId, TaskId], Cell]
     confidence: float
 
     def values(self, definition: Definition) -> Scores:
@@ -115,7 +112,7 @@ class TransferMatrix:
         """Mean gains (sources, targets) in bits; NaN unmeasured."""
         return self._array(lambda cell: _value(cell.values.gain))
 
-    def unmeasured(self) -> list[tuple[Unit, Unit]]:
+    def unmeasured(self) -> list[tuple[TaskId, TaskId]]:
         """Pairs (source, target) without paired plays, in the order of the matrix."""
         pairs = ((source, target) for source in self.sources for target in self.targets)
         return [pair for pair in pairs if pair not in self.cells]
@@ -131,16 +128,16 @@ class TransferMatrix:
 
 def policies_of(
     finetunes: Iterable[Mapping[str, object]], replicates: int = 1
-) -> dict[Unit, tuple[str, ...]]:
+) -> dict[TaskId, tuple[str, ...]]:
     """The policies that speak for each fine-tuned game: its newest ``replicates`` rows of
     finetunes, the oldest of them first."""
-    made: dict[Unit, list[str]] = {}
+    made: dict[TaskId, list[str]] = {}
     for row in finetunes:
-        made.setdefault((str(row["game_id"]), str(row["role"])), []).append(str(row["finetune_id"]))
-    return {unit: tuple(ids[-replicates:]) for unit, ids in made.items()}
+        made.setdefault(TaskId.of(row), []).append(str(row["finetune_id"]))
+    return {task_id: tuple(ids[-replicates:]) for task_id, ids in made.items()}
 
 
-def plays_of(scores: pa.Table) -> dict[Key, Plays]:
+def plays_of(scores: pa.Table) -> dict[PlaysKey, Plays]:
     """Score rows of one run (columns SCORE_COLUMNS) by policy, game, role and purpose."""
     names = list(SCORE_COLUMNS[:4])
     codes = [scores.column(name).combine_chunks().dictionary_encode() for name in names]
@@ -157,17 +154,19 @@ def plays_of(scores: pa.Table) -> dict[Key, Plays]:
     found = {}
     for group in np.split(order, starts):
         if len(group):
-            names = [word[part[group[0]]] for word, part in zip(words, parts, strict=True)]
-            key = (names[0], names[1], names[2], names[3])
+            policy_id, game_id, role, purpose = (
+                word[part[group[0]]] for word, part in zip(words, parts, strict=True)
+            )
+            key = PlaysKey(policy_id, TaskId(game_id, role), purpose)
             found[key] = Plays(seeds[group], own[group], permuted[group])
     return found
 
 
 def transfer_matrix(
-    plays: Mapping[Key, Plays],
-    policies: Mapping[Unit, Sequence[str]],
-    sources: Sequence[Unit],
-    targets: Sequence[Unit],
+    plays: Mapping[PlaysKey, Plays],
+    policies: Mapping[TaskId, Sequence[str]],
+    sources: Sequence[TaskId],
+    targets: Sequence[TaskId],
     kind: GainKind = "total",
     confidence: float = 0.95,
     bounds_at: float | None = None,
@@ -186,9 +185,10 @@ def transfer_matrix(
     return TransferMatrix(tuple(sources), tuple(targets), cells, bounds_at or confidence)
 
 
-def sample_sizes(plays: Mapping[Key, Plays]) -> int:
+def sample_sizes(plays: Mapping[PlaysKey, Plays]) -> int:
     """How many (purpose, number of plays) occur: on so many samples a pair could be judged."""
-    return len({(key[3], len(found.own)) for key, found in plays.items() if key[3] in PURPOSES})
+    sizes = {(key.purpose, len(sample.own)) for key, sample in plays.items()}
+    return sum(purpose in PURPOSES for purpose, _ in sizes)
 
 
 @dataclass(frozen=True)
@@ -206,17 +206,17 @@ class _Reader:
 
     def __init__(
         self,
-        plays: Mapping[Key, Plays],
-        policies: Mapping[Unit, Sequence[str]],
+        plays: Mapping[PlaysKey, Plays],
+        policies: Mapping[TaskId, Sequence[str]],
         kind: GainKind,
         confidence: float,
         bounds_at: float,
     ) -> None:
         self.plays, self.policies, self.kind = plays, policies, kind
         self.defined_at, self.level = _two_sided(confidence), _two_sided(bounds_at)
-        self.own: dict[Unit, _Pairing | None] = {}
+        self.own: dict[TaskId, _Pairing | None] = {}
 
-    def cell(self, source: Unit, target: Unit) -> Cell | None:
+    def cell(self, source: TaskId, target: TaskId) -> Cell | None:
         own, pairing = self._own(source), self._pairing(source, target)
         if own is None or pairing is None:
             return None
@@ -226,24 +226,24 @@ class _Reader:
             found = Values(found.gain, unity, unity)
         return Cell(found, pairing.purpose, pairing.cross.shape[-1])
 
-    def _own(self, unit: Unit) -> _Pairing | None:
-        if unit not in self.own:
-            self.own[unit] = self._pairing(unit, unit)
-        return self.own[unit]
+    def _own(self, task_id: TaskId) -> _Pairing | None:
+        if task_id not in self.own:
+            self.own[task_id] = self._pairing(task_id, task_id)
+        return self.own[task_id]
 
-    def _pairing(self, source: Unit, target: Unit) -> _Pairing | None:
+    def _pairing(self, source: TaskId, target: TaskId) -> _Pairing | None:
         """The largest sample of gains; None with fewer than 2 paired plays."""
         if source not in self.policies or target not in self.policies:
             return None
         # the cheap question first: most pairs of a large run were never played
-        first = (self.policies[source][0], *target)
-        if not any((*first, purpose) in self.plays for purpose in PURPOSES):
+        first = self.policies[source][0]
+        if not any(PlaysKey(first, target, purpose) in self.plays for purpose in PURPOSES):
             return None
         count = min(len(self.policies[source]), len(self.policies[target]))
         sides = self.policies[source][-count:], self.policies[target][-count:]
         best: _Pairing | None = None
         for purpose in PURPOSES:
-            wanted = [(policy, *target, purpose) for policy in (BASE, *sides[0], *sides[1])]
+            wanted = [PlaysKey(policy, target, purpose) for policy in (BASE, *sides[0], *sides[1])]
             if not all(key in self.plays for key in wanted):
                 continue
             scores = np.stack([self._scores(p) for p in _common([self.plays[k] for k in wanted])])

@@ -35,16 +35,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from archive.schema import PlaysKey, TaskId
 from archive.statistics.decision_rule import simultaneous
 from archive.statistics.gains import GainKind
-from archive.statistics.matrix import (
-    Key,
-    Plays,
-    TransferMatrix,
-    Unit,
-    sample_sizes,
-    transfer_matrix,
-)
+from archive.statistics.matrix import Plays, TransferMatrix, sample_sizes, transfer_matrix
 
 
 @dataclass(frozen=True)
@@ -62,10 +56,10 @@ def statements(finetuned: int, samples: int) -> int:
 
 
 def simultaneous_matrix(
-    plays: Mapping[Key, Plays],
-    policies: Mapping[Unit, Sequence[str]],
-    sources: Sequence[Unit],
-    targets: Sequence[Unit],
+    plays: Mapping[PlaysKey, Plays],
+    policies: Mapping[TaskId, Sequence[str]],
+    sources: Sequence[TaskId],
+    targets: Sequence[TaskId],
     kind: GainKind = "total",
     confidence: float = 0.95,
 ) -> Simultaneous:

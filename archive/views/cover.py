@@ -10,9 +10,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from archive.schema import TaskId
 from archive.statistics.covering import Covering, Step
 from archive.statistics.covers import Cover
-from archive.statistics.matrix import Unit
 from archive.statistics.missing_values import Place
 from archive.views.tables import add, counted, shown, table
 
@@ -43,9 +43,9 @@ def _members(found: Covering, codes: Mapping[str, str]) -> Table:
         "program",
     )
     for member, targets in zip(found.cover.members, found.covers, strict=True):
-        unit = found.matrix.sources[member]
+        task_id = found.matrix.sources[member]
         names = "\n".join(_short(target) for target in targets)
-        add(shown, f"{_short(unit)}\n({unit[1]})", names, codes[unit[0]])
+        add(shown, f"{_short(task_id)}\n({task_id.role})", names, codes[task_id.game_id])
     return shown
 
 
@@ -139,8 +139,8 @@ def _named(places: Sequence[Place], found: Covering) -> str:
     return f"{', '.join(pairs)}{more}"
 
 
-def _short(unit: Unit) -> str:
-    return unit[0][:12]
+def _short(task_id: TaskId) -> str:
+    return task_id.game_id[:12]
 
 
 def to_json(found: Covering, run_id: str, steps: Sequence[Step]) -> str:
@@ -155,7 +155,7 @@ def to_json(found: Covering, run_id: str, steps: Sequence[Step]) -> str:
         "cover": _cover(found.cover, matrix.sources)
         | {"covers": [[list(target) for target in targets] for targets in found.covers]},
         "largest_eta": _finite(found.largest),
-        "skipped": [list(unit) for unit in found.skipped],
+        "skipped": [list(task_id) for task_id in found.skipped],
         "selected_values": found.selected,
         "unknown": {
             "values": [[list(source), list(target)] for source, target in matrix.unmeasured()],
@@ -186,7 +186,7 @@ def to_json(found: Covering, run_id: str, steps: Sequence[Step]) -> str:
     return json.dumps(answer, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def _cover(cover: Cover, sources: Sequence[Unit]) -> dict[str, Any]:
+def _cover(cover: Cover, sources: Sequence[TaskId]) -> dict[str, Any]:
     return {
         "members": [list(sources[member]) for member in cover.members],
         "delta": _finite(cover.delta),

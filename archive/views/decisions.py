@@ -10,9 +10,9 @@ from rich.console import Console
 
 from archive.errors import LookupFailedError
 from archive.query import resolve
+from archive.schema import TaskId
 from archive.statistics.cases import Record, Row, cases, record
 from archive.statistics.intervals import Interval
-from archive.statistics.matrix import Unit
 from archive.statistics.replay import (
     Case,
     MissingPlaysError,
@@ -114,15 +114,15 @@ def _again(found: Outcome) -> dict[str, Any]:
 def _steps(case: Case, seen: Replay, policies: Policies) -> list[Step]:
     """The questions that were asked, in order; of γ, one for each game of the scope."""
     rule, candidate, evidence = case.thresholds, case.candidate, seen.evidence
-    units = {unit[0]: unit for unit in case.scope}
+    task_ids = {task_id.game_id: task_id for task_id in case.scope}
 
-    def gain(source: Unit, target: Unit) -> Gain:
+    def gain(source: TaskId, target: TaskId) -> Gain:
         found = seen.gains.get((source, target))
         policy = next(iter(policies.get(source, ())), "unknown")
         bits, plays = (found.bits, found.plays) if found else (None, 0)
         return Gain(policy, source[0], target[0], bits, plays)
 
-    def share(question: str, pair: tuple[Unit, Unit], value: Interval, asks: str) -> Step:
+    def share(question: str, pair: tuple[TaskId, TaskId], value: Interval, asks: str) -> Step:
         source, target = pair
         below = gain(target, target) if rule.definition == "captured" else gain(source, source)
         at_least = asks.startswith("low")
@@ -139,7 +139,7 @@ def _steps(case: Case, seen: Replay, policies: Policies) -> list[Step]:
     asks = f"high ≤ 1 − alpha2 = {1 - rule.alpha2:g}"
     for game, value in evidence.taught.items():
         question = f"is not covered by {game[:SHORT]}"
-        steps.append(share(question, (units[game], candidate), value, asks))
+        steps.append(share(question, (task_ids[game], candidate), value, asks))
     return steps
 
 

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from archive.query import (
-    Member,
     Run,
+    ScopeRow,
     VerdictCount,
     find_run,
     games,
@@ -43,7 +43,7 @@ class Inspection:
     schema_version: int
     runs: Sequence[Run]
     run_id: str
-    scopes: Mapping[int, Sequence[Member]]
+    scopes: Mapping[int, Sequence[ScopeRow]]
     codes: Mapping[str, str]
     verdicts: Sequence[VerdictCount]
     decisions: Sequence[Mapping[str, Any]]
@@ -98,13 +98,13 @@ def _scope(state: Inspection) -> str:
     for generation, members in state.scopes.items():
         parts.append(f"Generation {generation}: {counted(len(members), 'game')}")
         for member in members:
-            if (member.game_id, member.role) not in seen:
+            if member.task_id not in seen:
                 parts.append(_member(member, state.codes[member.game_id]))
-            seen.add((member.game_id, member.role))
+            seen.add(member.task_id)
     return "\n".join(parts)
 
 
-def _member(member: Member, code: str) -> str:
+def _member(member: ScopeRow, code: str) -> str:
     origin = "initial"
     if member.parent_game_id is not None:
         gamma = "unknown" if member.gamma is None else number(member.gamma, 3)

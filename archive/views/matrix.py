@@ -10,11 +10,12 @@ from rich.console import Console
 
 from archive.errors import LookupFailedError
 from archive.query import find_run, run_config
+from archive.schema import TaskId
 from archive.statistics.covering import decided_by
 from archive.statistics.evidence import evidence
 from archive.statistics.gains import Definition, GainKind
 from archive.statistics.graph import links
-from archive.statistics.matrix import TransferMatrix, Unit, transfer_matrix
+from archive.statistics.matrix import TransferMatrix, transfer_matrix
 from archive.store.archive import Archive
 from archive.views.tables import SHORT, add, counted, shown, table
 
@@ -108,7 +109,7 @@ class Measured:
     run_id: str
     kind: GainKind
     matrix: TransferMatrix
-    initial: tuple[Unit, ...]
+    initial: tuple[TaskId, ...]
 
 
 def measured(archive: Archive, choice: Choice) -> Measured:
@@ -147,7 +148,7 @@ def gather(archive: Archive, choice: Choice) -> Matrix:
         for (source, target), found in matrix.cells.items()
     ]
     missing = [(source[0], target[0]) for source, target in matrix.unmeasured()]
-    names = [unit[0] for unit in matrix.sources]
+    names = [task_id.game_id for task_id in matrix.sources]
     return Matrix(asked.run_id, names, asked.kind, choice.confidence, pairs, missing)
 
 
@@ -161,7 +162,7 @@ def gather_components(
     run_id, matrix, initial = asked.run_id, asked.matrix, asked.initial
     values = matrix.values(definition)
     web = links(matrix.sources, values, alpha)
-    start = [unit for unit in matrix.sources if unit in initial]
+    start = [task_id for task_id in matrix.sources if task_id in initial]
     down, up = web.downstream(start), web.upstream(start)
     apart = [(row, column) for row in range(len(values)) for column in range(len(values))]
     others = [values[pair] for pair in apart if pair[0] != pair[1]]
@@ -170,23 +171,23 @@ def gather_components(
         alpha,
         definition,
         [
-            Component(*unit, _ids(web.games, web.downstream([unit])),
-                      _ids(web.games, web.upstream([unit])))
-            for unit in web.games
+            Component(*task_id, _ids(web.games, web.downstream([task_id])),
+                      _ids(web.games, web.upstream([task_id])))
+            for task_id in web.games
         ],
         [(source[0], target[0]) for source in web.games for target in web.down[source]],
         _ids(web.games, frozenset(start)),
         _ids(web.games, down),
         _ids(web.games, up),
         len(down) == len(web.games),
-        [[unit[0] for unit in component] for component in web.strong()],
+        [[task_id.game_id for task_id in component] for component in web.strong()],
         sum(math.isnan(value) for value in others),
         sum(value == -math.inf for value in others),
     )  # fmt: skip
 
 
-def _ids(games: Sequence[Unit], chosen: frozenset[Unit]) -> list[str]:
-    return [unit[0] for unit in games if unit in chosen]
+def _ids(games: Sequence[TaskId], chosen: frozenset[TaskId]) -> list[str]:
+    return [task_id.game_id for task_id in games if task_id in chosen]
 
 
 def _number(found: object) -> Number:

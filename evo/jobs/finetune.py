@@ -22,8 +22,7 @@ from torch import Tensor
 from evo.jobs.evaluate import Task, finite_score
 from evo.jobs.lora import AdapterBench
 from xgl.lm.language_model import LanguageModel, continuation_logits
-from xgl.lm.memory_budget import parts_to_learn
-from xgl.lm.out_of_memory import halving
+from xgl.lm.memory import parts_to_learn, retry_in_halves
 from xgl.players.local import MEMORY_BYTES, LocalPolicy
 from xgl.random_streams import seed as named_seed
 from xgl.runtime.lockstep import Cast, Instance, play_all
@@ -243,7 +242,9 @@ def update(
     weighed = list(zip(credits, weights, strict=True))
     rows = [(credit.move.prompt_ids, len(credit.move.token_ids)) for credit in credits]
     parts = [weighed[part] for part in parts_to_learn(lm, rows, memory_bytes)]
-    entropies = [e for part in parts for e in halving(gather, part, "rollouts to learn from")]
+    entropies = [
+        e for part in parts for e in retry_in_halves(gather, part, "rollouts to learn from")
+    ]
     norm = torch.nn.utils.clip_grad_norm_(bench.parameters(), settings.gradient_clip)
     if torch.isfinite(norm):
         optimizer.step()

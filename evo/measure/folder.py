@@ -20,7 +20,7 @@ MANIFEST = "measure.json"
 
 
 @dataclass(frozen=True)
-class Member:
+class MeasureGame:
     """One game of the measure: ``name`` as exported, ``origin`` its id in the scope that it was
     exported from, ``levels`` of its base player where the export holds them, set by the policy
     ``base``."""
@@ -51,14 +51,14 @@ class Exported:
     """A whole measure. ``judge`` is a model reference, ``judge_name`` that of the run, which the
     weights in the folder are a copy of; ``digest`` names the content."""
 
-    members: tuple[Member, ...]
+    members: tuple[MeasureGame, ...]
     maps: Mapping[str, tuple[int, ...]]
     stories: Mapping[str, Told]
     judge: str
     judge_name: str
     digest: str
 
-    def seeds(self, member: Member, count: int | None) -> tuple[Seeds, ...]:
+    def seeds(self, member: MeasureGame, count: int | None) -> tuple[Seeds, ...]:
         """One play seed for each map of the member."""
         maps = self.maps[member.name][:count]
         return tuple(Seeds(map_seed, place) for place, map_seed in enumerate(maps))
@@ -100,7 +100,7 @@ def _bytes(folder: Path, name: str) -> bytes:
         ) from None
 
 
-def _member(folder: Path, entry: dict[str, Any]) -> Member:
+def _member(folder: Path, entry: dict[str, Any]) -> MeasureGame:
     text = _bytes(folder, entry["file"])
     if hashlib.sha256(text).hexdigest() != entry["code_sha256"]:
         raise ConfigError(f"measure.folder: {folder / entry['file']} has changed since its export")
@@ -113,8 +113,8 @@ def _member(folder: Path, entry: dict[str, Any]) -> Member:
         raise ConfigError(f"measure.folder: {folder / entry['file']}: {faults[0]}")
     levels, task = entry.get("thresholds"), Task(made, entry["role"])
     if levels is None:
-        return Member(entry["name"], entry["game_id"], task, None, "")
-    return Member(
+        return MeasureGame(entry["name"], entry["game_id"], task, None, "")
+    return MeasureGame(
         entry["name"], entry["game_id"], _floored(task, levels), _levels(levels), levels["policy"]
     )
 

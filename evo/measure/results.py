@@ -20,7 +20,7 @@ from archive.statistics.repeated_play import (
     thresholds,
 )
 from evo.jobs.repeated_play import Row, Series, series
-from evo.measure.folder import Member
+from evo.measure.folder import MeasureGame
 
 EPSILON = 0.05
 """ε of (N, ε, θ, m); the bounds on the probability are archived, so another can be asked of."""
@@ -51,7 +51,7 @@ class Result:
     over maps."""
 
     policy: str
-    member: Member
+    member: MeasureGame
     levels: Levels
     series: Series
     at_round: int
@@ -65,7 +65,7 @@ class Result:
         return float(low), float(high)
 
 
-def result(policy: str, member: Member, levels: Levels, rows: Sequence[Row]) -> Result:
+def result(policy: str, member: MeasureGame, levels: Levels, rows: Sequence[Row]) -> Result:
     """The normalised score of one player's rounds on one game."""
     found, against = series(rows), levels.levels
     at = min(against.k_m, found.own.shape[1])

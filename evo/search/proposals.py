@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from evo.display import Display
 from evo.jobs.evaluate import Task
 from evo.record.ledger import Ledger, Row
+from evo.record.progress import Listener
 from evo.search.diversity import chosen, pool_size
 from evo.search.growth import Place
 from evo.search.oracle import TransferOracle
@@ -41,12 +41,12 @@ class Proposer:
         sampler: MetaSampler,
         ledger: Ledger,
         oracle: TransferOracle,
-        display: Display,
+        listener: Listener,
         seed: int,
         diversity: float = 0.0,
     ) -> None:
         self.sampler, self.ledger, self.oracle = sampler, ledger, oracle
-        self.display, self.seed, self.diversity = display, seed, diversity
+        self.listener, self.seed, self.diversity = listener, seed, diversity
         self.known: dict[str, Program] = {}
         """Every game met so far in this run, by id."""
         self.codes: dict[str, str] = {}
@@ -64,7 +64,7 @@ class Proposer:
         """At most ``n`` games never met before in this run."""
         self._meet(task.game for task in scope)
         self.oracle.place = place
-        self.display.at(place)
+        self.listener.place(place)
         self._observe()
         archived = self._archived.get((place.generation, place.parent.game_id, place.round))
         proposals = self._again(archived, place) if archived else self._asked(place, scope, n)

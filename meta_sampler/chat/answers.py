@@ -61,7 +61,11 @@ def _of_json(answer: str) -> list[Draft]:
     if isinstance(found, dict):
         lists = [value for value in found.values() if isinstance(value, list)]
         found = lists[0] if lists and not _program_of(found) else [found]
-    return [draft for each in found or () if (draft := _of_item(each)) is not None]
+    programs = []
+    for item in found or ():
+        with suppress(RecursionError):  # what could be read may yet be too deep to write
+            programs.append(_of_item(item))
+    return [draft for draft in programs if draft is not None]
 
 
 def _of_item(item: Any) -> Draft | None:
@@ -70,7 +74,12 @@ def _of_item(item: Any) -> Draft | None:
         return None
     said = [v for v in item.values() if isinstance(v, str) and v != text] if item != text else []
     raw = json.dumps(item, ensure_ascii=False)
-    return Draft(text, one_line(said[0]) if said else "", raw, ("json",))
+    return Draft(_whole(text), one_line(said[0]) if said else "", _whole(raw), ("json",))
+
+
+def _whole(text: str) -> str:
+    """JSON can write half a surrogate pair, which no file and no request can hold."""
+    return text.encode(errors="replace").decode()
 
 
 def _program_of(item: dict[str, Any]) -> str:

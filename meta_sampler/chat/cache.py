@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from meta_sampler.base import SamplerError
-from xgl.chat.messages import Message
+from xgl.chat.client import Message
 from xgl.chat.settings import ChatSettings
 
 _VERSION = 1

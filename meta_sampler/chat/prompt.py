@@ -13,8 +13,8 @@ from meta_sampler.chat.settings import ChatSamplerSettings
 from meta_sampler.mutate.program_editor import named_players
 from meta_sampler.screening.normal_form import normal_form
 from xgl import Game, ProgramError, analyse, game, parse
-from xgl.chat.messages import Message
-from xgl.errors import FlowError
+from xgl.chat.client import Message
+from xgl.errors import MAX_MESSAGE, FlowError, excerpt
 from xgl.language import syntax as syn
 from xgl.language.visitors import descendants
 from xgl.library import entries
@@ -90,7 +90,7 @@ def again(
     told = "\n".join(f"- {error}" for error in errors)
     asked = (
         f"You wrote this game, related to the game\n\n{fenced(brief.parent.code)}\n\n"
-        f"{fenced(text)}\n\nIt cannot be used:\n{told}\n\n"
+        f"{fenced(excerpt(text, MAX_MESSAGE))}\n\nIt cannot be used:\n{told}\n\n"
         "Answer with the mended program alone, between ``` and ```, and nothing else."
     )
     return [
@@ -179,7 +179,7 @@ def _family(brief: Brief) -> list[str]:
         parts += [fenced(each.code) for each in brief.accepted]
     if brief.refused:
         parts.append("Refused before, each with the reason:")
-        parts += [f"{fenced(each.code)}\nWhy: {each.reason}" for each in brief.refused]
+        parts += [f"{fenced(each.code)}\nWhy: {excerpt(each.reason)}" for each in brief.refused]
     return parts
 
 

@@ -32,7 +32,7 @@ CUT = "cut"
 
 
 @dataclass(frozen=True)
-class Task:
+class DraftRequest:
     """What all drafts of one call have in common; ``prompt`` is what the model reads."""
 
     parent: Game
@@ -56,7 +56,7 @@ class _Slot:
         return self.proposal is None or self.proposal.game is None
 
 
-def written(task: Task, writer: Writer, settings: DraftSettings, n: int) -> list[Proposal]:
+def written(task: DraftRequest, writer: Writer, settings: DraftSettings, n: int) -> list[Proposal]:
     """``n`` proposals, in order; those given up after ``settings.attempts`` drafts have no game,
     and say why. Every draft has a random stream of its own."""
     desk = _Desk(task, writer, settings)
@@ -71,7 +71,7 @@ def written(task: Task, writer: Writer, settings: DraftSettings, n: int) -> list
 class _Desk:
     """Where the drafts of one call are written and judged."""
 
-    def __init__(self, task: Task, writer: Writer, settings: DraftSettings) -> None:
+    def __init__(self, task: DraftRequest, writer: Writer, settings: DraftSettings) -> None:
         self.task, self.writer, self.settings = task, writer, settings
         self.known = KnownGames((task.parent, *task.scope))
         self.lark = grammar_for(task.parent, settings)

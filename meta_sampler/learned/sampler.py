@@ -18,7 +18,7 @@ import torch
 
 from meta_sampler.base import Outcome, Proposal, Provenance, SamplerError
 from meta_sampler.constrained.decoding import Writer
-from meta_sampler.constrained.drafts import DECODE, Task, written
+from meta_sampler.constrained.drafts import DECODE, DraftRequest, written
 from meta_sampler.learned.adaptation import Lesson, adapted, one_thread
 from meta_sampler.learned.rewards import reward
 from meta_sampler.learned.settings import LearnedSettings
@@ -71,7 +71,7 @@ class Learned:
                 model=NAME,
                 prompt_hash=hashlib.sha256(parent.code.encode()).hexdigest()[:16],
             )
-            task = Task(parent, scope, prompt, origin, seed)
+            task = DraftRequest(parent, scope, prompt, origin, seed)
             return written(task, self.writer, self.settings, n)
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:

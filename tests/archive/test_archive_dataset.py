@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,9 @@ def test_prompts_tell_the_game_and_lead_to_its_rewards(tmp_path: Path) -> None:
     card = (out / "README.md").read_text()
     assert "train.jsonl" in card
     assert f"{BOB.game.game_id} (bob)" in card
+    for line in re.findall(r"^from xgl\..*", card, re.M):
+        exec(line, {})  # what the card tells its reader to import
+    assert "from xgl.rewards import Rewards" in card
 
 
 def test_games_that_one_prompt_cannot_ask_for_are_an_error(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from archive.statistics.decision_rule import Answer
 from evo.config.checks import ConfigError
 from evo.jobs.evaluate import Task, evaluation_seeds
-from evo.jobs.model_host import Evaluation, Laboratory, Repetition
+from evo.jobs.model_host import Evaluation, ModelHost, Repetition
 from evo.jobs.repeated_play import RoundScore, round_floor, round_rows, series, with_round_floor
 from evo.record.ledger import score_rows
 from evo.search.playability import (
@@ -25,22 +25,22 @@ from evo.search.playability import (
 )
 
 MakeTask = Callable[..., Task]
-MakeLaboratory = Callable[..., Laboratory]
+MakeModelHost = Callable[..., ModelHost]
 SEEDS = tuple(evaluation_seeds("calibration", 0, 6))
 CONFIG = PlayabilityConfig(0.5, 4, 6, 2, 0.05, False)
 
 
 @pytest.fixture(scope="module")
-def lab(make_laboratory: MakeLaboratory) -> Laboratory:
-    return make_laboratory()
+def lab(make_model_host: MakeModelHost) -> ModelHost:
+    return make_model_host()
 
 
-def repeated(lab: Laboratory, task: Task, rounds: int = 4) -> list[RoundScore]:
+def repeated(lab: ModelHost, task: Task, rounds: int = 4) -> list[RoundScore]:
     outcome: Any = lab.do(Repetition(task, None, SEEDS, rounds)).outcome
     return list(outcome)
 
 
-def test_repetition_gives_rows_of_both_kinds(lab: Laboratory, make_task: MakeTask) -> None:
+def test_repetition_gives_rows_of_both_kinds(lab: ModelHost, make_task: MakeTask) -> None:
     scores = repeated(lab, make_task(), 3)
     assert [(s.number, s.control) for s in scores[:: len(SEEDS)]] == [
         (1, False),
@@ -59,7 +59,7 @@ def test_repetition_gives_rows_of_both_kinds(lab: Laboratory, make_task: MakeTas
     assert repeated(lab, make_task(), 3)[0].score == scores[0].score
 
 
-def test_the_first_round_is_the_plain_evaluation(lab: Laboratory, make_task: MakeTask) -> None:
+def test_the_first_round_is_the_plain_evaluation(lab: ModelHost, make_task: MakeTask) -> None:
     task = make_task()
     plain: Any = lab.do(Evaluation(task, (None,), SEEDS)).outcome
     first = repeated(lab, task, 2)[: len(SEEDS)]
@@ -68,7 +68,7 @@ def test_the_first_round_is_the_plain_evaluation(lab: Laboratory, make_task: Mak
 
 
 def test_clipping_bounds_scores_and_never_raises_an_xent(
-    lab: Laboratory, make_task: MakeTask
+    lab: ModelHost, make_task: MakeTask
 ) -> None:
     """The vocabulary has 4096 tokens: at most 12 bits each."""
     task = make_task("assign(s=story())\nelicit(t, 8)\nreward(xent(t))\n")

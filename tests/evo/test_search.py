@@ -1,4 +1,4 @@
-"""The search from the entry down, on a workshop that knows the true gains: every verdict and the
+"""The search from the entry down, on an executor that knows the true gains: every verdict and the
 rows behind it."""
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def test_the_next_is_asked_about_when_the_first_was_lucky(
 def test_an_accepted_row_tells_the_whole_story(search: Search) -> None:
     search.run(of_limits(), "growth.list_size=1", sampler=Listed([code(7)]))
     [row] = search.rows("decisions")
-    # The workshop clips nothing, and few-shot play is not asked for.
+    # The executor clips nothing, and few-shot play is not asked for.
     may_be_null = {name for name in row if name.startswith("few_shot_")} | {"best_kept"}
     assert {name for name, value in row.items() if value is None} <= may_be_null
     assert row["captured_low"] <= row["captured"] <= row["captured_high"]
@@ -170,7 +170,7 @@ def test_cheap_stages_come_first(search: Search) -> None:
         name = f"run{trained}"
         sampler = Listed([code(7)])
         search.run(of_limits(l7=nature), "growth.list_size=1", sampler=sampler, name=name)
-        assert sum(isinstance(job, Training) for job in search.workshop.jobs) == trained
+        assert sum(isinstance(job, Training) for job in search.executor.jobs) == trained
         parent = next(row["game_id"] for row in search.rows("scopes", name))
         crossed = [
             row

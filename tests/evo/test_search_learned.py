@@ -1,4 +1,4 @@
-"""A search whose sampler learns from verdicts, on a workshop that knows the true gains."""
+"""A search whose sampler learns from verdicts, on a executor that knows the true gains."""
 
 from __future__ import annotations
 

@@ -13,18 +13,17 @@ from ray.exceptions import OutOfMemoryError, RayActorError
 from evo import run
 from evo.config.run_config import ConfigError
 from evo.config.schema import ClusterConfig
-from evo.jobs.adapter_references import Parcels
-from evo.jobs.executor import Pool, WorkersLostError, check_losses, pools
+from evo.jobs.executor import AdapterReferences, Pool, WorkersLostError, check_losses, pools
 from evo.jobs.model_host import Evaluation, Job, Result, Training
 
 
 class Doomed:
-    """A workshop on a machine that is too small for any job."""
+    """A executor on a machine that is too small for any job."""
 
     def __init__(self, *_: Any) -> None:
         pass
 
-    def do(self, jobs: Sequence[Job]) -> Iterator[Result]:
+    def do(self, jobs: Sequence[Job[Any]]) -> Iterator[Result[Any]]:
         check_losses(jobs[0], 4, OutOfMemoryError("too much"))
         yield from ()
 
@@ -37,7 +36,7 @@ def test_workers_that_keep_dying_end_the_run_with_the_way_on(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(run, "RayWorkshop", Doomed)
+    monkeypatch.setattr(run, "RayExecutor", Doomed)
     assert run.main(["+experiment=scope_growth", f"archive.root={tmp_path}", "name=doomed"]) == 1
     shown = capsys.readouterr()
     assert "4 workers died on an evaluation of game" in shown.err
@@ -49,7 +48,7 @@ def test_workers_that_keep_dying_end_the_run_with_the_way_on(
 @pytest.mark.parametrize("kind", [Evaluation, Training])
 def test_the_job_is_named(make_task: Any, kind: type) -> None:
     task = make_task()
-    job: Job = Training(task, 0) if kind is Training else Evaluation(task, (None,), ())
+    job: Job[Any] = Training(task, 0) if kind is Training else Evaluation(task, (None,), ())
     check_losses(job, 3, RayActorError())
     with pytest.raises(WorkersLostError, match=task.game_id[:8]):
         check_losses(job, 4, RayActorError())
@@ -91,15 +90,15 @@ def test_shares_that_no_node_has_are_refused(changes: dict[str, Any], message: s
 def test_an_adapter_is_put_into_the_store_once(monkeypatch: pytest.MonkeyPatch) -> None:
     put: list[bytes] = []
     monkeypatch.setattr("ray.put", lambda adapter: put.append(adapter) or f"reference {len(put)}")
-    parcels = Parcels(kept_bytes=10)
-    assert parcels.of(None) is None
-    assert [parcels.of(each) for each in (b"aaaa", b"bbbb", b"aaaa")] == [
+    references = AdapterReferences(max_bytes=10)
+    assert references.reference(None) is None
+    assert [references.reference(each) for each in (b"aaaa", b"bbbb", b"aaaa")] == [
         "reference 1",
         "reference 2",
         "reference 1",
     ]
-    parcels.of(b"cccc")
-    assert (parcels.bytes, parcels.of(b"aaaa")) == (8, "reference 1")
-    assert parcels.of(b"bbbb") == "reference 4"
-    assert parcels.of(b"long as it is") == "reference 5"
-    assert parcels.bytes == 13
+    references.reference(b"cccc")
+    assert (references.cache.currsize, references.reference(b"aaaa")) == (8, "reference 1")
+    assert references.reference(b"bbbb") == "reference 4"
+    assert [references.reference(b"longer than all") for _ in range(2)] == ["reference 5"] * 2
+    assert len(references.cache) == 1

@@ -20,7 +20,7 @@ from archive.export.xent import Options, export_xent
 from xgl import Cast, Instance, Metadata, Play, Seeds, game, parse, play_all
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.library import find
-from xgl.players.simple import ScriptedPlayer
+from xgl.players import ScriptedPlayer
 
 pytestmark = pytest.mark.long
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from xgl.lm.out_of_memory import halving, out_of_memory
+from xgl.lm.memory import out_of_memory, retry_in_halves
 
 
 def squares(room: int) -> tuple[list[int], object]:
@@ -27,13 +27,13 @@ def squares(room: int) -> tuple[list[int], object]:
 @pytest.mark.parametrize(("room", "tried"), [(7, [7]), (3, [7, 3, 4, 2, 2]), (1, None)])
 def test_halves_until_it_fits_and_keeps_the_order(room: int, tried: list[int] | None) -> None:
     sizes, run = squares(room)
-    assert halving(run, range(7), "numbers") == [n * n for n in range(7)]
+    assert retry_in_halves(run, range(7), "numbers") == [n * n for n in range(7)]
     assert tried is None or sizes == tried
 
 
 def test_one_item_that_does_not_fit_raises() -> None:
     with pytest.raises(torch.OutOfMemoryError):
-        halving(squares(0)[1], [1, 2], "numbers")
+        retry_in_halves(squares(0)[1], [1, 2], "numbers")
 
 
 def test_other_errors_pass_through() -> None:
@@ -41,19 +41,19 @@ def test_other_errors_pass_through() -> None:
         raise RuntimeError("shapes do not match")
 
     with pytest.raises(RuntimeError, match="shapes"):
-        halving(run, [1, 2], "numbers")
+        retry_in_halves(run, [1, 2], "numbers")
 
 
 def test_what_a_cpu_says_when_it_has_no_memory_is_understood() -> None:
     """A real refusal of the allocator, under a limit on the process's address space."""
     script = (
         "import resource, torch\n"
-        "from xgl.lm.out_of_memory import halving\n"
+        "from xgl.lm.memory import retry_in_halves\n"
         "def run(batch): return [float(x) for x in torch.ones(len(batch), 1 << 26).sum(1)]\n"
         "torch.ones(1 << 20).sum()\n"
         "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
         "resource.setrlimit(resource.RLIMIT_AS, (used + (600 << 20),) * 2)\n"
-        "print(halving(run, range(8), 'rows'))\n"
+        "print(retry_in_halves(run, range(8), 'rows'))\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout.strip() == str([float(1 << 26)] * 8), done.stderr

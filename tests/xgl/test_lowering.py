@@ -16,7 +16,7 @@ from xgl.language.dialects import XENT
 from xgl.language.syntax import PLAYERS
 from xgl.library import find
 from xgl.lowering import Lowered, LoweringError, lower
-from xgl.players.simple import ScriptedPlayer
+from xgl.players import ScriptedPlayer
 from xgl.runtime.requests import ScoreRequest, TokenScores
 
 SEEDS = Seeds(3, 0)

@@ -16,7 +16,7 @@ from xgl import Cast, Instance, Seeds, analyse, game, parse, play_all
 from xgl.errors import OversizeError
 from xgl.lm.language_model import LanguageModel
 from xgl.models import resolve
-from xgl.players.chat_prompt import shown
+from xgl.players.chat import shown
 from xgl.players.local import LocalPolicy
 from xgl.runtime.presentation import item_lines, render
 from xgl.runtime.requests import Item, Move, MoveRequest, Rewarded, TokenScores, Turn, View

@@ -8,7 +8,7 @@ from support.doubles import NumberedStories, WordJudge
 import xgl
 from xgl import Metadata, game, parse, play
 from xgl.errors import EarlyEnsureError, PlayerError, StoryError
-from xgl.players.simple import RandomPlayer
+from xgl.players import RandomPlayer
 from xgl.runtime.requests import Moved, Rewarded
 
 SINGLE = parse("assign(s=story())\nelicit(t, 3)\nreward(xed(s | t))")  # Fig. 3.1

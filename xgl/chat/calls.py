@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from xgl.chat.accounting import Usage
-from xgl.chat.client import Answered, Endpoint, Fault, Kind
-from xgl.chat.messages import Message, Reply
+from xgl.chat.client import Answered, Endpoint, Fault, Kind, Message, Reply
 from xgl.chat.settings import ChatSettings
 from xgl.errors import PlayerError
 from xgl.random_streams import seed, stream

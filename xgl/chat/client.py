@@ -21,7 +21,6 @@ from typing import Any
 
 import openai
 
-from xgl.chat.messages import Message, Reply
 from xgl.chat.settings import ChatSettings
 from xgl.errors import PlayerError
 
@@ -33,6 +32,9 @@ _WINDOW = re.compile(
     re.IGNORECASE,
 )
 LONGEST_SAID = 300
+
+Message = dict[str, str]
+"""``role`` (system, user, assistant) and ``content``."""
 
 
 class Kind(Enum):
@@ -56,11 +58,29 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer's text, empty where it has none; ``cut``: it ended at its token limit."""
+
+    text: str
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Answered:
     """``tokens``: (of the prompt, of the answer) as the server counts; None: it does not tell."""
 
     outcome: Reply | Fault
     tokens: tuple[int, int] | None = None
+
+
+def after(messages: list[Message], reply: Reply, said: str) -> list[Message]:
+    """The conversation so far, the answer, and what is said to it."""
+    return [
+        *messages,
+        # some servers refuse an assistant message without text
+        {"role": "assistant", "content": reply.text.strip() or "(no text)"},
+        {"role": "user", "content": said},
+    ]
 
 
 def read_key(settings: ChatSettings) -> str | None:

@@ -14,9 +14,11 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from xgl.cli import commands
-from xgl.errors import XGLError
+from xgl.errors import MAX_MESSAGE, XGLError, excerpt
 from xgl.language.dialects import DIALECTS
 
+_MOST_DIGITS = 600
+"""Python may be set to read no more."""
 _GAME = "a .xgl or .xent file, a game of the library, or - for standard input"
 
 
@@ -24,7 +26,7 @@ class _Parser(argparse.ArgumentParser):
     """Tells the user's error in one sentence."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"error: {message}; `{self.prog} --help` tells more\n")
+        self.exit(2, f"error: {excerpt(message)}; `{self.prog} --help` tells more\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("", file=sys.stderr)
         return 130
     except XGLError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {excerpt(str(error), MAX_MESSAGE)}", file=sys.stderr)
     except OSError as error:
         print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
     return 2
@@ -110,6 +112,8 @@ def _positive(text: str) -> int:
 
 
 def _at_least(least: int, text: str) -> int:
-    if not text.isdecimal() or int(text) < least:
-        raise argparse.ArgumentTypeError(f"found {text!r}; expected a whole number from {least} on")
+    if not text.isdecimal() or len(text) > _MOST_DIGITS or int(text) < least:
+        raise argparse.ArgumentTypeError(
+            f"found {excerpt(text, 40)!r}; expected a whole number from {least} on"
+        )
     return int(text)

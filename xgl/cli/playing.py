@@ -19,11 +19,11 @@ from xgl.cli.sources import Source
 from xgl.cli.telling import Shown, Teller
 from xgl.cli.watching import WatchedMachine
 from xgl.errors import OversizeError, XGLError
-from xgl.judge.token_spans import pieces
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, game
 from xgl.players import ScriptedPlayer
 from xgl.runtime.lockstep import Cast, Instance, play_all
+from xgl.runtime.presentation import token_spans
 from xgl.runtime.requests import Event, Judge, Move, Moved, Play, Player, Seeds, StorySource, Turn
 
 
@@ -120,7 +120,7 @@ def _role(players: Sequence[str], wanted: str | None) -> str:
 def bench(reference: str) -> Bench:
     """The judge of a model reference, held-out stories, and its model as the other players.
 
-    Raises :class:`~xgl.models.errors.ModelNotFound`.
+    Raises :class:`~xgl.errors.ModelNotFound`.
     """
     import torch
 
@@ -155,7 +155,7 @@ class Session:
     ) -> None:
         self.game, self.role, self.bench = whole, role, bench
         self.seed, self.script, self.player = seed, script, player
-        self.screen = Screen(console, lambda text, count: pieces(bench.judge, text, count))
+        self.screen = Screen(console, lambda text, count: token_spans(bench.judge, text, count))
 
     def open(self, title: str, who: str = "You are") -> None:
         self.screen.open(self.game, title, f"{who} {self.role}")

@@ -20,8 +20,7 @@ from xgl.judge.prefix_cache import Roots, RootSettings
 from xgl.judge.prefix_tree import LONGEST, Ids, Pack, Row, batches, packs
 from xgl.judge.score_memory import ScoreMemory
 from xgl.lm.language_model import LanguageModel
-from xgl.lm.memory_budget import Budget
-from xgl.lm.out_of_memory import free, halving, out_of_memory
+from xgl.lm.memory import Budget, free, out_of_memory, retry_in_halves
 
 _LOG = logging.getLogger(__name__)
 
@@ -157,7 +156,9 @@ class ScoringEngine:
     def _answers(
         self, root: Root | None, rows: Sequence[Row], batch: Sequence[Pack]
     ) -> list[list[Bits]]:
-        return halving(lambda some: self._read(root, rows, some), batch, "sequences to score")
+        return retry_in_halves(
+            lambda some: self._read(root, rows, some), batch, "sequences to score"
+        )
 
     def _read(
         self, root: Root | None, rows: Sequence[Row], some: Sequence[Pack]

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from xgl.judge.prefix_tree import WORTH, Ids, Pack, Row, packs
 from xgl.lm.language_model import UNBOUNDED, LanguageModel, padded
-from xgl.lm.out_of_memory import out_of_memory
+from xgl.lm.memory import out_of_memory
 from xgl.lm.target_logprobs import target_logprobs
 
 BITS = 1.0 / math.log(2.0)

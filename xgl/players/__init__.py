@@ -1,5 +1,51 @@
-"""Players: who makes the moves (docs/specification.md, "Playing a game")."""
+"""Players: who makes the moves (docs/specification.md, "Playing a game"). Here those without a
+model, who play scripts or random words."""
 
-from xgl.players.simple import RandomPlayer, ScriptedPlayer
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xgl.errors import OversizeError, PlayerError
+from xgl.random_streams import stream
+from xgl.runtime.requests import Move, Seeds, Turn
 
 __all__ = ["RandomPlayer", "ScriptedPlayer"]
+
+
+class ScriptedPlayer:
+    """Makes the moves it was given for each instance, in order.
+
+    When they are used up (a scripted move failed an ensure, say) it says the last one again, so
+    a script that cannot satisfy a game ends in a forfeit as any player would.
+    """
+
+    def __init__(self, scripts: Mapping[Seeds, Sequence[str]]) -> None:
+        self.scripts = scripts
+        self._asked: dict[Seeds, int] = {}
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        return [Move(self._next(turn.seeds)) for turn in turns]
+
+    def _next(self, seeds: Seeds) -> str:
+        script = self.scripts.get(seeds, ())
+        if not script:
+            raise PlayerError(f"no scripted moves for {seeds}")
+        index = self._asked.get(seeds, 0)
+        self._asked[seeds] = index + 1
+        return script[min(index, len(script) - 1)]
+
+
+class RandomPlayer:
+    """Says random words of a vocabulary, one for each token it may use."""
+
+    def __init__(self, vocabulary: Sequence[str]) -> None:
+        if not vocabulary:
+            raise PlayerError("a random player needs words to say")
+        self.vocabulary = tuple(vocabulary)
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        return [Move(self._words(turn)) for turn in turns]
+
+    def _words(self, turn: Turn) -> str:
+        rng = stream("random player", *turn.key)
+        return " ".join(rng.choice(self.vocabulary, size=turn.request.max_len))

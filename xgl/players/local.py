@@ -13,8 +13,7 @@ from xgl.errors import OversizeError
 from xgl.judge.prefix_tree import Ids
 from xgl.judge.score_memory import KNOWN_BYTES, TOKEN_BYTES, Bounded
 from xgl.lm.language_model import LanguageModel
-from xgl.lm.memory_budget import rows_to_sample
-from xgl.lm.out_of_memory import halving
+from xgl.lm.memory import retry_in_halves, rows_to_sample
 from xgl.lm.sampling import Continuation, Decoding, LongEnough, sample, stop_tokens
 from xgl.random_streams import stream
 from xgl.runtime.presentation import STOP, render
@@ -64,7 +63,7 @@ class LocalPolicy:
         for first in range(0, len(fitting), rows):
             batch = fitting[first : first + rows]
             asked = [(turns[index], prompts[index]) for index in batch]
-            moves = halving(self._sample, asked, "moves to sample")
+            moves = retry_in_halves(self._sample, asked, "moves to sample")
             for index, move in zip(batch, moves, strict=True):
                 answers[index] = replace(move, rounds_shown=shown[index])
         return answers

@@ -5,9 +5,20 @@ omniscient see every string, so they see every reward too."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from xgl.language.syntax import LIST_REGISTERS, OMNISCIENT, PUBLIC_TYPES, REGISTERS
-from xgl.runtime.requests import Assigned, Ensured, Event, Item, Moved, Revealed, Rewarded, View
+from xgl.runtime.requests import (
+    Assigned,
+    Ensured,
+    Event,
+    Item,
+    Judge,
+    Moved,
+    Revealed,
+    Rewarded,
+    View,
+)
 
 STOP = "\n"
 """A move ends where a line ends."""
@@ -104,3 +115,20 @@ def render(view: View) -> str:
 def item_lines(items: Sequence[Item]) -> list[str]:
     """One line for each item, whatever it holds, so that no text can pass for another item."""
     return [f"{item.label}: {' '.join(item.text.split())}" for item in items]
+
+
+def token_spans(judge: Judge, text: str, scored: int) -> list[str]:
+    """The parts of a text that the judge's tokens cover, of which the last ``scored`` have scores.
+
+    Where the tokens do not cover the text, it is cut into ``scored`` parts of equal length.
+    """
+    ends = [len(judge.truncate(text, count)) for count in range(judge.count(text) + 1)]
+    spans = [text[start:end] for start, end in pairwise(ends)]
+    if len(spans) >= scored and all(spans) and "".join(spans) == text:
+        return spans
+    return _equal_parts(text, scored)
+
+
+def _equal_parts(text: str, parts: int) -> list[str]:
+    marks = [round(k * len(text) / max(parts, 1)) for k in range(parts + 1)]
+    return [text[start:end] for start, end in pairwise(marks)]

@@ -54,7 +54,7 @@ def _seats(
 
 
 def _seated(player: Player | Lines, seeds: Seeds) -> Player:
-    from xgl.players.simple import ScriptedPlayer
+    from xgl.players import ScriptedPlayer
 
     return ScriptedPlayer({seeds: player}) if isinstance(player, Sequence) else player
 

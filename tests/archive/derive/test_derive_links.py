@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from archive.schema import TaskId
 from archive.statistics.graph import links
 
-GAMES = [(name, "black") for name in "abcd"]
+GAMES = [TaskId(name, "black") for name in "abcd"]
 VALUES = st.lists(
     st.sampled_from([0.0, 0.2, 0.5, 0.9, math.nan, -math.inf]), min_size=16, max_size=16
 )

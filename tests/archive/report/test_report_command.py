@@ -14,7 +14,8 @@ import pytest
 
 from archive import Archive
 from archive.__main__ import main
-from archive.report import gather, page
+from archive.report.gathering import gather
+from archive.report.page import page
 
 VOID = {"meta", "input", "br", "img", "link", "hr"}
 

@@ -10,7 +10,7 @@ import pytest
 
 from archive import Archive
 from archive.__main__ import main
-from archive.report import gather
+from archive.report.gathering import gather
 from archive.report.heat import with_heat
 from xgl import Metadata, game, parse
 from xgl.cli.playing import Bench, bench

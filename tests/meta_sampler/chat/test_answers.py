@@ -104,3 +104,11 @@ def test_any_text_can_be_read(answer: str) -> None:
         assert draft.text.strip()
         assert draft.intent == one_line(draft.intent)
         assert len(draft.intent) <= LONGEST_INTENT
+
+
+def test_json_of_any_depth_is_read_or_passed_over() -> None:
+    """Python reads nested lists up to a depth, and writes them up to a smaller one."""
+    for depth in range(800, 1100):
+        nested = "[" * depth + "]" * depth
+        found = drafts(f'[{{"program": "elicit(x, 6)", "n": {nested}}}]')
+        assert [draft.text for draft in found] in ([], ["elicit(x, 6)"])

@@ -19,6 +19,7 @@ from meta_sampler import BudgetReached, Outcome, Proposal, Remote, SamplerError,
 from meta_sampler.chat.sampler import ASKED_AGAIN, Chat
 from meta_sampler.chat.settings import ChatSamplerSettings
 from meta_sampler.screening.normal_form import normal_form
+from xgl.errors import MAX_MESSAGE
 
 SCOPE = parents.SCOPE["xent"]
 PARENT = SCOPE[0]
@@ -350,7 +351,7 @@ def test_the_state_carries_what_was_told(ask: Ask) -> None:
         other.restore({"tried": {}})
 
 
-def test_games_are_new_in_meaning(ask: Ask) -> None:
+def test_games_have_new_normal_forms(ask: Ask) -> None:
     sampler, _ = ask(said(listed(*GOOD)))
     told = {normal_form(each.game.program) for each in drawn(sampler) if each.game}
     assert len(told) == 4
@@ -394,3 +395,30 @@ def test_with_examples_as_turns_a_request_asks_for_one_game(ask: Ask) -> None:
     assert len(server.received) == 2
     for each in server.received:
         assert sum(turn["role"] == "assistant" for turn in each.body["messages"]) > 2
+
+
+HOSTILE = {
+    "a line that repeats itself": f"ensure({'<'.join('s' * 1900)})\n" * 12,
+    "a number that Python cannot print": f"assign(s=0x{'f' * 3900})\nelicit(x, 6)",
+    "a program without end": "elicit(q, 6)\n" * 15_000,
+    "a line without end": f"elicit({'q' * 190_000})",
+    "a text as wide as it may be": 'elicit(x, 6)\nassign(s="' + "z" * 1900 + '")\n' * 60,
+    "half a surrogate pair": '["assign(s=\\"\\\\ud800\\")\\nelicit(x, 6)"]',
+    "half a pair in JSON": '["assign(s=\\"\ud800\\")\\nelicit(x, 6)"]'.encode(
+        errors="surrogatepass"
+    ).decode(errors="replace"),
+    "a number in JSON": f'[{{"program": "elicit(x, 6)", "n": {"9" * 5000}}}]',
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_one_answer_never_ends_the_search_nor_swells_a_prompt(ask: Ask, name: str) -> None:
+    answer = HOSTILE[name] if name.endswith("JSON") or "pair" in name else listed(HOSTILE[name])
+    sampler, server = ask(said(answer), said(answer))
+    [given] = drawn(sampler, 1)
+    assert given.game is None
+    assert given.fate in ("invalid", "unsound", "no_program")
+    first, *repairs = server.asked
+    assert all(len(prompt) < len(first) + 3 * MAX_MESSAGE for prompt in repairs)
+    assert sum(map(len, given.errors)) <= MAX_MESSAGE
+    assert (given.text + given.provenance.raw).encode()

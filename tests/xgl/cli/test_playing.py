@@ -18,7 +18,7 @@ from xgl import game, parse
 from xgl.cli import main
 from xgl.cli.playing import Bench, Round, Session
 from xgl.cli.screen import ASCII, COLOURED, strip
-from xgl.judge.token_spans import pieces
+from xgl.runtime.presentation import token_spans
 from xgl.runtime.requests import Judge, Move, Turn
 
 SUM_UP = (
@@ -149,11 +149,11 @@ def test_a_bar_stands_under_each_token() -> None:
     assert strip([("ab", 1.0), ("c", -1.0)], 1.0, ASCII).plain == "88h"
 
 
-def test_tokens_are_pieces_of_the_text(table: object) -> None:
+def test_tokens_are_spans_of_the_text(table: object) -> None:
     judge: Judge = table.judge  # type: ignore[attr-defined]
-    assert pieces(judge, "one two three", 3) == ["one", " two", " three"]
-    assert pieces(judge, "one two three", 2) == ["one", " two", " three"]
-    assert pieces(judge, "abcd", 2) == ["ab", "cd"]  # more scored than the judge tells apart
+    assert token_spans(judge, "one two three", 3) == ["one", " two", " three"]
+    assert token_spans(judge, "one two three", 2) == ["one", " two", " three"]
+    assert token_spans(judge, "abcd", 2) == ["ab", "cd"]  # more scored than the judge tells apart
 
 
 # -- the command with its own judge --------------------------------------------------------------

@@ -31,7 +31,7 @@ from xgl.judge.engine import EngineSettings, ScoringEngine
 from xgl.judge.forward import shares_beginnings
 from xgl.judge.prefix_tree import Row
 from xgl.lm.language_model import LanguageModel
-from xgl.lm.memory_budget import cache_bytes
+from xgl.lm.memory import cache_bytes
 
 LONG = EngineSettings().long_tokens
 CLOSE = 1e-4

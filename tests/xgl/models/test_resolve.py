@@ -22,9 +22,9 @@ from transformers import (
     Qwen2Config,
 )
 
-from xgl.models import fetch, smollm2
-from xgl.models.errors import ModelNotFound
-from xgl.models.resolve import EMBEDDED, load, resolve, unsupported
+from xgl.errors import ModelNotFound
+from xgl.models import smollm2
+from xgl.models.resolve import EMBEDDED, load, main, resolve, unsupported
 
 
 @pytest.fixture(autouse=True)
@@ -92,20 +92,20 @@ def test_hub_id_without_hub_is_one_sentence() -> None:
 
 
 def test_offline_smollm2_names_the_command_and_the_place(tmp_path: Path) -> None:
-    with pytest.raises(ModelNotFound, match=r"python -m xgl\.models\.fetch smollm2") as error:
+    with pytest.raises(ModelNotFound, match=r"python -m xgl\.models\.resolve smollm2") as error:
         resolve("smollm2")
     assert str(tmp_path / "cache" / "smollm2") in one_sentence(error)
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["smollm2.lock"]
 
 
-def test_fetch_ends_with_2_and_the_sentence(
+def test_the_command_ends_with_2_and_the_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["fetch", "smollm2"])
-    assert fetch.main() == 2
-    assert "xgl.models.fetch smollm2" in capsys.readouterr().err
-    monkeypatch.setattr(sys, "argv", ["fetch", "embedded"])
-    assert fetch.main() == 0
+    monkeypatch.setattr(sys, "argv", ["resolve", "smollm2"])
+    assert main() == 2
+    assert "xgl.models.resolve smollm2" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "argv", ["resolve", "embedded"])
+    assert main() == 0
     assert capsys.readouterr().out.strip() == str(EMBEDDED)
 
 

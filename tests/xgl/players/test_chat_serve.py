@@ -23,8 +23,7 @@ from xgl.chat.settings import ChatSettings
 from xgl.cli import main
 from xgl.cli.playing import bench
 from xgl.errors import PlayerError
-from xgl.players.chat import ChatPlayer
-from xgl.players.chat_prompt import opening
+from xgl.players.chat import ChatPlayer, opening
 from xgl.runtime.requests import Item, Move, Moved, MoveRequest, Rewarded, Seeds, Turn, View
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("no_proxy")]

@@ -16,7 +16,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralFo
 
 from xgl.errors import PlayerError
 from xgl.lm.language_model import LanguageModel, continuation_logits
-from xgl.lm.memory_budget import rows_to_sample
+from xgl.lm.memory import rows_to_sample
 from xgl.lm.sampling import Decoding, sample, stop_tokens
 from xgl.random_streams import stream
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from archive.charts.axes import canvas, el, text
 from archive.charts.markup import Attribute, Element
-from archive.charts.thresholds import bounds
 from archive.report.facts import GameFacts
+from archive.report.figures.thresholds import bounds
 from archive.report.seriation import blocks, similar_order
 from archive.report.words import counted
 from archive.statistics.gains import Definition
@@ -64,7 +64,7 @@ def _cells(
     letter = "C" if definition == "captured" else "V"
     for row, source in enumerate(order):
         for at, target in enumerate(order):
-            cell = matrix.cells.get((games[source].unit, games[target].unit))
+            cell = matrix.cells.get((games[source].task_id, games[target].task_id))
             value = None if cell is None else cell.values.of(definition).value
             said = f"trained on {games[source].name}, playing {games[target].name}: " + told(
                 cell, definition, letter

@@ -1,10 +1,17 @@
-"""How many bytes a forward pass takes, and how many rows fit (estimates from a model's shape)."""
+"""How many bytes a forward pass takes, how many rows fit, and what to do when memory runs out.
+
+Sizes are estimates from a model's shape; where one is too low, the batch is retried in halves.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+import torch
 
 from xgl.lm.language_model import LanguageModel
 
@@ -91,3 +98,49 @@ def cache_bytes(lm: LanguageModel) -> int:
     kept = int(getattr(config, "num_key_value_heads", None) or heads)
     width = int(getattr(config, "head_dim", None) or config.hidden_size // heads)
     return 2 * int(config.num_hidden_layers) * kept * width * int(lm.model.dtype.itemsize)
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_MESSAGES = ("not enough memory", "out of memory", "can't allocate", "alloc_failed")
+
+_LOG = logging.getLogger(__name__)
+
+
+def retry_in_halves(
+    run: Callable[[Sequence[Item]], Sequence[Result]], batch: Sequence[Item], what: str
+) -> list[Result]:
+    """``run(batch)``; where memory runs out, of each half by itself, and so on down to one.
+
+    ``what`` names the items in the log. Raises what ``run`` raised where a single item does not
+    fit, and whatever is not about memory.
+    """
+    try:
+        return list(run(batch))
+    except (RuntimeError, MemoryError) as error:
+        if len(batch) == 1 or not out_of_memory(error):
+            raise
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    free()
+    middle = len(batch) // 2
+    _LOG.warning("out of memory at %d %s, going on with %d: %s", len(batch), what, middle, reason)
+    return [
+        *retry_in_halves(run, batch[:middle], what),
+        *retry_in_halves(run, batch[middle:], what),
+    ]
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that a device or the machine has no memory left."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    message = str(error).lower()
+    return any(words in message for words in _MESSAGES)
+
+
+def free() -> None:
+    """Give back what a failed pass held; call it outside its ``except``, which keeps it alive."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
