@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from archive.statistics.decision_rule import Answer
 from archive.statistics.intervals import Interval, Scores, mean_interval
@@ -234,8 +234,8 @@ def _judged(low: float, high: float, wanted: float) -> Playability:
 
 def _clopper_pearson(hits: NDArray[np.int_], n: int, error: float) -> tuple[Scores, Scores]:
     """One-sided exact bounds of binomial shares, each at 1 − ``error``."""
-    low = np.where(hits > 0, stats.beta.ppf(error, hits, n - hits + 1), 0.0)
-    high = np.where(hits < n, stats.beta.ppf(1 - error, hits + 1, n - hits), 1.0)
+    low = np.where(hits > 0, special.betaincinv(hits, n - hits + 1, error), 0.0)
+    high = np.where(hits < n, special.betaincinv(hits + 1, n - hits, 1 - error), 1.0)
     return low, high
 
 

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archive.charts.axes import Scale
-from archive.charts.curve import learning_curve, running_mean, thinned
-from archive.charts.growth import growth
-from archive.charts.histograms import histograms
 from archive.charts.markup import render
-from archive.charts.matrix import shade
 from archive.query import ScopeRow
 from archive.report.covers import Covers, CoverStep
 from archive.report.facts import Generation
+from archive.report.figures.curve import learning_curve, running_mean, thinned
+from archive.report.figures.growth import growth
+from archive.report.figures.histograms import histograms
+from archive.report.figures.matrix import shade
 from archive.report.measures import GameScores
 from archive.report.names import by_descent, parents
 from archive.report.seriation import blocks, similar_order

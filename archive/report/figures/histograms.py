@@ -8,7 +8,7 @@ import numpy as np
 
 from archive.charts.axes import Scale, across, canvas, el, line, text
 from archive.charts.markup import Element
-from archive.charts.thresholds import bounds
+from archive.report.figures.thresholds import bounds
 from archive.report.measures import GameScores
 from archive.report.words import counted
 

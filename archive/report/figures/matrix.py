@@ -9,8 +9,8 @@ import numpy as np
 
 from archive.charts.axes import canvas, el, text
 from archive.charts.markup import Attribute, Element
-from archive.charts.thresholds import bounds
 from archive.report.facts import GameFacts
+from archive.report.figures.thresholds import bounds
 from archive.report.seriation import blocks, similar_order
 from archive.report.words import counted
 from archive.schema import Definition
