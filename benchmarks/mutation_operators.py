@@ -3,8 +3,8 @@
     python benchmarks/mutation_operators.py --draws 150
 
 Raw: one operator on one parent, nothing asked of the result. Degenerate: no reward depends on a
-move, or a register is read before it is set (`xgl.analyse`). Silly:
-`meta_sampler/screening/lint.py`.
+move, or a register is read before it is set (`xgl.analyse`).
+Unsound: refused for a lint warning (`meta_sampler/screening/lint.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from meta_sampler import Mutate, MutateSettings
 from meta_sampler.mutate.operators import OPERATORS, Entry
 from meta_sampler.mutate.program_editor import Bench, Lines, as_donor, bench_for, named_players
 from meta_sampler.mutate.prune import prune, unread
-from meta_sampler.screening.soundness import complaint
+from meta_sampler.screening.soundness import faults
 from xgl import Game, ProgramError, analyse, game, parse
 from xgl.language.syntax import Program
 from xgl.library import entries
@@ -108,7 +108,7 @@ def _judged(edited: Lines, before: Lines, parent: Game) -> Counter[str]:
         return Counter(invalid=1)
     if _degenerate(child):
         return Counter(degenerate=1)
-    return Counter(silly=1) if complaint(child, parent, LARGE) else Counter(sound=1)
+    return Counter(unsound=1) if faults(child, parent, LARGE) else Counter(sound=1)
 
 
 def children(scope: Sequence[Game], each: int) -> Counter[str]:
@@ -123,7 +123,7 @@ def children(scope: Sequence[Game], each: int) -> Counter[str]:
 
 
 def _row(name: str, found: Counter[str]) -> str:
-    shares = [found[k] / max(1, found["changed"]) for k in ("invalid", "degenerate", "silly")]
+    shares = [found[k] / max(1, found["changed"]) for k in ("invalid", "degenerate", "unsound")]
     return f"| {name} | {found['changed']} | " + " | ".join(f"{s:.0%}" for s in shares) + " |"
 
 
@@ -132,7 +132,7 @@ def main() -> None:
     options.add_argument("--draws", type=int, default=150, help="of each operator")
     draws = options.parse_args().draws
     scope, total, weighted = parents(), Counter[str](), Counter[str]()
-    print("| operator | children | invalid | degenerate | silly |\n| --- " + "| --- " * 4 + "|")
+    print("| operator | children | invalid | degenerate | unsound |\n| --- " + "| --- " * 4 + "|")
     for name, entry in OPERATORS.items():
         found = raw(entry, name, scope, draws)
         total += found

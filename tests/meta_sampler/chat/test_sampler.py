@@ -17,7 +17,7 @@ from support.chat_turns import KEY, Ask
 import xgl
 from meta_sampler import BudgetReached, Outcome, Proposal, Remote, SamplerError, make
 from meta_sampler.chat.sampler import ASKED_AGAIN, Chat
-from meta_sampler.screening.normal_form import meaning
+from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.settings import ChatSamplerSettings
 from xgl.errors import MAX_MESSAGE
 
@@ -351,11 +351,11 @@ def test_the_state_carries_what_was_told(ask: Ask) -> None:
         other.restore({"tried": {}})
 
 
-def test_games_are_new_in_meaning(ask: Ask) -> None:
+def test_games_have_new_normal_forms(ask: Ask) -> None:
     sampler, _ = ask(said(listed(*GOOD)))
-    told = {meaning(each.game.program) for each in drawn(sampler) if each.game}
+    told = {normal_form(each.game.program) for each in drawn(sampler) if each.game}
     assert len(told) == 4
-    assert not told & {meaning(each.program) for each in SCOPE}
+    assert not told & {normal_form(each.program) for each in SCOPE}
 
 
 def test_the_defaults_cost_nothing_until_asked() -> None:

@@ -17,7 +17,7 @@ from meta_sampler.mutate.operators import OPERATORS, Entry
 from meta_sampler.mutate.program_editor import Bench, Lines
 from meta_sampler.mutate.prune import PRUNE
 from meta_sampler.screening.caps import FIT, move_tokens
-from meta_sampler.screening.normal_form import meaning
+from meta_sampler.screening.normal_form import normal_form
 from xgl.language import syntax as syn
 
 REPAIRS = {FIT, PRUNE}
@@ -119,9 +119,9 @@ def test_no_child_repeats_the_parent_the_scope_or_another(parent: xgl.Game, seed
     codes = [xgl.game(program).code for program in drawn + known]
     assert len(set(codes[: len(drawn)])) == len(drawn)
     assert not set(codes[: len(drawn)]) & set(codes[len(drawn) :])
-    meanings = [meaning(program) for program in drawn]
+    meanings = [normal_form(program) for program in drawn]
     assert len(set(meanings)) == len(drawn)
-    assert not set(meanings) & set(map(meaning, known))
+    assert not set(meanings) & set(map(normal_form, known))
 
 
 @pytest.mark.parametrize("players", [("black",), PLAYERS])

@@ -21,8 +21,8 @@ from meta_sampler.learned.adaptation import Lesson, adapted
 from meta_sampler.learned.rewards import ACCEPTED, REWARDS, UNFIT, reward
 from meta_sampler.learned.sampler import MODEL, Learned, shipped
 from meta_sampler.learned.training import child_bits, example
-from meta_sampler.screening.normal_form import meaning
-from meta_sampler.screening.soundness import complaint
+from meta_sampler.screening.normal_form import normal_form
+from meta_sampler.screening.soundness import faults
 from meta_sampler.settings import LearnedSettings
 from training.xgl_model.corpus import LONGEST, Pair, pairs, sensible
 from xgl.language import syntax as syn
@@ -70,11 +70,11 @@ def test_any_game_may_be_a_parent(place: int) -> None:
 def test_games_are_new_and_sound() -> None:
     games = [proposal.game for proposal in drawn(16) if proposal.game is not None]
     assert len(games) >= 14
-    told = [meaning(each.program) for each in games]
+    told = [normal_form(each.program) for each in games]
     assert len(set(told)) == len(told)
-    assert not set(told) & {meaning(each.program) for each in SCOPE}
+    assert not set(told) & {normal_form(each.program) for each in SCOPE}
     for each in games:
-        assert not complaint(each.program, PARENT, FAST)
+        assert not faults(each.program, PARENT, FAST)
         assert each.metadata == PARENT.metadata
 
 

@@ -13,8 +13,8 @@ import xgl
 from meta_sampler import Proposal, SamplerError
 from meta_sampler.constrained.drafts import grammar_for
 from meta_sampler.constrained.local_sampler import Local
-from meta_sampler.screening.normal_form import meaning
-from meta_sampler.screening.soundness import complaint
+from meta_sampler.screening.normal_form import normal_form
+from meta_sampler.screening.soundness import faults
 from meta_sampler.settings import LocalSettings
 
 SMALL = LocalSettings(max_tokens=70, max_lines=4, attempts=3, examples=2, max_terms=2)
@@ -43,11 +43,11 @@ def test_games_are_new_and_sound() -> None:
     parent, scope = PARENT["xent"], parents.SCOPE["xent"]
     games = [proposal.game for proposal in drawn() if proposal.game is not None]
     assert games
-    told = [meaning(each.program) for each in games]
+    told = [normal_form(each.program) for each in games]
     assert len(set(told)) == len(told)
-    assert not set(told) & {meaning(each.program) for each in (parent, *scope)}
+    assert not set(told) & {normal_form(each.program) for each in (parent, *scope)}
     for each in games:
-        assert not complaint(each.program, parent, SMALL)
+        assert not faults(each.program, parent, SMALL)
         assert each.metadata == parent.metadata
 
 
