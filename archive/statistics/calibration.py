@@ -11,8 +11,8 @@ import math
 from dataclasses import dataclass
 
 from archive.schema import Reason
-from archive.statistics.gains import forfeit_rate
 from archive.statistics.intervals import Scores
+from archive.statistics.transfer_values import forfeit_rate
 from archive.statistics.verdict import Decision
 
 REASONS = frozenset(
