@@ -1,7 +1,7 @@
 """What was found, for good: an archive of runs, games, fine-tunings, scores and decisions.
 
-`Archive` writes and reads; `schema` declares the tables; `query` asks questions; `export` makes
-folders of files. The folder itself is plain Parquet, described in docs/archive.md.
+`Archive` writes and reads; `schema` declares the tables; `query` asks questions; `archive.export`
+makes folders of files. The folder itself is plain Parquet, described in docs/archive.md.
 """
 
 from archive.errors import (
@@ -15,10 +15,9 @@ from archive.errors import (
     VersionError,
     WriteError,
 )
-from archive.export import export_xgl
 from archive.query import (
-    Member,
     Run,
+    ScopeRow,
     VerdictCount,
     find_run,
     games,
@@ -39,7 +38,9 @@ from archive.schema import (
     PlayOutcome,
     ProposalOutcome,
     Purpose,
+    Reason,
     RunEvent,
+    TaskId,
     Verdict,
 )
 from archive.store.archive import Archive
@@ -59,19 +60,20 @@ __all__ = [
     "GainKind",
     "LockedError",
     "LookupFailedError",
-    "Member",
     "NotAnArchiveError",
     "PlayOutcome",
     "ProposalOutcome",
     "Purpose",
+    "Reason",
     "RowError",
     "Run",
     "RunEvent",
+    "ScopeRow",
+    "TaskId",
     "Verdict",
     "VerdictCount",
     "VersionError",
     "WriteError",
-    "export_xgl",
     "find_run",
     "games",
     "locate",

@@ -11,7 +11,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from archive.errors import LookupFailedError, NotAnArchiveError
+from archive.errors import DamagedError, LookupFailedError, NotAnArchiveError
+from archive.schema import Reason, TaskId
 from archive.store.archive import MARKER, Archive
 from archive.store.commits import COMMITS
 
@@ -28,7 +29,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Member:
+class ScopeRow:
     """One member of a scope; `parent_game_id` and `gamma` are None for the initial scope."""
 
     game_id: str
@@ -36,6 +37,10 @@ class Member:
     parent_game_id: str | None
     gamma: float | None
     accepted_in: int
+
+    @property
+    def task_id(self) -> TaskId:
+        return TaskId(self.game_id, self.role)
 
 
 @dataclass(frozen=True)
@@ -145,18 +150,18 @@ def replicates(config: Mapping[str, Any]) -> int:
     return many if isinstance(many, int) and many > 0 else 1
 
 
-def scopes(archive: Archive, run_id: str) -> dict[int, list[Member]]:
+def scopes(archive: Archive, run_id: str) -> dict[int, list[ScopeRow]]:
     """The scope of the run at each generation, generations ascending, members as archived."""
-    by_generation: dict[int, list[Member]] = {}
+    by_generation: dict[int, list[ScopeRow]] = {}
     for row in archive.rows("scopes", filters=[("run_id", "=", run_id)]):
-        member = Member(
+        member = ScopeRow(
             row["game_id"], row["role"], row["parent_game_id"], row["gamma"], row["accepted_in"]
         )
         by_generation.setdefault(row["generation"], []).append(member)
     return dict(sorted(by_generation.items()))
 
 
-def newest_scope(archive: Archive, run_id: str) -> tuple[int, list[Member]]:
+def newest_scope(archive: Archive, run_id: str) -> tuple[int, list[ScopeRow]]:
     """The last generation of the run and its scope. Raises LookupFailedError without any."""
     by_generation = scopes(archive, run_id)
     if not by_generation:
@@ -178,6 +183,22 @@ def games(archive: Archive, game_ids: Iterable[str]) -> dict[str, dict[str, Any]
                 f"{archive.folder}: found no game {game_id}, expected a row of games"
             )
     return found
+
+
+def reason_of(row: Mapping[str, Any]) -> Reason:
+    """The reason of a decision. Raises DamagedError for one that is not known."""
+    try:
+        return Reason(row["reason"])
+    except ValueError:
+        raise DamagedError(
+            f"decisions, game {row['game_id']}: found reason {row['reason']!r}, expected one of "
+            f"{', '.join(Reason)}"
+        ) from None
+
+
+def explanation(row: Mapping[str, Any]) -> str:
+    """The reason of a decision, with its detail where it has one."""
+    return f"{row['reason']}: {row['detail']}" if row["detail"] else str(row["reason"])
 
 
 def verdict_counts(archive: Archive, run_id: str) -> list[VerdictCount]:

@@ -21,12 +21,14 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from archive.statistics.gains import Sample, gains
+from archive.schema import GainKind
+from archive.statistics.plays import Plays
+from archive.statistics.transfer_values import gains
 from evo.config.run_config import RunConfig, load
 from evo.jobs.evaluate import Score, Task, evaluation_seeds, floor_of
-from evo.jobs.executor import RayWorkshop
+from evo.jobs.executor import RayExecutor
 from evo.jobs.finetune import Finetune
-from evo.jobs.model_host import Evaluation, Job, LaboratorySettings, Training
+from evo.jobs.model_host import Evaluation, Job, ModelHostSettings, Training
 from evo.search.initial_scope import metadata
 from xgl import analyse, game, parse
 from xgl.library import find
@@ -75,10 +77,10 @@ def tasks(names: Sequence[str], config: RunConfig, dialect: str = "paper") -> li
     return found
 
 
-def sample(scores: Sequence[Score]) -> Sample:
-    seeds = tuple((score.seeds.map_seed, score.seeds.play_seed) for score in scores)
+def sample(scores: Sequence[Score]) -> Plays:
+    seeds = np.array([(score.seeds.map_seed, score.seeds.play_seed) for score in scores])
     own, permuted = [s.score for s in scores], [s.permuted for s in scores]
-    return Sample(seeds, np.array(own), np.array(permuted, dtype=np.float64))
+    return Plays(seeds, np.array(own), np.array(permuted, dtype=np.float64))
 
 
 def one_sided(sample: np.ndarray) -> tuple[float, float]:
@@ -103,13 +105,13 @@ class Study:
     """Calibrates, fine-tunes and plays a list of tasks."""
 
     def __init__(self, config: RunConfig, plays: int) -> None:
-        settings = LaboratorySettings(config.judge, config.player, config.finetune)
+        settings = ModelHostSettings(config.judge, config.player, config.finetune)
         self.config, self.plays = config, plays
-        self.workshop = RayWorkshop(config.cluster, settings)
+        self.executor = RayExecutor(config.cluster, settings)
 
     def _do(self, jobs: Sequence[Job]) -> list[Any]:
         found = []
-        for result in self.workshop.do(jobs):
+        for result in self.executor.do(jobs):
             found.append(result.outcome)
             print(f"\r{len(found)}/{len(jobs)}", end="", file=sys.stderr, flush=True)
         return found
@@ -152,7 +154,7 @@ def _learned(name: str, made: Finetune, base: list[Score], own: list[Score]) -> 
         base=float(before.own.mean()),
         forfeits=(lost[0], lost[1]),
         total=one_sided(gains(after, before)),
-        specific=one_sided(gains(after, before, "specific")),
+        specific=one_sided(gains(after, before, GainKind.SPECIFIC)),
         distinct=len({s.moves for s in own}) / len(own),
         seconds=made.seconds,
         curve=tuple(made.curve),
@@ -205,7 +207,7 @@ def main() -> None:
         names = [name for name in arguments.games for _ in range(arguments.training_seeds)]
         found = study.learned(names, tasks(names, config, arguments.dialect))
     finally:
-        study.workshop.close()
+        study.executor.close()
     print(f"\n{table(found)}")
     if arguments.curves:
         arguments.curves.write_text(json.dumps([[each.name, each.curve] for each in found]))

@@ -21,7 +21,7 @@ from machine import described
 
 from evo.config.run_config import RunConfig, load
 from evo.jobs.evaluate import Task, evaluate, evaluation_seeds
-from evo.jobs.model_host import Laboratory, LaboratorySettings
+from evo.jobs.model_host import ModelHost, ModelHostSettings
 from training.embedded import wordnet
 from xgl.models.corpus import content_words
 from xgl.runtime.lockstep import Cast
@@ -98,10 +98,10 @@ class Scripted:
         return self.script(Random(str(turn.key)), stories or ["nothing"])
 
 
-def row(name: str, laboratory: Laboratory, task: Task, script: Script, plays: int) -> str:
+def row(name: str, model_host: ModelHost, task: Task, script: Script, plays: int) -> str:
     """The table's row."""
     seeds = evaluation_seeds("scripted", 0, plays)
-    scores = evaluate(Scripted(script), Cast(laboratory.judge, laboratory.stories, {}), task, seeds)
+    scores = evaluate(Scripted(script), Cast(model_host.judge, model_host.stories, {}), task, seeds)
     kept = float(np.mean([score.outcome == "finished" for score in scores]))
     mean = float(np.mean([score.score for score in scores]))
     permuted = float(np.mean([score.permuted for score in scores]))
@@ -109,8 +109,8 @@ def row(name: str, laboratory: Laboratory, task: Task, script: Script, plays: in
     return "| " + " | ".join(cells) + " |"
 
 
-def laboratory_of(config: RunConfig) -> Laboratory:
-    return Laboratory(LaboratorySettings(config.judge, config.player, config.finetune))
+def model_host_of(config: RunConfig) -> ModelHost:
+    return ModelHost(ModelHostSettings(config.judge, config.player, config.finetune))
 
 
 def main() -> None:
@@ -122,7 +122,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(2)
     config = load(["+experiment=scope_growth"])
-    laboratory = laboratory_of(config)
+    model_host = model_host_of(config)
     scripts = dict(SCRIPTS)
     if options.wordnet:
         scripts["related words"] = related(wordnet.read(options.wordnet))
@@ -133,7 +133,7 @@ def main() -> None:
         print("| --- " * 5 + "|")
         for told, script in scripts.items():
             floored = replace(task, floor=FLOOR)
-            print(row(told, laboratory, floored, script, options.plays), flush=True)
+            print(row(told, model_host, floored, script, options.plays), flush=True)
 
 
 if __name__ == "__main__":

@@ -18,8 +18,9 @@ from typing import Any
 from rich.console import Console
 
 from archive import SCHEMA_VERSION, Archive, ArchiveError, RunEvent
-from archive.statistics.covering import Question, cover_rows
-from archive.statistics.evidence import evidence
+from archive.schema import Definition, GainKind
+from archive.statistics.plays import read_run_plays
+from archive.statistics.scope_cover import CoverQuestion, cover_rows
 from evo import summary
 from evo.config.run_config import ConfigError, RunConfig, from_mapping, load
 from evo.display import Display
@@ -27,15 +28,16 @@ from evo.ending import EXPECTED, finished, stopped, terminable
 from evo.experiments import transfer_triplet
 from evo.jobs.cluster import check
 from evo.jobs.evaluate import Task
-from evo.jobs.executor import RayWorkshop
-from evo.jobs.model_host import LaboratorySettings
+from evo.jobs.executor import RayExecutor
+from evo.jobs.model_host import ModelHostSettings
 from evo.measure import experiment as measure
 from evo.record.budget import reached, told
-from evo.record.collector import Experiments
+from evo.record.collector import Collector
 from evo.record.ledger import Ledger
+from evo.record.progress import RunProgress
 from evo.record.run_folder import RESUME, check_new, open_archive, resumed_folders, stored_config
 from evo.record.version import code_version
-from evo.search.growth import GrowthSettings, Member, grow
+from evo.search.growth import GrowthSettings, ScopeMember, grow
 from evo.search.initial_scope import initial_tasks
 from evo.search.oracle import TransferOracle
 from evo.search.proposals import Proposer
@@ -216,18 +218,18 @@ def _display(console: Console, plan: Plan, ledger: Ledger) -> Display:
         games = len(plan.initial)
     expected = None if games is None else games * config.finetune.replicates
     title = f"{config.experiment.replace('_', ' ')}: {config.folder} (seed {config.seed})"
-    return Display(console, title, expected, known=len(ledger.finetunes))
+    return Display(console, title, RunProgress(expected, len(ledger.finetunes)))
 
 
 def _grow(plan: Plan, ledger: Ledger, display: Display) -> None:
     """Algorithm 1 with the oracle on language models; scopes are committed as they form."""
     config = plan.config
-    settings = LaboratorySettings(config.judge, config.player, config.finetune)
-    workshop = RayWorkshop(config.cluster, settings)
+    settings = ModelHostSettings(config.judge, config.player, config.finetune)
+    executor = RayExecutor(config.cluster, settings)
     try:
         with terminable():
-            experiments = Experiments(config, ledger, workshop, display)
-            oracle = TransferOracle(config, ledger, experiments)
+            collector = Collector(config, ledger, executor, display)
+            oracle = TransferOracle(config, ledger, collector)
             diversity = config.growth.diversity
             proposer = Proposer(plan.sampler, ledger, oracle, display, config.seed, diversity)
             scopes = grow(oracle.prepare(plan.initial), oracle, proposer, _algorithm(config))
@@ -235,38 +237,40 @@ def _grow(plan: Plan, ledger: Ledger, display: Display) -> None:
                 if generation not in ledger.scopes:
                     _commit_scope(ledger, config, generation, members)
     finally:
-        workshop.close()
+        executor.close()
 
 
 def _study(plan: Plan, ledger: Ledger, display: Display) -> None:
     """What the initial games teach each other."""
     config = plan.config
-    settings = LaboratorySettings(config.judge, config.player, config.finetune)
-    workshop = RayWorkshop(config.cluster, settings)
+    settings = ModelHostSettings(config.judge, config.player, config.finetune)
+    executor = RayExecutor(config.cluster, settings)
     try:
         with terminable():
-            experiments = Experiments(config, ledger, workshop, display)
-            transfer_triplet.run(config, experiments, plan.initial)
+            collector = Collector(config, ledger, executor, display)
+            transfer_triplet.run(config, collector, plan.initial)
     finally:
-        workshop.close()
-    transfer_triplet.report(display.console, config, experiments, plan.initial)
+        executor.close()
+    transfer_triplet.report(display.console, config, collector, plan.initial)
 
 
 def _commit_scope(
-    ledger: Ledger, config: RunConfig, generation: int, members: Sequence[Member[Task]]
+    ledger: Ledger, config: RunConfig, generation: int, members: Sequence[ScopeMember[Task]]
 ) -> None:
     """A generation's scope and its cover, in one commit: a resumed run lacks both or neither."""
     transfer = config.transfer
-    question = Question(
+    question = CoverQuestion(
         config.growth.eta,
-        transfer.definition,  # type: ignore[arg-type]  # checked by the configuration
-        transfer.gain,  # type: ignore[arg-type]
+        Definition(transfer.definition),
+        GainKind(transfer.gain),
         skip_unplayable=True,
     )
-    scope = [(member.game.game_id, member.game.role) for member in members]
+    scope = [member.game.id for member in members]
     ledger.commit(
         scopes=[_scope_row(generation, member) for member in members],
-        covers=cover_rows(evidence(ledger.archive, ledger.run_id), scope, generation, question),
+        covers=cover_rows(
+            read_run_plays(ledger.archive, ledger.run_id), scope, generation, question
+        ),
     )
 
 
@@ -284,7 +288,7 @@ def _algorithm(config: RunConfig) -> GrowthSettings:
     )
 
 
-def _scope_row(generation: int, member: Member[Task]) -> dict[str, object]:
+def _scope_row(generation: int, member: ScopeMember[Task]) -> dict[str, object]:
     return {
         "generation": generation,
         "game_id": member.game.game_id,

@@ -1,8 +1,35 @@
-"""The language's error family: everything a program or its user can get wrong."""
+"""The language's error family: everything a program or its user can get wrong, and how long
+what is said of it may become."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+MAX_PROBLEMS = 100
+"""Of one text; reading stops where this many are reached."""
+MAX_QUOTED = 160
+"""Characters that a message repeats of somebody's text, in one place."""
+MAX_MESSAGE = 16_384
+"""Characters of one message, and of what a prompt tells of one text."""
+
+
+def excerpt(text: str, most: int = MAX_QUOTED) -> str:
+    """The beginning of a text, with an ellipsis where it goes on beyond ``most`` characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def first_messages(messages: Sequence[str], most: int = MAX_MESSAGE) -> list[str]:
+    """As many messages as ``most`` characters hold on lines of their own; then, where there are
+    more, how many are left out. A first message that is too long by itself is cut."""
+    room = most - len(f"… and {len(messages)} more")
+    shown: list[str] = []
+    for message in messages:
+        room -= len(message) + 1
+        if room < 0 and shown:
+            return [*shown, f"… and {len(messages) - len(shown)} more"]
+        shown.append(excerpt(message, len(message) + min(0, room)))
+    return shown
 
 
 class XGLError(Exception):
@@ -27,27 +54,43 @@ class Problem:
 
     def __str__(self) -> str:
         hint = f"; did you mean {self.suggestion!r}?" if self.suggestion else ""
-        head = (
-            f"line {self.line}, column {self.column}: {self.found}; expected {self.expected}{hint}"
-        )
+        found, expected = excerpt(self.found), excerpt(self.expected)
+        head = f"line {self.line}, column {self.column}: {found}; expected {expected}{hint}"
         if not self.source:
             return head
-        before = self.source[: self.column - 1].ljust(self.column - 1)
+        shown, column = self._around_the_column()
+        before = shown[:column].ljust(column)
         margin = "".join("\t" if c == "\t" else " " for c in before)
-        return f"{head}\n    {self.source}\n    {margin}^"
+        return f"{head}\n    {shown}\n    {margin}^"
+
+    def _around_the_column(self) -> tuple[str, int]:
+        """At most ``MAX_QUOTED`` characters of the line, and the place of the column in them."""
+        column = min(self.column - 1, len(self.source))
+        start = max(0, min(column - MAX_QUOTED // 2, len(self.source) - MAX_QUOTED + 1))
+        if not start:
+            return excerpt(self.source), column
+        return "…" + excerpt(self.source[start:], MAX_QUOTED - 1), column - start + 1
 
 
 class ProgramError(XGLError):
-    """A text that is no valid program; ``problems`` holds all that is wrong with it."""
+    """A text that is no valid program; ``problems`` holds what is wrong with it, the first
+    ``MAX_PROBLEMS``."""
 
     def __init__(self, problems: tuple[Problem, ...], origin: str = "program") -> None:
-        self.problems = problems
+        self.problems = problems[:MAX_PROBLEMS]
         self.origin = origin
-        super().__init__(origin, problems)
+        super().__init__(origin, self.problems)
 
     def __str__(self) -> str:
         count = f"{len(self.problems)} problem" + ("s" if len(self.problems) > 1 else "")
-        return f"{self.origin}: {count}\n" + "\n".join(str(problem) for problem in self.problems)
+        if len(self.problems) == MAX_PROBLEMS:
+            count += " or more"
+        head = f"{excerpt(self.origin)}: {count}"
+        return "\n".join([head, *self.messages(MAX_MESSAGE - len(head) - 1)])
+
+    def messages(self, most: int = MAX_MESSAGE) -> list[str]:
+        """Each problem as text; as many as ``most`` characters hold, and how many more."""
+        return first_messages([str(problem) for problem in self.problems], most)
 
 
 class OversizeError(XGLError):
@@ -56,6 +99,10 @@ class OversizeError(XGLError):
 
     Sent into a running game it ends the game; as a batch's answer it is a value, not a raise.
     """
+
+
+class ConfigError(XGLError, ValueError):
+    """A setting that cannot be: one sentence with the key, what was given, what would be right."""
 
 
 class DialectError(XGLError):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from archive.errors import CoverError, ExportError
 from archive.export.exported import Chosen
 from archive.query import newest_scope, run_config
-from archive.statistics.covering import Question, covering, decided_by
-from archive.statistics.evidence import evidence
-from archive.statistics.gains import Definition
+from archive.schema import Definition
+from archive.statistics.plays import read_run_plays
+from archive.statistics.scope_cover import CoverQuestion, covering, decided_by
 from archive.store.archive import Archive
 
 
@@ -25,20 +25,27 @@ def choose(
     LookupFailedError where the run has no scope.
     """
     generation, members = newest_scope(archive, run_id)
-    scope = [(member.game_id, member.role) for member in members]
+    scope = [member.task_id for member in members]
     usual, gain = decided_by(run_config(archive, run_id))
     wanted = definition or usual
     if eta is None:
-        return Chosen(run_id, generation, None, None, wanted, {u: (u[0],) for u in scope})
+        return Chosen(
+            run_id,
+            generation,
+            None,
+            None,
+            wanted,
+            {each: (each.game_id,) for each in scope},
+        )
     if not eta > 0:
         raise ExportError(f"--eta: found {eta:g}, expected a number above 0, such as 0.3")
-    question = Question(eta, wanted, gain, skip_unplayable=skip_unplayable)
+    question = CoverQuestion(eta, wanted, gain, skip_unplayable=skip_unplayable)
     try:
-        found = covering(evidence(archive, run_id), scope, question)
+        found = covering(read_run_plays(archive, run_id), scope, question)
     except CoverError as error:
         raise ExportError(f"--eta: {error}") from error
     covers = {
-        found.matrix.sources[member]: tuple(unit[0] for unit in covered)
+        found.matrix.sources[member]: tuple(task_id.game_id for task_id in covered)
         for member, covered in zip(found.cover.members, found.covers, strict=True)
     }
     delta = None if found.skipped else found.cover.delta

@@ -21,6 +21,7 @@ from archive.export.maps import Map, Texts
 from archive.export.opening import opening, prompt
 from archive.export.thresholds import base_floor
 from archive.query import find_run, games
+from archive.schema import TaskId
 from archive.store.archive import Archive
 from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import Game
@@ -30,7 +31,6 @@ MAPS = 256
 """Maps of a game in each split, at most, where nobody says otherwise."""
 
 Row = dict[str, Any]
-Unit = tuple[str, str]
 
 _CARD = """---
 configs:
@@ -78,7 +78,7 @@ class Dataset:
     """Rows written by split, and the games left out with the reason."""
 
     rows: dict[str, int]
-    left_out: dict[Unit, str]
+    left_out: dict[TaskId, str]
 
 
 def export_dataset(
@@ -98,9 +98,9 @@ def export_dataset(
     run = find_run(archive, run_id)
     chosen = choose(archive, run.run_id, eta)
     rows = games(archive, (game_id for game_id, _ in chosen.covers))
-    found = {unit: archived(rows[unit[0]]) for unit in chosen.covers}
-    left_out = {unit: why for unit, of in found.items() if (why := _unfit(of, unit[1]))}
-    kept = {unit: of for unit, of in found.items() if unit not in left_out}
+    found = {task_id: archived(rows[task_id.game_id]) for task_id in chosen.covers}
+    left_out = {task_id: why for task_id, of in found.items() if (why := _unfit(of, task_id.role))}
+    kept = {task_id: of for task_id, of in found.items() if task_id not in left_out}
     made = {split: list(_rows(archive, chosen, kept, split, count, left_out)) for split in SPLITS}
     if set(left_out) == set(found):
         raise ExportError(f"found no game that one prompt can ask for: {_said(left_out)}")
@@ -126,18 +126,19 @@ def export_dataset(
 def _rows(
     archive: Archive,
     chosen: Chosen,
-    kept: dict[Unit, Game],
+    kept: dict[TaskId, Game],
     split: str,
     count: int,
-    left_out: dict[Unit, str],
+    left_out: dict[TaskId, str],
 ) -> Iterator[Row]:
     texts = Texts(archive, SPLITS[split])
-    for (game_id, role), of in kept.items():
+    for task_id, of in kept.items():
+        game_id, role = task_id
         floor = base_floor(archive, chosen.run_id, of, role)
         for one in _maps(texts, story_limits(of), count):
             items = opening(of, role, one)
             if items is None:
-                left_out[game_id, role] = "what it shows before the first move takes the judge"
+                left_out[task_id] = "what it shows before the first move takes the judge"
                 break
             info = {
                 "game_id": game_id,
@@ -184,6 +185,6 @@ def _games(count: int) -> str:
     return "1 game" if count == 1 else f"{count} games"
 
 
-def _said(left_out: dict[Unit, str]) -> str:
+def _said(left_out: dict[TaskId, str]) -> str:
     said = "; ".join(f"{game_id} ({role}): {why}" for (game_id, role), why in left_out.items())
     return said or "none"

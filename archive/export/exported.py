@@ -9,6 +9,7 @@ from typing import Any
 
 from archive.errors import ExportError
 from archive.export.maps import Map
+from archive.schema import TaskId
 from xgl.errors import DialectError, ProgramError
 from xgl.language.canonical import Game, Metadata, game
 from xgl.language.dialects import PAPER
@@ -20,18 +21,18 @@ from xgl.lowering.strings import stories
 
 @dataclass(frozen=True)
 class Chosen:
-    """Which games are exported: ``covers`` by (game id, role), for η and Δ (None: not known)."""
+    """Which games are exported: ``covers`` by task, for η and Δ (None: not known)."""
 
     run_id: str
     generation: int
     eta: float | None
     delta: float | None
     definition: str
-    covers: Mapping[tuple[str, str], tuple[str, ...]]
+    covers: Mapping[TaskId, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportedGame:
     """One game in one role, as it leaves the archive."""
 
     game: Game
@@ -41,6 +42,10 @@ class Exported:
     maps: tuple[Map, ...]
     purpose: str
     """What plays on ``maps`` served."""
+
+    @property
+    def task_id(self) -> TaskId:
+        return TaskId(self.game.game_id, self.role)
 
     @property
     def file(self) -> str:

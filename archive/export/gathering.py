@@ -6,20 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from archive.errors import ExportError
-from archive.export.exported import Chosen, Exported, archived, story_limits
+from archive.export.exported import Chosen, ExportedGame, archived, story_limits
 from archive.export.maps import Map, Texts, played_seeds
 from archive.export.names import game_name
 from archive.query import games
+from archive.schema import TaskId
 from archive.store.archive import Archive
 from xgl.language.canonical import Game
 from xgl.lowering import Lowered, LoweringError, lower
 
-Unit = tuple[str, str]
-
 
 def gather(
     archive: Archive, chosen: Chosen, count: int, allow_inexact: bool = False
-) -> list[Exported]:
+) -> list[ExportedGame]:
     """The chosen games in their order, on at most `count` maps each.
 
     Raises ExportError naming every game that the authors' engine cannot play, with the reasons,
@@ -32,19 +31,20 @@ def gather(
     for (game_id, role), (of, low) in lowered.items():
         maps, purpose = _maps(archive, chosen.run_id, texts, of, role, count)
         name = game_name(game_id, role, rows)
-        made.append(Exported(of, role, name, low, tuple(maps), purpose))
+        made.append(ExportedGame(of, role, name, low, tuple(maps), purpose))
     return made
 
 
 def _lowered(
     chosen: Chosen, rows: dict[str, dict[str, Any]], allow_inexact: bool
-) -> dict[Unit, tuple[Game, Lowered]]:
-    made: dict[Unit, tuple[Game, Lowered]] = {}
+) -> dict[TaskId, tuple[Game, Lowered]]:
+    made: dict[TaskId, tuple[Game, Lowered]] = {}
     refused: list[str] = []
-    for game_id, role in chosen.covers:
+    for task_id in chosen.covers:
+        game_id, role = task_id
         of = archived(rows[game_id])
         try:
-            made[game_id, role] = of, lower(of, role, allow_inexact)
+            made[task_id] = of, lower(of, role, allow_inexact)
         except LoweringError as error:
             refused.append(f"{game_id} ({role}): {error}")
     if refused:

@@ -9,7 +9,7 @@ from typing import Any
 from archive.export.choice import choose
 from archive.export.folder import require_free, write_folder
 from archive.export.names import extension, game_name
-from archive.query import Member, find_run, games, newest_scope
+from archive.query import ScopeRow, find_run, games, newest_scope
 from archive.store.archive import Archive
 
 
@@ -32,7 +32,7 @@ def export_xgl(
     run = find_run(archive, run_id).run_id
     generation, scope = newest_scope(archive, run)
     chosen = choose(archive, run, eta).covers
-    members = [member for member in scope if (member.game_id, member.role) in chosen]
+    members = [member for member in scope if member.task_id in chosen]
     by_id = games(archive, (member.game_id for member in members))
     files: dict[str, str] = {}
     for member in members:
@@ -48,7 +48,7 @@ def export_xgl(
     return [folder / name for name in files]
 
 
-def _header(member: Member, generation: int, game: Mapping[str, Any]) -> str:
+def _header(member: ScopeRow, generation: int, game: Mapping[str, Any]) -> str:
     gamma = "none (initial scope)" if member.gamma is None else f"{member.gamma:.6g}"
     facts = {
         "game_id": member.game_id,

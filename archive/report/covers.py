@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from archive.report.facts import Unit
+from archive.schema import Definition, TaskId
 from archive.statistics import set_cover
 from archive.statistics.covers import best_cover, largest_eta, pessimistic, transfer_cover
-from archive.statistics.gains import Definition
-from archive.statistics.matrix import TransferMatrix
+from archive.statistics.transfer_matrix import TransferMatrix
 from archive.store.archive import Archive
 
 EXACT_UP_TO = 80
@@ -80,7 +79,7 @@ def gather_covers(
     values = matrix.values(definition)
     coverable = np.isfinite(values).any(axis=0)
     hopeless = tuple(int(place) for place in np.flatnonzero(~coverable))
-    places = {unit: place for place, unit in enumerate(matrix.targets)}
+    places = {task_id: place for place, task_id in enumerate(matrix.targets)}
     archived = _archived(archive, run_id, places)
     if not coverable.any():
         return Covers((), -np.inf, hopeless, 0, archived)
@@ -100,7 +99,9 @@ def _step(values: np.ndarray, eta: float) -> CoverStep:
     return CoverStep(eta, fewest.members, transfer_cover(values, fewest.members), fewest.least)
 
 
-def _archived(archive: Archive, run_id: str, places: dict[Unit, int]) -> tuple[ArchivedCover, ...]:
+def _archived(
+    archive: Archive, run_id: str, places: dict[TaskId, int]
+) -> tuple[ArchivedCover, ...]:
     rows = archive.rows("covers", filters=[("run_id", "=", run_id)])
     grouped: dict[tuple[int, float], list[dict[str, object]]] = {}
     for row in rows:
@@ -112,10 +113,10 @@ def _archived(archive: Archive, run_id: str, places: dict[Unit, int]) -> tuple[A
 
 
 def _cover(
-    generation: int, eta: float, rows: Sequence[dict[str, object]], places: dict[Unit, int]
+    generation: int, eta: float, rows: Sequence[dict[str, object]], places: dict[TaskId, int]
 ) -> ArchivedCover:
-    units = [(str(row["game_id"]), str(row["role"])) for row in rows]
-    known = [places[unit] for unit in units if unit in places]
+    task_ids = [TaskId.of(row) for row in rows]
+    known = [places[task_id] for task_id in task_ids if task_id in places]
     delta, unknown = rows[0]["delta"], rows[0]["unknown"]
     return ArchivedCover(
         generation,
@@ -124,5 +125,5 @@ def _cover(
         bool(rows[0]["exact"]),
         unknown if isinstance(unknown, int) else 0,
         tuple(sorted(known)),
-        len(units) - len(known),
+        len(task_ids) - len(known),
     )

@@ -10,20 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from archive.query import Member, replicates, run_config
+from archive.query import ScopeRow, replicates, run_config
 from archive.query import games as game_rows
-from archive.report.facts import BestPlay, GameFacts, Lesson, Thresholds, Training, Unit
-from archive.report.names import by_descent, parents, titles, units
+from archive.report.facts import BestPlay, FineTuning, GameFacts, Lesson, RunThresholds
+from archive.report.names import by_descent, parents, task_ids, titles
 from archive.report.plays import best_plays
-from archive.statistics.gains import GainKind
+from archive.schema import Definition, GainKind, PlaysKey, TaskId
 from archive.statistics.intervals import UNDEFINED, Interval
-from archive.statistics.matrix import (
-    SCORE_COLUMNS,
-    TransferMatrix,
-    plays_of,
-    policies_of,
-    transfer_matrix,
-)
+from archive.statistics.plays import SCORE_COLUMNS, Plays, plays_of, policies_of
+from archive.statistics.transfer_matrix import TransferMatrix, transfer_matrix
 from archive.store.archive import Archive
 from xgl import Game, Metadata, XGLError, game, parse
 from xgl.analysis.plain_english import in_words
@@ -38,24 +33,24 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Source:
-    """What the cards are made from, looked up by unit (game id, role)."""
+    """What the cards are made from, looked up by task."""
 
     rows: Mapping[str, Row]
-    decisions: Mapping[Unit, Row]
+    decisions: Mapping[TaskId, Row]
     proposals: Mapping[str, Row]
-    finetunes: Mapping[Unit, Row]
+    finetunes: Mapping[TaskId, Row]
     matrix: TransferMatrix
-    means: Mapping[tuple[str, Unit], float]
-    plays: Mapping[Unit, tuple[BestPlay, ...]]
-    thresholds: Thresholds | None
+    means: Mapping[tuple[str, TaskId], float]
+    plays: Mapping[TaskId, tuple[BestPlay, ...]]
+    thresholds: RunThresholds | None
 
 
 def gather_games(
     archive: Archive,
     run_id: str,
-    members: Sequence[Member],
+    members: Sequence[ScopeRow],
     decisions: Sequence[Row],
-    thresholds: Thresholds | None,
+    thresholds: RunThresholds | None,
 ) -> tuple[tuple[GameFacts, ...], TransferMatrix]:
     """Facts of each member, oldest first, and the transfer values between all of them.
 
@@ -75,42 +70,42 @@ def gather_games(
 def _source(
     archive: Archive,
     run_id: str,
-    members: Sequence[Member],
+    members: Sequence[ScopeRow],
     decisions: Sequence[Row],
-    thresholds: Thresholds | None,
+    thresholds: RunThresholds | None,
 ) -> Source:
     mine = [("run_id", "=", run_id)]
     finetunes = archive.rows("finetunes", filters=mine)
-    size, scope = replicates(run_config(archive, run_id)), units(members)
+    size, scope = replicates(run_config(archive, run_id)), task_ids(members)
     policies = policies_of(finetunes, size)
     plays = plays_of(archive.table("scores", SCORE_COLUMNS, mine))
-    kind: GainKind = "specific" if thresholds and thresholds.gain_kind == "specific" else "total"
+    kind = GainKind.TOTAL if thresholds is None else thresholds.gain_kind
     rows = game_rows(archive, (member.game_id for member in members))
     columns = ["game_id", "outcome", "sampler", "operators"]
     proposals = archive.rows("proposals", columns, [*mine, ("outcome", "=", "candidate")])
     return Source(
         rows=rows,
         decisions={
-            (row["game_id"], row["role"]): row
+            TaskId.of(row): row
             for row in decisions
             if row["verdict"] == "accepted" or row["parent_game_id"] is None
         },
         proposals={row["game_id"]: row for row in reversed(proposals)},
-        finetunes={(row["game_id"], row["role"]): row for row in finetunes},
+        finetunes={TaskId.of(row): row for row in finetunes},
         matrix=transfer_matrix(plays, policies, scope, scope, kind),
         means=_means(plays),
-        plays=best_plays(archive, run_id, {unit: policies.get(unit, ()) for unit in scope}, rows),
+        plays=best_plays(archive, run_id, {each: policies.get(each, ()) for each in scope}, rows),
         thresholds=thresholds,
     )
 
 
-def _means(plays: Mapping[Any, Any]) -> dict[tuple[str, Unit], float]:
-    """Mean score in bits by policy and unit; acceptance plays count before selection plays."""
+def _means(plays: Mapping[PlaysKey, Plays]) -> dict[tuple[str, TaskId], float]:
+    """Mean score in bits by policy and task; acceptance plays count before selection plays."""
     found = {}
     for purpose in ("calibration", "selection", "acceptance"):
-        for (policy, game_id, role, served), sample in plays.items():
-            if served == purpose and len(sample.own):
-                found[policy, (game_id, role)] = float(np.mean(sample.own))
+        for key, sample in plays.items():
+            if key.purpose == purpose and len(sample.own):
+                found[key.policy_id, key.task_id] = float(np.mean(sample.own))
     return found
 
 
@@ -135,29 +130,29 @@ def _reading(row: Row) -> Reading:
 class _Cards:
     def __init__(
         self,
-        members: Sequence[Member],
+        members: Sequence[ScopeRow],
         readings: Sequence[Reading],
         known: Sequence[str],
         source: Source,
     ) -> None:
         self.members, self.readings, self.known, self.source = members, readings, known, source
-        self.units = units(members)
-        self.places = {unit: place for place, unit in enumerate(self.units)}
+        self.task_ids = task_ids(members)
+        self.places = {task_id: place for place, task_id in enumerate(self.task_ids)}
         self.names = by_descent(members, known)
         self.parents = parents(members)
         self.teaches = self._lessons(lambda source, target: (source, target))
         self.taught_by = self._lessons(lambda source, target: (target, source))
 
     def card(self, place: int) -> GameFacts:
-        member, unit, source = self.members[place], self.units[place], self.source
+        member, task_id, source = self.members[place], self.task_ids[place], self.source
         row, read = source.rows[member.game_id], self.readings[place]
-        tuned = source.finetunes.get(unit)
-        cell = source.matrix.cells.get((unit, unit))
-        decision = source.decisions.get(unit)
+        tuned = source.finetunes.get(task_id)
+        cell = source.matrix.cells.get((task_id, task_id))
+        decision = source.decisions.get(task_id)
         proposal = source.proposals.get(member.game_id, {})
         return GameFacts(
             place=place,
-            unit=unit,
+            task_id=task_id,
             name=self.names[place],
             known_as="" if self.known[place] == self.names[place] else self.known[place],
             code=row["code"],
@@ -178,9 +173,9 @@ class _Cards:
             training=training(tuned) if tuned else None,
             gain=cell.values.gain if cell else _own_gain(decision),
             specific_share=decision["specific_share"] if decision else None,
-            base_mean=source.means.get(("base", unit)),
-            tuned_mean=source.means.get((tuned["finetune_id"], unit)) if tuned else None,
-            plays=source.plays.get(unit, ()),
+            base_mean=source.means.get(("base", task_id)),
+            tuned_mean=source.means.get((tuned["finetune_id"], task_id)) if tuned else None,
+            plays=source.plays.get(task_id, ()),
             no_heat="",
             teaches=self.teaches.get(place, ()),
             taught_by=self.taught_by.get(place, ()),
@@ -188,10 +183,12 @@ class _Cards:
 
     def _lessons(self, turn: Any) -> dict[int, tuple[Lesson, ...]]:
         """By place: the largest known values in one direction, without those on itself."""
-        definition = self.source.thresholds.definition if self.source.thresholds else "captured"
+        definition = (
+            self.source.thresholds.definition if self.source.thresholds else Definition.CAPTURED
+        )
         found: dict[int, list[Lesson]] = {}
         for (source, target), cell in self.source.matrix.cells.items():
-            value = cell.values.of("def37" if definition == "def37" else "captured")
+            value = cell.values.of(definition)
             if source != target and value.value is not None:
                 of, other = turn(self.places[source], self.places[target])
                 found.setdefault(of, []).append(Lesson(other, value))
@@ -218,9 +215,9 @@ def _pay(read: Game | None, code: str, role: str) -> str:
     return said or (code.strip().splitlines() or [""])[-1]
 
 
-def training(row: Row) -> Training:
+def training(row: Row) -> FineTuning:
     """The fine-tuning of a row of finetunes."""
-    return Training(
+    return FineTuning(
         row["finetune_id"],
         row["steps"],
         row["tokens"],

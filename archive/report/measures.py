@@ -9,14 +9,14 @@ from functools import cached_property
 
 import numpy as np
 
-from archive.query import Member
-from archive.report.facts import Unit
-from archive.statistics.xent_measure import Measure, wasserstein, xent_measure
+from archive.query import ScopeRow
+from archive.schema import TaskId
+from archive.statistics.xent_measure import XentMeasure, wasserstein, xent_measure
 from archive.store.archive import Archive
 
 
 @dataclass(frozen=True)
-class Sample:
+class GameScores:
     """The scores behind one histogram, with its name; ``moved`` is the distance to the generation
     before (1-Wasserstein, in normalised scores), None for the first."""
 
@@ -25,7 +25,7 @@ class Sample:
     moved: float | None = None
 
     @cached_property
-    def measure(self) -> Measure:
+    def measure(self) -> XentMeasure:
         """Mean, median and quantiles, with bootstrap bounds over the games."""
         return xent_measure(np.array(self.values))
 
@@ -41,8 +41,8 @@ class PlayerMeasure:
     player: str
     base: str
     m: int
-    whole: Sample
-    generations: tuple[Sample, ...]
+    whole: GameScores
+    generations: tuple[GameScores, ...]
     covered: bool
     infinite: int
 
@@ -50,20 +50,20 @@ class PlayerMeasure:
 def gather_measures(
     archive: Archive,
     run_id: str,
-    scopes: Mapping[int, Sequence[Member]],
+    scopes: Mapping[int, Sequence[ScopeRow]],
     measured: Sequence[Archive] = (),
 ) -> tuple[PlayerMeasure, ...]:
     """Players in the order in which they were measured; none where none was.
 
     ``measured``: archives of ``+experiment=measure`` on what this run exported.
     """
-    known = {(member.game_id, member.role) for members in scopes.values() for member in members}
+    known = {member.task_id for members in scopes.values() for member in members}
     columns = ["policy_id", "exported_game_id", "role", "base", "m", "narms"]
     rows = archive.rows("measures", columns, [("run_id", "=", run_id)])
     rows += [row for each in measured for row in each.rows("measures", columns)]
     by_player: dict[str, list[dict[str, object]]] = {}
     for row in rows:
-        if (row["exported_game_id"], row["role"]) in known:
+        if _task_id(row) in known:
             by_player.setdefault(row["policy_id"], []).append(row)
     covers = _covers(archive, run_id)
     return tuple(
@@ -73,7 +73,7 @@ def gather_measures(
     )
 
 
-def _covers(archive: Archive, run_id: str) -> dict[int, set[Unit]]:
+def _covers(archive: Archive, run_id: str) -> dict[int, set[TaskId]]:
     """Members of each generation's cover; of several η, the largest."""
     rows = archive.rows(
         "covers", ["generation", "eta", "game_id", "role"], [("run_id", "=", run_id)]
@@ -81,41 +81,44 @@ def _covers(archive: Archive, run_id: str) -> dict[int, set[Unit]]:
     largest: dict[int, float] = {}
     for row in rows:
         largest[row["generation"]] = max(largest.get(row["generation"], 0.0), row["eta"])
-    found: dict[int, set[Unit]] = {}
+    found: dict[int, set[TaskId]] = {}
     for row in rows:
         if row["eta"] == largest[row["generation"]]:
-            found.setdefault(row["generation"], set()).add((row["game_id"], row["role"]))
+            found.setdefault(row["generation"], set()).add(TaskId.of(row))
     return found
 
 
 def _measure(
     player: str,
     rows: Sequence[Mapping[str, object]],
-    scopes: Mapping[int, Sequence[Member]],
-    covers: Mapping[int, set[Unit]],
+    scopes: Mapping[int, Sequence[ScopeRow]],
+    covers: Mapping[int, set[TaskId]],
 ) -> PlayerMeasure | None:
     """The newest score of each game counts."""
-    scores = {
-        (str(row["exported_game_id"]), str(row["role"])): float(str(row["narms"])) for row in rows
-    }
-    finite = {unit: score for unit, score in scores.items() if np.isfinite(score)}
+    scores = {_task_id(row): float(str(row["narms"])) for row in rows}
+    finite = {task_id: score for task_id, score in scores.items() if np.isfinite(score)}
     if not finite:
         return None
-    generations: list[Sample] = []
+    generations: list[GameScores] = []
     for number, members in scopes.items():
-        units = covers.get(number) or {(member.game_id, member.role) for member in members}
-        values = tuple(finite[unit] for unit in sorted(units) if unit in finite)
+        task_ids = covers.get(number) or {member.task_id for member in members}
+        values = tuple(finite[task_id] for task_id in sorted(task_ids) if task_id in finite)
         if values:
             before = generations[-1].values if generations else None
             moved = None if before is None else wasserstein(np.array(before), np.array(values))
-            generations.append(Sample(f"generation {number}", values, moved))
+            generations.append(GameScores(f"generation {number}", values, moved))
     last = rows[-1]
     return PlayerMeasure(
         player,
         str(last["base"]),
         int(str(last["m"])),
-        Sample(player, tuple(finite.values())),
+        GameScores(player, tuple(finite.values())),
         tuple(generations),
         bool(covers),
         len(scores) - len(finite),
     )
+
+
+def _task_id(row: Mapping[str, object]) -> TaskId:
+    """The task of the scope that a measured game was exported from."""
+    return TaskId(str(row["exported_game_id"]), str(row["role"]))

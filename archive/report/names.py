@@ -7,8 +7,8 @@ from functools import cache
 from itertools import count
 from string import ascii_uppercase
 
-from archive.query import Member
-from archive.report.facts import Unit
+from archive.query import ScopeRow
+from archive.schema import TaskId
 from xgl import game, library, parse
 
 
@@ -23,7 +23,7 @@ def titles() -> Mapping[tuple[str, str], str]:
     return found
 
 
-def parents(members: Sequence[Member]) -> list[int | None]:
+def parents(members: Sequence[ScopeRow]) -> list[int | None]:
     """The place of each member's parent; None where it has none, or none that came before it."""
     found: list[int | None] = []
     first: dict[str, int] = {}
@@ -33,7 +33,7 @@ def parents(members: Sequence[Member]) -> list[int | None]:
     return found
 
 
-def by_descent(members: Sequence[Member], known: Sequence[str]) -> list[str]:
+def by_descent(members: Sequence[ScopeRow], known: Sequence[str]) -> list[str]:
     """``Rival.2`` is the second game that was accepted from ``Rival``; a game without a parent has
     its library title (``known``) or a letter."""
     letters, used = _letters(), set()
@@ -54,8 +54,8 @@ def by_descent(members: Sequence[Member], known: Sequence[str]) -> list[str]:
     return names
 
 
-def units(members: Sequence[Member]) -> list[Unit]:
-    return [(member.game_id, member.role) for member in members]
+def task_ids(members: Sequence[ScopeRow]) -> list[TaskId]:
+    return [member.task_id for member in members]
 
 
 def _letters() -> Iterator[str]:

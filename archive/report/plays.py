@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from archive.report.facts import BestPlay, Unit
-from archive.schema import BASE_POLICY, Purpose
+from archive.report.facts import BestPlay
+from archive.schema import BASE_POLICY, Purpose, TaskId
 from archive.store.archive import Archive
 
 PLAYS = 3
@@ -31,30 +31,35 @@ Row = Mapping[str, Any]
 
 
 def best_plays(
-    archive: Archive, run_id: str, policies: Mapping[Unit, Sequence[str]], games: Mapping[str, Row]
-) -> dict[Unit, tuple[BestPlay, ...]]:
-    """The plays with the highest scores by unit, on different maps, best first.
+    archive: Archive,
+    run_id: str,
+    policies: Mapping[TaskId, Sequence[str]],
+    games: Mapping[str, Row],
+) -> dict[TaskId, tuple[BestPlay, ...]]:
+    """The plays with the highest scores by task, on different maps, best first.
 
     Plays on acceptance maps where there are any, else on selection maps: the first chose nothing.
     """
     wanted = PLAYS if len(policies) <= FEW else 1
-    found: dict[Unit, list[Row]] = {}
+    found: dict[TaskId, list[Row]] = {}
     for purpose in (Purpose.SELECTION, Purpose.ACCEPTANCE):
         rows = _own_plays(archive, run_id, policies, purpose)
-        found |= {unit: _best(rows, picked, wanted) for unit, picked in _by_unit(rows).items()}
+        found |= {
+            task_id: _best(rows, picked, wanted) for task_id, picked in _by_task(rows).items()
+        }
     maps = _maps(archive, [row for rows in found.values() for row in rows])
     base = _base_scores(archive, run_id, found)
     return {
-        unit: tuple(_play(row, unit, maps, base, games[unit[0]]) for row in rows)
-        for unit, rows in found.items()
+        task_id: tuple(_play(row, task_id, maps, base, games[task_id.game_id]) for row in rows)
+        for task_id, rows in found.items()
     }
 
 
 def _own_plays(
-    archive: Archive, run_id: str, policies: Mapping[Unit, Sequence[str]], purpose: str
+    archive: Archive, run_id: str, policies: Mapping[TaskId, Sequence[str]], purpose: str
 ) -> pa.Table:
     """Finished plays of games by their own policies, highest scores first."""
-    own = {policy: unit for unit, several in policies.items() for policy in several}
+    own = {policy: task_id for task_id, several in policies.items() for policy in several}
     filters = [
         ("run_id", "=", run_id),
         ("purpose", "=", str(purpose)),
@@ -69,11 +74,11 @@ def _own_plays(
     return rows.filter(pa.array(kept, pa.bool_())).sort_by([("score", "descending")])
 
 
-def _by_unit(rows: pa.Table) -> dict[Unit, list[int]]:
-    found: dict[Unit, list[int]] = defaultdict(list)
-    pairs = zip(rows["game_id"].to_pylist(), rows["role"].to_pylist(), strict=True)
-    for place, unit in enumerate(pairs):
-        found[unit].append(place)
+def _by_task(rows: pa.Table) -> dict[TaskId, list[int]]:
+    found: dict[TaskId, list[int]] = defaultdict(list)
+    task_ids = map(TaskId, rows["game_id"].to_pylist(), rows["role"].to_pylist())
+    for place, task_id in enumerate(task_ids):
+        found[task_id].append(place)
     return found
 
 
@@ -112,8 +117,8 @@ def text_of(candidates: Sequence[Row], tokens: int) -> str | None:
 
 
 def _base_scores(
-    archive: Archive, run_id: str, found: Mapping[Unit, Sequence[Row]]
-) -> dict[tuple[Unit, int, int], float]:
+    archive: Archive, run_id: str, found: Mapping[TaskId, Sequence[Row]]
+) -> dict[tuple[TaskId, int, int], float]:
     """The base player's scores on the same seeds."""
     seeds = sorted({row["map_seed"] for rows in found.values() for row in rows})
     if not seeds:
@@ -125,17 +130,14 @@ def _base_scores(
     ]
     columns = ["game_id", "role", "map_seed", "play_seed", "score"]
     rows = archive.rows("scores", columns, filters)
-    return {
-        ((row["game_id"], row["role"]), row["map_seed"], row["play_seed"]): row["score"]
-        for row in rows
-    }
+    return {(TaskId.of(row), row["map_seed"], row["play_seed"]): row["score"] for row in rows}
 
 
 def _play(
     row: Row,
-    unit: Unit,
+    task_id: TaskId,
     maps: Mapping[int, Mapping[int, Sequence[Row]]],
-    base: Mapping[tuple[Unit, int, int], float],
+    base: Mapping[tuple[TaskId, int, int], float],
     game: Row,
 ) -> BestPlay:
     sites = maps.get(row["map_seed"], {})
@@ -147,7 +149,7 @@ def _play(
         tuple(text for text in told if text is not None),
         tuple(row["moves"]),
         row["score"],
-        base.get((unit, row["map_seed"], row["play_seed"])),
+        base.get((task_id, row["map_seed"], row["play_seed"])),
     )
 
 

@@ -17,9 +17,12 @@ from archive.schema.words import (
     Definition,
     GainKind,
     PlayOutcome,
+    PlaysKey,
     ProposalOutcome,
     Purpose,
+    Reason,
     RunEvent,
+    TaskId,
     Verdict,
 )
 
@@ -30,13 +33,16 @@ __all__ = [
     "Definition",
     "GainKind",
     "PlayOutcome",
+    "PlaysKey",
     "ProposalOutcome",
     "Purpose",
+    "Reason",
     "RunEvent",
+    "TaskId",
     "Verdict",
 ]
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 TABLES: Mapping[str, Table] = MappingProxyType(
     {

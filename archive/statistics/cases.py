@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from archive.query import Member, replicates, run_config, scopes
-from archive.schema import BASE_POLICY, Purpose, Verdict
+from archive.query import ScopeRow, replicates, run_config, scopes
+from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey, Purpose, TaskId, Verdict
 from archive.statistics.calibration import Calibration, Limits
 from archive.statistics.looks import Looks
-from archive.statistics.matrix import SCORE_COLUMNS, Key, Plays, Unit, plays_of, policies_of
+from archive.statistics.plays import SCORE_COLUMNS, Plays, plays_of, policies_of
 from archive.statistics.replay import Case
 from archive.statistics.verdict import Thresholds
 from archive.store.archive import Archive
@@ -29,11 +29,11 @@ class Record:
 
     run_id: str
     config: Mapping[str, Any]
-    scopes: Mapping[int, Sequence[Member]]
+    scopes: Mapping[int, Sequence[ScopeRow]]
     finetunes: Sequence[Row]
     decisions: Sequence[Row]
-    plays: Mapping[Key, Plays]
-    calibrations: Mapping[Unit, Calibration]
+    plays: Mapping[PlaysKey, Plays]
+    calibrations: Mapping[TaskId, Calibration]
 
     def setting(self, section: str, key: str) -> Any:
         """One setting of the run, or None."""
@@ -50,17 +50,17 @@ class Record:
         rate, steps, tokens, maps, rollouts = parts
         return Limits(rate, tokens, maps * rollouts, steps)
 
-    def policies(self, decided: Row | None = None) -> dict[Unit, tuple[str, ...]]:
+    def policies(self, decided: Row | None = None) -> dict[TaskId, tuple[str, ...]]:
         """Who speaks for each game: its newest fine-tunings, one under each training seed, and for
         a decision's candidate those that begin with the one that it names."""
         size = replicates(self.config)
         made = policies_of(self.finetunes, len(self.finetunes) or 1)
-        found = {unit: ids[-size:] for unit, ids in made.items()}
+        found = {task_id: ids[-size:] for task_id, ids in made.items()}
         if decided is not None and decided["finetune_id"] is not None:
-            unit, first = (decided["game_id"], decided["role"]), decided["finetune_id"]
-            ids = made.get(unit, ())
+            task_id, first = TaskId.of(decided), decided["finetune_id"]
+            ids = made.get(task_id, ())
             start = ids.index(first) if first in ids else 0
-            found[unit] = ids[start : start + size] if first in ids else (first,)
+            found[task_id] = ids[start : start + size] if first in ids else (first,)
         return found
 
 
@@ -84,32 +84,34 @@ def cases(found: Record) -> Iterator[tuple[Row, Case | None]]:
     own fine-tuning. The scope of a case is Σ_k and what earlier lists of k accepted (Ω_k), or Σ_k
     alone under ``growth.coverage_against: scope``; all games of a list meet the same scope."""
     alone = found.setting("growth", "coverage_against") == "scope"
-    pending: dict[int, dict[Unit, tuple[str, int]]] = {}
+    pending: dict[int, dict[TaskId, tuple[str, int]]] = {}
     for row in found.decisions:
         generation = row["generation"]
         accepted = pending.setdefault(generation, {})
-        scope = [(m.game_id, m.role) for m in found.scopes.get(generation, ())]
+        scope = [m.task_id for m in found.scopes.get(generation, ())]
         place = (row["parent_game_id"], row["round"])
         if not alone:
-            scope += [unit for unit, other in accepted.items() if other != place]
+            scope += [task_id for task_id, other in accepted.items() if other != place]
         yield row, _case(row, tuple(scope))
         if row["verdict"] == Verdict.ACCEPTED:
-            accepted.setdefault((row["game_id"], row["role"]), place)
+            accepted.setdefault(TaskId.of(row), place)
 
 
-def _case(row: Row, scope: tuple[Unit, ...]) -> Case | None:
+def _case(row: Row, scope: tuple[TaskId, ...]) -> Case | None:
     needed = ("purpose", "finetune_id", "alpha1", "alpha2", "confidence")
     if any(row[name] is None for name in needed) or not row["looks"]:
         return None
     if row["parent_game_id"] is None or row["parent_role"] is None:
         return None
     return Case(
-        candidate=(row["game_id"], row["role"]),
-        parent=(row["parent_game_id"], row["parent_role"]),
+        candidate=TaskId.of(row),
+        parent=TaskId(row["parent_game_id"], row["parent_role"]),
         scope=scope,
         purpose=row["purpose"],
         looks=Looks(tuple(row["looks"]), 1 - row["confidence"]),
-        thresholds=Thresholds(row["alpha1"], row["alpha2"], row["definition"], row["gain_kind"]),
+        thresholds=Thresholds(
+            row["alpha1"], row["alpha2"], Definition(row["definition"]), GainKind(row["gain_kind"])
+        ),
     )
 
 
@@ -118,17 +120,17 @@ def _scores(archive: Archive, run_id: str) -> pa.Table:
     return archive.table("scores", list(SCORE_COLUMNS), mine)
 
 
-def _calibrations(archive: Archive, run_id: str) -> dict[Unit, Calibration]:
+def _calibrations(archive: Archive, run_id: str) -> dict[TaskId, Calibration]:
     its = [("policy_id", "=", BASE_POLICY), ("purpose", "=", Purpose.CALIBRATION.value)]
     columns = ["game_id", "role", "outcome", "tokens", "score", "permuted_score"]
-    rows: dict[Unit, list[Row]] = {}
+    rows: dict[TaskId, list[Row]] = {}
     for row in archive.rows("scores", columns, [("run_id", "=", run_id), *its]):
-        rows.setdefault((row["game_id"], row["role"]), []).append(row)
+        rows.setdefault(TaskId.of(row), []).append(row)
     return {
-        unit: Calibration(
+        task_id: Calibration(
             tuple(row["outcome"] for row in played),
             tuple(row["tokens"] for row in played),
             *(np.array([row[name] for row in played], float) for name in columns[4:]),
         )
-        for unit, played in rows.items()
+        for task_id, played in rows.items()
     }

@@ -9,18 +9,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from archive.schema import Purpose, Verdict
-from archive.statistics.estimates import Estimates
-from archive.statistics.gains import BASE, GainKind
+from archive.schema import BASE_POLICY, GainKind, PlaysKey, Purpose, TaskId
+from archive.statistics.candidate_bounds import CandidateBounds
 from archive.statistics.intervals import Scores
 from archive.statistics.looks import Looks
-from archive.statistics.matrix import Key, Plays, Unit
+from archive.statistics.plays import Plays
 from archive.statistics.race import Course, Found, Question, acceptance, run, selection
 from archive.statistics.verdict import Decision, Evidence, Thresholds, decide
 
-RANKED = ("another of its list was newer", "others of its list looked newer")
-"""Reasons of candidates that passed selection and were not put to the acceptance test."""
-Policies = Mapping[Unit, Sequence[str]]
+Policies = Mapping[TaskId, Sequence[str]]
 """By game, the fine-tunes that speak for it: one under each training seed."""
 
 
@@ -32,9 +29,9 @@ class MissingPlaysError(LookupError):
 class Case:
     """One candidate before the rule; ``scope`` is everything that γ looks at, in its order."""
 
-    candidate: Unit
-    parent: Unit
-    scope: tuple[Unit, ...]
+    candidate: TaskId
+    parent: TaskId
+    scope: tuple[TaskId, ...]
     purpose: str
     looks: Looks
     thresholds: Thresholds
@@ -55,26 +52,16 @@ class Replay:
 
     evidence: Evidence
     decision: Decision | None
-    gains: Mapping[tuple[Unit, Unit], Gained] = field(default_factory=dict)
+    gains: Mapping[tuple[TaskId, TaskId], Gained] = field(default_factory=dict)
     asked: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What the rule says. ``reason`` is None for a candidate that is ranked: what became of it
-    then hangs on the others of its list."""
-
-    verdict: str
-    reason: str | None
-    decided: bool
-
-
-def replay(case: Case, plays: Mapping[Key, Plays], policies: Policies) -> Replay:
+def replay(case: Case, plays: Mapping[PlaysKey, Plays], policies: Policies) -> Replay:
     """The race of a case. Raises MissingPlaysError."""
     reader = _Reader(case, plays, policies)
     # All of a scan at once: what was not played then is not there to be read now.
     course = Course(case.looks, case.thresholds, scan=max(1, len(case.scope)))
-    ids = [unit[0] for unit in case.scope]
+    ids = [task_id.game_id for task_id in case.scope]
     nothing = Evidence(Purpose(case.purpose), case.looks)
     begin = selection if case.purpose == Purpose.SELECTION else acceptance
     decision, evidence = run(begin(course, ids, nothing), reader.answer)
@@ -84,29 +71,29 @@ def replay(case: Case, plays: Mapping[Key, Plays], policies: Policies) -> Replay
     return Replay(evidence, decision, reader.means, frozenset(reader.asked))
 
 
-def outcome(case: Case, found: Replay) -> Outcome:
-    """The verdict that the rule takes on what was found."""
-    decision = found.decision
-    if decision is None:
-        value = found.evidence.value(case.thresholds).value
-        most = found.evidence.gamma.interval.value
-        helps = value is not None and value >= case.thresholds.alpha1
-        if helps and (most is None or most <= 1 - case.thresholds.alpha2):
-            return Outcome(Verdict.REFUSED, None, False)
-        decision = decide(found.evidence, case.thresholds)
-    return Outcome(decision.verdict, decision.reason, decision.decided)
+def redecided(case: Case, found: Replay) -> Decision | None:
+    """The decision of the rule on what was found. None for a candidate that is ranked: what became
+    of it then depends on the others of its list."""
+    if found.decision is not None:
+        return found.decision
+    value = found.evidence.value(case.thresholds).value
+    most = found.evidence.gamma.interval.value
+    helps = value is not None and value >= case.thresholds.alpha1
+    if helps and (most is None or most <= 1 - case.thresholds.alpha2):
+        return None
+    return decide(found.evidence, case.thresholds)
 
 
 class _Reader:
     """Answers a race from the archive's plays."""
 
-    def __init__(self, case: Case, plays: Mapping[Key, Plays], policies: Policies) -> None:
+    def __init__(self, case: Case, plays: Mapping[PlaysKey, Plays], policies: Policies) -> None:
         self.case, self.plays, self.policies = case, plays, policies
-        self.means: dict[tuple[Unit, Unit], Gained] = {}
+        self.means: dict[tuple[TaskId, TaskId], Gained] = {}
         self.asked: set[str] = set()
         self.lacking: list[str] = []
-        scope = {unit[0]: unit for unit in case.scope}
-        self.estimates = Estimates(
+        scope = {task_id.game_id: task_id for task_id in case.scope}
+        self.estimates = CandidateBounds(
             self, case.looks, case.thresholds, case.candidate, case.parent, scope
         )
 
@@ -116,8 +103,8 @@ class _Reader:
         there = [game for game in question.taught if self._played(game, question.plays)]
         return self.estimates.found(replace(question, taught=tuple(there)))
 
-    def gains(self, source: Unit, target: Unit, plays: int, kind: GainKind) -> Scores:
-        base = self._sample(BASE, target, plays)
+    def gains(self, source: TaskId, target: TaskId, plays: int, kind: GainKind) -> Scores:
+        base = self._sample(BASE_POLICY, target, plays)
         found = [
             self._sample(policy, target, plays).kind(kind) - base.kind(kind)
             for policy in self._policies(source)
@@ -136,10 +123,10 @@ class _Reader:
             return False
         return True
 
-    def _sample(self, policy: str, unit: Unit, plays: int) -> Plays:
+    def _sample(self, policy: str, task_id: TaskId, plays: int) -> Plays:
         """The first plays, in the order of their play seeds 0, 1, …"""
-        named = f"policy {policy} on game {unit[0]} ({unit[1]}), {self.case.purpose}"
-        found = self.plays.get((policy, *unit, self.case.purpose))
+        named = f"policy {policy} on game {task_id.game_id} ({task_id.role}), {self.case.purpose}"
+        found = self.plays.get(PlaysKey(policy, task_id, self.case.purpose))
         if found is None:
             raise MissingPlaysError(f"{named}: no plays")
         order = np.argsort(found.seeds[:, 1], kind="stable")[:plays]
@@ -147,10 +134,10 @@ class _Reader:
             raise MissingPlaysError(f"{named}: {_missing(found.seeds[:, 1], plays)}")
         return Plays(found.seeds[order], found.own[order], found.permuted[order])
 
-    def _policies(self, unit: Unit) -> Sequence[str]:
-        if not self.policies.get(unit):
-            raise MissingPlaysError(f"game {unit[0]} ({unit[1]}) has no fine-tuning")
-        return self.policies[unit]
+    def _policies(self, task_id: TaskId) -> Sequence[str]:
+        if not self.policies.get(task_id):
+            raise MissingPlaysError(f"game {task_id.game_id} ({task_id.role}) has no fine-tuning")
+        return self.policies[task_id]
 
 
 def _missing(play_seeds: NDArray[np.int64], plays: int) -> str:

@@ -35,16 +35,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from archive.schema import GainKind, PlaysKey, TaskId
 from archive.statistics.decision_rule import simultaneous
-from archive.statistics.gains import GainKind
-from archive.statistics.matrix import (
-    Key,
-    Plays,
-    TransferMatrix,
-    Unit,
-    sample_sizes,
-    transfer_matrix,
-)
+from archive.statistics.plays import Plays, sample_sizes
+from archive.statistics.transfer_matrix import TransferMatrix, transfer_matrix
 
 
 @dataclass(frozen=True)
@@ -62,11 +56,11 @@ def statements(finetuned: int, samples: int) -> int:
 
 
 def simultaneous_matrix(
-    plays: Mapping[Key, Plays],
-    policies: Mapping[Unit, Sequence[str]],
-    sources: Sequence[Unit],
-    targets: Sequence[Unit],
-    kind: GainKind = "total",
+    plays: Mapping[PlaysKey, Plays],
+    policies: Mapping[TaskId, Sequence[str]],
+    sources: Sequence[TaskId],
+    targets: Sequence[TaskId],
+    kind: GainKind = GainKind.TOTAL,
     confidence: float = 0.95,
 ) -> Simultaneous:
     """The values with lower bounds that hold together, as the module says, at ``confidence``."""

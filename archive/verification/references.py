@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from archive.schema import BASE_POLICY, PlayOutcome
+from archive.schema import BASE_POLICY, PlayOutcome, TaskId
 from archive.store.archive import Archive
 from archive.verification.findings import Finding
 
@@ -76,7 +76,7 @@ def runs(archive: Archive) -> Iterator[Finding]:
 def policies(archive: Archive) -> Iterator[Finding]:
     """Whoever played is the base player or a fine-tuning of the same run, on the game it says."""
     rows = archive.rows("finetunes", ["run_id", "finetune_id", "game_id", "role"])
-    known = {(row["run_id"], row["finetune_id"]): (row["game_id"], row["role"]) for row in rows}
+    known = {(row["run_id"], row["finetune_id"]): TaskId.of(row) for row in rows}
     for row in _distinct(archive, "scores", ["run_id", "policy_id"]).to_pylist():
         policy = row["policy_id"]
         if policy != BASE_POLICY and (row["run_id"], policy) not in known:
@@ -84,7 +84,7 @@ def policies(archive: Archive) -> Iterator[Finding]:
     columns = ["run_id", "finetune_id", "game_id", "role"]
     for row in archive.rows("decisions", columns):
         made = known.get((row["run_id"], row["finetune_id"]))
-        if row["finetune_id"] is not None and made != (row["game_id"], row["role"]):
+        if row["finetune_id"] is not None and made != TaskId.of(row):
             yield _absent(
                 "decisions", "finetune_id", row["finetune_id"], "a fine-tuning of its game"
             )
@@ -103,7 +103,7 @@ def proposals(archive: Archive) -> Iterator[Finding]:
 def outcomes(archive: Archive) -> Iterator[Finding]:
     """A finished play scores what it is worth raw; every other one of a game the same floor."""
     columns = [*KEYS["scores"], "score", "raw_score", "outcome"]
-    floors: dict[tuple[str, ...], float] = {}
+    floors: dict[tuple[str, TaskId], float] = {}
     for part in archive.batches("scores", columns):
         finished = pc.equal(part["outcome"], PlayOutcome.FINISHED)
         differs = pc.not_equal(part["score"], part["raw_score"])
@@ -114,11 +114,10 @@ def outcomes(archive: Archive) -> Iterator[Finding]:
             yield from _forfeit(row, floors)
 
 
-def _forfeit(row: Mapping[str, Any], floors: dict[tuple[str, ...], float]) -> Iterator[Finding]:
+def _forfeit(row: Mapping[str, Any], floors: dict[tuple[str, TaskId], float]) -> Iterator[Finding]:
     if row["raw_score"] != float("-inf"):
         yield Finding(_play(row), f"raw score {row['raw_score']:g} of a forfeit", "-inf")
-    unit = (row["run_id"], row["game_id"], row["role"])
-    floor = floors.setdefault(unit, row["score"])
+    floor = floors.setdefault((row["run_id"], TaskId.of(row)), row["score"])
     if row["score"] != floor:
         found = f"score {row['score']:g} of a forfeit"
         yield Finding(_play(row), found, f"{floor:g}, as other forfeits of its game")

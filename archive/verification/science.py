@@ -9,23 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from archive.query import Member
-from archive.schema import BASE_POLICY, Purpose, Verdict
-from archive.statistics.calibration import REASONS, unfit
+from archive.query import ScopeRow, reason_of
+from archive.schema import BASE_POLICY, PlaysKey, Purpose, Reason, TaskId, Verdict
+from archive.statistics.calibration import REASONS, refusal
+from archive.statistics.candidate_bounds import two_sided
 from archive.statistics.cases import Record, Row, cases
-from archive.statistics.estimates import two_sided
 from archive.statistics.intervals import Interval, mean_interval
 from archive.statistics.looks import Looks
-from archive.statistics.matrix import Plays
-from archive.statistics.replay import (
-    RANKED,
-    Case,
-    MissingPlaysError,
-    Outcome,
-    Replay,
-    outcome,
-    replay,
-)
+from archive.statistics.plays import Plays
+from archive.statistics.replay import Case, MissingPlaysError, Replay, redecided, replay
+from archive.statistics.verdict import Decision
 from archive.verification.findings import Finding
 
 SETTINGS = {
@@ -48,8 +41,8 @@ def decisions(found: Record, unchecked: Counter[str]) -> Iterator[Finding]:
         if case is None:
             yield from _without_plays(found, row, unchecked)
             continue
-        if reason := _unfit(found, row):
-            yield Finding(where(row), "a fine-tuned game", f"refused, {reason!r}")
+        if refused := _refusal(found, row):
+            yield Finding(where(row), "a fine-tuned game", f"refused, {str(refused)!r}")
         policies = newest
         if newest.get(case.candidate, ("",))[0] != row["finetune_id"]:
             policies = found.policies(row)
@@ -59,7 +52,7 @@ def decisions(found: Record, unchecked: Counter[str]) -> Iterator[Finding]:
             yield Finding(where(row), "plays missing", f"what it was decided on ({error})")
             continue
         yield from _columns(row, columns(case, seen))
-        yield from _verdict(row, outcome(case, seen), _list(row) in accepting)
+        yield from _verdict(row, redecided(case, seen), _list(row) in accepting)
 
 
 def columns(case: Case, seen: Replay) -> dict[str, object]:
@@ -70,7 +63,9 @@ def columns(case: Case, seen: Replay) -> dict[str, object]:
         **_bounds("captured_def37", evidence.values.def37),
         **_bounds("gamma", most.interval),
         "gamma_game_id": most.game_id,
-        "gamma_role": next((unit[1] for unit in case.scope if unit[0] == most.game_id), None),
+        "gamma_role": next(
+            (task_id.role for task_id in case.scope if task_id.game_id == most.game_id), None
+        ),
         "scope_size": len(case.scope),
         "own_gain": evidence.own.gain.value,
         "own_gain_low": _finite(evidence.own.gain.low),
@@ -88,16 +83,16 @@ def where(row: Row) -> str:
 
 def scopes(found: Record) -> Iterator[Finding]:
     """Σ_{k+1} = Σ_k ∪ Ω_k, members in the order of their acceptance."""
-    accepted: dict[int, list[Member]] = {}
+    accepted: dict[int, list[ScopeRow]] = {}
     for row in found.decisions:
         if row["verdict"] == Verdict.ACCEPTED:
             place = accepted.setdefault(row["generation"], [])
-            if all((m.game_id, m.role) != (row["game_id"], row["role"]) for m in place):
+            if all(m.task_id != TaskId.of(row) for m in place):
                 place.append(_member(row))
     for generation, members in found.scopes.items():
-        expected: Sequence[Member] = members
+        expected: Sequence[ScopeRow] = members
         if generation == 0:
-            expected = [Member(m.game_id, m.role, None, None, 0) for m in members]
+            expected = [ScopeRow(m.game_id, m.role, None, None, 0) for m in members]
         elif generation - 1 in found.scopes:
             before = found.scopes[generation - 1]
             expected = [*before, *accepted.get(generation - 1, [])]
@@ -112,10 +107,10 @@ def learned(found: Record) -> Iterator[Finding]:
     level, policies = _initial_level(found), found.policies()
     for member in found.scopes.get(0, ()):
         name = f"scopes, run {found.run_id}, generation 0, game {member.game_id}"
-        unit = (member.game_id, member.role)
+        task_id = member.task_id
         pair = [
-            found.plays.get((policy, *unit, Purpose.SELECTION.value))
-            for policy in (policies.get(unit, ("",))[0], BASE_POLICY)
+            found.plays.get(PlaysKey(policy, task_id, Purpose.SELECTION))
+            for policy in (policies.get(task_id, ("",))[0], BASE_POLICY)
         ]
         gains = _paired(*pair)
         if gains is None:
@@ -144,11 +139,11 @@ def _initial_level(found: Record) -> float | None:
 def adapters(found: Record, stored: frozenset[str]) -> Iterator[Finding]:
     """Adapters of the scope are stored, and of games that are not decided yet; of all games
     where the run keeps all."""
-    members = {(m.game_id, m.role) for scope in found.scopes.values() for m in scope}
-    refused = {(row["game_id"], row["role"]) for row in found.decisions} - members
+    members = {m.task_id for scope in found.scopes.values() for m in scope}
+    refused = {TaskId.of(row) for row in found.decisions} - members
     keeps = found.setting("archive", "keep") == "all"
     for row in found.finetunes:
-        needed = keeps or (row["game_id"], row["role"]) not in refused
+        needed = keeps or TaskId.of(row) not in refused
         digest = row["adapter_hash"]
         if needed and digest is not None and digest not in stored:
             name = f"finetunes, run {found.run_id}, finetune_id {row['finetune_id']}"
@@ -167,18 +162,24 @@ def _without_plays(found: Record, row: Row, unchecked: Counter[str]) -> Iterator
     """Refused on calibration plays, for a reason that those give."""
     if row["verdict"] == Verdict.ACCEPTED:
         yield Finding(where(row), "accepted without plays", "refused")
-    elif not row["reason"].startswith(REASONS) or found.limits is None:
+    elif row["reason"] not in list(Reason):
+        yield Finding(where(row), f"reason {row['reason']!r}", f"one of {', '.join(Reason)}")
+    elif row["reason"] not in REASONS or found.limits is None:
         unchecked[row["reason"]] += 1
-    elif (reason := _unfit(found, row)) != row["reason"]:
-        yield Finding(where(row), repr(row["reason"]), f"{reason!r}, from the calibration plays")
+    else:
+        refused = _refusal(found, row)
+        given = Decision(reason_of(row), True, row["detail"])
+        if refused is None or refused.reason is not given.reason:
+            expected = f"{str(refused or '')!r}, from the calibration plays"
+            yield Finding(where(row), repr(str(given)), expected)
 
 
-def _unfit(found: Record, row: Row) -> str:
-    """Why the game was not to be fine-tuned; empty if it was."""
-    calibration = found.calibrations.get((row["game_id"], row["role"]))
+def _refusal(found: Record, row: Row) -> Decision | None:
+    """The refusal of a game that was not to be fine-tuned; None where it was."""
+    calibration = found.calibrations.get(TaskId.of(row))
     if calibration is None or found.limits is None:
-        return ""
-    return unfit(calibration, found.limits).partition(":")[0]
+        return None
+    return refusal(calibration, found.limits)
 
 
 def _columns(row: Row, expected: Mapping[str, object]) -> Iterator[Finding]:
@@ -187,46 +188,51 @@ def _columns(row: Row, expected: Mapping[str, object]) -> Iterator[Finding]:
             yield Finding(where(row), f"{name} {row[name]}", f"{value}, from the scores")
 
 
-def _verdict(row: Row, expected: Outcome, list_accepted: bool) -> Iterator[Finding]:
-    reason = expected.reason or RANKED[0 if list_accepted else 1]
+def _verdict(row: Row, decision: Decision | None, list_accepted: bool) -> Iterator[Finding]:
+    if decision is None:
+        reason = Reason.RIVAL_ACCEPTED if list_accepted else Reason.RIVALS_TESTED
+        decision = Decision(reason, decided=False)
+    expected = (decision.verdict, decision.reason, decision.decided)
     found = (row["verdict"], row["reason"], row["decided"])
-    if found != (expected.verdict, reason, expected.decided):
-        settled = "settled" if expected.decided else "not settled"
-        said = f"{row['verdict']}, {row['reason']!r}, {'' if row['decided'] else 'not '}settled"
-        yield Finding(where(row), said, f"{expected.verdict}, {reason!r}, {settled}")
+    if found != expected:
+        yield Finding(where(row), _described(*found), _described(*expected))
+
+
+def _described(verdict: str, reason: str, decided: bool) -> str:
+    return f"{verdict}, {str(reason)!r}, {'' if decided else 'not '}decided by the intervals"
 
 
 def _difference(
-    run_id: str, generation: int, members: Sequence[Member], expected: Sequence[Member]
+    run_id: str, generation: int, members: Sequence[ScopeRow], expected: Sequence[ScopeRow]
 ) -> Iterator[Finding]:
     name = f"scopes, run {run_id}, generation {generation}, game"
     known = {(m.game_id, m.role): m for m in expected}
     for member in members:
-        wanted = known.get((member.game_id, member.role))
+        wanted = known.get(member.task_id)
         if wanted is None:
             yield Finding(f"{name} {member.game_id}", "a member", "no decision accepted it")
         elif not _same(member, wanted):
             yield Finding(f"{name} {member.game_id}", _told(member), _told(wanted))
-    present = {(m.game_id, m.role) for m in members}
+    present = {m.task_id for m in members}
     for member in expected:
-        if (member.game_id, member.role) not in present:
+        if member.task_id not in present:
             yield Finding(f"{name} {member.game_id}", "no row", "a member, since it was accepted")
-    there = [unit for unit in known if unit in present]
-    if there != [(m.game_id, m.role) for m in members if (m.game_id, m.role) in known]:
+    there = [task_id for task_id in known if task_id in present]
+    if there != [m.task_id for m in members if m.task_id in known]:
         yield Finding(f"{name}s", "another order", "the order of acceptance")
 
 
-def _same(one: Member, other: Member) -> bool:
+def _same(one: ScopeRow, other: ScopeRow) -> bool:
     facts = (one.parent_game_id, one.accepted_in) == (other.parent_game_id, other.accepted_in)
     return facts and _equal(one.gamma, other.gamma)
 
 
-def _told(member: Member) -> str:
+def _told(member: ScopeRow) -> str:
     return f"parent {member.parent_game_id}, gamma {member.gamma}, accepted_in {member.accepted_in}"
 
 
-def _member(row: Row) -> Member:
-    return Member(
+def _member(row: Row) -> ScopeRow:
+    return ScopeRow(
         row["game_id"], row["role"], row["parent_game_id"], row["gamma"], row["generation"] + 1
     )
 

@@ -10,10 +10,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from archive.statistics.covering import Covering, Step
+from archive.schema import TaskId
 from archive.statistics.covers import Cover
-from archive.statistics.matrix import Unit
 from archive.statistics.missing_values import Place
+from archive.statistics.scope_cover import Covering, SweepStep
 from archive.views.tables import add, counted, shown, table
 
 _NAMED = 10
@@ -23,7 +23,7 @@ _BAR = 30
 
 
 def show(
-    found: Covering, codes: Mapping[str, str], steps: Sequence[Step], console: Console
+    found: Covering, codes: Mapping[str, str], steps: Sequence[SweepStep], console: Console
 ) -> None:
     """Prints the cover, what is unknown, the confident cover and the sweep."""
     console.print(_members(found, codes))
@@ -35,7 +35,7 @@ def show(
 
 def _members(found: Covering, codes: Mapping[str, str]) -> Table:
     question = found.question
-    letter = "C" if question.definition == "captured" else "V"
+    letter = question.definition.symbol
     shown = table(
         f"Cover at η = {question.eta:g} on {letter} ({question.gain} gain)",
         "game",
@@ -43,9 +43,9 @@ def _members(found: Covering, codes: Mapping[str, str]) -> Table:
         "program",
     )
     for member, targets in zip(found.cover.members, found.covers, strict=True):
-        unit = found.matrix.sources[member]
+        task_id = found.matrix.sources[member]
         names = "\n".join(_short(target) for target in targets)
-        add(shown, f"{_short(unit)}\n({unit[1]})", names, codes[unit[0]])
+        add(shown, f"{_short(task_id)}\n({task_id.role})", names, codes[task_id.game_id])
     return shown
 
 
@@ -111,7 +111,7 @@ def _confident(found: Covering) -> list[str]:
     ]
 
 
-def _sweep(steps: Sequence[Step], found: Covering) -> Table:
+def _sweep(steps: Sequence[SweepStep], found: Covering) -> Table:
     """One row for each η; the bar is the number of games."""
     confidence = f"{found.bounds.confidence:.0%}"
     shown = table("Covers by η", "η", "games", "Δ", f"games at {confidence}", "curve")
@@ -139,11 +139,11 @@ def _named(places: Sequence[Place], found: Covering) -> str:
     return f"{', '.join(pairs)}{more}"
 
 
-def _short(unit: Unit) -> str:
-    return unit[0][:12]
+def _short(task_id: TaskId) -> str:
+    return task_id.game_id[:12]
 
 
-def to_json(found: Covering, run_id: str, steps: Sequence[Step]) -> str:
+def to_json(found: Covering, run_id: str, steps: Sequence[SweepStep]) -> str:
     """The answer as JSON; what is unbounded or out of reach is null."""
     question, left, matrix = found.question, found.settlement, found.matrix
     answer: dict[str, Any] = {
@@ -155,7 +155,7 @@ def to_json(found: Covering, run_id: str, steps: Sequence[Step]) -> str:
         "cover": _cover(found.cover, matrix.sources)
         | {"covers": [[list(target) for target in targets] for targets in found.covers]},
         "largest_eta": _finite(found.largest),
-        "skipped": [list(unit) for unit in found.skipped],
+        "skipped": [list(task_id) for task_id in found.skipped],
         "selected_values": found.selected,
         "unknown": {
             "values": [[list(source), list(target)] for source, target in matrix.unmeasured()],
@@ -186,7 +186,7 @@ def to_json(found: Covering, run_id: str, steps: Sequence[Step]) -> str:
     return json.dumps(answer, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def _cover(cover: Cover, sources: Sequence[Unit]) -> dict[str, Any]:
+def _cover(cover: Cover, sources: Sequence[TaskId]) -> dict[str, Any]:
     return {
         "members": [list(sources[member]) for member in cover.members],
         "delta": _finite(cover.delta),

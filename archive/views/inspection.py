@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.table import Table
 
 from archive.query import (
-    Member,
     Run,
+    ScopeRow,
     VerdictCount,
+    explanation,
     find_run,
     games,
     recent_decisions,
@@ -20,7 +21,7 @@ from archive.query import (
     scopes,
     verdict_counts,
 )
-from archive.schema import SCHEMA_VERSION, TABLES
+from archive.schema import SCHEMA_VERSION, TABLES, Definition
 from archive.store.archive import Archive
 from archive.views.tables import (
     SHORT,
@@ -43,7 +44,7 @@ class Inspection:
     schema_version: int
     runs: Sequence[Run]
     run_id: str
-    scopes: Mapping[int, Sequence[Member]]
+    scopes: Mapping[int, Sequence[ScopeRow]]
     codes: Mapping[str, str]
     verdicts: Sequence[VerdictCount]
     decisions: Sequence[Mapping[str, Any]]
@@ -98,13 +99,13 @@ def _scope(state: Inspection) -> str:
     for generation, members in state.scopes.items():
         parts.append(f"Generation {generation}: {counted(len(members), 'game')}")
         for member in members:
-            if (member.game_id, member.role) not in seen:
+            if member.task_id not in seen:
                 parts.append(_member(member, state.codes[member.game_id]))
-            seen.add((member.game_id, member.role))
+            seen.add(member.task_id)
     return "\n".join(parts)
 
 
-def _member(member: Member, code: str) -> str:
+def _member(member: ScopeRow, code: str) -> str:
     origin = "initial"
     if member.parent_game_id is not None:
         gamma = "unknown" if member.gamma is None else number(member.gamma, 3)
@@ -122,13 +123,13 @@ def _verdicts(state: Inspection) -> Table:
 def _decisions(state: Inspection) -> Table:
     found = table("Latest decisions", "gen", "game", "verdict", "captured", "γ", "decided on")
     for row in state.decisions:
-        value = "captured" if row["definition"] == "captured" else "captured_def37"
+        value = Definition(row["definition"]).column
         seeds = row["purpose"] or "no scores"
         add(
             found,
             row["generation"],
             f"{row['game_id'][:SHORT]}\n({row['role']})",
-            f"{row['verdict']}\n{row['reason']}",
+            f"{row['verdict']}\n{explanation(row)}",
             interval(row[value], row[f"{value}_low"], row[f"{value}_high"]),
             interval(row["gamma"], row["gamma_low"], row["gamma_high"]),
             seeds if row["decided"] or row["purpose"] is None else f"{seeds}, not settled",

@@ -15,80 +15,80 @@ from rich.console import Console
 from rich.table import Table
 
 from archive import Purpose
-from archive.statistics.evidence import evidence
-from archive.statistics.gains import BASE, GainKind, Values, replicated_gains
+from archive.schema import BASE_POLICY, GainKind
 from archive.statistics.intervals import Interval, Scores, mean_interval
-from archive.statistics.matrix import TransferMatrix, Unit, transfer_matrix
+from archive.statistics.plays import read_run_plays
+from archive.statistics.transfer_matrix import TransferMatrix, transfer_matrix
+from archive.statistics.transfer_values import TransferValues, replicated_gains
 from archive.store.disk import write_whole, writing
 from evo.config.run_config import RunConfig
 from evo.experiments.learning_curves import figure
 from evo.jobs.evaluate import Task
-from evo.record.collector import Experiments, Plays
+from evo.record.collector import Collector, PlayRequest
 from xgl.diagram.svg import to_svg
 
-KINDS: tuple[GainKind, ...] = ("total", "specific")
 CONFIDENCE = 0.95
 
 
-def run(config: RunConfig, experiments: Experiments, tasks: Sequence[Task]) -> None:
+def run(config: RunConfig, collector: Collector, tasks: Sequence[Task]) -> None:
     """Make all fine-tunes and plays that the archive does not hold yet."""
-    experiments.calibrate(tasks)
-    experiments.finetune(tasks)
-    seeds = experiments.seeds(Purpose.ACCEPTANCE, config.transfer.acceptance_plays[-1])
+    collector.calibrate(tasks)
+    collector.finetune(tasks)
+    seeds = collector.seeds(Purpose.ACCEPTANCE, config.transfer.acceptance_plays[-1])
     on = (Purpose.ACCEPTANCE, seeds)
-    wanted = [Plays(BASE, task, *on) for task in tasks]
-    wanted += [plays for task in tasks for plays in experiments.crossed(tasks, task, *on)]
-    experiments.play(wanted)
+    wanted = [PlayRequest(BASE_POLICY, task, *on) for task in tasks]
+    wanted += [plays for task in tasks for plays in collector.crossed(tasks, task, *on)]
+    collector.play(wanted)
 
 
-def matrices(experiments: Experiments, tasks: Sequence[Task]) -> dict[GainKind, TransferMatrix]:
+def matrices(collector: Collector, tasks: Sequence[Task]) -> dict[GainKind, TransferMatrix]:
     """Gains in bits and values of every pair, made of each kind of gain; the plays must have been
     made. Intervals are two-sided at 95 %, over plays and training seeds."""
-    found = evidence(experiments.ledger.archive, experiments.ledger.run_id)
-    units = [_unit(task) for task in tasks]
+    found = read_run_plays(collector.ledger.archive, collector.ledger.run_id)
+    task_ids = [task.id for task in tasks]
     side = (1 + CONFIDENCE) / 2
     return {
-        kind: transfer_matrix(found.plays, found.policies, units, units, kind, side)
-        for kind in KINDS
+        kind: transfer_matrix(found.plays, found.policies, task_ids, task_ids, kind, side)
+        for kind in GainKind
     }
 
 
 def lead(
-    config: RunConfig, experiments: Experiments, one: Task, other: Task, kind: GainKind
+    config: RunConfig, collector: Collector, one: Task, other: Task, kind: GainKind
 ) -> Interval:
     """By how many bits learning ``one`` gains more on ``other`` than the reverse."""
-    seeds = experiments.seeds(Purpose.ACCEPTANCE, config.transfer.acceptance_plays[-1])
+    seeds = collector.seeds(Purpose.ACCEPTANCE, config.transfer.acceptance_plays[-1])
 
     def gains(source: Task, target: Task) -> Scores:
         at = (target, Purpose.ACCEPTANCE, seeds)
         return replicated_gains(
-            experiments.samples(source, *at), experiments.sample(BASE, *at), kind
+            collector.samples(source, *at), collector.sample(BASE_POLICY, *at), kind
         )
 
     return mean_interval(gains(one, other) - gains(other, one), CONFIDENCE)
 
 
 def report(
-    console: Console, config: RunConfig, experiments: Experiments, tasks: Sequence[Task]
+    console: Console, config: RunConfig, collector: Collector, tasks: Sequence[Task]
 ) -> None:
     """Tables on the console, learning curves in the run's folder.
 
     Raises :class:`archive.WriteError` when the disk refuses.
     """
     named = dict(zip(map(short_name, config.growth.initial_scope), tasks, strict=True))
-    valued = next(kind for kind in KINDS if kind == config.transfer.gain)
-    show(console, matrices(experiments, tasks), list(named), valued)
+    valued = next(kind for kind in GainKind if kind == config.transfer.gain)
+    show(console, matrices(collector, tasks), list(named), valued)
     leads = {
         f"{one} → {other}": [
-            lead(config, experiments, named[one], named[other], kind) for kind in KINDS
+            lead(config, collector, named[one], named[other], kind) for kind in GainKind
         ]
         for one, other in combinations(named, 2)
     }
-    heads = ["first to second", *(f"{kind} gain" for kind in KINDS)]
+    heads = ["first to second", *(f"{kind} gain" for kind in GainKind)]
     console.print(_table("more than from second to first, bits", heads, leads))
-    made = experiments.ledger.finetunes
+    made = collector.ledger.finetunes
     drawn = {
-        name: [made[each]["curve"] for each in experiments.policy_ids(task)]
+        name: [made[each]["curve"] for each in collector.policy_ids(task)]
         for name, task in named.items()
     }
     path = config.folder / "curves.svg"
@@ -105,14 +105,16 @@ def show(
 ) -> None:
     """Gains of each kind, and both values of the ``valued`` kind; a table each."""
 
-    def square(title: str, matrix: TransferMatrix, read: Callable[[Values], Interval]) -> None:
+    def square(
+        title: str, matrix: TransferMatrix, read: Callable[[TransferValues], Interval]
+    ) -> None:
         rows = {
             name: [read(matrix.cells[source, target].values) for target in matrix.targets]
             for name, source in zip(names, matrix.sources, strict=True)
         }
         console.print(_table(title, ["trained on", *names], rows))
 
-    for kind in KINDS:
+    for kind in GainKind:
         square(f"{kind} gain, bits", found[kind], lambda values: values.gain)
     square(f"captured, C, of {valued} gains", found[valued], lambda values: values.captured)
     square(f"Definition 37, V, of {valued} gains", found[valued], lambda values: values.def37)
@@ -126,10 +128,6 @@ def _table(title: str, heads: Sequence[str], rows: Mapping[str, Sequence[Interva
     for name, intervals in rows.items():
         table.add_row(name, *map(told, intervals))
     return table
-
-
-def _unit(task: Task) -> Unit:
-    return task.game_id, task.role
 
 
 def short_name(entry: str) -> str:

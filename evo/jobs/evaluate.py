@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from archive.schema import TaskId
 from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import Game
 from xgl.players import ScriptedPlayer
@@ -34,6 +35,11 @@ class Task:
     @property
     def game_id(self) -> str:
         return self.game.game_id
+
+    @property
+    def id(self) -> TaskId:
+        """Its key in every table of the archive."""
+        return TaskId(self.game.game_id, self.role)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Ray actors around laboratories: placement, order and retries; nothing of the science."""
+"""Ray actors around model hosts: placement, order and retries; nothing of the science."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol
 
 import ray
 from cachetools import LRUCache
@@ -22,12 +22,11 @@ from ray.exceptions import (
 from evo.config.schema import ClusterConfig
 from evo.jobs.cluster import connect
 from evo.jobs.model_host import (
-    Evaluation,
     Job,
-    Laboratory,
-    LaboratorySettings,
+    ModelHost,
+    ModelHostSettings,
+    Outcome,
     Result,
-    Training,
     single_threaded,
 )
 
@@ -43,10 +42,14 @@ LOST = (RayActorError, OutOfMemoryError, ObjectLostError, WorkerCrashedError, No
 log = logging.getLogger("evo")
 
 
-class Workshop(Protocol):
+class Executor(Protocol):
     """Does jobs; results come in the order of the jobs, each as soon as it can."""
 
-    def do(self, jobs: Sequence[Job]) -> Iterator[Result]: ...
+    def do(self, jobs: Sequence[Job[Outcome]]) -> Iterator[Result[Outcome]]:
+        """Raises :class:`WorkersLostError`."""
+
+    def close(self) -> None:
+        """Stop the workers."""
 
 
 class WorkersLostError(Exception):
@@ -54,22 +57,21 @@ class WorkersLostError(Exception):
 
 
 class _Worker:
-    """One laboratory in an actor of its own."""
+    """One model host in an actor of its own."""
 
-    def __init__(self, settings: LaboratorySettings) -> None:
+    def __init__(self, settings: ModelHostSettings) -> None:
         single_threaded()
-        self.laboratory = Laboratory(settings)
+        self.model_host = ModelHost(settings)
 
     def node(self) -> str:
         """Where it lives; the answer says that it is ready too."""
         return str(ray.get_runtime_context().get_node_id())[:8]
 
-    def evaluate(self, job: Evaluation, *adapters: bytes | None) -> Result:
+    def play(self, job: Job[Outcome], *adapters: bytes | None) -> Result[Outcome]:
         """``adapters``: the job's, which travel beside it."""
-        return self.laboratory.do(replace(job, adapters=adapters))
+        return self.model_host.do(job.attached(adapters))
 
-    def train(self, job: Training) -> Result:
-        return self.laboratory.do(job)
+    train = play  # process lists show a worker's method by its name
 
 
 @dataclass(frozen=True)
@@ -92,12 +94,12 @@ class _Place:
 
 
 @dataclass
-class _Round:
+class _Batch(Generic[Outcome]):
     """The jobs of one call, by index: what waits for which pool, what is done, what was lost."""
 
-    jobs: Sequence[Job]
+    jobs: Sequence[Job[Outcome]]
     waiting: dict[str, deque[int]]
-    done: dict[int, Result] = field(default_factory=dict)
+    done: dict[int, Result[Outcome]] = field(default_factory=dict)
     losses: dict[int, int] = field(default_factory=dict)
 
 
@@ -122,7 +124,7 @@ class AdapterReferences:
         return self.cache[digest][0]
 
 
-class RayWorkshop:
+class RayExecutor:
     """Pools of worker actors on a local Ray or a cluster.
 
     A worker takes the next job when it is free. A job whose worker died goes to the next free
@@ -130,7 +132,7 @@ class RayWorkshop:
     so nothing else changes.
     """
 
-    def __init__(self, cluster: ClusterConfig, settings: LaboratorySettings) -> None:
+    def __init__(self, cluster: ClusterConfig, settings: ModelHostSettings) -> None:
         connect(cluster)
         self.settings = settings
         self.pools = pools(cluster, int(ray.cluster_resources().get("CPU", 1)))
@@ -143,7 +145,7 @@ class RayWorkshop:
             for _ in range(pool.count):
                 self._start(_Place(pool, None))
 
-    def do(self, jobs: Sequence[Job]) -> Iterator[Result]:
+    def do(self, jobs: Sequence[Job[Outcome]]) -> Iterator[Result[Outcome]]:
         """Yield results in the order of ``jobs``.
 
         Raises :class:`WorkersLostError` when a job has lost its worker ``RETRIES`` times.
@@ -151,48 +153,47 @@ class RayWorkshop:
         waiting: dict[str, deque[int]] = {pool.name: deque() for pool in self.pools}
         for index, job in enumerate(jobs):
             waiting[self._pool_of(job)].append(index)
-        asked, following = _Round(jobs, waiting), 0
+        batch, following = _Batch(jobs, waiting), 0
         while following < len(jobs):
-            self._hand_out(asked)
-            self._collect(asked)
-            while following in asked.done:
-                yield asked.done.pop(following)
+            self._hand_out(batch)
+            self._collect(batch)
+            while following in batch.done:
+                yield batch.done.pop(following)
                 following += 1
 
     def close(self) -> None:
         ray.shutdown()
 
-    def _pool_of(self, job: Job) -> str:
-        """Evaluations go to the last pool; fine-tunes to the first, which may be the same."""
-        return self.pools[-1 if isinstance(job, Evaluation) else 0].name
+    def _pool_of(self, job: Job[Any]) -> str:
+        """Fine-tunes go to the first pool, plays to the last, which may be the same."""
+        return self.pools[0 if job.trains else -1].name
 
-    def _hand_out(self, asked: _Round) -> None:
+    def _hand_out(self, batch: _Batch[Any]) -> None:
         for name, free in self.free.items():
-            while free and asked.waiting[name]:
-                place, index = free.popleft(), asked.waiting[name].popleft()
-                self.busy[self._send(asked.jobs[index], place.worker)] = place, index
+            while free and batch.waiting[name]:
+                place, index = free.popleft(), batch.waiting[name].popleft()
+                self.busy[self._send(batch.jobs[index], place.worker)] = place, index
 
-    def _send(self, job: Job, worker: Any) -> Any:
-        """A reference to the result; a worker's method is what process lists show."""
-        if not isinstance(job, Evaluation):
-            return worker.train.remote(job)
-        adapters = [self.references.reference(adapter) for adapter in job.adapters]
-        return worker.evaluate.remote(replace(job, adapters=()), *adapters)
+    def _send(self, job: Job[Any], worker: Any) -> Any:
+        """A reference to the result."""
+        detached, adapters = job.detached()
+        method = worker.train if job.trains else worker.play
+        return method.remote(detached, *map(self.references.reference, adapters))
 
-    def _collect(self, asked: _Round) -> None:
+    def _collect(self, batch: _Batch[Any]) -> None:
         """Wait for one worker: it is ready, has done its job, or died."""
         reference = self._next()
         place, index = self.busy.pop(reference)
         try:
             outcome = ray.get(reference)
         except LOST as error:
-            self._lose(place, index, asked, error)
+            self._lose(place, index, batch, error)
             return
         self.free[place.pool.name].append(place)
         if index is None:
             place.node, self.failed_starts = outcome, 0
         else:
-            asked.done[index] = outcome
+            batch.done[index] = outcome
 
     def _next(self) -> Any:
         while True:
@@ -202,7 +203,7 @@ class RayWorkshop:
             if all(index is None for _, index in self.busy.values()):
                 log.warning("no worker is ready yet: models load, or the cluster has no room")
 
-    def _lose(self, place: _Place, index: int | None, asked: _Round, error: Exception) -> None:
+    def _lose(self, place: _Place, index: int | None, batch: _Batch[Any], error: Exception) -> None:
         """Say that a worker died, put its job back and start another."""
         if index is None:
             self.failed_starts += 1
@@ -212,16 +213,16 @@ class RayWorkshop:
                 ) from error
             log.warning("a worker died as it started; another one starts: %s", _cause(error))
         else:
-            asked.losses[index] = asked.losses.get(index, 0) + 1
-            check_losses(asked.jobs[index], asked.losses[index], error)
+            batch.losses[index] = batch.losses.get(index, 0) + 1
+            check_losses(batch.jobs[index], batch.losses[index], error)
             log.warning(
                 "a worker on node %s died during %s, which is done again (%d of %d)",
                 place.node,
-                _name(asked.jobs[index]),
-                asked.losses[index],
+                _name(batch.jobs[index]),
+                batch.losses[index],
                 RETRIES,
             )
-            asked.waiting[place.pool.name].appendleft(index)
+            batch.waiting[place.pool.name].appendleft(index)
         ray.kill(place.worker)  # one that merely cannot be reached would keep its place
         self._start(place)
 
@@ -241,7 +242,7 @@ def pools(cluster: ClusterConfig, cores: int) -> list[Pool]:
     return [Pool("trainers", cluster.trainers, cluster.trainer_gpus), workers]
 
 
-def check_losses(job: Job, losses: int, error: Exception) -> None:
+def check_losses(job: Job[Any], losses: int, error: Exception) -> None:
     """Raises :class:`WorkersLostError` when a job has lost more workers than are replaced."""
     if losses > RETRIES:
         raise WorkersLostError(
@@ -249,14 +250,13 @@ def check_losses(job: Job, losses: int, error: Exception) -> None:
         ) from error
 
 
-def _name(job: Job) -> str:
+def _name(job: Job[Any]) -> str:
     """What a job is, for a message."""
-    kind = "an evaluation" if isinstance(job, Evaluation) else "the fine-tune"
-    return f"{kind} of game {job.task.game_id[:8]}"
+    return f"{job.name} of game {job.task.game_id[:8]}"
 
 
 def _cause(error: Exception) -> str:
-    """For a message; the last line of a laboratory's own error where it could not be set up."""
+    """For a message; the last line of a model host's own error where it could not be set up."""
     if isinstance(error, OutOfMemoryError):
         return "out of memory"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]

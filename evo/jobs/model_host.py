@@ -1,14 +1,16 @@
 """Where models live: one judge, one base player, and the jobs done with them.
 
-A :class:`Laboratory` is a plain object; ``evo.jobs.executor`` puts one into each Ray actor. A job's
-result depends on the job and the settings alone, never on what the laboratory did before.
+A :class:`ModelHost` is a plain object; ``evo.jobs.executor`` puts one into each Ray actor. A job's
+result depends on the job and the settings alone, never on what the host did before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import torch
 
@@ -28,10 +30,12 @@ from xgl.players.local import BATCH_ROWS, LocalPolicy
 from xgl.runtime.lockstep import Cast
 from xgl.runtime.requests import Move, Player, Seeds, StoryRequest, StorySource, Turn
 
+Outcome = TypeVar("Outcome")
+
 
 @dataclass(frozen=True)
-class LaboratorySettings:
-    """What a laboratory loads, and on which device ("cpu", "cuda")."""
+class ModelHostSettings:
+    """What a model host loads, and on which device ("cpu", "cuda")."""
 
     judge: JudgeConfig
     player: PlayerConfig
@@ -40,55 +44,101 @@ class LaboratorySettings:
     device: str = "cpu"
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """Play ``task`` with each adapter (None: the base player) on each pair of seeds; several
-    adapters in one pass."""
+class Job(ABC, Generic[Outcome]):
+    """One piece of work for a model host; ``Outcome`` is what it comes to."""
 
+    trains: ClassVar[bool] = False
+    """Whether it belongs to the workers that fine-tune, where these are a pool of their own."""
+    name: ClassVar[str]
+    """For messages."""
+    task: Task
+
+    @abstractmethod
+    def outcome(self, host: ModelHost) -> Outcome:
+        """Do it."""
+
+    def detached(self) -> tuple[Self, tuple[bytes | None, ...]]:
+        """The job without its adapters, and these: they travel to a worker beside it."""
+        return self, ()
+
+    def attached(self, adapters: tuple[bytes | None, ...]) -> Self:
+        """The job with its adapters again."""
+        return self
+
+
+@dataclass(frozen=True)
+class Evaluation(Job[list[list[Score]]]):
+    """Play ``task`` with each adapter (None: the base player) on each pair of seeds, several
+    adapters in one pass; comes to the scores (adapters, seeds)."""
+
+    name: ClassVar[str] = "an evaluation"
     task: Task
     adapters: tuple[bytes | None, ...]
     seeds: tuple[Seeds, ...]
 
+    def outcome(self, host: ModelHost) -> list[list[Score]]:
+        return host.evaluate(self)
+
+    def detached(self) -> tuple[Self, tuple[bytes | None, ...]]:
+        return replace(self, adapters=()), self.adapters
+
+    def attached(self, adapters: tuple[bytes | None, ...]) -> Self:
+        return replace(self, adapters=adapters)
+
 
 @dataclass(frozen=True)
-class Repetition:
-    """Play ``task`` for ``rounds`` on each pair of seeds with one adapter, earlier rounds in view,
-    and the control."""
+class Repetition(Job[list[RoundScore]]):
+    """Play ``task`` for ``rounds`` on each pair of seeds with one adapter (None: the base player),
+    earlier rounds in view, and the control."""
 
+    name: ClassVar[str] = "the repeated play"
     task: Task
     adapter: bytes | None
     seeds: tuple[Seeds, ...]
     rounds: int
 
+    def outcome(self, host: ModelHost) -> list[RoundScore]:
+        with host.policy(self.adapter) as player:
+            return host.repeat(player, self.task, self.seeds, self.rounds)
+
 
 @dataclass(frozen=True)
-class Training:
+class Training(Job[Finetune]):
     """Fine-tune a new adapter on ``task``."""
 
+    name: ClassVar[str] = "the fine-tune"
+    trains: ClassVar[bool] = True
     task: Task
     seed: int
 
-
-Job = Evaluation | Training | Repetition
-Told = tuple[int, int, str, int]
-"""Map seed, story site, text, judge tokens."""
+    def outcome(self, host: ModelHost) -> Finetune:
+        return host.finetune(self)
 
 
 @dataclass(frozen=True)
-class Result:
-    """A job's outcome (of an evaluation: scores for each adapter) and the texts of the maps it
-    was played on."""
+class MapText:
+    """One text of a map: which story site told it, and its length in judge tokens."""
 
-    outcome: list[list[Score]] | list[RoundScore] | Finetune
-    told: tuple[Told, ...]
+    map_seed: int
+    site: int
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Result(Generic[Outcome]):
+    """What a job came to, and the texts of the maps it was played on."""
+
+    outcome: Outcome
+    map_texts: tuple[MapText, ...]
     scoring: Statistics = field(default_factory=Statistics)
     """What the judge was asked and what that took."""
 
 
-class Laboratory:
+class ModelHost:
     """Loads the models once and does one job after another."""
 
-    def __init__(self, settings: LaboratorySettings) -> None:
+    def __init__(self, settings: ModelHostSettings) -> None:
         self.settings = settings
         player = load_model(settings.player.model, settings.player.dtype, settings.device)
         judge = sharing_weights(player)
@@ -105,35 +155,27 @@ class Laboratory:
         self.memory = lora.memory_mib << 20
         self.base = BarePlayer(self.bench, self.count, self.memory)
 
-    def do(self, job: Job) -> Result:
-        """Do one job; its result hangs on the job alone, not on what was done before."""
+    def do(self, job: Job[Outcome]) -> Result[Outcome]:
+        """Do one job; its result depends on the job alone, not on what was done before."""
         self.begin()
-        return Result(
-            self._outcome(job), tuple(self.stories.told.values()), self.judge.engine.statistics
-        )
+        outcome = job.outcome(self)
+        return Result(outcome, self.stories.map_texts, self.judge.engine.statistics)
 
     def begin(self) -> None:
-        """Forget what was scored and told for the job before."""
+        """Forget the scores and stories of the job before."""
         self.stories.clear()
         self.judge.forget()
         self.judge.engine.statistics = Statistics()
 
-    def tells(self, source: StorySource) -> None:
+    def use_stories(self, source: StorySource) -> None:
         """Maps come from ``source`` from now on."""
         self.stories = Recorder(source, self.judge)
 
-    def _outcome(self, job: Job) -> list[list[Score]] | list[RoundScore] | Finetune:
-        match job:
-            case Training():
-                return self._train(job)
-            case Repetition():
-                return self._repeat(job)
-            case Evaluation():
-                return self._evaluate(job)
-
-    def _repeat(self, job: Repetition) -> list[RoundScore]:
-        with self.bench.wearing(job.adapter) as lm:
-            return self.repeat(self._policy(lm), job.task, job.seeds, job.rounds)
+    @contextmanager
+    def policy(self, adapter: bytes | None) -> Iterator[LocalPolicy]:
+        """The player with an adapter (None: the base player), while it is put into the model."""
+        with self.bench.wearing(adapter) as lm:
+            yield self._policy(lm)
 
     def repeat(
         self, player: Player, task: Task, seeds: Sequence[Seeds], rounds: int
@@ -142,26 +184,29 @@ class Laboratory:
         cast = self._cast(task)
         return repeat(player, cast, task, seeds, rounds, most_bits=self.judge.uniform_bits)
 
-    def _evaluate(self, job: Evaluation) -> list[list[Score]]:
+    def evaluate(self, job: Evaluation) -> list[list[Score]]:
+        """Scores (adapters, seeds) of an evaluation."""
         on = self._cast(job.task), job.task, job.seeds
         if len(job.adapters) == 1:
-            with self.bench.wearing(job.adapters[0]) as lm:
-                return [evaluate(self._policy(lm), *on, self.judge.uniform_bits)]
+            with self.policy(job.adapters[0]) as player:
+                return [evaluate(player, *on, self.judge.uniform_bits)]
         names = tuple(map(str, range(len(job.adapters))))
         with self.bench.together(dict(zip(names, job.adapters, strict=True))) as lm:
             player = self._policy(lm, len(names))
             return evaluate_together(player, names, *on, self.judge.uniform_bits)
 
+    def finetune(self, job: Training) -> Finetune:
+        """A new adapter; raises ``ValueError`` where the host was loaded without such settings."""
+        if self.settings.finetune is None:
+            raise ValueError("this model host has no settings to fine-tune with")
+        chosen = {k: v for k, v in vars(self.settings.finetune).items() if k != "replicates"}
+        on = self._cast(job.task), job.task
+        settings = FinetuneSettings(**chosen)
+        return finetune(self.bench, *on, settings, job.seed, self.count, self.memory)
+
     def _policy(self, lm: LanguageModel, several: int = 1) -> LocalPolicy:
         rows = BATCH_ROWS * several
         return LocalPolicy(lm, batch_rows=rows, count=self.count, memory_bytes=self.memory)
-
-    def _train(self, job: Training) -> Finetune:
-        assert self.settings.finetune is not None
-        told = {k: v for k, v in vars(self.settings.finetune).items() if k != "replicates"}
-        settings = FinetuneSettings(**told)
-        on = self._cast(job.task), job.task
-        return finetune(self.bench, *on, settings, job.seed, self.count, self.memory)
 
     def _cast(self, task: Task) -> Cast:
         """Everyone but the role is played by the base player (paper §4.1)."""
@@ -191,24 +236,29 @@ class BarePlayer:
 
 
 class Recorder:
-    """A story source that remembers what it told during one job."""
+    """A story source that remembers the stories of one job."""
 
     def __init__(self, source: StorySource, judge: TransformerJudge) -> None:
         self.source, self.judge = source, judge
-        self.told: dict[tuple[int, StoryRequest], Told] = {}
+        self._texts: dict[tuple[int, StoryRequest], MapText] = {}
+
+    @property
+    def map_texts(self) -> tuple[MapText, ...]:
+        """Each story once, in the order of the first requests."""
+        return tuple(self._texts.values())
 
     def clear(self) -> None:
-        self.told = {}
+        self._texts = {}
         if isinstance(self.source, JudgeStories):
             self.source.forget()
 
-    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
-        texts = self.source.tell(asked)
-        for (map_seed, request), text in zip(asked, texts, strict=True):
-            if (map_seed, request) not in self.told:
-                told = (map_seed, request.site, text, self.judge.count(text))
-                self.told[map_seed, request] = told
-        return texts
+    def tell(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+        stories = self.source.tell(requests)
+        for (map_seed, request), text in zip(requests, stories, strict=True):
+            if (map_seed, request) not in self._texts:
+                tokens = self.judge.count(text)
+                self._texts[map_seed, request] = MapText(map_seed, request.site, text, tokens)
+        return stories
 
 
 def single_threaded() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evo.measure.folder import Member
+from evo.measure.folder import MeasureGame
 from evo.measure.players import Measured, RemotePlayer
 from xgl import analyse
 
@@ -42,7 +42,9 @@ class Estimate:
         return self.prompt + self.new
 
 
-def estimate(player: Measured, member: Member, maps: int, rounds: int, window: int) -> Estimate:
+def estimate(
+    player: Measured, member: MeasureGame, maps: int, rounds: int, window: int
+) -> Estimate:
     """Of one player on one game: maps × (rounds + the control's rounds, one fewer).
 
     The k-th round shows k − 1 earlier ones, each all that its player was shown in a play, as far

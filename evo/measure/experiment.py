@@ -18,17 +18,18 @@ import torch
 from rich.console import Console
 
 from archive import SCHEMA_VERSION, Archive, ArchiveError, Purpose, RunEvent
+from archive.schema import PlaysKey
 from evo.config.checks import ConfigError
 from evo.config.run_config import from_mapping
 from evo.config.schema import JudgeConfig, PlayerConfig
-from evo.jobs.model_host import Laboratory, LaboratorySettings, single_threaded
+from evo.jobs.model_host import ModelHost, ModelHostSettings, single_threaded
 from evo.jobs.repeated_play import Row, round_floor, round_rows, with_round_floor
 from evo.measure import report
 from evo.measure.config import NAME, MeasureRunConfig, load
 from evo.measure.estimate import estimate, told
-from evo.measure.folder import Exported, Member, read
+from evo.measure.folder import ExportedMeasure, MeasureGame, read
 from evo.measure.players import LocalPlayer, Measured, RemotePlayer, find_player
-from evo.measure.results import Levels, Result, levels_of, measures_row, result
+from evo.measure.results import GameResult, Levels, levels_of, measures_row, result
 from evo.record.ledger import Ledger
 from evo.record.version import code_version
 from xgl.chat.accounting import Budget
@@ -72,7 +73,7 @@ def run(arguments: Sequence[str], console: Console) -> int:
     _announce(plan, console)
     if config.estimate:
         return 0
-    lab = _laboratory(plan)
+    lab = _model_host(plan)
     folder = config.folder / "archive"
     with Archive.open(folder, "a") if resumed else Archive.create(folder) as archive:
         ledger = Ledger(archive, f"{config.run_name}-{config.science_hash()}")
@@ -89,12 +90,12 @@ class Plan:
     do not do."""
 
     config: MeasureRunConfig
-    exported: Exported
+    exported: ExportedMeasure
     players: tuple[Measured, ...]
     base: LocalPlayer
     judge: str
 
-    def asks_base(self, member: Member) -> bool:
+    def asks_base(self, member: MeasureGame) -> bool:
         """Whether the base player must be measured on a game."""
         return member.levels is None or self.config.measure.base is not None
 
@@ -159,7 +160,7 @@ def _window(player: Measured) -> int:
     return int(config.get("max_position_embeddings") or UNBOUNDED_WINDOW)
 
 
-def _laboratory(plan: Plan) -> Laboratory:
+def _model_host(plan: Plan) -> ModelHost:
     single_threaded()
     measure = plan.config.measure
     device = measure.device
@@ -167,7 +168,7 @@ def _laboratory(plan: Plan) -> Laboratory:
         device = "cuda" if torch.cuda.is_available() else "cpu"
     judge = JudgeConfig(plan.judge, measure.dtype, None, 1024, 64, 256, "corpus")
     others = PlayerConfig(plan.base.reference, measure.dtype, 16, 32, None, 1024, 1)
-    return Laboratory(LaboratorySettings(judge, others, None, device))
+    return ModelHost(ModelHostSettings(judge, others, None, device))
 
 
 # -- resuming --------------------------------------------------------------------------------------
@@ -223,7 +224,7 @@ def _check_unchanged(plan: Plan, ledger: Ledger) -> None:
 # -- doing it ------------------------------------------------------------------------------------
 
 
-def _measure(plan: Plan, lab: Laboratory, ledger: Ledger, console: Console, resumed: bool) -> int:
+def _measure(plan: Plan, lab: ModelHost, ledger: Ledger, console: Console, resumed: bool) -> int:
     _event(plan, ledger, RunEvent.RESUMED if resumed else RunEvent.CREATED)
     session = Session(plan, lab, ledger, console)
     code = 0
@@ -252,7 +253,7 @@ def _measure(plan: Plan, lab: Laboratory, ledger: Ledger, console: Console, resu
 class Session:
     """Plays what is not in the archive yet."""
 
-    def __init__(self, plan: Plan, lab: Laboratory, ledger: Ledger, console: Console) -> None:
+    def __init__(self, plan: Plan, lab: ModelHost, ledger: Ledger, console: Console) -> None:
         self.plan, self.lab, self.ledger, self.console = plan, lab, ledger, console
         self.started = monotonic()
 
@@ -264,7 +265,7 @@ class Session:
             if lacking:
                 self._play_all(player, lacking)
 
-    def _asked(self, player: Measured) -> list[Member]:
+    def _asked(self, player: Measured) -> list[MeasureGame]:
         """The base, too, plays all games where it is measured itself."""
         measured = player.name in self.plan.config.players
         return [
@@ -273,18 +274,18 @@ class Session:
             if measured or self.plan.asks_base(member)
         ]
 
-    def _play_all(self, player: Measured, members: Sequence[Member]) -> None:
+    def _play_all(self, player: Measured, members: Sequence[MeasureGame]) -> None:
         with player.seated(self.lab, self.plan.config.measure.dtype, self._left()) as seat:
             for member in members:
                 self._left()
                 self._play(player, seat, member)
 
-    def _play(self, player: Measured, seat: Player, member: Member) -> None:
+    def _play(self, player: Measured, seat: Player, member: MeasureGame) -> None:
         """All rounds of one game, one commit."""
         config = self.plan.config.measure
         paid = seat.usage.dollars if isinstance(seat, ChatPlayer) else 0.0
         seeds = self.plan.exported.seeds(member, config.maps)
-        self.lab.tells(self.plan.exported.stories[member.name])
+        self.lab.use_stories(self.plan.exported.stories[member.name])
         self.lab.begin()
         task = self._floored(member).task
         scores = self.lab.repeat(seat, task, seeds, config.rounds)
@@ -297,13 +298,13 @@ class Session:
         )
         dollars = seat.usage.dollars - paid if isinstance(seat, ChatPlayer) else None
         maps = self.ledger.map_rows(
-            self.lab.stories.told.values(), Purpose.MEASURE, f"measure {self.plan.exported.digest}"
+            self.lab.stories.map_texts, Purpose.MEASURE, f"measure {self.plan.exported.digest}"
         )
         measured = self._measured(player.name, member, rows, dollars)
         self.ledger.commit(rounds=rows, maps=maps, measures=measured)
         self._say(player, member, measured)
 
-    def _say(self, player: Measured, member: Member, measured: Sequence[Row]) -> None:
+    def _say(self, player: Measured, member: MeasureGame, measured: Sequence[Row]) -> None:
         narms = f"narms {measured[0]['narms']:.2f}" if measured else "its base never improved"
         self.console.print(
             f"[{monotonic() - self.started:6.1f} s] {player.name} {member.name}: {narms}",
@@ -313,7 +314,7 @@ class Session:
         )
 
     def _measured(
-        self, policy: str, member: Member, rows: Sequence[Row], dollars: float | None
+        self, policy: str, member: MeasureGame, rows: Sequence[Row], dollars: float | None
     ) -> list[Row]:
         """The row of ``measures``; none where the game has no levels."""
         is_base = policy == self.plan.base.name
@@ -325,7 +326,7 @@ class Session:
 
     # -- what is known -------------------------------------------------------------------------
 
-    def results(self) -> list[Result]:
+    def results(self) -> list[GameResult]:
         """Of all measured players on all games that have levels, as far as they were played."""
         found = []
         for name in self.plan.config.players:
@@ -335,18 +336,18 @@ class Session:
                     found.append(result(name, self._floored(member), levels, rows))
         return found
 
-    def _rows(self, policy: str, member: Member) -> list[Row]:
-        key = (policy, member.task.game_id, member.task.role, str(Purpose.MEASURE))
+    def _rows(self, policy: str, member: MeasureGame) -> list[Row]:
+        key = PlaysKey(policy, member.task.id, Purpose.MEASURE)
         return self.ledger.rounds.get(key, [])
 
-    def _levels(self, member: Member, base_rows: Sequence[Row] | None = None) -> Levels | None:
+    def _levels(self, member: MeasureGame, base_rows: Sequence[Row] | None = None) -> Levels | None:
         if not self.plan.asks_base(member):
             assert member.levels is not None
             return Levels(member.levels, member.base)
         rows = base_rows or self._rows(self.plan.base.name, member)
         return levels_of(rows, self.plan.base.name, self.plan.config.measure.m) if rows else None
 
-    def _floored(self, member: Member, base_rows: Sequence[Row] | None = None) -> Member:
+    def _floored(self, member: MeasureGame, base_rows: Sequence[Row] | None = None) -> MeasureGame:
         """With the floor that the base's plays fix, where they fix it."""
         rows = base_rows or self._rows(self.plan.base.name, member)
         if not self.plan.asks_base(member) or not rows:

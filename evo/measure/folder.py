@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from archive.statistics.repeated_play import Thresholds
+from archive.statistics.repeated_play import ScoreLevels
 from evo.config.checks import ConfigError
 from evo.jobs.evaluate import Task
 from xgl import Metadata, XGLError, analyse, game, parse
@@ -20,7 +20,7 @@ MANIFEST = "measure.json"
 
 
 @dataclass(frozen=True)
-class Member:
+class MeasureGame:
     """One game of the measure: ``name`` as exported, ``origin`` its id in the scope that it was
     exported from, ``levels`` of its base player where the export holds them, set by the policy
     ``base``."""
@@ -28,7 +28,7 @@ class Member:
     name: str
     origin: str
     task: Task
-    levels: Thresholds | None
+    levels: ScoreLevels | None
     base: str
 
 
@@ -47,24 +47,24 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportedMeasure:
     """A whole measure. ``judge`` is a model reference, ``judge_name`` that of the run, which the
     weights in the folder are a copy of; ``digest`` names the content."""
 
-    members: tuple[Member, ...]
+    members: tuple[MeasureGame, ...]
     maps: Mapping[str, tuple[int, ...]]
     stories: Mapping[str, Told]
     judge: str
     judge_name: str
     digest: str
 
-    def seeds(self, member: Member, count: int | None) -> tuple[Seeds, ...]:
+    def seeds(self, member: MeasureGame, count: int | None) -> tuple[Seeds, ...]:
         """One play seed for each map of the member."""
         maps = self.maps[member.name][:count]
         return tuple(Seeds(map_seed, place) for place, map_seed in enumerate(maps))
 
 
-def read(folder: Path) -> Exported:
+def read(folder: Path) -> ExportedMeasure:
     """Raises :class:`ConfigError` naming what is missing, damaged or not playable."""
     content = _bytes(folder, MANIFEST)
     try:
@@ -87,7 +87,9 @@ def read(folder: Path) -> Exported:
         ) from None
     if not members:
         raise ConfigError(f"measure.folder: {folder} holds no game, expected at least one")
-    return Exported(tuple(members), maps, told, judge, name, hashlib.sha256(content).hexdigest())
+    return ExportedMeasure(
+        tuple(members), maps, told, judge, name, hashlib.sha256(content).hexdigest()
+    )
 
 
 def _bytes(folder: Path, name: str) -> bytes:
@@ -100,7 +102,7 @@ def _bytes(folder: Path, name: str) -> bytes:
         ) from None
 
 
-def _member(folder: Path, entry: dict[str, Any]) -> Member:
+def _member(folder: Path, entry: dict[str, Any]) -> MeasureGame:
     text = _bytes(folder, entry["file"])
     if hashlib.sha256(text).hexdigest() != entry["code_sha256"]:
         raise ConfigError(f"measure.folder: {folder / entry['file']} has changed since its export")
@@ -113,16 +115,16 @@ def _member(folder: Path, entry: dict[str, Any]) -> Member:
         raise ConfigError(f"measure.folder: {folder / entry['file']}: {faults[0]}")
     levels, task = entry.get("thresholds"), Task(made, entry["role"])
     if levels is None:
-        return Member(entry["name"], entry["game_id"], task, None, "")
-    return Member(
+        return MeasureGame(entry["name"], entry["game_id"], task, None, "")
+    return MeasureGame(
         entry["name"], entry["game_id"], _floored(task, levels), _levels(levels), levels["policy"]
     )
 
 
-def _levels(found: dict[str, Any]) -> Thresholds:
+def _levels(found: dict[str, Any]) -> ScoreLevels:
     rounds = found["rounds"]
     k_m = found.get("k_m", rounds)  # the base reaches its level at its last round, or before
-    return Thresholds(found["b"], found["theta"], found["m"], rounds, found["maps"], k_m)
+    return ScoreLevels(found["b"], found["theta"], found["m"], rounds, found["maps"], k_m)
 
 
 def _floored(task: Task, found: dict[str, Any]) -> Task:

@@ -13,7 +13,7 @@ from typing import Any
 from archive import Archive, RunEvent
 from evo.config.checks import ConfigError
 from evo.jobs.lora import AdapterBench, LoraSettings
-from evo.jobs.model_host import Laboratory, load_model, same_tokens
+from evo.jobs.model_host import ModelHost, load_model, same_tokens
 from evo.measure.config import ChatConfig
 from xgl.chat.accounting import Budget, Prices
 from xgl.chat.client import read_key
@@ -80,8 +80,8 @@ class LocalPlayer:
     lora: LoraSettings = field(default_factory=LoraSettings)
 
     @contextmanager
-    def seated(self, lab: Laboratory, dtype: str, budget: Budget) -> Iterator[Player]:
-        """The player beside the laboratory's judge. Its budget is looked at between games."""
+    def seated(self, lab: ModelHost, dtype: str, budget: Budget) -> Iterator[Player]:
+        """The player beside the model host's judge. Its budget is looked at between games."""
         bench = lab.bench
         if self.adapter or self.reference != lab.settings.player.model:
             bench = AdapterBench(load_model(self.reference, dtype, lab.settings.device), self.lora)
@@ -99,7 +99,7 @@ class RemotePlayer:
     settings: ChatSettings
 
     @contextmanager
-    def seated(self, lab: Laboratory, dtype: str, budget: Budget) -> Iterator[ChatPlayer]:
+    def seated(self, lab: ModelHost, dtype: str, budget: Budget) -> Iterator[ChatPlayer]:
         """The player, which asks nothing more where ``budget`` is spent."""
         yield ChatPlayer(replace(self.settings, budget=budget))
 
@@ -128,7 +128,7 @@ def chat_settings(model: str, url: str, chat: ChatConfig) -> ChatSettings:
     settings = ChatSettings(
         model,
         url,
-        chat.key_variable,
+        key_variable=chat.key_variable,
         concurrency=chat.concurrency,
         timeout=chat.timeout,
         retries=chat.retries,

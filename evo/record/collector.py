@@ -10,20 +10,22 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 from archive import Purpose
-from archive.statistics.calibration import Calibration, Limits, unfit
-from archive.statistics.gains import BASE, Sample
+from archive.schema import BASE_POLICY, PlaysKey
+from archive.statistics.calibration import Calibration, Limits, refusal
+from archive.statistics.plays import Plays
 from archive.statistics.repeated_play import WellPosed
+from archive.statistics.verdict import Decision
 from evo.config.run_config import RunConfig
-from evo.display import Display
 from evo.jobs.evaluate import Score, Task, evaluation_seeds, floor_of, with_floor
-from evo.jobs.executor import Workshop
+from evo.jobs.executor import Executor
 from evo.jobs.finetune import Finetune
 from evo.jobs.model_host import Evaluation, Repetition, Result, Training
-from evo.jobs.repeated_play import RoundScore, round_rows
+from evo.jobs.repeated_play import round_rows
 from evo.record.ledger import Ledger, Row, finetune_row, score_rows
+from evo.record.progress import Listener
 from evo.search.playability import FewShot, few_shot, ill_posed, not_few_shot, well_posed
 from xgl.random_streams import seed as named_seed
 from xgl.runtime.requests import Seeds
@@ -32,7 +34,7 @@ SeedSet = tuple[Seeds, ...]
 
 
 @dataclass(frozen=True)
-class Plays:
+class PlayRequest:
     """One policy on one game on given seeds."""
 
     policy_id: str
@@ -41,18 +43,18 @@ class Plays:
     seeds: SeedSet
 
     @property
-    def key(self) -> tuple[str, str, str, str]:
-        return (self.policy_id, self.task.game_id, self.task.role, self.purpose)
+    def key(self) -> PlaysKey:
+        return PlaysKey(self.policy_id, self.task.id, self.purpose)
 
 
-class Experiments:
-    """Asks the workshop for what the ledger does not know yet."""
+class Collector:
+    """Asks the executor for what the ledger does not know yet."""
 
     def __init__(
-        self, config: RunConfig, ledger: Ledger, workshop: Workshop, display: Display
+        self, config: RunConfig, ledger: Ledger, executor: Executor, listener: Listener
     ) -> None:
         self.config, self.ledger = config, ledger
-        self.workshop, self.display = workshop, display
+        self.executor, self.listener = executor, listener
         self.floors: dict[str, float] = {}
         self.restarts: Counter[str] = Counter()
 
@@ -61,7 +63,7 @@ class Experiments:
 
     def policy_id(self, task: Task, replicate: int = 0) -> str:
         """Id of a fine-tune on a game: a hash of all that its adapter depends on."""
-        facts = (task.game_id, task.role, self._training_seed(task, replicate), self.settings_json)
+        facts = (*task.id, self._training_seed(task, replicate), self.settings_json)
         return f"{named_seed('finetune', *facts, bits=64):016x}"
 
     def policy_ids(self, task: Task) -> list[str]:
@@ -102,33 +104,33 @@ class Experiments:
         """Base plays; they fix each game's floor before any fine-tuning."""
         self.ledger.commit(games=self.ledger.game_rows(tasks))
         seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
-        self.play(Plays(BASE, task, Purpose.CALIBRATION, seeds) for task in tasks)
+        self.play(PlayRequest(BASE_POLICY, task, Purpose.CALIBRATION, seeds) for task in tasks)
         for task in tasks:
             floor = floor_of(self._calibration(task), task.game)
             self.floors[task.game_id] = 0.0 if floor is None else floor
         if self.config.playability.few_shot_rounds:
-            self.repeat([task for task in tasks if not self._cheaply_unfit(task)])
+            self.repeat([task for task in tasks if not self._cheap_refusal(task)])
 
     def repeat(self, tasks: Sequence[Task]) -> None:
         """Repeated base plays on calibration maps, with the control; one commit for each game."""
         asked = self.config.playability
         seeds = self.seeds(Purpose.CALIBRATION, asked.few_shot_maps)
         missing = [task for task in tasks if not self._rounds(task)]
-        self.display.stage("few-shot", missing)
+        self.listener.stage("few-shot", missing, len(missing))
         jobs = [Repetition(self._floored(t), None, seeds, asked.few_shot_rounds) for t in missing]
-        for task, result in zip(missing, self.workshop.do(jobs), strict=True):
-            scores = cast(list[RoundScore], result.outcome)
-            rows = round_rows(BASE, task, Purpose.CALIBRATION, scores)
-            maps = self.ledger.map_rows(result.told, Purpose.CALIBRATION, self.config.judge.stories)
-            self.ledger.commit(rounds=rows, maps=maps)
-            self.display.scored(result.scoring)
-            self.display.done("few-shot", sum(score.tokens for score in scores))
+        for task, result in zip(missing, self.executor.do(jobs), strict=True):
+            rows = round_rows(BASE_POLICY, task, Purpose.CALIBRATION, result.outcome)
+            self.ledger.commit(rounds=rows, maps=self._map_rows(result, Purpose.CALIBRATION))
+            tokens = sum(score.tokens for score in result.outcome)
+            self.listener.job("few-shot", task, tokens, result.scoring)
 
     def _rounds(self, task: Task) -> list[Row]:
-        return self.ledger.rounds.get((BASE, task.game_id, task.role, Purpose.CALIBRATION), [])
+        return self.ledger.rounds.get(PlaysKey(BASE_POLICY, task.id, Purpose.CALIBRATION), [])
 
     def _calibration_rows(self, task: Task) -> list[Row]:
-        return list(self.ledger.scores[BASE, task.game_id, task.role, Purpose.CALIBRATION].values())
+        return list(
+            self.ledger.scores[PlaysKey(BASE_POLICY, task.id, Purpose.CALIBRATION)].values()
+        )
 
     def well_posed(self, task: Task) -> WellPosed | None:
         return well_posed(self._calibration_rows(task))
@@ -140,17 +142,17 @@ class Experiments:
     def _calibration(self, task: Task) -> list[tuple[str, float]]:
         return [(row["outcome"], row["score"]) for row in self._calibration_rows(task)]
 
-    def unfit(self, task: Task) -> str:
-        """Why a calibrated game is not worth a fine-tune; empty if it is. What costs only the
-        calibration plays is asked first."""
+    def refusal(self, task: Task) -> Decision | None:
+        """The refusal of a calibrated game that is not worth a fine-tune; None if it is. What costs
+        only the calibration plays is asked first."""
         few = self.config.playability
-        return self._cheaply_unfit(task) or not_few_shot(self.few_shot(task), few)
+        return self._cheap_refusal(task) or not_few_shot(self.few_shot(task), few)
 
-    def _cheaply_unfit(self, task: Task) -> str:
-        """Why the base player cannot play a calibrated game, or not well; empty if it can."""
+    def _cheap_refusal(self, task: Task) -> Decision | None:
+        """The refusal of a calibrated game that the base player cannot play, or not well."""
         config, rows = self.config, self._calibration_rows(task)
         seeds = self.seeds(Purpose.CALIBRATION, config.transfer.calibration_plays)
-        sample = self.sample(BASE, task, Purpose.CALIBRATION, seeds)
+        sample = self.sample(BASE_POLICY, task, Purpose.CALIBRATION, seeds)
         found = Calibration(
             outcomes=tuple(row["outcome"] for row in rows),
             tokens=tuple(row["tokens"] for row in rows),
@@ -160,7 +162,7 @@ class Experiments:
         settings, transfer = config.finetune, config.transfer
         plays = settings.maps * settings.rollouts
         limits = (transfer.max_forfeit_rate, settings.tokens, plays, transfer.min_steps)
-        return unfit(found, Limits(*limits)) or ill_posed(
+        return refusal(found, Limits(*limits)) or ill_posed(
             self.well_posed(task), config.playability, transfer.confidence
         )
 
@@ -173,52 +175,51 @@ class Experiments:
             if policy_id not in self.ledger.finetunes
         ]
         jobs = [Training(self._floored(t), self._training_seed(t, r)) for t, r in missing]
-        self.display.stage("fine-tuning", [task for task, _ in missing])
-        for (task, replicate), result in zip(missing, self.workshop.do(jobs), strict=True):
+        self.listener.stage("fine-tuning", [task for task, _ in missing], len(jobs))
+        for (task, replicate), result in zip(missing, self.executor.do(jobs), strict=True):
             self._keep(task, replicate, result)
 
-    def _keep(self, task: Task, replicate: int, result: Result) -> None:
-        made = result.outcome
-        assert isinstance(made, Finetune)
-        self.display.scored(result.scoring)
-        digest = self.ledger.archive.put_adapter(made.adapter)
+    def _keep(self, task: Task, replicate: int, result: Result[Finetune]) -> None:
+        finetune = result.outcome
+        digest = self.ledger.archive.put_adapter(finetune.adapter)
         seed = self._training_seed(task, replicate)
         identity = (self.policy_id(task, replicate), seed, self.settings_json, digest)
-        row = finetune_row(task, made, *identity)
+        row = finetune_row(task, finetune, *identity)
         row["replicate"] = self._repetition(task, replicate)
-        maps = self.ledger.map_rows(result.told, Purpose.TRAINING, self.config.judge.stories)
-        self.ledger.commit(finetunes=[row], maps=maps)
-        self.display.done("fine-tuning", made.tokens)
+        self.ledger.commit(finetunes=[row], maps=self._map_rows(result, Purpose.TRAINING))
+        self.listener.job("fine-tuning", task, finetune.tokens, result.scoring)
 
-    def play(self, wanted: Iterable[Plays]) -> None:
+    def _map_rows(self, result: Result[Any], purpose: Purpose) -> list[Row]:
+        return self.ledger.map_rows(result.map_texts, purpose, self.config.judge.stories)
+
+    def play(self, wanted: Iterable[PlayRequest]) -> None:
         """Make sure that all these plays are in the archive, one commit for each pass."""
-        missing: dict[tuple[Any, ...], Plays] = {}
+        missing: dict[tuple[Any, ...], PlayRequest] = {}
         for plays in wanted:
             known = self.ledger.scores.get(plays.key, {})
             asked = missing[plays.key].seeds if plays.key in missing else ()
             left = tuple(s for s in dict.fromkeys(asked + plays.seeds) if s not in known)
             if left:
                 missing[plays.key] = replace(plays, seeds=left)
-        lacking = list(missing.values())
-        for purpose in dict.fromkeys(plays.purpose for plays in lacking):
-            self.display.stage(purpose, [p.task for p in lacking if p.purpose is purpose])
-        passes = _passes(lacking, self.config.player.policies_per_pass)
-        for one, result in zip(passes, self.workshop.do(list(map(self._job, passes))), strict=True):
+        passes = _passes(list(missing.values()), self.config.player.policies_per_pass)
+        for purpose in dict.fromkeys(first.purpose for first, *_ in passes):
+            tasks = [each[0].task for each in passes if each[0].purpose is purpose]
+            self.listener.stage(purpose, tasks, len(tasks))
+        jobs = [self._job(each) for each in passes]
+        for one, result in zip(passes, self.executor.do(jobs), strict=True):
             self._store(one, result)
 
-    def _store(self, one: Sequence[Plays], result: Result) -> None:
-        """All of a pass in one commit: its batches hang on how many policies took part."""
-        assert isinstance(result.outcome, list)
-        rows, purpose = [], one[0].purpose
+    def _store(self, one: Sequence[PlayRequest], result: Result[list[list[Score]]]) -> None:
+        """All of a pass in one commit: its batches depend on how many policies took part."""
+        rows, purpose, tokens = [], one[0].purpose, 0
         for plays, outcome in zip(one, result.outcome, strict=True):
-            scores = _finite(plays, cast(list[Score], outcome))
+            scores = _finite(plays, outcome)
             rows += score_rows(plays.policy_id, plays.task, purpose, scores)
-            self.display.done(purpose, sum(score.tokens for score in scores))
-        maps = self.ledger.map_rows(result.told, purpose, self.config.judge.stories)
-        self.ledger.commit(scores=rows, maps=maps)
-        self.display.scored(result.scoring)
+            tokens += sum(score.tokens for score in scores)
+        self.ledger.commit(scores=rows, maps=self._map_rows(result, purpose))
+        self.listener.job(purpose, one[0].task, tokens, result.scoring)
 
-    def _job(self, plays: Sequence[Plays]) -> Evaluation:
+    def _job(self, plays: Sequence[PlayRequest]) -> Evaluation:
         adapters = tuple(self._adapter(each.policy_id) for each in plays)
         return Evaluation(self._floored(plays[0].task), adapters, plays[0].seeds)
 
@@ -226,7 +227,7 @@ class Experiments:
         return replace(task, floor=self.floors.get(task.game_id, task.floor))
 
     def _adapter(self, policy_id: str) -> bytes | None:
-        if policy_id == BASE:
+        if policy_id == BASE_POLICY:
             return None
         row = self.ledger.finetunes[policy_id]
         return self.ledger.archive.get_adapter(row["adapter_hash"])
@@ -244,22 +245,22 @@ class Experiments:
 
     # -- which plays a question needs ----------------------------------------------------------
 
-    def own_plays(self, task: Task, purpose: Purpose, seeds: SeedSet) -> list[Plays]:
+    def own_plays(self, task: Task, purpose: Purpose, seeds: SeedSet) -> list[PlayRequest]:
         """The base player and the game's own adapters on the game."""
-        return [Plays(p, task, purpose, seeds) for p in (BASE, *self.policy_ids(task))]
+        return [PlayRequest(p, task, purpose, seeds) for p in (BASE_POLICY, *self.policy_ids(task))]
 
     def crossed(
         self, sources: Sequence[Task], target: Task, purpose: Purpose, seeds: SeedSet
-    ) -> list[Plays]:
+    ) -> list[PlayRequest]:
         """The sources' adapters on the target."""
         policies = [policy_id for source in sources for policy_id in self.policy_ids(source)]
-        return [Plays(policy_id, target, purpose, seeds) for policy_id in policies]
+        return [PlayRequest(policy_id, target, purpose, seeds) for policy_id in policies]
 
-    def sample(self, policy_id: str, task: Task, purpose: Purpose, seeds: SeedSet) -> Sample:
+    def sample(self, policy_id: str, task: Task, purpose: Purpose, seeds: SeedSet) -> Plays:
         """Scores that were asked for before."""
-        return self.ledger.sample((policy_id, task.game_id, task.role, purpose), seeds)
+        return self.ledger.sample(PlaysKey(policy_id, task.id, purpose), seeds)
 
-    def samples(self, source: Task, target: Task, purpose: Purpose, seeds: SeedSet) -> list[Sample]:
+    def samples(self, source: Task, target: Task, purpose: Purpose, seeds: SeedSet) -> list[Plays]:
         """Of all fine-tunes on ``source``, on ``target``."""
         return [self.sample(each, target, purpose, seeds) for each in self.policy_ids(source)]
 
@@ -268,14 +269,14 @@ def _without(facts: dict[str, Any], key: str) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if name != key}
 
 
-def _passes(lacking: Sequence[Plays], most: int) -> list[list[Plays]]:
-    """Plays that one pass can do: the same game and seeds, at most so many policies.
+def _passes(lacking: Sequence[PlayRequest], most: int) -> list[list[PlayRequest]]:
+    """PlayRequest that one pass can do: the same game and seeds, at most so many policies.
 
     Passes stand in the order of their first plays. A run that goes on lacks all of a pass or
     nothing of it, so it makes the same passes in the same order.
     """
-    passes: list[list[Plays]] = []
-    filling: dict[tuple[Any, ...], list[Plays]] = {}
+    passes: list[list[PlayRequest]] = []
+    filling: dict[tuple[Any, ...], list[PlayRequest]] = {}
     for plays in lacking:
         key = plays.key[1:], plays.seeds
         if key not in filling or len(filling[key]) == most:
@@ -285,7 +286,7 @@ def _passes(lacking: Sequence[Plays], most: int) -> list[list[Plays]]:
     return passes
 
 
-def _finite(plays: Plays, outcome: Sequence[Score]) -> list[Score]:
+def _finite(plays: PlayRequest, outcome: Sequence[Score]) -> list[Score]:
     """Scores with the floor of a game that is being calibrated put in."""
     scores: list[Score] = list(outcome)
     if plays.purpose is not Purpose.CALIBRATION:

@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 
 from archive import Archive, Purpose
-from archive.statistics.gains import BASE, Sample, gains, specific_share
+from archive.schema import BASE_POLICY, PlaysKey, TaskId
+from archive.statistics.plays import Plays
+from archive.statistics.transfer_values import gains, specific_share
 from evo.config.schema import BudgetConfig
 from evo.jobs.evaluate import Score, Task
 from evo.jobs.finetune import Finetune
-from evo.jobs.model_host import Told
+from evo.jobs.model_host import MapText
 from evo.record.budget import SPENDING, Cost, check
 from xgl.analysis.static_facts import analyse
 from xgl.runtime.requests import Seeds
 
 Row = dict[str, Any]
-Key = tuple[str, str, str, str]
-"""Policy id, game id, role, purpose."""
 
 
 class Ledger:
@@ -39,8 +39,8 @@ class Ledger:
     def __init__(self, archive: Archive, run_id: str, budget: BudgetConfig | None = None) -> None:
         self.archive, self.run_id, self.budget = archive, run_id, budget
         self.spent = Cost()
-        self.scores: dict[Key, dict[Seeds, Row]] = defaultdict(dict)
-        self.rounds: dict[Key, list[Row]] = defaultdict(list)
+        self.scores: dict[PlaysKey, dict[Seeds, Row]] = defaultdict(dict)
+        self.rounds: dict[PlaysKey, list[Row]] = defaultdict(list)
         self.finetunes: dict[str, Row] = {}
         self.decisions: dict[tuple[Any, ...], Row] = {}
         self.proposals: dict[str, Row] = {}
@@ -73,10 +73,9 @@ class Ledger:
             self.spent += Cost.of(row)
         match table:
             case "scores":
-                key = (row["policy_id"], row["game_id"], row["role"], row["purpose"])
-                self.scores[key][Seeds(row["map_seed"], row["play_seed"])] = row
+                self.scores[PlaysKey.of(row)][Seeds(row["map_seed"], row["play_seed"])] = row
             case "rounds":
-                self.rounds[row["policy_id"], row["game_id"], row["role"], row["purpose"]] += [row]
+                self.rounds[PlaysKey.of(row)] += [row]
             case "finetunes":
                 self.finetunes[row["finetune_id"]] = row
             case "decisions":
@@ -109,31 +108,31 @@ class Ledger:
             for game in new.values()
         ]
 
-    def map_rows(self, told: Iterable[Told], purpose: str, source: str) -> list[Row]:
+    def map_rows(self, texts: Iterable[MapText], purpose: str, source: str) -> list[Row]:
         """Rows for the map texts that are not in the archive yet."""
         rows = [
             {
-                "map_seed": map_seed,
-                "site": site,
+                "map_seed": each.map_seed,
+                "site": each.site,
                 "purpose": purpose,
                 "source": source,
-                "text": text,
-                "n_tokens": tokens,
+                "text": each.text,
+                "n_tokens": each.tokens,
             }
-            for map_seed, site, text, tokens in told
+            for each in texts
         ]
         return [row for row in rows if _map_key(row) not in self._maps]
 
-    def sample(self, key: Key, seeds: Sequence[Seeds]) -> Sample:
+    def sample(self, key: PlaysKey, seeds: Sequence[Seeds]) -> Plays:
         """A policy's scores on these seeds; raises ``KeyError`` when one was not played."""
         rows = [self.scores[key][each] for each in seeds]
-        return Sample(
-            seeds=tuple((each.map_seed, each.play_seed) for each in seeds),
+        return Plays(
+            seeds=np.array([(each.map_seed, each.play_seed) for each in seeds], np.int64),
             own=np.array([row["score"] for row in rows]),
             permuted=np.array([row["permuted_score"] for row in rows]),
         )
 
-    def has_scores(self, key: Key, seeds: Sequence[Seeds]) -> bool:
+    def has_scores(self, key: PlaysKey, seeds: Sequence[Seeds]) -> bool:
         known = self.scores.get(key, {})
         return all(each in known for each in seeds)
 
@@ -141,13 +140,13 @@ class Ledger:
         """Plays, tokens and seconds that a candidate has cost so far: its own game's plays, its
         adapters' plays elsewhere, its fine-tunes."""
         cost, plays = Cost(), 0
-        for (policy, game_id, role, _), rows in self.scores.items():
-            if policy in policy_ids or (game_id, role) == (task.game_id, task.role):
+        for key, rows in self.scores.items():
+            if key.policy_id in policy_ids or key.task_id == task.id:
                 plays += len(rows)
                 for row in rows.values():
                     cost += Cost.of(row)
-        for (_, game_id, role, _), again in self.rounds.items():
-            if (game_id, role) == (task.game_id, task.role):
+        for key, again in self.rounds.items():
+            if key.task_id == task.id:
                 plays += len(again)
                 for row in again:
                     cost += Cost.of(row)
@@ -165,20 +164,23 @@ class Ledger:
         that is about the map (docs/specification.md, "Permuted moves")."""
         found = {}
         for policy_id, made in self.finetunes.items():
-            game = (made["game_id"], made["role"], str(Purpose.SELECTION))
-            seeds = list(self.scores.get((policy_id, *game), {}))
-            if seeds and self.has_scores((BASE, *game), seeds):
-                policy, base = (self.sample((p, *game), seeds) for p in (policy_id, BASE))
-                gain = float(gains(policy, base).mean())
-                found[made["game_id"]] = (gain, specific_share([policy], base))
+            own, base = (
+                PlaysKey(policy, TaskId.of(made), Purpose.SELECTION)
+                for policy in (policy_id, BASE_POLICY)
+            )
+            seeds = list(self.scores.get(own, {}))
+            if seeds and self.has_scores(base, seeds):
+                policy, base_sample = self.sample(own, seeds), self.sample(base, seeds)
+                gain = float(gains(policy, base_sample).mean())
+                found[made["game_id"]] = (gain, specific_share([policy], base_sample))
         return found
 
     def costs(self) -> dict[str, Cost]:
         """What each stage cost."""
         costs: dict[str, Cost] = defaultdict(Cost)
-        for (_, _, _, purpose), rows in self.scores.items():
+        for key, rows in self.scores.items():
             for row in rows.values():
-                costs[purpose] += Cost.of(row)
+                costs[key.purpose] += Cost.of(row)
         for again in self.rounds.values():
             for row in again:
                 costs["few-shot"] += Cost.of(row)

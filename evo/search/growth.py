@@ -61,7 +61,7 @@ class Place(Generic[GameT]):
 
 
 @dataclass(frozen=True)
-class Member(Generic[GameT]):
+class ScopeMember(Generic[GameT]):
     """A game of the scope; ``gamma`` and ``parent`` are None for the initial ones."""
 
     game: GameT
@@ -101,11 +101,11 @@ class GrowthSettings:
 class _Progress(Generic[GameT]):
     """The run so far; ``members`` is Σ_k and ``pending`` Ω_k, sets in the order of acceptance."""
 
-    members: list[Member[GameT]]
-    pending: list[Member[GameT]] = field(default_factory=list)
+    members: list[ScopeMember[GameT]]
+    pending: list[ScopeMember[GameT]] = field(default_factory=list)
     judged: int = 0
 
-    def accept(self, member: Member[GameT]) -> None:
+    def accept(self, member: ScopeMember[GameT]) -> None:
         """Add to Ω_k; what is in it already stays as it was."""
         if all(member.game != other.game for other in self.pending):
             self.pending.append(member)
@@ -116,10 +116,10 @@ def grow(
     oracle: Oracle[GameT],
     sampler: Sampler[GameT],
     settings: GrowthSettings,
-) -> Iterator[list[Member[GameT]]]:
+) -> Iterator[list[ScopeMember[GameT]]]:
     """Yield Σ_0, Σ_1, … as lists of members; ends when a generation accepts nothing, when the
     generations are used up, or when the budget of candidates is."""
-    progress = _Progress([Member(game, 0) for game in initial])
+    progress = _Progress([ScopeMember(game, 0) for game in initial])
     yield list(progress.members)
     newest = list(initial)
     for generation in range(settings.generations):
@@ -157,7 +157,7 @@ def _grow_from(
         taken = oracle.confirm(parent, ranked, scope) if ranked else None
         if taken is None:
             return
-        member = Member(taken.candidate, generation + 1, taken.gamma, parent)
+        member = ScopeMember(taken.candidate, generation + 1, taken.gamma, parent)
         progress.accept(member)
         accepted += 1
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from archive import Purpose, Verdict
+from archive import Purpose, Reason, Verdict
+from archive.schema import Definition, GainKind
 from archive.statistics.looks import Looks, shared
 from archive.statistics.race import Found, Question, Race, acceptance, run_together, selection
 from archive.statistics.verdict import Decision, Evidence, Thresholds, decide, decision_columns
 from evo.config.run_config import ConfigError, RunConfig
 from evo.jobs.evaluate import Task
-from evo.record.collector import Experiments
+from evo.record.collector import Collector
 from evo.record.ledger import Ledger, Row, decision_key
 from evo.search.growth import Assessment, Place, rank
 from evo.search.playability import evidence_columns
@@ -28,16 +29,16 @@ class TransferOracle:
     The decisions of a list are rows in the list's order; ``place`` says which list it is.
     """
 
-    def __init__(self, config: RunConfig, ledger: Ledger, experiments: Experiments) -> None:
-        self.config, self.ledger, self.experiments = config, ledger, experiments
+    def __init__(self, config: RunConfig, ledger: Ledger, collector: Collector) -> None:
+        self.config, self.ledger, self.collector = config, ledger, collector
         self.place: Place[Task] | None = None
         self.indices: dict[str, int] = {}
         self.ranked: dict[str, Evidence] = {}
         self.thresholds = Thresholds(
             config.growth.alpha1,
             config.growth.alpha2,
-            config.transfer.definition,  # type: ignore[arg-type]  # checked by the configuration
-            config.transfer.gain,  # type: ignore[arg-type]
+            Definition(config.transfer.definition),
+            GainKind(config.transfer.gain),
         )
         rules = config.transfer
         error = 1 - rules.confidence
@@ -48,7 +49,7 @@ class TransferOracle:
 
     def _stage(self, purpose: Purpose, plays: Sequence[int], error: float) -> Stage:
         looks, scan = Looks(tuple(plays), error), self.config.transfer.scan
-        return Stage(self.experiments, purpose, looks, self.thresholds, scan)
+        return Stage(self.collector, purpose, looks, self.thresholds, scan)
 
     # -- the initial scope -----------------------------------------------------------------
 
@@ -62,14 +63,14 @@ class TransferOracle:
         Raises :class:`ConfigError` naming a game that cannot be played or learned, unless
         ``growth.unplayable_initial`` is ``keep``.
         """
-        self.experiments.calibrate(initial)
+        self.collector.calibrate(initial)
         for task in initial:
-            if reason := self.experiments.unfit(task):
-                raise ConfigError(f"growth.initial_scope: game {task.game_id}: {reason}")
+            if refusal := self.collector.refusal(task):
+                raise ConfigError(f"growth.initial_scope: game {task.game_id}: {refusal}")
         self._learn(initial)
         for _ in range(self.config.growth.initial_attempts - 1):
             faint = [task for task in initial if self._faint(task)]
-            self.experiments.restart(faint)
+            self.collector.restart(faint)
             self._learn(faint)
         usable = [task for task in initial if not self._unplayable(task)]
         lost = [task for task in initial if task not in usable]
@@ -82,10 +83,10 @@ class TransferOracle:
 
     def _learn(self, tasks: Sequence[Task]) -> None:
         """Fine-tune on games and see what each gains of its own."""
-        self.experiments.finetune(tasks)
+        self.collector.finetune(tasks)
         question = Question(self.config.transfer.selection_plays[-1], own=True)
         plays = self.selection.plays
-        self.experiments.play(p for task in tasks for p in plays(task, task, (), question))
+        self.collector.play(p for task in tasks for p in plays(task, task, (), question))
 
     # -- growth.Oracle ---------------------------------------------------------------------
 
@@ -93,9 +94,9 @@ class TransferOracle:
         self, parent: Task, candidates: Sequence[Task], scope: Sequence[Task]
     ) -> list[Assessment[Task]]:
         """Selection: refuses what cannot pass, as early as that shows, and ranks the others."""
-        self.experiments.calibrate(candidates)
+        self.collector.calibrate(candidates)
         fit = self._fit(parent, candidates, len(scope))
-        self.experiments.finetune(fit)
+        self.collector.finetune(fit)
         order = self.selection.likeliest(parent, scope)
         ids, stage = [task.game_id for task in order], self.selection
         races = {task.game_id: selection(stage.course, ids, stage.nothing) for task in fit}
@@ -137,7 +138,7 @@ class TransferOracle:
                 for game_id, question in asked.items()
                 for plays in stage.plays(tasks[game_id], parent, scope, question)
             ]
-            self.experiments.play(wanted)
+            self.collector.play(wanted)
             return {
                 game_id: stage.found(tasks[game_id], parent, scope, question)
                 for game_id, question in asked.items()
@@ -156,9 +157,9 @@ class TransferOracle:
             accepted = self._tested(parent, task, scope)
             if accepted:
                 break
-        reason = "another of its list was newer" if accepted else "others of its list looked newer"
+        reason = Reason.RIVAL_ACCEPTED if accepted else Reason.RIVALS_TESTED
         for task in rest:
-            decision = Decision(Verdict.REFUSED, reason, False)
+            decision = Decision(reason, decided=False)
             self._record(parent, task, decision, self.ranked[task.game_id], len(scope))
         return accepted
 
@@ -200,8 +201,7 @@ class TransferOracle:
         """Those that the base player can play; the others are recorded with the reason."""
         passed = []
         for task in tasks:
-            if reason := self.experiments.unfit(task):
-                refusal = Decision(Verdict.REFUSED, reason.partition(":")[0], True)
+            if refusal := self.collector.refusal(task):
                 self._record(parent, task, refusal, Evidence(), scope_size)
             else:
                 passed.append(task)
@@ -211,7 +211,7 @@ class TransferOracle:
         self, parent: Task, task: Task, decision: Decision, evidence: Evidence, scope_size: int
     ) -> None:
         assert self.place is not None
-        policy_id = self.experiments.policy_id(task)
+        policy_id = self.collector.policy_id(task)
         row: Row = {
             "generation": self.place.generation,
             "parent_game_id": parent.game_id,
@@ -222,11 +222,11 @@ class TransferOracle:
             "role": task.role,
             "finetune_id": policy_id if policy_id in self.ledger.finetunes else None,
             **decision_columns(decision, evidence, self.thresholds, task.role, scope_size),
-            **evidence_columns(self.experiments.well_posed(task), self.experiments.few_shot(task)),
-            **self.ledger.spent_on(task, self.experiments.policy_ids(task)),
+            **evidence_columns(self.collector.well_posed(task), self.collector.few_shot(task)),
+            **self.ledger.spent_on(task, self.collector.policy_ids(task)),
         }
         if decision_key(row) not in self.ledger.decisions:
             self.ledger.commit(decisions=[row])
         if decision.verdict is not Verdict.ACCEPTED:
-            self.experiments.drop_adapter(task)
-        self.experiments.display.decided(task, decision)
+            self.collector.drop_adapter(task)
+        self.collector.listener.decision(task, decision)

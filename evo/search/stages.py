@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from archive import Purpose
-from archive.statistics.estimates import Estimates
-from archive.statistics.gains import BASE, GainKind, replicated_gains
+from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey
+from archive.statistics.candidate_bounds import CandidateBounds
 from archive.statistics.intervals import Scores
 from archive.statistics.looks import Looks
 from archive.statistics.race import Course, Found, Question
+from archive.statistics.transfer_values import replicated_gains
 from archive.statistics.verdict import Evidence, Own, Thresholds
 from evo.jobs.evaluate import Task
-from evo.record.collector import Experiments, Plays
+from evo.record.collector import Collector, PlayRequest
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Stage:
     """Selection or acceptance: on which plays its questions are asked, at which looks, against
     which thresholds."""
 
-    experiments: Experiments
+    collector: Collector
     purpose: Purpose
     looks: Looks
     thresholds: Thresholds
@@ -39,18 +40,18 @@ class Stage:
 
     def plays(
         self, candidate: Task, parent: Task, scope: Sequence[Task], question: Question
-    ) -> list[Plays]:
+    ) -> list[PlayRequest]:
         """The plays that a question is answered from."""
-        lab = self.experiments
+        lab = self.collector
         at = (self.purpose, lab.seeds(self.purpose, question.plays))
         sources = [task for task in scope if task.game_id in question.taught]
-        wanted: list[Plays] = []
+        wanted: list[PlayRequest] = []
         if question.own or sources:
             wanted += lab.own_plays(candidate, *at)
         if question.helps:
             wanted += lab.own_plays(parent, *at) + lab.crossed([candidate], parent, *at)
         wanted += lab.crossed(sources, candidate, *at)
-        if self.thresholds.definition == "def37":
+        if self.thresholds.definition == Definition.DEF37:
             wanted += [plays for task in sources for plays in lab.own_plays(task, *at)]
         return wanted
 
@@ -64,17 +65,19 @@ class Stage:
         """What fine-tuning on the game did for the game itself."""
         return self._estimates(task, task, ()).own(plays)
 
-    def _estimates(self, candidate: Task, parent: Task, scope: Sequence[Task]) -> Estimates[Task]:
+    def _estimates(
+        self, candidate: Task, parent: Task, scope: Sequence[Task]
+    ) -> CandidateBounds[Task]:
         named = {task.game_id: task for task in scope}
-        return Estimates(self, self.looks, self.thresholds, candidate, parent, named)
+        return CandidateBounds(self, self.looks, self.thresholds, candidate, parent, named)
 
-    # -- archive.statistics.estimates.Gains ------------------------------------------------
+    # -- archive.statistics.candidate_bounds.Gains ------------------------------------------------
 
     def gains(self, source: Task, target: Task, plays: int, kind: GainKind) -> Scores:
         """Per-play gains in bits of the source's fine-tunes on the target: (n,), or (R, n)."""
-        at = (target, self.purpose, self.experiments.seeds(self.purpose, plays))
-        base = self.experiments.sample(BASE, *at)
-        return replicated_gains(self.experiments.samples(source, *at), base, kind)
+        at = (target, self.purpose, self.collector.seeds(self.purpose, plays))
+        base = self.collector.sample(BASE_POLICY, *at)
+        return replicated_gains(self.collector.samples(source, *at), base, kind)
 
     # -- the order of a scan -----------------------------------------------------------------------
 
@@ -92,11 +95,11 @@ class Stage:
 
     def _known_gain(self, source: Task, target: Task) -> float | None:
         """Mean gain where the source was played on the target at some look, of the latest."""
-        lab = self.experiments
-        policies = (BASE, *lab.policy_ids(source))
+        lab = self.collector
+        policies = (BASE_POLICY, *lab.policy_ids(source))
         for plays in reversed(self.looks.plays):
             seeds = lab.seeds(self.purpose, plays)
-            keys = [(policy, target.game_id, target.role, self.purpose) for policy in policies]
+            keys = [PlaysKey(policy, target.id, self.purpose) for policy in policies]
             if all(lab.ledger.has_scores(key, seeds) for key in keys):
                 return float(self.gains(source, target, plays, self.thresholds.gain).mean())
         return None

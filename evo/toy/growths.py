@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from evo.search.growth import GrowthSettings, Member, grow
+from evo.search.growth import GrowthSettings, ScopeMember, grow
 from evo.toy.config import SettingConfig, ToyConfig
 from evo.toy.space import grid, share_covered
 from evo.toy.world import Neighbourhood, Skills, ToyGame, ToyOracle, matrix
 
-Scope = list[Member[ToyGame]]
+Scope = list[ScopeMember[ToyGame]]
 
 
 @dataclass(frozen=True)

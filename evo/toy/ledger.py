@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Any
 
 from archive import SCHEMA_VERSION, Archive, RunEvent
-from evo.search.growth import Member
+from evo.search.growth import ScopeMember
 from evo.toy.config import ToyRunConfig
 from evo.toy.growths import Scope
 from evo.toy.world import ToyGame
@@ -56,9 +56,9 @@ class ToyLedger:
         self.games |= new
         self.last[run_id] = list(scopes[-1])
 
-    def _member(self, row: dict[str, Any]) -> Member[ToyGame]:
+    def _member(self, row: dict[str, Any]) -> ScopeMember[ToyGame]:
         parent = row["parent_game_id"]
-        return Member(
+        return ScopeMember(
             self.games[row["game_id"]],
             row["accepted_in"],
             row["gamma"],
@@ -97,7 +97,7 @@ def _game_row(name: str, game: ToyGame) -> dict[str, Any]:
     return {"game_id": name, "dialect": DIALECT, "code": code, "metadata_json": "{}", "steps": 0}
 
 
-def _scope_row(member: Member[ToyGame]) -> dict[str, Any]:
+def _scope_row(member: ScopeMember[ToyGame]) -> dict[str, Any]:
     return {
         "game_id": game_id(member.game),
         "role": ROLE,

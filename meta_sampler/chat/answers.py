@@ -13,6 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from xgl.language.characters import well_formed
+
 LONGEST_INTENT = 240
 MAX_ANSWER = 200_000
 """Characters of an answer that are looked at."""
@@ -61,7 +63,11 @@ def _of_json(answer: str) -> list[Draft]:
     if isinstance(found, dict):
         lists = [value for value in found.values() if isinstance(value, list)]
         found = lists[0] if lists and not _program_of(found) else [found]
-    return [draft for each in found or () if (draft := _of_item(each)) is not None]
+    programs = []
+    for item in found or ():
+        with suppress(RecursionError):  # what could be read may yet be too deep to write
+            programs.append(_of_item(item))
+    return [draft for draft in programs if draft is not None]
 
 
 def _of_item(item: Any) -> Draft | None:
@@ -70,7 +76,8 @@ def _of_item(item: Any) -> Draft | None:
         return None
     said = [v for v in item.values() if isinstance(v, str) and v != text] if item != text else []
     raw = json.dumps(item, ensure_ascii=False)
-    return Draft(text, one_line(said[0]) if said else "", raw, ("json",))
+    intent = one_line(said[0]) if said else ""
+    return Draft(well_formed(text), intent, well_formed(raw), ("json",))
 
 
 def _program_of(item: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from meta_sampler.base import Outcome, SamplerError
 from meta_sampler.chat.prompt import Refused
 from xgl import Game
+from xgl.errors import excerpt
 from xgl.random_streams import stream
 
 MOST_REFUSED = 200
@@ -36,8 +37,10 @@ class Memory:
             if each.accepted:
                 self._parents[each.game_id] = each.parent_id
             elif each.code:
-                reason = f"{each.verdict}: {each.reason}" if each.verdict else each.reason
-                self._refused.append(_Refusal(each.game_id, each.parent_id, each.code, reason))
+                refusal = _Refusal(
+                    each.game_id, each.parent_id, each.code, excerpt(each.explanation)
+                )
+                self._refused.append(refusal)
         self._refused = self._refused[-MOST_REFUSED:]
 
     def relatives(self, parent: Game, scope: Sequence[Game], most: int, seed: int) -> list[Game]:

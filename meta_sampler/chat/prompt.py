@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import cache
 
 from meta_sampler.chat.lesson import lesson
-from meta_sampler.chat.settings import ChatSamplerSettings
 from meta_sampler.mutate.program_editor import named_players
-from meta_sampler.screening.normal_form import meaning
+from meta_sampler.screening.normal_form import normal_form
+from meta_sampler.settings import ChatSamplerSettings
 from xgl import Game, ProgramError, analyse, game, parse
 from xgl.chat.client import Message
-from xgl.errors import FlowError
+from xgl.errors import MAX_MESSAGE, FlowError, excerpt
 from xgl.language import syntax as syn
 from xgl.language.visitors import descendants
 from xgl.library import entries
@@ -90,7 +90,7 @@ def again(
     told = "\n".join(f"- {error}" for error in errors)
     asked = (
         f"You wrote this game, related to the game\n\n{fenced(brief.parent.code)}\n\n"
-        f"{fenced(text)}\n\nIt cannot be used:\n{told}\n\n"
+        f"{fenced(excerpt(text, MAX_MESSAGE))}\n\nIt cannot be used:\n{told}\n\n"
         "Answer with the mended program alone, between ``` and ```, and nothing else."
     )
     return [
@@ -133,7 +133,7 @@ def _examples(brief: Brief, settings: ChatSamplerSettings, most: int) -> list[st
         wordy = has_truths(program) and not settings.truths
         looping = has_loops(program) and not settings.loops
         idle = syn.MAIN_PLAYER not in named_players(program.instructions)
-        if not (foreign or wordy or looping or idle) and meaning(program) != meaning(
+        if not (foreign or wordy or looping or idle) and normal_form(program) != normal_form(
             brief.parent.program
         ):
             fitting.append(f"{said}\n{fenced(game(program).code)}")
@@ -164,10 +164,10 @@ def _library(dialect: str) -> tuple[tuple[str, syn.Program], ...]:
             entry.refused
             or report.degenerate
             or report.read_before_set
-            or meaning(program) in known
+            or normal_form(program) in known
         ):
             continue
-        known.add(meaning(program))
+        known.add(normal_form(program))
         found.append((f"{entry.title}: {entry.description}", program))
     return tuple(found)
 
@@ -179,7 +179,7 @@ def _family(brief: Brief) -> list[str]:
         parts += [fenced(each.code) for each in brief.accepted]
     if brief.refused:
         parts.append("Refused before, each with the reason:")
-        parts += [f"{fenced(each.code)}\nWhy: {each.reason}" for each in brief.refused]
+        parts += [f"{fenced(each.code)}\nWhy: {excerpt(each.reason)}" for each in brief.refused]
     return parts
 
 

@@ -14,18 +14,18 @@ from functools import partial
 from typing import Any, TypeVar
 
 from meta_sampler.base import BudgetReached, Outcome, Proposal, Provenance, SamplerError
-from meta_sampler.chat.answers import Draft, drafts
+from meta_sampler.chat.answers import MAX_ANSWER, Draft, drafts
 from meta_sampler.chat.cache import Answer, AnswerCache, key_of
 from meta_sampler.chat.checks import Checked, checked
 from meta_sampler.chat.memory import Memory
 from meta_sampler.chat.prompt import Brief, again, messages, prompt_hash
-from meta_sampler.chat.settings import ChatSamplerSettings
-from meta_sampler.known import Known
+from meta_sampler.screening.soundness import KnownGames
+from meta_sampler.settings import ChatSamplerSettings
 from xgl import Game
 from xgl.chat.accounting import Usage
 from xgl.chat.calls import Calls, Meter, run
 from xgl.chat.client import Endpoint, Fault, Message, read_key
-from xgl.errors import BudgetError, PlayerError
+from xgl.errors import BudgetError, PlayerError, excerpt
 
 Result = TypeVar("Result")
 NAME = "chat"
@@ -162,7 +162,7 @@ class Chat:
         found = drafts(answer.text)[: brief.games]
         if not found:
             nothing = Checked("", None, ("the answer holds no program",), NO_PROGRAM)
-            return [Slot(draw, 0, Draft("", "", answer.text), nothing, cost)]
+            return [Slot(draw, 0, Draft("", "", excerpt(answer.text, MAX_ANSWER)), nothing, cost)]
         return [
             Slot(
                 draw,
@@ -184,7 +184,7 @@ class Chat:
         except WindowError:
             return slot  # a program so long that it cannot be told back
         spent = slot.cost + Cost(answer.prompt_tokens, answer.new_tokens, answer.seconds)
-        raw = f"{slot.draft.raw}{BETWEEN}{answer.text}"
+        raw = f"{slot.draft.raw}{BETWEEN}{excerpt(answer.text, MAX_ANSWER)}"
         found = drafts(answer.text)[:1]
         draft = replace(found[0] if found else slot.draft, raw=raw, intent=slot.draft.intent)
         return replace(
@@ -219,7 +219,7 @@ class Chat:
         self, slots: Sequence[Slot], brief: Brief, library: int, games: Sequence[Game]
     ) -> Iterator[Proposal]:
         """In the order of draws and places; repetitions are refused."""
-        known = Known(games)
+        known = KnownGames(games)
         for slot in slots:
             origin = self._origin(slot, brief, library)
             found = slot.found

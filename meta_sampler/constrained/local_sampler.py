@@ -14,9 +14,9 @@ import torch
 
 from meta_sampler.base import Outcome, Proposal, Provenance, SamplerError
 from meta_sampler.constrained.decoding import Writer
-from meta_sampler.constrained.drafts import DECODE, Task, written
-from meta_sampler.constrained.local_settings import LocalSettings
+from meta_sampler.constrained.drafts import DECODE, DraftRequest, written
 from meta_sampler.constrained.prompt import examples, prompt_text
+from meta_sampler.settings import LocalSettings
 from xgl import Game
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.sampling import Decoding
@@ -46,7 +46,7 @@ class Local:
         """``n`` proposals, in order; those given up have no game, and say why."""
         return written(self._task(parent, scope, seed), self.writer, self.settings, n)
 
-    def _task(self, parent: Game, scope: Sequence[Game], seed: int) -> Task:
+    def _task(self, parent: Game, scope: Sequence[Game], seed: int) -> DraftRequest:
         shown = examples(parent, scope, self.settings.examples, seed)
         prompt = self._read(shown, parent)
         while len(prompt) > self.writer.room and shown:
@@ -58,7 +58,7 @@ class Local:
             model=self.settings.model,
             prompt_hash=hashlib.sha256(prompt_text(shown, parent).encode()).hexdigest()[:16],
         )
-        return Task(parent, scope, prompt[-self.writer.room :], origin, seed)
+        return DraftRequest(parent, scope, prompt[-self.writer.room :], origin, seed)
 
     def _read(self, shown: Sequence[Game], parent: Game) -> tuple[int, ...]:
         lm = self.writer.lm

@@ -18,10 +18,10 @@ import torch
 
 from meta_sampler.base import Outcome, Proposal, Provenance, SamplerError
 from meta_sampler.constrained.decoding import Writer
-from meta_sampler.constrained.drafts import DECODE, Task, written
+from meta_sampler.constrained.drafts import DECODE, DraftRequest, written
 from meta_sampler.learned.adaptation import Lesson, adapted, one_thread
-from meta_sampler.learned.rewards import reward
-from meta_sampler.learned.settings import LearnedSettings
+from meta_sampler.learned.rewards import REWARDS
+from meta_sampler.settings import LearnedSettings
 from xgl import Game
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.sampling import Decoding
@@ -71,12 +71,12 @@ class Learned:
                 model=NAME,
                 prompt_hash=hashlib.sha256(parent.code.encode()).hexdigest()[:16],
             )
-            task = Task(parent, scope, prompt, origin, seed)
+            task = DraftRequest(parent, scope, prompt, origin, seed)
             return written(task, self.writer, self.settings, n)
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
         """Learn from committed decisions; those without the game's text teach nothing."""
-        new = [Lesson(o.parent_code, o.code, reward(o)) for o in outcomes if o.code]
+        new = [Lesson(o.parent_code, o.code, REWARDS[o.progress]) for o in outcomes if o.code]
         self._learn((*self._lessons, *new))
 
     def _learn(self, lessons: Sequence[Lesson]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from archive import (
     Archive,
     LookupFailedError,
-    Member,
+    ScopeRow,
     VerdictCount,
     find_run,
     games,
@@ -54,8 +54,8 @@ def test_the_last_touched_run_is_the_default(tmp_path: Path, make_row: Any) -> N
 
 def test_scopes_by_generation(archive: Archive) -> None:
     by_generation = scopes(archive, "r1")
-    initial = Member("aaaa11110000ffff", "black", None, None, 0)
-    found = Member("bbbb22220000ffff", "black", "aaaa11110000ffff", 0.125, 1)
+    initial = ScopeRow("aaaa11110000ffff", "black", None, None, 0)
+    found = ScopeRow("bbbb22220000ffff", "black", "aaaa11110000ffff", 0.125, 1)
     assert by_generation == {0: [initial], 1: [initial, found]}
     assert newest_scope(archive, "r1") == (1, [initial, found])
     assert scopes(archive, "r2") == {}
@@ -70,8 +70,8 @@ def test_games_by_id(archive: Archive) -> None:
 
 def test_verdicts_are_counted_by_reason(archive: Archive) -> None:
     assert verdict_counts(archive, "r1") == [
-        VerdictCount("accepted", "new", 1),
-        VerdictCount("refused", "covered", 2),
+        VerdictCount("accepted", "helps and is new", 1),
+        VerdictCount("refused", "covered by the scope", 2),
     ]
 
 

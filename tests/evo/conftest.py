@@ -1,4 +1,4 @@
-"""Small settings, one real laboratory, and a judge that counts words."""
+"""Small settings, one real model host, and a judge that counts words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.search import Search
 
 from evo.config.schema import FinetuneConfig, JudgeConfig, PlayerConfig
 from evo.jobs.evaluate import Task
-from evo.jobs.model_host import Laboratory, LaboratorySettings
+from evo.jobs.model_host import ModelHost, ModelHostSettings
 from xgl import Cast, Metadata, game, parse
 from xgl.errors import OversizeError
 from xgl.lm.language_model import LanguageModel
@@ -34,14 +34,14 @@ def lm() -> LanguageModel:
     return LanguageModel(model, tokenizer, torch.device("cpu"))
 
 
-MakeLaboratory = Callable[..., Laboratory]
+MakeModelHost = Callable[..., ModelHost]
 
 
 @pytest.fixture(scope="session")
-def make_laboratory() -> MakeLaboratory:
-    """make_laboratory(tokens=…, …): a laboratory on the embedded model."""
+def make_model_host() -> MakeModelHost:
+    """make_model_host(tokens=…, …): a model host on the embedded model."""
 
-    def make(**finetune: object) -> Laboratory:
+    def make(**finetune: object) -> ModelHost:
         settings = {
             "tokens": 400,
             "maps": 2,
@@ -55,8 +55,8 @@ def make_laboratory() -> MakeLaboratory:
             "replicates": 1,
             "shuffle": False,
         }
-        return Laboratory(
-            LaboratorySettings(
+        return ModelHost(
+            ModelHostSettings(
                 JudgeConfig("embedded", "float32", 2048, 1024, 64, 256, "corpus"),
                 PlayerConfig("embedded", "float32", 4, 8, None, 1024, 1),
                 FinetuneConfig(**{**settings, **finetune}),  # type: ignore[arg-type]

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from archive import Archive, Verdict
+from archive import Archive, Reason
 from archive.statistics.verdict import Decision
 from evo import summary
-from evo.display import Display, State
+from evo.display import Display
 from evo.ending import Ending
 from evo.jobs.evaluate import Task
 from evo.record.ledger import Ledger
+from evo.record.progress import RunProgress, StageProgress
 from evo.search.growth import Place
 from xgl.judge.engine import Statistics
 
@@ -25,25 +26,31 @@ MakeTask = Callable[..., Task]
 
 def follow(display: Display, task: Task) -> None:
     with display:
-        display.at(Place(2, task, 1))
-        display.stage("fine-tuning", [task, task])
-        display.stage("selection", [])
-        display.done("fine-tuning", 1500)
-        display.done("selection", 34)
-        display.decided(task, Decision(Verdict.REFUSED, "covered [by] the scope", True))
-        display.decided(task, Decision(Verdict.ACCEPTED, "helps and is new", True))
+        display.place(Place(2, task, 1))
+        display.stage("fine-tuning", [task, task], 2)
+        display.stage("acceptance", [], 0)
+        display.job("fine-tuning", task, 1500, Statistics(asked=3))
+        display.stage("selection", [task], 1)
+        display.job("selection", task, 34, Statistics(asked=4))
+        display.decision(task, Decision(Reason.TOO_LONG, True, "3 [steps]"))
+        display.decision(task, Decision(Reason.NEW_AND_USEFUL, True))
 
 
 def test_without_a_terminal_there_are_plain_lines(make_task: MakeTask) -> None:
     task, out = make_task(), StringIO()
-    follow(Display(Console(file=out, width=60), "title", 4), task)
+    display = Display(Console(file=out, width=60), "title", RunProgress(4))
+    follow(display, task)
+    assert (display.scoring.asked, display.progress.finetunes) == (7, 1)
     lines = out.getvalue().splitlines()
     short = task.game_id[:8]
     shown = [re.fullmatch(r"\[ *\d+\.\d s, ([\d,]+) tokens\] (.*)", line) for line in lines]
     assert [(m[1], m[2]) for m in shown if m] == [
         ("0", f"generation 2, parent {short}, list 1"),
         ("0", f"fine-tuning: {short}"),
-        ("1,534", f"refused {short}: covered [by] the scope"),
+        ("1,500", f"fine-tuning {short} ended, 1 of 2, about 0:00 to go"),
+        ("1,500", f"selection: {short}"),
+        ("1,534", f"selection {short} ended, 1 of 1, about 0:00 to go"),
+        ("1,534", f"refused {short}: too long to learn: 3 [steps]"),
         ("1,534", f"accepted {short}: helps and is new"),
     ]
     assert all(shown)
@@ -52,15 +59,17 @@ def test_without_a_terminal_there_are_plain_lines(make_task: MakeTask) -> None:
 
 def test_with_a_terminal_there_is_one_live_panel(make_task: MakeTask) -> None:
     task, out = make_task(), StringIO()
-    display = Display(Console(file=out, width=100, force_terminal=True), "growing [here]", 4)
+    display = Display(
+        Console(file=out, width=100, force_terminal=True), "growing [here]", RunProgress(4)
+    )
     follow(display, task)
     assert "\x1b[" in out.getvalue()
     plain = StringIO()
-    Console(file=plain, width=100).print(display._panel())
+    Console(file=plain, width=100).print(display.panel())
     for part in (
         "growing [here]",
         f"generation 2, parent {task.game_id[:8]}, list 1",
-        "fine-tuning",
+        "selection, 1 of 1",
         "1 accepted, 1 refused",
         "1,534",
         "elapsed",
@@ -70,21 +79,24 @@ def test_with_a_terminal_there_is_one_live_panel(make_task: MakeTask) -> None:
 
 
 def test_expected_time_counts_this_sessions_pace(monkeypatch: pytest.MonkeyPatch) -> None:
-    state = State(expected_finetunes=10, known_finetunes=4, started=100.0)
+    progress = RunProgress(expected_finetunes=10, known_finetunes=4, started=100.0)
+    stage = StageProgress("selection", jobs=5, started=110.0)
     monkeypatch.setattr("time.monotonic", lambda: 130.0)
-    assert (state.elapsed, state.remaining, state.share) == (30.0, None, 0.4)
-    state.finetunes = 2
-    assert state.remaining == pytest.approx(30 / 2 * 4)
-    assert state.share == pytest.approx(0.6)
-    state.finetunes = 9
-    assert (state.remaining, state.share) == (0.0, 1.0)
-    assert State(None, started=100.0).remaining is None
-    assert State(None).share is None
+    assert (progress.elapsed, progress.remaining, progress.share) == (30.0, None, 0.4)
+    assert stage.remaining is None
+    progress.finetunes = stage.done = 2
+    assert progress.remaining == pytest.approx(30 / 2 * 4)
+    assert stage.remaining == pytest.approx(20 / 2 * 3)
+    assert progress.share == pytest.approx(0.6)
+    progress.finetunes = 9
+    assert (progress.remaining, progress.share) == (0.0, 1.0)
+    assert RunProgress(None, started=100.0).remaining is None
+    assert RunProgress(None).share is None
 
 
 def test_an_error_leaves_the_terminal_as_it_was(make_task: MakeTask) -> None:
     out = StringIO()
-    display = Display(Console(file=out, force_terminal=True, width=80), "title", None)
+    display = Display(Console(file=out, force_terminal=True, width=80), "title", RunProgress(None))
 
     def fail() -> None:
         with display:

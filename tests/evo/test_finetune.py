@@ -26,7 +26,7 @@ from evo.jobs.finetune import (
     update,
 )
 from evo.jobs.lora import AdapterBench, LoraSettings
-from evo.jobs.model_host import Evaluation, Laboratory, Training
+from evo.jobs.model_host import Evaluation, ModelHost, Training
 from evo.record.ledger import finetune_row
 from xgl import Metadata, game, parse
 from xgl.lm.language_model import LanguageModel, continuation_logits
@@ -159,95 +159,95 @@ def test_training_maps_are_even_fresh_and_grouped() -> None:
 # -- the real thing --------------------------------------------------------------------------------
 
 
-def train(laboratory: Laboratory, task: Task, seed: int = 0) -> Finetune:
-    made = laboratory.do(Training(task, seed)).outcome
+def train(model_host: ModelHost, task: Task, seed: int = 0) -> Finetune:
+    made = model_host.do(Training(task, seed)).outcome
     assert isinstance(made, Finetune)
     return made
 
 
 def test_the_seed_is_all_that_makes_two_adapters_differ(
-    make_laboratory: Callable[..., Laboratory], make_task: Callable[..., Task]
+    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
 ) -> None:
-    task, laboratory = make_task(), make_laboratory()
-    first = train(laboratory, task)
-    train(laboratory, task, seed=1)
-    again = train(laboratory, task)
+    task, model_host = make_task(), make_model_host()
+    first = train(model_host, task)
+    train(model_host, task, seed=1)
+    again = train(model_host, task)
     assert again.adapter == first.adapter
     assert again.curve == first.curve
-    assert train(make_laboratory(), task).adapter == first.adapter
-    assert train(laboratory, task, seed=1).adapter != first.adapter
+    assert train(make_model_host(), task).adapter == first.adapter
+    assert train(model_host, task, seed=1).adapter != first.adapter
 
 
 def test_the_budget_is_met_by_the_fewest_steps(
-    make_laboratory: Callable[..., Laboratory], make_task: Callable[..., Task]
+    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
 ) -> None:
     task = make_task()
-    one = train(make_laboratory(tokens=1), task)
+    one = train(make_model_host(tokens=1), task)
     assert len(one.curve) == len(one.entropy) == len(one.grad_norm) == 1
-    assert len(train(make_laboratory(tokens=one.tokens), task).curve) == 1
-    two = train(make_laboratory(tokens=one.tokens + 1), task)
+    assert len(train(make_model_host(tokens=one.tokens), task).curve) == 1
+    two = train(make_model_host(tokens=one.tokens + 1), task)
     assert len(two.curve) == 2
     assert two.curve[0] == one.curve[0]
     assert two.adapter != one.adapter
 
 
 def test_a_budget_of_nothing_is_the_base_player_as_a_row(
-    make_laboratory: Callable[..., Laboratory], make_task: Callable[..., Task]
+    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
 ) -> None:
     """The null control 𝒯 = 0 (docs/specification.md, "Null control")."""
-    task, laboratory = make_task(), make_laboratory(tokens=0)
-    made = train(laboratory, task)
+    task, model_host = make_task(), make_model_host(tokens=0)
+    made = train(model_host, task)
     assert (made.tokens, made.curve) == (0, [])
     row = finetune_row(task, made, "f", 0, "{}", "hash")
     assert row["forfeit_rate"] is None
     assert row["distinct_moves"] is None
     seeds = tuple(evaluation_seeds("selection", 0, 4))
     scores = [
-        [score.score for score in laboratory.do(Evaluation(task, (adapter,), seeds)).outcome[0]]
+        [score.score for score in model_host.do(Evaluation(task, (adapter,), seeds)).outcome[0]]
         for adapter in (None, made.adapter)
     ]
     assert scores[0] == pytest.approx(scores[1], abs=1e-3)
 
 
 def test_a_job_is_done_alike_whatever_was_done_before(
-    make_laboratory: Callable[..., Laboratory], make_task: Callable[..., Task]
+    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
 ) -> None:
-    task, laboratory = make_task(), make_laboratory()
+    task, model_host = make_task(), make_model_host()
     seeds = tuple(evaluation_seeds("selection", 0, 4))
     job = Evaluation(task, (None,), seeds)
-    first = laboratory.do(job)
-    train(laboratory, task)
-    again = laboratory.do(job)
+    first = model_host.do(job)
+    train(model_host, task)
+    again = model_host.do(job)
     assert [s.score for s in first.outcome[0]] == [s.score for s in again.outcome[0]]
     assert [s.moves for s in first.outcome[0]] == [s.moves for s in again.outcome[0]]
-    assert first.told == again.told
-    assert {told[0] for told in first.told} == {each.map_seed for each in seeds}
+    assert first.map_texts == again.map_texts
+    assert {each.map_seed for each in first.map_texts} == {each.map_seed for each in seeds}
 
 
 def test_a_learnable_game_is_learned(
-    make_laboratory: Callable[..., Laboratory], make_task: Callable[..., Task]
+    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
 ) -> None:
     """Saying what the story makes likely: the easiest reward there is."""
     task = make_task()
-    laboratory = make_laboratory(tokens=50_000, maps=8, rollouts=8, learning_rate=2e-3)
-    made = train(laboratory, task)
+    model_host = make_model_host(tokens=50_000, maps=8, rollouts=8, learning_rate=2e-3)
+    made = train(model_host, task)
     seeds = tuple(evaluation_seeds("acceptance", 0, 48))
     base, after = (
-        np.array([s.score for s in laboratory.do(Evaluation(task, (adapter,), seeds)).outcome[0]])
+        np.array([s.score for s in model_host.do(Evaluation(task, (adapter,), seeds)).outcome[0]])
         for adapter in (None, made.adapter)
     )
     assert mean_interval(after - base, 0.98).low > 0
 
 
 def test_several_adapters_in_one_pass_play_as_each_would_alone(
-    make_laboratory: Callable[..., Laboratory], make_task: Callable[..., Task]
+    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
 ) -> None:
-    task, laboratory = make_task(), make_laboratory(tokens=3000)
+    task, model_host = make_task(), make_model_host(tokens=3000)
     seeds = tuple(evaluation_seeds("selection", 0, 12))
-    one, two = (train(laboratory, task, seed=seed).adapter for seed in (0, 1))
+    one, two = (train(model_host, task, seed=seed).adapter for seed in (0, 1))
     adapters = (None, one, two)
-    together = laboratory.do(Evaluation(task, adapters, seeds)).outcome
-    alone = [laboratory.do(Evaluation(task, (a,), seeds)).outcome[0] for a in adapters]
+    together = model_host.do(Evaluation(task, adapters, seeds)).outcome
+    alone = [model_host.do(Evaluation(task, (a,), seeds)).outcome[0] for a in adapters]
     assert isinstance(together, list)
     for mine, theirs in zip(together, alone, strict=True):
         assert [s.moves for s in mine] == [s.moves for s in theirs]
@@ -382,10 +382,10 @@ def test_out_of_memory_gathers_the_same_gradient_from_halves(
 
 
 def test_training_samples_within_the_players_memory(
-    make_laboratory: Callable[..., Laboratory], make_task: Callable[..., Task]
+    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
 ) -> None:
-    usual = make_laboratory(tokens=1, maps=2, rollouts=16).settings
-    tight = Laboratory(replace(usual, player=replace(usual.player, memory_mib=16)))
+    usual = make_model_host(tokens=1, maps=2, rollouts=16).settings
+    tight = ModelHost(replace(usual, player=replace(usual.player, memory_mib=16)))
     assert tight.base.policy.memory_bytes == 16 << 20
     rows: list[int] = []
 
@@ -399,11 +399,11 @@ def test_training_samples_within_the_players_memory(
 
 
 def test_a_game_whose_views_never_fit_teaches_nothing_and_ends(
-    make_laboratory: Callable[..., Laboratory],
+    make_model_host: Callable[..., ModelHost],
 ) -> None:
     program = parse("assign(s=story())\nelicit(t, 600)\nreward(xed(s | t))", "xent")
     task = Task(game(program, Metadata(story_tokens=16, max_len=600, max_failures=1)), "black", 0.0)
-    found = make_laboratory().do(Training(task, 0)).outcome
+    found = make_model_host().do(Training(task, 0)).outcome
     assert isinstance(found, Finetune)
     assert (found.curve, found.tokens, found.forfeit_rate) == ([], 0, 1.0)
     assert finetune_row(task, found, "f", 0, "{}", "hash")["tokens"] == 0

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.algorithm1 import FiniteWorld, transcription
 
-from evo.search.growth import Assessment, GrowthSettings, Member, Place, grow, rank
+from evo.search.growth import Assessment, GrowthSettings, Place, ScopeMember, grow, rank
 
 Vector = tuple[float, ...]
 
@@ -150,7 +150,7 @@ def test_accepted_games_help_their_parent_and_are_new() -> None:
 def test_what_is_not_confirmed_is_not_accepted() -> None:
     growth = GrowthSettings(0.6, 0.2, generations=3, list_size=4)
     grown = list(grow([(0.4, 0.4)], ToyOracle(confirms=False), ToySampler(0), growth))
-    assert grown == [[Member((0.4, 0.4), 0)], [Member((0.4, 0.4), 0)]]
+    assert grown == [[ScopeMember((0.4, 0.4), 0)], [ScopeMember((0.4, 0.4), 0)]]
 
 
 def test_literal_coverage_looks_at_the_scope_only() -> None:

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from archive import Reason
 from archive.statistics.decision_rule import Answer
+from archive.statistics.verdict import Decision
 from evo.config.checks import ConfigError
 from evo.jobs.evaluate import Task, evaluation_seeds
-from evo.jobs.model_host import Evaluation, Laboratory, Repetition
+from evo.jobs.model_host import Evaluation, ModelHost, Repetition
 from evo.jobs.repeated_play import RoundScore, round_floor, round_rows, series, with_round_floor
 from evo.record.ledger import score_rows
 from evo.search.playability import (
@@ -25,22 +27,22 @@ from evo.search.playability import (
 )
 
 MakeTask = Callable[..., Task]
-MakeLaboratory = Callable[..., Laboratory]
+MakeModelHost = Callable[..., ModelHost]
 SEEDS = tuple(evaluation_seeds("calibration", 0, 6))
 CONFIG = PlayabilityConfig(0.5, 4, 6, 2, 0.05, False)
 
 
 @pytest.fixture(scope="module")
-def lab(make_laboratory: MakeLaboratory) -> Laboratory:
-    return make_laboratory()
+def lab(make_model_host: MakeModelHost) -> ModelHost:
+    return make_model_host()
 
 
-def repeated(lab: Laboratory, task: Task, rounds: int = 4) -> list[RoundScore]:
+def repeated(lab: ModelHost, task: Task, rounds: int = 4) -> list[RoundScore]:
     outcome: Any = lab.do(Repetition(task, None, SEEDS, rounds)).outcome
     return list(outcome)
 
 
-def test_repetition_gives_rows_of_both_kinds(lab: Laboratory, make_task: MakeTask) -> None:
+def test_repetition_gives_rows_of_both_kinds(lab: ModelHost, make_task: MakeTask) -> None:
     scores = repeated(lab, make_task(), 3)
     assert [(s.number, s.control) for s in scores[:: len(SEEDS)]] == [
         (1, False),
@@ -59,7 +61,7 @@ def test_repetition_gives_rows_of_both_kinds(lab: Laboratory, make_task: MakeTas
     assert repeated(lab, make_task(), 3)[0].score == scores[0].score
 
 
-def test_the_first_round_is_the_plain_evaluation(lab: Laboratory, make_task: MakeTask) -> None:
+def test_the_first_round_is_the_plain_evaluation(lab: ModelHost, make_task: MakeTask) -> None:
     task = make_task()
     plain: Any = lab.do(Evaluation(task, (None,), SEEDS)).outcome
     first = repeated(lab, task, 2)[: len(SEEDS)]
@@ -68,7 +70,7 @@ def test_the_first_round_is_the_plain_evaluation(lab: Laboratory, make_task: Mak
 
 
 def test_clipping_bounds_scores_and_never_raises_an_xent(
-    lab: Laboratory, make_task: MakeTask
+    lab: ModelHost, make_task: MakeTask
 ) -> None:
     """The vocabulary has 4096 tokens: at most 12 bits each."""
     task = make_task("assign(s=story())\nelicit(t, 8)\nreward(xent(t))\n")
@@ -97,11 +99,12 @@ def _rows(plain: list[float], clipped: list[float]) -> list[dict[str, Any]]:
 def test_a_game_whose_best_moves_are_artifacts_is_ill_posed() -> None:
     kept = well_posed(_rows([1.0] * 20, [1.0] * 20))
     lost = well_posed(_rows([1.0] * 20, [-1.0] * 16 + [1.0] * 4))
-    assert ill_posed(kept, CONFIG, 0.95) == ""
-    assert ill_posed(lost, CONFIG, 0.95).startswith("ill-posed: clipping keeps the best move on 4")
+    assert ill_posed(kept, CONFIG, 0.95) is None
+    detail = "clipping keeps the best move on 4 of 20 maps"
+    assert ill_posed(lost, CONFIG, 0.95) == Decision(Reason.ILL_POSED, True, detail)
     unsure = well_posed(_rows([1.0] * 20, [-1.0] * 12 + [1.0] * 8))
-    assert ill_posed(unsure, CONFIG, 0.95) == "", "8 of 20 may still be a half"
-    assert ill_posed(None, CONFIG, 0.95) == ""
+    assert ill_posed(unsure, CONFIG, 0.95) is None, "8 of 20 may still be a half"
+    assert ill_posed(None, CONFIG, 0.95) is None
     assert evidence_columns(lost, None)["best_kept"] == 0.2
 
 
@@ -128,13 +131,17 @@ def test_few_shot_play_is_judged_from_rows() -> None:
     assert learns is not None
     assert learns.rises.answer is Answer.YES
     assert learns.above.low > 0
-    assert not_few_shot(learns, CONFIG) == ""
+    assert not_few_shot(learns, CONFIG) is None
     flat = few_shot(_series(np.zeros((40, 4)), np.zeros((40, 4))), CONFIG, 0.95)
-    assert not_few_shot(flat, CONFIG).startswith("not few-shot playable")
+    refused = not_few_shot(flat, CONFIG)
+    assert refused
+    assert refused.reason is Reason.NOT_FEW_SHOT
     lucky = few_shot(_series(luck, luck), CONFIG, 0.95)
-    assert not_few_shot(lucky, CONFIG) == ""
+    assert not_few_shot(lucky, CONFIG) is None
     strict = PlayabilityConfig(0.5, 4, 6, 2, 0.05, True)
-    assert not_few_shot(lucky, strict).startswith("no more than luck")
+    refused = not_few_shot(lucky, strict)
+    assert refused
+    assert refused.reason is Reason.FEW_SHOT_LUCK
     assert few_shot([], CONFIG, 0.95) is None
     columns = evidence_columns(None, learns)
     assert columns["few_shot_low"] == learns.rises.low

@@ -1,4 +1,4 @@
-"""Going on after a kill at any point, on a workshop that knows the true gains."""
+"""Going on after a kill at any point, on an executor that knows the true gains."""
 
 from __future__ import annotations
 
@@ -9,20 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.search import (
-    PARENT,
-    PURPOSES,
-    Killed,
-    Listed,
-    Nature,
-    Search,
-    by_hash,
-    code,
-    of_limits,
-)
+from support.search import PARENT, Killed, Listed, Nature, Search, by_hash, code, of_limits
 
 import evo.run
 from archive import Archive, Purpose
+from archive.statistics.plays import PURPOSES
 from evo.jobs.evaluate import evaluation_seeds
 from evo.jobs.model_host import Evaluation
 from xgl import Game
@@ -60,8 +51,8 @@ def _finish_by_steps(search: Search, start: Callable[[bool], int]) -> int:
 def test_a_run_killed_after_every_single_job_ends_the_same(search: Search, policies: int) -> None:
     growing = (*GROWING, f"player.policies_per_pass={policies}")
     assert search.run(by_hash, *growing, name="whole") == 0
-    jobs, whole = len(search.workshop.jobs), search.tables("whole")
-    widest = max(len(job.adapters) for job in search.workshop.jobs if isinstance(job, Evaluation))
+    jobs, whole = len(search.executor.jobs), search.tables("whole")
+    widest = max(len(job.adapters) for job in search.executor.jobs if isinstance(job, Evaluation))
     assert widest == policies
 
     def start(resume: bool) -> int:
@@ -98,7 +89,7 @@ def test_a_finished_run_has_nothing_left_to_do(search: Search) -> None:
     search.run(by_hash, *GROWING)
     before = search.tables("run")
     assert search.run(by_hash, resume=True) == 0
-    assert search.workshop.jobs == []
+    assert search.executor.jobs == []
     assert search.tables("run") == before
 
 
@@ -106,7 +97,7 @@ def test_an_interrupt_leaves_what_is_committed_and_says_how_to_go_on(
     search: Search, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def stop(played: Game) -> Nature:
-        if len(search.workshop.jobs) == 5:
+        if len(search.executor.jobs) == 5:
             raise KeyboardInterrupt
         return by_hash(played)
 

@@ -28,7 +28,7 @@ def test_cheap_filters_come_before_expensive_ones(search: Search) -> None:
     assert all(row["finetune_id"] is None for row in (ill, flat))
     assert ill["decided"]
     assert flat["decided"]
-    kinds = [type(job) for job in search.workshop.jobs]
+    kinds = [type(job) for job in search.executor.jobs]
     assert kinds.count(Repetition) == 3, "the parent and the two that are well-posed"
     assert kinds.count(Training) == 2
     played = {row["game_id"] for row in search.rows("rounds")}

@@ -1,4 +1,4 @@
-"""The reference experiment on a workshop that knows the true gains."""
+"""The reference experiment on a executor that knows the true gains."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import pytest
 
 import evo.run
 from archive import Archive
-from evo.search.growth import Member
+from evo.search.growth import ScopeMember
 from evo.toy import experiment
 from evo.toy.config import SettingConfig, load
 from evo.toy.figure import colour, figure
@@ -169,7 +169,7 @@ def test_a_toy_growth_keeps_its_settings(
 
 def test_the_figure_of_a_scope_that_did_not_grow() -> None:
     setting = load(RUN).toy.setting
-    alone = Growth("a < b & c", setting, 0, [Member(ToyGame.of((0.2, 0.1)), 0)], 0.1)
+    alone = Growth("a < b & c", setting, 0, [ScopeMember(ToyGame.of((0.2, 0.1)), 0)], 0.1)
     drawn = ElementTree.fromstring(to_svg(figure([alone])))
     assert "a < b & c" in [each.text for each in drawn.iter(f"{SVG}text")]
 

@@ -18,12 +18,12 @@ from evo.jobs.model_host import Evaluation, Job, Result, Training
 
 
 class Doomed:
-    """A workshop on a machine that is too small for any job."""
+    """A executor on a machine that is too small for any job."""
 
     def __init__(self, *_: Any) -> None:
         pass
 
-    def do(self, jobs: Sequence[Job]) -> Iterator[Result]:
+    def do(self, jobs: Sequence[Job[Any]]) -> Iterator[Result[Any]]:
         check_losses(jobs[0], 4, OutOfMemoryError("too much"))
         yield from ()
 
@@ -36,7 +36,7 @@ def test_workers_that_keep_dying_end_the_run_with_the_way_on(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(run, "RayWorkshop", Doomed)
+    monkeypatch.setattr(run, "RayExecutor", Doomed)
     assert run.main(["+experiment=scope_growth", f"archive.root={tmp_path}", "name=doomed"]) == 1
     shown = capsys.readouterr()
     assert "4 workers died on an evaluation of game" in shown.err
@@ -48,7 +48,7 @@ def test_workers_that_keep_dying_end_the_run_with_the_way_on(
 @pytest.mark.parametrize("kind", [Evaluation, Training])
 def test_the_job_is_named(make_task: Any, kind: type) -> None:
     task = make_task()
-    job: Job = Training(task, 0) if kind is Training else Evaluation(task, (None,), ())
+    job: Job[Any] = Training(task, 0) if kind is Training else Evaluation(task, (None,), ())
     check_losses(job, 3, RayActorError())
     with pytest.raises(WorkersLostError, match=task.game_id[:8]):
         check_losses(job, 4, RayActorError())

@@ -8,6 +8,7 @@ import pytest
 from support.fuzz import MAX_NODES
 
 from xgl import Metadata, ProgramError, parse, to_text
+from xgl.errors import MAX_PROBLEMS
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
 from xgl.runtime.presentation import render
@@ -130,7 +131,7 @@ def test_reading_stops_at_the_hundredth_problem() -> None:
     with pytest.raises(ProgramError) as refusal:
         parse("elicti(s)\n" * 5_000)
     found = [problem.found for problem in refusal.value.problems]
-    assert len(found) == syn.MAX_PROBLEMS + 1
+    assert len(found) == MAX_PROBLEMS
     assert found[-1] == "5000 instructions"
 
 

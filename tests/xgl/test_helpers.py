@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import doctest
+import re
+import string
+from random import Random
 from typing import Any
 
 import pytest
@@ -88,3 +91,25 @@ def test_chance_is_the_same_for_the_same_seeds(table: Any) -> None:
     plays = [table.play(code, dialect="xent", map_seed=seed).registers for seed in (1, 1, 2, 3)]
     assert plays[0] == plays[1]
     assert len({tuple(play.items()) for play in plays}) > 1
+
+
+_MARK = rf"[\s{re.escape(string.punctuation)}]"
+
+
+def _removed_by_patterns(text: str, listed: list[str]) -> str:
+    """As the released package removes them: one regular expression for each item."""
+    for item in listed:
+        pattern = rf"(^|{_MARK})(?:{re.escape(item)})(?=$|{_MARK})"
+        text = re.sub(pattern, r"\1", text, flags=re.IGNORECASE)
+    return re.sub(r"\s\s+", " ", text).strip()
+
+
+def test_words_and_phrases_are_removed_as_by_one_pattern_each() -> None:
+    rng, letters = Random(1), "aAbBkK\u212a \u017fsS\u0131\u0130iI -,.\n\tß\u1e9eςσΣ  aab  "
+    for _ in range(5_000):
+        text = "".join(rng.choices(letters, k=rng.randint(0, 14)))
+        listed = ["".join(rng.choices(letters, k=rng.randint(0, 4))) for _ in range(3)]
+        assert helpers.remove_words(text, listed) == _removed_by_patterns(text, listed)
+        common = sorted(predicates.words(text) & predicates.words("".join(listed)))
+        expected = _removed_by_patterns(text, common)
+        assert helpers.remove_common_words(text, "".join(listed)) == expected

@@ -1,7 +1,9 @@
 """The command line of the language.
 
-Exit codes: 0 all is well; 1 ``check`` or ``format --check`` found something; 2 the user's error,
-told in one sentence (a program's errors as the parser's full listing), never as a traceback.
+Exit codes: 0 all is well, also where a person leaves a game; 1 ``check`` or ``format --check``
+found something; 2 the user's error, told in one sentence (a program's errors as the parser's full
+listing), never as a traceback: also a round of ``--moves`` without the moves of the role, where
+nobody is there to make them.
 """
 
 from __future__ import annotations
@@ -14,9 +16,11 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from xgl.cli import commands
-from xgl.errors import XGLError
+from xgl.errors import MAX_MESSAGE, XGLError, excerpt
 from xgl.language.dialects import DIALECTS
 
+_MOST_DIGITS = 600
+"""Python may be set to read no more."""
 _GAME = "a .xgl or .xent file, a game of the library, or - for standard input"
 
 
@@ -24,7 +28,7 @@ class _Parser(argparse.ArgumentParser):
     """Tells the user's error in one sentence."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"error: {message}; `{self.prog} --help` tells more\n")
+        self.exit(2, f"error: {excerpt(message)}; `{self.prog} --help` tells more\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("", file=sys.stderr)
         return 130
     except XGLError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {excerpt(str(error), MAX_MESSAGE)}", file=sys.stderr)
     except OSError as error:
         print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
     return 2
@@ -110,6 +114,8 @@ def _positive(text: str) -> int:
 
 
 def _at_least(least: int, text: str) -> int:
-    if not text.isdecimal() or int(text) < least:
-        raise argparse.ArgumentTypeError(f"found {text!r}; expected a whole number from {least} on")
+    if not text.isdecimal() or len(text) > _MOST_DIGITS or int(text) < least:
+        raise argparse.ArgumentTypeError(
+            f"found {excerpt(text, 40)!r}; expected a whole number from {least} on"
+        )
     return int(text)

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TypeVar
 
+from xgl.errors import MAX_PROBLEMS, excerpt
 from xgl.language import syntax as syn
+from xgl.language.characters import first_invisible
 from xgl.language.dialects import Dialect
 from xgl.language.syntax import Span
 
@@ -36,7 +38,7 @@ class Refusal(Exception):  # noqa: N818 - a signal inside the parser, never seen
     def __init__(self, node: ast.AST, found: str, expected: str, suggestion: str = "") -> None:
         super().__init__(found)
         self.node = node if hasattr(node, "col_offset") else getattr(node, "value", node)
-        self.found, self.expected, self.suggestion = found, expected, suggestion
+        self.found, self.expected, self.suggestion = excerpt(found), excerpt(expected), suggestion
         self.all: tuple[Refusal, ...] = (self,)
 
 
@@ -45,9 +47,12 @@ class TooDeepError(Refusal):
 
 
 def each(read: Callable[[Part], Read], parts: Iterable[Part]) -> list[Read]:
-    """What ``read`` makes of all parts, or one refusal that holds every refusal among them."""
+    """What ``read`` makes of all parts, or one refusal that holds the refusals among them, as many
+    as are reported."""
     results, refusals = [], list[Refusal]()
     for part in parts:
+        if len(refusals) >= MAX_PROBLEMS:
+            break
         try:
             results.append(read(part))
         except TooDeepError:
@@ -55,7 +60,7 @@ def each(read: Callable[[Part], Read], parts: Iterable[Part]) -> list[Read]:
         except Refusal as refusal:
             refusals.extend(refusal.all)
     if refusals:
-        refusals[0].all = tuple(refusals)
+        refusals[0].all = tuple(refusals[:MAX_PROBLEMS])
         raise refusals[0]
     return results
 
@@ -89,10 +94,15 @@ def bound(node: ast.expr, depth: int) -> None:
 
 def clean(node: ast.Constant) -> str:
     value = str(node.value)
-    bad = next((c for c in value if not c.isprintable() and c not in "\n\t"), None)
-    if bad is not None:
-        raise Refusal(node, f"the character {bad!r} in a literal", "printable text, \\n or \\t")
+    invisible = first_invisible(value, "\n\t")
+    if invisible is not None:
+        found = f"the character {invisible!a} in a literal"
+        raise Refusal(node, found, "printable text, \\n or \\t")
     return value
+
+
+_PRINTED_BITS = 128
+"""Of the numbers that a message shows; Python prints none of more than 4,300 digits."""
 
 
 def shape(node: ast.AST) -> str:
@@ -100,7 +110,10 @@ def shape(node: ast.AST) -> str:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         return f"a call of {node.func.id!r}"
     if isinstance(node, ast.Constant):
-        return f"the value {node.value!r}"[:60]
+        value = node.value
+        if isinstance(value, int) and value.bit_length() > _PRINTED_BITS:
+            return "a number too large"
+        return f"the value {value!r}"[:60]
     return _SHAPES.get(type(node), f"a {type(node).__name__}".lower())
 
 

@@ -12,8 +12,9 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from xgl.errors import DialectError, Problem, ProgramError
+from xgl.errors import MAX_PROBLEMS, DialectError, Problem, ProgramError, excerpt
 from xgl.language import syntax as syn
+from xgl.language.characters import first_invisible, is_visible
 from xgl.language.conditions import condition, xent_sum
 from xgl.language.dialects import DIALECTS, Dialect
 from xgl.language.expressions import kind_of, list_of, string, value
@@ -22,10 +23,8 @@ from xgl.language.syntax import Program
 from xgl.language.unparse import instruction_text
 from xgl.language.visitors import rename
 
-_ALLOWED_CONTROL = "\t"
+_TAB = "\t"
 _ONE_LETTER = dict.fromkeys(syn.REGISTERS, "s") | dict.fromkeys(syn.LIST_REGISTERS, "l")
-_SHOWN = 120
-"""Characters of a line too long to be read that its problem shows."""
 
 
 def parse(text: str, dialect: str = "paper", origin: str = "program") -> Program:
@@ -54,7 +53,7 @@ def _read(sources: list[str], dialect: Dialect) -> tuple[list[syn.Instruction], 
     written = [number for number, source in enumerate(sources, start=1) if not _is_note(source)]
     with _quiet():
         for number in written:
-            if len(problems) >= syn.MAX_PROBLEMS:
+            if len(problems) >= MAX_PROBLEMS:
                 break
             try:
                 instructions.append(_line(sources[number - 1], Place(number, dialect)))
@@ -63,7 +62,8 @@ def _read(sources: list[str], dialect: Dialect) -> tuple[list[syn.Instruction], 
     if len(written) > syn.MAX_LINES:
         line = written[syn.MAX_LINES]
         found, limit = f"{len(written)} instructions", f"at most {syn.MAX_LINES}"
-        problems.append(Problem(line, 1, found, limit, _shown(sources[line - 1])))
+        too_many = Problem(line, 1, found, limit, _shown(sources[line - 1]))
+        problems = [*problems[: MAX_PROBLEMS - 1], too_many]
     return instructions, problems
 
 
@@ -77,18 +77,12 @@ def _quiet() -> Iterator[None]:
 
 def _dialect(name: str) -> Dialect:
     if name not in DIALECTS:
-        raise DialectError(f"no dialect {name!r}; there are {', '.join(DIALECTS)}")
+        raise DialectError(f"no dialect {excerpt(name)!r}; there are {', '.join(DIALECTS)}")
     return DIALECTS[name]
 
 
 def _is_note(source: str) -> bool:
-    return source.strip(" \t")[:1] in ("", "#") and _unprintable(source) is None
-
-
-def _unprintable(source: str) -> str | None:
-    if source.isprintable():
-        return None
-    return next((c for c in source if not c.isprintable() and c not in _ALLOWED_CONTROL), None)
+    return source.strip(" \t")[:1] in ("", "#") and not first_invisible(source, _TAB)
 
 
 def parse_line(source: str, number: int = 1, dialect: str = "paper") -> syn.Instruction | None:
@@ -119,19 +113,19 @@ def _problem(refusal: Refusal, line: int, source: str) -> Problem:
 
 def _shown(source: str) -> str:
     """A line as a problem shows it: in one piece, every character one column wide."""
-    short = source if len(source) <= 2 * syn.MAX_LINE_CHARACTERS else source[:_SHOWN] + "…"
-    return "".join(c if c.isprintable() or c == "\t" else "\ufffd" for c in short)
+    short = excerpt(source, 2 * syn.MAX_LINE_CHARACTERS)
+    return "".join(c if c == _TAB or is_visible(c) else "\ufffd" for c in short)
 
 
 def _call(source: str, number: int) -> ast.Call:
-    unprintable = _unprintable(source)
-    if unprintable is not None:
-        column = source.index(unprintable) + 1
-        found = f"the character {unprintable!r}"
-        raise _refused(number, column, found, "printable text", source)
     if len(source) > 2 * syn.MAX_LINE_CHARACTERS:
         limit = f"at most {2 * syn.MAX_LINE_CHARACTERS} characters in a line"
         raise _refused(number, 1, f"{len(source)} characters", limit, source)
+    invisible = first_invisible(source, _TAB)
+    if invisible is not None:
+        column = source.index(invisible) + 1
+        found = f"the character {invisible!a}"
+        raise _refused(number, column, found, "printable text", source)
     return _python_call(source, number)
 
 
@@ -170,7 +164,8 @@ def _refuse_look_alike(node: ast.expr | ast.keyword, written: str, line: int, so
 
 
 def _refused(line: int, column: int, found: str, expected: str, source: str) -> ProgramError:
-    return ProgramError((Problem(line, column, found, expected, _shown(source)),))
+    problem = Problem(line, column, excerpt(found), excerpt(expected), _shown(source))
+    return ProgramError((problem,))
 
 
 def _sized(instruction: syn.Instruction, call: ast.Call) -> syn.Instruction:

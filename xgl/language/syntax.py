@@ -13,8 +13,6 @@ from typing import NamedTuple
 MAX_LINES = 64
 MAX_CHARACTERS = 1_000_000
 """Of a whole text, comments included."""
-MAX_PROBLEMS = 100
-"""Reading a text stops at the line in which this many are reached."""
 MAX_STEPS = 1024
 MAX_DEPTH = 32
 MAX_NUMBER = 100_000

@@ -1,16 +1,21 @@
 """The released package's helper functions as plain functions of strings (docs/specification.md,
-"Helper functions"). Each is linear in its text for each word that it looks for; the
-machine caps both."""
+"Helper functions"). Each is linear in its text, and once more for each phrase that it removes."""
 
 from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
+from functools import lru_cache
 
 from xgl.runtime.predicates import words
 
-_SEPARATOR = rf"[\s{re.escape(string.punctuation)}]"
+_SEPARATOR = rf"\s{re.escape(string.punctuation)}"
+_WORD = re.compile(rf"[^{_SEPARATOR}]+")
+_SPACES = re.compile(r"\s\s+")
+_SEPARATORS = frozenset(string.punctuation)
+_SAME = {"\u0130": "i", "\u1fd3": "\u0390", "\u1fe3": "\u03b0", "\ufb05": "\ufb06"}
+"""Letters that Python's regular expressions match in any case and that no case mapping joins."""
 
 
 def remove_common_words(text: str, other: str) -> str:
@@ -22,12 +27,9 @@ def remove_common_words(text: str, other: str) -> str:
     return remove_common(text, words(text) & words(other))
 
 
-def remove_common(text: str, common: set[str]) -> str:
-    """``text`` without the words of a set of :func:`~xgl.runtime.predicates.words`.
-
-    No word holds a separator, so one pass removes what one pass for each word would.
-    """
-    return _tidy(_without(text, "|".join(sorted(map(re.escape, common)))) if common else text)
+def remove_common(text: str, common: Set[str]) -> str:
+    """``text`` without the words of a set of :func:`~xgl.runtime.predicates.words`."""
+    return _tidy(_without_words(text, frozenset(map(_folded, common))))
 
 
 def remove_words(text: str, listed: Sequence[str]) -> str:
@@ -36,19 +38,62 @@ def remove_words(text: str, listed: Sequence[str]) -> str:
     >>> remove_words("New York is new", ["new york"])
     'is new'
     """
-    for item in listed:
-        text = _without(text, re.escape(item))
+    for part in removal_parts(tuple(listed)):
+        remove = _without_phrase if isinstance(part, str) else _without_words
+        text = remove(text, part)  # type: ignore[operator]
     return _tidy(text)
 
 
-def _without(text: str, pattern: str) -> str:
-    """The separator before a removed word stays, the one after it may be the next one's."""
-    whole = rf"(^|{_SEPARATOR})(?:{pattern})(?=$|{_SEPARATOR})"
-    return re.sub(whole, r"\1", text, flags=re.IGNORECASE)
+@lru_cache(64)
+def removal_parts(listed: tuple[str, ...]) -> tuple[str | frozenset[str], ...]:
+    """The items in one case, neighbouring words as one set: no word's removal makes another
+    word, so a set of them is removed in one pass."""
+    parts: list[str | frozenset[str]] = []
+    singles: set[str] = set()
+    for item in map(_folded, filter(None, listed)):
+        if _WORD.fullmatch(item):
+            singles.add(item)
+            continue
+        parts += [frozenset(singles), item] if singles else [item]
+        singles = set()
+    return (*parts, frozenset(singles)) if singles else tuple(parts)
+
+
+def _folded(text: str) -> str:
+    """``text`` with one letter for all that are equal in any case; as long as ``text``."""
+    return text.lower() if text.isascii() else "".join(map(_folded_letter, text))
+
+
+@lru_cache(1024)
+def _folded_letter(letter: str) -> str:
+    lower = _SAME.get(letter) or letter.lower()
+    upper = lower.upper()
+    return _SAME.get(lower, lower) if len(upper) > 1 else upper.lower()
+
+
+def _without_words(text: str, common: frozenset[str]) -> str:
+    return _WORD.sub(lambda word: "" if _folded(word[0]) in common else word[0], text)
+
+
+def _without_phrase(text: str, phrase: str) -> str:
+    """The separator before a removed phrase stays, the one after it may be the next one's."""
+    kept: list[str] = []
+    folded, end, at = _folded(text), 0, -1
+    while (at := folded.find(phrase, at + 1)) >= 0:
+        after = at + len(phrase)
+        starts = at == 0 or (at > end and _separates(text[at - 1]))
+        if starts and (after == len(text) or _separates(text[after])):
+            kept.append(text[end:at])
+            end, at = after, after - 1
+    return "".join([*kept, text[end:]])
+
+
+def _separates(letter: str) -> bool:
+    return letter in _SEPARATORS or letter.isspace()
 
 
 def _tidy(text: str) -> str:
-    return re.sub(r"\s\s+", " ", text).strip()
+    return _SPACES.sub(" ", text).strip()
 
 
 def only_uses_words(allowed: str | Sequence[str], text: str) -> bool:

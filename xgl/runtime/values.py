@@ -237,10 +237,11 @@ class Values:
         whole = self._read(text)
         if syn.kind_of(other) == "list":
             listed = self._strings(self.items(other))
-            self.spend(len(whole) * len(listed))
+            parts = helpers.removal_parts(tuple(listed))
+            self.spend(len(listed) + (len(whole) + 1) * (len(parts) + 1))
             return helpers.remove_words(whole, listed)
         common = words(whole) & words(self._read(other))
-        self.spend(len(whole) * len(common))
+        self.spend(4 * len(whole))
         return helpers.remove_common(whole, common)
 
     def _first_tokens(self, text: Any, tokens: Any) -> Item:

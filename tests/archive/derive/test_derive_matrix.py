@@ -11,18 +11,13 @@ import pyarrow as pa
 import pytest
 
 from archive import TABLES
-from archive.statistics.gains import transfer_values
+from archive.schema import TaskId
 from archive.statistics.intervals import ratio_interval
-from archive.statistics.matrix import (
-    SCORE_COLUMNS,
-    TransferMatrix,
-    plays_of,
-    policies_of,
-    sample_sizes,
-    transfer_matrix,
-)
+from archive.statistics.plays import SCORE_COLUMNS, plays_of, policies_of, sample_sizes
+from archive.statistics.transfer_matrix import TransferMatrix, transfer_matrix
+from archive.statistics.transfer_values import transfer_values
 
-A, B = ("a", "black"), ("b", "black")
+A, B = TaskId("a", "black"), TaskId("b", "black")
 POLICIES = {A: ("pa",), B: ("pb",)}
 SCHEMA = pa.schema([TABLES["scores"].schema.field(name) for name in SCORE_COLUMNS])
 
@@ -161,7 +156,9 @@ def test_values_of_several_training_seeds_are_over_plays_and_seeds() -> None:
     for (source, target), several in gains.items():
         for seed, scores in enumerate(several):
             played += rows(f"p{source}{seed}", target, "acceptance", scores)
-    policies = {unit: tuple(f"p{unit[0]}{seed}" for seed in range(3)) for unit in (A, B)}
+    policies = {
+        task_id: tuple(f"p{task_id.game_id}{seed}" for seed in range(3)) for task_id in (A, B)
+    }
     table = pa.Table.from_pylist(played, schema=SCHEMA)
     found = transfer_matrix(plays_of(table), policies, [A, B], [A, B])
     expected = transfer_values(gains["a", "b"], gains["b", "b"], gains["a", "a"], 0.9, 0.9)

@@ -159,7 +159,7 @@ def test_levels_of_the_folder_do_without_the_base(run: Run) -> None:
 
 
 def test_an_adapter_of_a_run_is_measured(
-    run: Run, make_laboratory: Callable[..., Any], make_task: Callable[..., Any]
+    run: Run, make_model_host: Callable[..., Any], make_task: Callable[..., Any]
 ) -> None:
     from evo.config.run_config import load
     from evo.jobs.model_host import Training
@@ -167,7 +167,7 @@ def test_an_adapter_of_a_run_is_measured(
 
     config = load(["+experiment=scope_growth", "player.lora_rank=4", "player.lora_alpha=8"])
     task = make_task()
-    made = make_laboratory(tokens=300, learning_rate=0.05).do(Training(task, 1)).outcome
+    made = make_model_host(tokens=300, learning_rate=0.05).do(Training(task, 1)).outcome
     with Archive.create(Path("grown") / "archive") as archive:
         ledger = Ledger(archive, "r")
         digest = archive.put_adapter(made.adapter)

@@ -1,6 +1,6 @@
 """The entry on the toy oracle: drivers that are processes of their own, to be killed.
 
-It is ``python -m evo.run`` but for Ray's workers: a workshop that knows the true gains of every
+It is ``python -m evo.run`` but for Ray's workers: a executor that knows the true gains of every
 game answers in their place, after a pause that leaves time to be killed in. Each driver is forked
 from a process that has imported everything, so that it starts at once.
 """
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from support.search import PARENT, FakeWorkshop, by_hash, code
+from support.search import PARENT, FakeExecutor, by_hash, code
 
 import evo.run
 from archive import TABLES, Archive
@@ -40,15 +40,15 @@ FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["support.driver"])
 
 
-class SlowWorkshop(FakeWorkshop):
+class SlowExecutor(FakeExecutor):
     def do(self, jobs: Sequence[Job]) -> Iterator[Result]:
         for result in super().do(jobs):
             time.sleep(PAUSE)
             yield result
 
 
-def _workshop(*_: Any) -> SlowWorkshop:
-    return SlowWorkshop(by_hash)
+def _executor(*_: Any) -> SlowExecutor:
+    return SlowExecutor(by_hash)
 
 
 def drive(folder: str, out: str, err: str, arguments: Sequence[str]) -> None:
@@ -57,7 +57,7 @@ def drive(folder: str, out: str, err: str, arguments: Sequence[str]) -> None:
     for stream, path in ((1, out), (2, err)):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background ignore it
-    evo.run.RayWorkshop = _workshop  # type: ignore[assignment, misc]
+    evo.run.RayExecutor = _executor  # type: ignore[assignment, misc]
     sys.exit(evo.run.main(arguments))
 
 

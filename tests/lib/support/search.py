@@ -1,4 +1,4 @@
-"""A workshop that knows the true gains of every game, and a search run on it."""
+"""A executor that knows the true gains of every game, and a search run on it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import evo.run
 from archive import TABLES, Archive, Purpose
 from evo.jobs.evaluate import Score, evaluation_seeds
 from evo.jobs.finetune import Finetune
-from evo.jobs.model_host import Evaluation, Job, Repetition, Result, Training
+from evo.jobs.model_host import Evaluation, Job, MapText, Repetition, Result, Training
 from evo.jobs.repeated_play import RoundScore
 from meta_sampler import Outcome, Proposal, Provenance
 from xgl import Game, ProgramError, game, parse
@@ -73,16 +73,16 @@ World = Callable[[Game], Nature]
 
 
 @dataclass
-class FakeWorkshop:
+class FakeExecutor:
     """Does jobs by looking up the truth and adding noise that hangs on the job alone."""
 
     world: World
-    jobs: list[Job] = field(default_factory=list)
+    jobs: list[Job[Any]] = field(default_factory=list)
     games: dict[bytes, Game] = field(default_factory=dict)
     patience: int | None = None
     """Jobs after which it is killed."""
 
-    def do(self, jobs: Sequence[Job]) -> Iterator[Result]:
+    def do(self, jobs: Sequence[Job[Any]]) -> Iterator[Result[Any]]:
         for job in jobs:
             if self.patience is not None and len(self.jobs) >= self.patience:
                 raise Killed
@@ -92,7 +92,7 @@ class FakeWorkshop:
     def close(self) -> None:
         pass
 
-    def _result(self, job: Job) -> Result:
+    def _result(self, job: Job[Any]) -> Result[Any]:
         match job:
             case Training():
                 return self._train(job)
@@ -100,8 +100,9 @@ class FakeWorkshop:
                 return self._repeat(job)
             case Evaluation():
                 return self._evaluate(job)
+        raise TypeError(f"{job}: no job of a run")
 
-    def _repeat(self, job: Repetition) -> Result:
+    def _repeat(self, job: Repetition) -> Result[Any]:
         rises = self.world(job.task.game).few_shot
         scores = [
             RoundScore(
@@ -113,17 +114,17 @@ class FakeWorkshop:
         ]
         return Result(scores, ())
 
-    def _train(self, job: Training) -> Result:
+    def _train(self, job: Training) -> Result[Any]:
         first = job.seed == named_seed("training", 0)
         lost = first and self.world(job.task.game).unlucky
         adapter = f"{job.task.game_id} {'' if lost else job.task.game.code}".encode()
         made = Finetune(adapter, [1.0, 2.0], [3.0, 2.5], [0.5, 0.4], 0.9, 0.0, 900, 100, 0.25)
-        return Result(made, ((2 * named_seed(job.seed), 0, "a training text", 3),))
+        return Result(made, (MapText(2 * named_seed(job.seed), 0, "a training text", 3),))
 
-    def _evaluate(self, job: Evaluation) -> Result:
+    def _evaluate(self, job: Evaluation) -> Result[Any]:
         scores = [[self._score(job, a, each) for each in job.seeds] for a in job.adapters]
-        told = tuple((each.map_seed, 0, f"text {each.map_seed}", 2) for each in job.seeds)
-        return Result(scores, told)
+        texts = (MapText(each.map_seed, 0, f"text {each.map_seed}", 2) for each in job.seeds)
+        return Result(scores, tuple(texts))
 
     def _score(self, job: Evaluation, adapter: bytes | None, seeds: Seeds) -> Score:
         target = self.world(job.task.game).at(PURPOSES[seeds.map_seed])
@@ -185,11 +186,11 @@ class Listed:
 
 @dataclass
 class Search:
-    """Runs the entry in ``folder`` with a workshop of ``world`` in place of Ray's."""
+    """Runs the entry in ``folder`` with a executor of ``world`` in place of Ray's."""
 
     folder: Path
     monkeypatch: pytest.MonkeyPatch
-    workshop: FakeWorkshop = field(default_factory=lambda: FakeWorkshop(lambda _: Nature()))
+    executor: FakeExecutor = field(default_factory=lambda: FakeExecutor(lambda _: Nature()))
 
     def run(
         self,
@@ -202,8 +203,8 @@ class Search:
         only: bool = False,
     ) -> int:
         """``only``: with these overrides alone, without the small growth's."""
-        self.workshop = FakeWorkshop(world, patience=patience)
-        self.monkeypatch.setattr(evo.run, "RayWorkshop", lambda *_: self.workshop)
+        self.executor = FakeExecutor(world, patience=patience)
+        self.monkeypatch.setattr(evo.run, "RayExecutor", lambda *_: self.executor)
         if sampler is not None:
             self.monkeypatch.setattr(evo.run, "make", lambda *_: sampler)
         if resume:
@@ -216,7 +217,7 @@ class Search:
 
     def go_on(self, world: World, *overrides: str, name: str = "run") -> int:
         """Resume with settings that may be given anew."""
-        self.workshop = FakeWorkshop(world)
+        self.executor = FakeExecutor(world)
         return evo.run.main([f"resume={self.folder / name}", *overrides])
 
     def config(self, event: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,114 @@
+"""Programs found in what models write."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from meta_sampler.chat.answers import LONGEST_INTENT, drafts, one_line
+
+PROGRAM = "assign(s=story())\nelicit(x, 6)\nreward(xed(s | x))"
+OTHER = "assign(s=story())\nelicit(y, 4)\nreward(xed(y | s))"
+NUMBERED = "\n".join(f"{i}. {line}" for i, line in enumerate(PROGRAM.splitlines(), 1))
+
+ONE = {
+    "bare": PROGRAM,
+    "fence": f"Here you are:\n```xgl\n{PROGRAM}\n```\nEnjoy!",
+    "tildes": f"~~~\n{PROGRAM}\n~~~",
+    "no closing fence": f"```\n{PROGRAM}",
+    "numbered lines": NUMBERED,
+    "bullets and backticks": "\n".join(f"- `{line}`" for line in PROGRAM.splitlines()),
+    "indented": "\n".join("    " + line for line in PROGRAM.splitlines()),
+    "Windows": PROGRAM.replace("\n", "\r\n"),
+    "semicolons": PROGRAM.replace("\n", ";\n"),
+    "two lines": PROGRAM.replace(" | x", "\n    | x"),
+    "blank lines": PROGRAM.replace("\n", "\n\n"),
+    "prose": f"I think that a game should reward(ing) play be.\n\n{PROGRAM}\n\nIt pays for x.",
+    "Chinese": f"好的，这是一个游戏：\n{PROGRAM}\n祝你玩得开心。",
+    "JSON list": json.dumps([PROGRAM]),
+    "JSON object": json.dumps({"program": PROGRAM}),
+    "JSON of lines": json.dumps({"games": [{"code": PROGRAM.splitlines()}]}),
+    "fenced JSON": f"```json\n{json.dumps([{'program': PROGRAM}])}\n```",
+}
+
+
+@pytest.mark.parametrize("answer", ONE.values(), ids=ONE.keys())
+def test_one_program_is_found_in_any_dress(answer: str) -> None:
+    assert [draft.text for draft in drafts(answer)] == [PROGRAM]
+
+
+@pytest.mark.parametrize(
+    ("answer", "intents"),
+    [
+        (
+            f"1. Say it.\n```\n{PROGRAM}\n```\n2. **Echo**: it.\n```\n{OTHER}\n```",
+            ["Say it.", "Echo: it."],
+        ),
+        (f"```\n# Say it.\n{PROGRAM}\n\n# Echo it.\n{OTHER}\n```", ["Say it.", ""]),
+        (f"Intent: say it\n\n{PROGRAM}\n\n{OTHER}", ["say it", ""]),
+        (json.dumps([{"intent": "a", "program": PROGRAM}, {"p": OTHER, "why": "b"}]), ["a", "b"]),
+    ],
+)
+def test_several_programs_keep_their_order_and_their_intents(
+    answer: str, intents: list[str]
+) -> None:
+    found = drafts(answer)
+    assert [draft.text for draft in found] == [PROGRAM, OTHER]
+    assert [draft.intent for draft in found] == intents
+    for draft in found:
+        lines = draft.text.replace("\n", " ") if draft.repairs == ("json",) else draft.text
+        assert lines.split("(")[0] in draft.raw
+
+
+NONE = (
+    *("", " \n ", "I cannot help with that.", "```\nprint('hi')\n```", "抱歉，我不能。"),
+    *("[]", "{}", "[1, null]", "{" * 5000, "[" * 100_000, '[{"a": {"b": 1}}]', "null"),
+)
+
+
+@pytest.mark.parametrize("answer", NONE, ids=range(len(NONE)))
+def test_where_there_is_none_none_is_found(answer: str) -> None:
+    assert drafts(answer) == []
+
+
+def test_a_foreign_line_of_a_fence_stays_a_mistake_of_its_program() -> None:
+    [draft] = drafts(f"```\nimport os\n{PROGRAM}\nos.remove('x')\n```")
+    assert draft.text.splitlines()[0] == "import os"
+    assert draft.text.splitlines()[-1] == "os.remove('x')"
+
+
+HUGE = {
+    "prose": "Many words and no game. " * 5000,
+    "spaces": " " * 100_000,
+    "fences": "```\n" * 25_000,
+    "bullets": "- " * 50_000,
+    "numbers": "1. " * 33_000,
+    "open calls": "assign(s=story()\n" * 6_000,
+    "quotes": '"' * 100_000,
+    "one line": "assign(" * 14_000,
+}
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_huge_answers_are_read(name: str) -> None:
+    """A pattern that backtracks would not come back from these within the suite's patience."""
+    assert len(drafts(HUGE[name])) == (name in ("open calls", "one line"))
+
+
+@given(st.text(max_size=400))
+def test_any_text_can_be_read(answer: str) -> None:
+    for draft in drafts(answer):
+        assert draft.text.strip()
+        assert draft.intent == one_line(draft.intent)
+        assert len(draft.intent) <= LONGEST_INTENT
+
+
+def test_json_of_any_depth_is_read_or_passed_over() -> None:
+    """Python reads nested lists up to a depth, and writes them up to a smaller one."""
+    for depth in range(800, 1100):
+        nested = "[" * depth + "]" * depth
+        found = drafts(f'[{{"program": "elicit(x, 6)", "n": {nested}}}]')
+        assert [draft.text for draft in found] in ([], ["elicit(x, 6)"])

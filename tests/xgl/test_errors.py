@@ -1,0 +1,108 @@
+"""What is said of a text is bounded, whatever the text: problems, quoted lines, whole messages."""
+
+from __future__ import annotations
+
+import pytest
+
+from xgl import ProgramError, parse
+from xgl.cli import main
+from xgl.errors import MAX_MESSAGE, MAX_PROBLEMS, MAX_QUOTED, Problem, excerpt, first_messages
+from xgl.language.dialects import DIALECTS
+
+WIDE = {
+    "compared with each other": f"ensure({'<'.join('s' * 1900)})",
+    "many unknown registers": f"elicit({'q, ' * 1300}1)",
+    "one long name": f"elicit({'q' * 3900})",
+    "a long instruction": f"{'é' * 3900}(s)",
+    "look-alike letters": f"elicit({'ｓ' * 3900})",
+    "many targets": f"assign({', '.join(['é=é'] * 600)})",
+    "many conditions": f"ensure({', '.join(['1'] * 1300)})",
+    "nested lists of wrong items": f"assign(l={'[' * 30}{'1, ' * 1200}1{']' * 30})",
+    "longer than a line may be": "elicit(s)" * 10_000,
+}
+
+
+@pytest.mark.parametrize("lines", [1, 64])
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("name", WIDE)
+def test_a_wide_line_makes_a_bounded_message(name: str, dialect: str, lines: int) -> None:
+    with pytest.raises(ProgramError) as refusal:
+        parse("\n".join([WIDE[name]] * lines), dialect)
+    assert len(refusal.value.problems) <= MAX_PROBLEMS
+    assert len(str(refusal.value)) <= MAX_MESSAGE
+    for problem in refusal.value.problems:
+        _, shown, _ = str(problem).split("\n")
+        assert len(shown) <= MAX_QUOTED + len("    ")
+        assert max(len(problem.found), len(problem.expected)) <= MAX_QUOTED
+
+
+def test_a_long_line_is_shown_around_its_caret() -> None:
+    for before, after in ((0, 900), (40, 900), (500, 500), (900, 3), (900, 0)):
+        line = f"{'a' * before}?{'b' * after}"
+        _, shown, caret = str(Problem(1, before + 1, "x", "y", line)).split("\n")
+        assert shown[caret.index("^")] == "?"
+        assert len(shown) <= MAX_QUOTED + len("    ")
+        assert ("…" in shown[:5], shown.endswith("…")) == (before > 80, after > 80)
+
+
+def test_what_is_left_out_is_counted() -> None:
+    with pytest.raises(ProgramError, match="100 problems or more") as refusal:
+        parse("\n".join(["elicit(" + "q, " * 90 + "1)"] * 3))
+    *_, last = str(refusal.value).splitlines()
+    shown = str(refusal.value).count("unknown register")
+    assert last == f"… and {MAX_PROBLEMS - shown} more"
+
+
+def test_messages_within_a_length() -> None:
+    assert first_messages([]) == []
+    assert first_messages(["one", "two"]) == ["one", "two"]
+    assert first_messages(["one", "two", "three"], 19) == ["one", "… and 2 more"]
+    assert first_messages(["a" * 50, "two"], 30) == ["a" * 16 + "…", "… and 1 more"]
+    assert excerpt("four", 4) == "four"
+    assert excerpt("fives", 4) == "fiv…"
+
+
+HUGE = ("0x" + "f" * 3900, "9" * 3900, "0o" + "7" * 3900, "0b" + "1" * 3900)
+PLACES = (
+    "assign(s={})",
+    "assign(s=t + {})",
+    "assign(l=[{}])",
+    "assign(s=story({}))",
+    "assign(s=first_n_tokens(t, {}))",
+    "elicit(s, {})",
+    "elicit(s, -{})",
+    "elicit({}, s)",
+    "ensure({})",
+    "ensure(xent(s) < {})",
+    "ensure({} < len(s))",
+    "ensure(s == {})",
+    "ensure(is_true({}))",
+    "ensure(not {})",
+    "reward({})",
+    "reward(xent({}))",
+    "reward(-{})",
+    "reveal(s, {})",
+    "beacon({})",
+    "replay(flag_1, {})",
+    "{}",
+)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("place", PLACES)
+def test_a_number_too_long_for_python_is_a_problem_of_the_program(place: str, dialect: str) -> None:
+    """Python neither reads nor prints whole numbers of more than 4,300 digits."""
+    for number in HUGE:
+        with pytest.raises(ProgramError, match=r"^program: \d problems?\nline 1, column "):
+            parse(place.format(number), dialect)
+
+
+@pytest.mark.parametrize("option", ["--seed", "--rounds"])
+def test_a_huge_argument_is_one_short_sentence(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["play", "contrast", option, "9" * 5000])
+    assert left.value.code == 2
+    assert "expected a whole number from" in (said := capsys.readouterr().err)
+    assert len(said) < 2 * MAX_QUOTED
