@@ -115,7 +115,7 @@ def load(reference: str, *, device: str = "cpu", dtype: str = "auto") -> tuple[A
 def unsupported(model: Any) -> str:
     """Why judge and policy would get wrong numbers from a model; empty where they would not.
 
-    They read logits off the head, and expect a token's numbers not to depend on the rest of a batch.
+    They apply the head themselves, and expect a token's numbers not to depend on other rows.
     """
     import torch
 
