@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from archive.schema import Verdict
+from archive.schema import Reason
 from archive.statistics.decision_rule import Answer, helps, is_new
-from archive.statistics.gains import Values
 from archive.statistics.intervals import Interval
 from archive.statistics.looks import Looks, chunks
+from archive.statistics.transfer_values import TransferValues
 from archive.statistics.verdict import Decision, Evidence, Own, Thresholds, decide
 
 
@@ -37,7 +37,7 @@ class Found:
     """The answer to a question; what was not asked is None, or absent."""
 
     own: Own | None = None
-    values: Values | None = None
+    values: TransferValues | None = None
     taught: Mapping[str, Interval] = field(default_factory=dict)
 
 
@@ -81,8 +81,8 @@ def _unlearned(evidence: Evidence) -> Decision:
     """A game that is not learned; an artifact where only its total gain is established."""
     settled = evidence.own.gain.high <= 0
     if evidence.own.total.low > 0:
-        return Decision(Verdict.ARTIFACT, "its gain is not about the map", settled)
-    return Decision(Verdict.REFUSED, "not playable", settled)
+        return Decision(Reason.NOT_ABOUT_MAP, settled)
+    return Decision(Reason.NOT_LEARNED, settled)
 
 
 def _scanned(

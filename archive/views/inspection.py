@@ -13,6 +13,7 @@ from archive.query import (
     Run,
     ScopeRow,
     VerdictCount,
+    explanation,
     find_run,
     games,
     recent_decisions,
@@ -20,7 +21,7 @@ from archive.query import (
     scopes,
     verdict_counts,
 )
-from archive.schema import SCHEMA_VERSION, TABLES
+from archive.schema import SCHEMA_VERSION, TABLES, Definition
 from archive.store.archive import Archive
 from archive.views.tables import (
     SHORT,
@@ -122,13 +123,13 @@ def _verdicts(state: Inspection) -> Table:
 def _decisions(state: Inspection) -> Table:
     found = table("Latest decisions", "gen", "game", "verdict", "captured", "γ", "decided on")
     for row in state.decisions:
-        value = "captured" if row["definition"] == "captured" else "captured_def37"
+        value = Definition(row["definition"]).column
         seeds = row["purpose"] or "no scores"
         add(
             found,
             row["generation"],
             f"{row['game_id'][:SHORT]}\n({row['role']})",
-            f"{row['verdict']}\n{row['reason']}",
+            f"{row['verdict']}\n{explanation(row)}",
             interval(row[value], row[f"{value}_low"], row[f"{value}_high"]),
             interval(row["gamma"], row["gamma_low"], row["gamma_high"]),
             seeds if row["decided"] or row["purpose"] is None else f"{seeds}, not settled",

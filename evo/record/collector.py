@@ -13,10 +13,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from archive import Purpose
-from archive.schema import PlaysKey
-from archive.statistics.calibration import Calibration, Limits, unfit
-from archive.statistics.gains import BASE, Sample
+from archive.schema import BASE_POLICY, PlaysKey
+from archive.statistics.calibration import Calibration, Limits, refusal
+from archive.statistics.plays import Plays
 from archive.statistics.repeated_play import WellPosed
+from archive.statistics.verdict import Decision
 from evo.config.run_config import RunConfig
 from evo.jobs.evaluate import Score, Task, evaluation_seeds, floor_of, with_floor
 from evo.jobs.executor import Executor
@@ -103,12 +104,12 @@ class Collector:
         """Base plays; they fix each game's floor before any fine-tuning."""
         self.ledger.commit(games=self.ledger.game_rows(tasks))
         seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
-        self.play(PlayRequest(BASE, task, Purpose.CALIBRATION, seeds) for task in tasks)
+        self.play(PlayRequest(BASE_POLICY, task, Purpose.CALIBRATION, seeds) for task in tasks)
         for task in tasks:
             floor = floor_of(self._calibration(task), task.game)
             self.floors[task.game_id] = 0.0 if floor is None else floor
         if self.config.playability.few_shot_rounds:
-            self.repeat([task for task in tasks if not self._cheaply_unfit(task)])
+            self.repeat([task for task in tasks if not self._cheap_refusal(task)])
 
     def repeat(self, tasks: Sequence[Task]) -> None:
         """Repeated base plays on calibration maps, with the control; one commit for each game."""
@@ -118,16 +119,18 @@ class Collector:
         self.listener.stage("few-shot", missing, len(missing))
         jobs = [Repetition(self._floored(t), None, seeds, asked.few_shot_rounds) for t in missing]
         for task, result in zip(missing, self.executor.do(jobs), strict=True):
-            rows = round_rows(BASE, task, Purpose.CALIBRATION, result.outcome)
+            rows = round_rows(BASE_POLICY, task, Purpose.CALIBRATION, result.outcome)
             self.ledger.commit(rounds=rows, maps=self._map_rows(result, Purpose.CALIBRATION))
             tokens = sum(score.tokens for score in result.outcome)
             self.listener.job("few-shot", task, tokens, result.scoring)
 
     def _rounds(self, task: Task) -> list[Row]:
-        return self.ledger.rounds.get(PlaysKey(BASE, task.id, Purpose.CALIBRATION), [])
+        return self.ledger.rounds.get(PlaysKey(BASE_POLICY, task.id, Purpose.CALIBRATION), [])
 
     def _calibration_rows(self, task: Task) -> list[Row]:
-        return list(self.ledger.scores[PlaysKey(BASE, task.id, Purpose.CALIBRATION)].values())
+        return list(
+            self.ledger.scores[PlaysKey(BASE_POLICY, task.id, Purpose.CALIBRATION)].values()
+        )
 
     def well_posed(self, task: Task) -> WellPosed | None:
         return well_posed(self._calibration_rows(task))
@@ -139,17 +142,17 @@ class Collector:
     def _calibration(self, task: Task) -> list[tuple[str, float]]:
         return [(row["outcome"], row["score"]) for row in self._calibration_rows(task)]
 
-    def unfit(self, task: Task) -> str:
-        """Why a calibrated game is not worth a fine-tune; empty if it is. What costs only the
-        calibration plays is asked first."""
+    def refusal(self, task: Task) -> Decision | None:
+        """The refusal of a calibrated game that is not worth a fine-tune; None if it is. What costs
+        only the calibration plays is asked first."""
         few = self.config.playability
-        return self._cheaply_unfit(task) or not_few_shot(self.few_shot(task), few)
+        return self._cheap_refusal(task) or not_few_shot(self.few_shot(task), few)
 
-    def _cheaply_unfit(self, task: Task) -> str:
-        """Why the base player cannot play a calibrated game, or not well; empty if it can."""
+    def _cheap_refusal(self, task: Task) -> Decision | None:
+        """The refusal of a calibrated game that the base player cannot play, or not well."""
         config, rows = self.config, self._calibration_rows(task)
         seeds = self.seeds(Purpose.CALIBRATION, config.transfer.calibration_plays)
-        sample = self.sample(BASE, task, Purpose.CALIBRATION, seeds)
+        sample = self.sample(BASE_POLICY, task, Purpose.CALIBRATION, seeds)
         found = Calibration(
             outcomes=tuple(row["outcome"] for row in rows),
             tokens=tuple(row["tokens"] for row in rows),
@@ -159,7 +162,7 @@ class Collector:
         settings, transfer = config.finetune, config.transfer
         plays = settings.maps * settings.rollouts
         limits = (transfer.max_forfeit_rate, settings.tokens, plays, transfer.min_steps)
-        return unfit(found, Limits(*limits)) or ill_posed(
+        return refusal(found, Limits(*limits)) or ill_posed(
             self.well_posed(task), config.playability, transfer.confidence
         )
 
@@ -224,7 +227,7 @@ class Collector:
         return replace(task, floor=self.floors.get(task.game_id, task.floor))
 
     def _adapter(self, policy_id: str) -> bytes | None:
-        if policy_id == BASE:
+        if policy_id == BASE_POLICY:
             return None
         row = self.ledger.finetunes[policy_id]
         return self.ledger.archive.get_adapter(row["adapter_hash"])
@@ -244,7 +247,7 @@ class Collector:
 
     def own_plays(self, task: Task, purpose: Purpose, seeds: SeedSet) -> list[PlayRequest]:
         """The base player and the game's own adapters on the game."""
-        return [PlayRequest(p, task, purpose, seeds) for p in (BASE, *self.policy_ids(task))]
+        return [PlayRequest(p, task, purpose, seeds) for p in (BASE_POLICY, *self.policy_ids(task))]
 
     def crossed(
         self, sources: Sequence[Task], target: Task, purpose: Purpose, seeds: SeedSet
@@ -253,11 +256,11 @@ class Collector:
         policies = [policy_id for source in sources for policy_id in self.policy_ids(source)]
         return [PlayRequest(policy_id, target, purpose, seeds) for policy_id in policies]
 
-    def sample(self, policy_id: str, task: Task, purpose: Purpose, seeds: SeedSet) -> Sample:
+    def sample(self, policy_id: str, task: Task, purpose: Purpose, seeds: SeedSet) -> Plays:
         """Scores that were asked for before."""
         return self.ledger.sample(PlaysKey(policy_id, task.id, purpose), seeds)
 
-    def samples(self, source: Task, target: Task, purpose: Purpose, seeds: SeedSet) -> list[Sample]:
+    def samples(self, source: Task, target: Task, purpose: Purpose, seeds: SeedSet) -> list[Plays]:
         """Of all fine-tunes on ``source``, on ``target``."""
         return [self.sample(each, target, purpose, seeds) for each in self.policy_ids(source)]
 

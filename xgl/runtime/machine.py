@@ -98,7 +98,7 @@ class Machine:
         except OversizeError as error:
             line = self.game.program.source_line(self.flow.position)
             outcome, reason = "oversize", f"line {line}: {error}"
-        scores = {player: self.scores[player] for player in sorted(self.plan.cast)}
+        scores = {name: self.scores[name] for name in sorted({*self.plan.cast, *self.scores})}
         held, events = self.values.held(), tuple(self.events)
         return Play(outcome, scores, held, events, self.steps, forfeiter, reason)
 

@@ -1,0 +1,102 @@
+"""Answers to a race's questions, from gains: the one way from plays to bounds, which searches and
+verification share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from archive.schema import Definition, GainKind
+from archive.statistics.intervals import Scores, mean_interval
+from archive.statistics.looks import Looks
+from archive.statistics.race import Found, Question
+from archive.statistics.transfer_values import TransferValues, transfer_values
+from archive.statistics.verdict import Own, Thresholds
+
+TaskT = TypeVar("TaskT")
+TaskT_contra = TypeVar("TaskT_contra", contravariant=True)
+
+
+class Gains(Protocol[TaskT_contra]):
+    """Gains of one purpose by source and target game."""
+
+    def gains(
+        self, source: TaskT_contra, target: TaskT_contra, plays: int, kind: GainKind
+    ) -> Scores:
+        """Per-play gains in bits of the source's fine-tunes on the target, on the first ``plays``
+        seeds: (n,), or (R, n) over training seeds. Raises ``LookupError`` where one is missing."""
+        ...
+
+
+@dataclass(frozen=True)
+class CandidateBounds(Generic[TaskT]):
+    """Bounds on one candidate; ``scope`` by game id, all of it."""
+
+    made: Gains[TaskT]
+    looks: Looks
+    thresholds: Thresholds
+    candidate: TaskT
+    parent: TaskT
+    scope: Mapping[str, TaskT]
+
+    def found(self, question: Question) -> Found:
+        """The bounds that a question asks for."""
+        wide = self.looks.confidence(question.plays, len(self.scope))
+        definition = self.thresholds.definition
+        helps = None
+        if question.helps:
+            plain = self.looks.confidence(question.plays)
+            helps = self._values(self.candidate, self.parent, question, plain, question.learned)
+        denominator = question.plays if definition == Definition.DEF37 else None
+        return Found(
+            own=self.own(question.plays) if question.own else None,
+            values=helps,
+            taught={
+                game: self._values(
+                    self.scope[game], self.candidate, question, wide, denominator
+                ).of(definition)
+                for game in question.taught
+            },
+        )
+
+    def own(self, plays: int) -> Own:
+        """What fine-tuning on the candidate did for itself."""
+        level = two_sided(self.looks.confidence(plays))
+        at = (self.candidate, self.candidate, plays)
+        total, specific = (self.made.gains(*at, kind) for kind in GainKind)
+        mean = float(total.mean())
+        kinds = {
+            GainKind.TOTAL: mean_interval(total, level),
+            GainKind.SPECIFIC: mean_interval(specific, level),
+        }
+        return Own(
+            gain=kinds[self.thresholds.gain],
+            specific=kinds[GainKind.SPECIFIC],
+            share=float(specific.mean()) / mean if mean > 0 else None,
+            total=kinds[GainKind.TOTAL],
+        )
+
+    def _values(
+        self,
+        source: TaskT,
+        target: TaskT,
+        question: Question,
+        confidence: float,
+        denominator: int | None,
+    ) -> TransferValues:
+        """C and V of ``source`` on ``target``; V over the source's own gains on so many plays, and
+        not asked for without a number of them."""
+        kind, made, plays = self.thresholds.gain, self.made, question.plays
+        return transfer_values(
+            made.gains(source, target, plays, kind),
+            made.gains(target, target, plays, kind),
+            None if denominator is None else made.gains(source, source, denominator, kind),
+            two_sided(confidence),
+            two_sided(self.looks.confidence(plays)),
+        )
+
+
+def two_sided(confidence: float) -> float:
+    """Confidence of the two-sided interval whose bounds each hold at ``confidence``."""
+    return max(0.0, 2 * confidence - 1)

@@ -1,0 +1,218 @@
+"""The cover of a run's newest scope: what ``python -m archive cover`` and the search ask for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from archive.errors import CoverError
+from archive.schema import Definition, GainKind, TaskId
+from archive.statistics.covers import Cover, best_cover, covered, largest_eta
+from archive.statistics.intervals import Scores
+from archive.statistics.missing_values import Settlement, settlement
+from archive.statistics.plays import RunPlays
+from archive.statistics.simultaneous import Simultaneous, simultaneous_matrix
+from archive.statistics.transfer_matrix import TransferMatrix, transfer_matrix
+
+SWEEP = tuple(step / 20 for step in range(21))
+"""η of a sweep."""
+
+
+@dataclass(frozen=True)
+class CoverQuestion:
+    """Which cover is asked for. ``finetuned``: Γ from all fine-tuned games Υ, else from Σ."""
+
+    eta: float
+    definition: Definition = Definition.CAPTURED
+    gain: GainKind = GainKind.TOTAL
+    finetuned: bool = False
+    confidence: float = 0.95
+    skip_unplayable: bool = False
+
+
+@dataclass(frozen=True)
+class SweepStep:
+    """One η of a sweep. ``cover`` is None where η is out of reach, ``confident`` where no cover
+    holds with confidence."""
+
+    eta: float
+    cover: Cover | None
+    confident: Cover | None
+
+
+@dataclass(frozen=True)
+class Covering:
+    """The answer; indices of covers and places are those of ``matrix``.
+
+    ``skipped``: targets left out as not playable. ``largest`` and ``confident_largest``: the
+    largest η in reach, of point estimates and with confidence.
+    """
+
+    question: CoverQuestion
+    matrix: TransferMatrix
+    skipped: tuple[TaskId, ...]
+    cover: Cover
+    covers: tuple[tuple[TaskId, ...], ...]
+    settlement: Settlement
+    largest: float
+    bounds: Simultaneous
+    confident: Cover | None
+    confident_largest: float
+
+    @property
+    def selected(self) -> int:
+        """Values of the cover's members on other games that rest on selection plays."""
+        sources = [self.matrix.sources[member] for member in self.cover.members]
+        pairs = [(source, target) for source in sources for target in self.matrix.targets]
+        cells = [self.matrix.cells.get(pair) for pair in pairs if pair[0] != pair[1]]
+        return sum(cell.selected for cell in cells if cell is not None)
+
+
+def covering(evidence: RunPlays, scope: Sequence[TaskId], question: CoverQuestion) -> Covering:
+    """The optimal cover of ``scope``, what unknown values leave open, and the confident one.
+
+    Raises CoverError naming games that nothing can cover, or the largest η in reach.
+    """
+    matrix, skipped = _matrix(evidence, scope, question)
+    values = matrix.values(question.definition)
+    cover = _best(values, question.eta)
+    bounds = simultaneous_matrix(
+        evidence.plays,
+        evidence.policies,
+        matrix.sources,
+        matrix.targets,
+        question.gain,
+        question.confidence,
+    )
+    lower = bounds.matrix.lower(question.definition)
+    lists = covered(values, cover.members, question.eta)
+    return Covering(
+        question=question,
+        matrix=matrix,
+        skipped=skipped,
+        cover=cover,
+        covers=tuple(tuple(matrix.targets[target] for target in each) for each in lists),
+        settlement=settlement(values, question.eta, cover),
+        largest=largest_eta(values),
+        bounds=bounds,
+        confident=_or_none(lower, question.eta),
+        confident_largest=largest_eta(lower),
+    )
+
+
+def sweep(found: Covering, etas: Sequence[float] = SWEEP) -> list[SweepStep]:
+    """Covers at each η, of point estimates and with confidence."""
+    definition = found.question.definition
+    values, lower = found.matrix.values(definition), found.bounds.matrix.lower(definition)
+    return [SweepStep(eta, _or_none(values, eta), _or_none(lower, eta)) for eta in etas]
+
+
+def cover_rows(
+    evidence: RunPlays, scope: Sequence[TaskId], generation: int, question: CoverQuestion
+) -> list[dict[str, Any]]:
+    """Rows of covers, without run_id, for the scope of one generation, with Γ from the scope.
+
+    Games that are not playable on these plays are left out, and Δ is then not known. No rows
+    where no cover exists.
+    """
+    try:
+        matrix, skipped = _matrix(evidence, scope, question)
+        values = matrix.values(question.definition)
+        cover = best_cover(values, question.eta)
+    except CoverError:
+        return []
+    lists = covered(values, cover.members, question.eta)
+    return [
+        {
+            "generation": generation,
+            "eta": question.eta,
+            "definition": question.definition,
+            "delta": None if skipped else cover.delta,
+            "game_id": matrix.sources[member][0],
+            "role": matrix.sources[member][1],
+            "covers": [matrix.targets[target][0] for target in targets],
+            "exact": cover.gap == 0,
+            "unknown": int(np.isnan(values).sum()),
+        }
+        for member, targets in zip(cover.members, lists, strict=True)
+    ]
+
+
+def decided_by(config: Mapping[str, Any]) -> tuple[Definition, GainKind]:
+    """The value and the gain that a run's configuration decides by; C and total where it does not
+    say."""
+    try:
+        transfer = config["transfer"]
+        return Definition(transfer["definition"]), GainKind(transfer["gain"])
+    except (KeyError, TypeError, ValueError):
+        return Definition.CAPTURED, GainKind.TOTAL
+
+
+def _matrix(
+    evidence: RunPlays, scope: Sequence[TaskId], question: CoverQuestion
+) -> tuple[TransferMatrix, tuple[TaskId, ...]]:
+    """Values for a cover of the scope, and the targets left out of it."""
+    sources = evidence.finetuned if question.finetuned else tuple(scope)
+    # the scope's own games come first: equal covers prefer them
+    sources = tuple(
+        dict.fromkeys((*(task_id for task_id in scope if task_id in sources), *sources))
+    )
+    matrix = _read(evidence, sources, scope, question)
+    values = matrix.values(question.definition)
+    hopeless = [
+        task_id
+        for task_id, column in zip(matrix.targets, values.T, strict=True)
+        if not np.isfinite(column).any()
+    ]
+    if not hopeless:
+        return matrix, ()
+    if not question.skip_unplayable:
+        raise CoverError(_hopeless(matrix, values, hopeless))
+    left = [task_id for task_id in scope if task_id not in hopeless]
+    if not left:
+        raise CoverError(_hopeless(matrix, values, hopeless))
+    return _read(evidence, sources, left, question), tuple(hopeless)
+
+
+def _read(
+    evidence: RunPlays,
+    sources: Sequence[TaskId],
+    targets: Sequence[TaskId],
+    question: CoverQuestion,
+) -> TransferMatrix:
+    return transfer_matrix(evidence.plays, evidence.policies, sources, targets, question.gain)
+
+
+def _hopeless(matrix: TransferMatrix, values: Scores, hopeless: Sequence[TaskId]) -> str:
+    """Why there is nothing to cover a game with: unmeasured, or measured and not playable."""
+    first = hopeless[0]
+    column = values[:, matrix.targets.index(first)]
+    why = "its values are unknown: it was not played by its own fine-tuning and the base player"
+    if not np.isnan(column).all():
+        why = "no value of it is defined: its own gain is not significantly above 0"
+    more = f", and {len(hopeless) - 1} more like it" if len(hopeless) > 1 else ""
+    return (
+        f"game {first[0]} ({first[1]}){more}: {why}; expected games with known values, or "
+        "--skip-unplayable to cover the others"
+    )
+
+
+def _best(values: Scores, eta: float) -> Cover:
+    """The optimal cover; where values are missing, the message says what they could do."""
+    try:
+        return best_cover(values, eta)
+    except CoverError as error:
+        unknown = int(np.isnan(values).sum())
+        if not unknown:
+            raise
+        hope = largest_eta(np.where(np.isnan(values), math.inf, values))
+        could = "a cover at it" if hope >= eta else "none either"
+        raise CoverError(f"{error}; {unknown} unknown values could give {could}") from None
+
+
+def _or_none(values: Scores, eta: float) -> Cover | None:
+    return best_cover(values, eta) if largest_eta(values) >= eta else None

@@ -1,0 +1,76 @@
+"""The graph of games: edges where a value reaches α, and what they reach (Def. 54)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from archive.schema import TaskId
+from archive.statistics.intervals import Scores
+
+
+@dataclass(frozen=True)
+class TransferGraph:
+    """``games``, and ``down``: for each the games that it has an edge to (G1 ☽ G2 iff its value on
+    G2 reaches α). A game needs no edge to itself to be in its own components."""
+
+    games: tuple[TaskId, ...]
+    down: Mapping[TaskId, tuple[TaskId, ...]]
+
+    @property
+    def up(self) -> dict[TaskId, tuple[TaskId, ...]]:
+        """The edges turned round."""
+        found: dict[TaskId, list[TaskId]] = {game: [] for game in self.games}
+        for source in self.games:
+            for target in self.down[source]:
+                found[target].append(source)
+        return {game: tuple(sources) for game, sources in found.items()}
+
+    def downstream(self, start: Iterable[TaskId]) -> frozenset[TaskId]:
+        """All games that downstream paths from ``start`` reach, these included."""
+        return _reached(self.down, start)
+
+    def upstream(self, start: Iterable[TaskId]) -> frozenset[TaskId]:
+        """All games from which downstream paths reach ``start``, these included."""
+        return _reached(self.up, start)
+
+    def strong(self) -> list[tuple[TaskId, ...]]:
+        """Sets of games that reach one another both ways, each in the order of the games."""
+        left, found = list(self.games), []
+        while left:
+            reach = self.downstream(left[:1]) & self.upstream(left[:1])
+            found.append(tuple(game for game in left if game in reach))
+            left = [game for game in left if game not in reach]
+        return found
+
+
+def transfer_graph(games: Sequence[TaskId], values: Scores, alpha: float) -> TransferGraph:
+    """Edges among ``games`` of a matrix of values (n, n), rows teach columns.
+
+    What is not measured (NaN) or not defined (−inf) is no link. Raises ValueError unless α > 0.
+    """
+    if not alpha > 0:
+        raise ValueError(f"found α = {alpha}, expected it above 0")
+    reached = np.nan_to_num(values, nan=-np.inf) >= alpha
+    down = {
+        game: tuple(
+            other for column, other in enumerate(games) if reached[row, column] and other != game
+        )
+        for row, game in enumerate(games)
+    }
+    return TransferGraph(tuple(games), down)
+
+
+def _reached(
+    edges: Mapping[TaskId, Sequence[TaskId]], start: Iterable[TaskId]
+) -> frozenset[TaskId]:
+    found = set(start)
+    waiting = list(found)
+    while waiting:
+        for game in edges[waiting.pop()]:
+            if game not in found:
+                found.add(game)
+                waiting.append(game)
+    return frozenset(found)

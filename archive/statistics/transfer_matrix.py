@@ -1,0 +1,221 @@
+"""The matrix of transfer values: from plays to C, V and gains of every pair that was measured.
+
+Three questions are answered here once, for every reader of an archive:
+
+* *Which policies speak for a game?* Its newest fine-tunings, one under each training seed
+  (:func:`policies_of`): a game that was started again is judged by its last attempt, as the search
+  itself judges it. Values of several are over plays and training seeds.
+* *Which plays?* The values of a pair are made of plays on seeds that the base player, the source's
+  policy and the target's own policy all have on the target; V also of the source's own gain. Where
+  several purposes offer such seeds, the one with the most of them is used; acceptance, whose seeds
+  ranked no candidate, comes first where they are as many. Purposes are never mixed.
+* *What is not known?* A pair without such plays is **unmeasured**. A measured pair whose
+  denominator is not significantly above 0 is **undefined** (docs/specification.md,
+  "Transfer values"). In arrays the first is NaN,
+  the second −inf: it never counts as covered, whatever else will be measured.
+
+``Cell.selected`` marks values from selection seeds. Games were ranked, and many refused, on these
+very numbers, so what survived looks better on them than it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey, TaskId
+from archive.statistics.intervals import UNDEFINED, Interval, Scores
+from archive.statistics.plays import PURPOSES, Plays
+from archive.statistics.transfer_values import TransferValues, transfer_values
+
+ONE = Interval(1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What fine-tuning on a source does for a target, on ``plays`` paired plays of ``purpose``.
+
+    ``values.gain`` is in bits; C and V are undefined where their denominators are not
+    significant. The diagonal of a playable game is 1 without error.
+    """
+
+    values: TransferValues
+    purpose: str
+    plays: int
+
+    @property
+    def selected(self) -> bool:
+        """Whether the same plays had a say in which games were kept."""
+        return self.purpose == "selection"
+
+
+@dataclass(frozen=True)
+class TransferMatrix:
+    """Values of ``sources`` on ``targets``; ``cells`` has the measured pairs only.
+
+    Every bound is one-sided at ``confidence``, over evaluation seeds, given the adapters; where
+    games were fine-tuned under several training seeds, over these too.
+    """
+
+    sources: tuple[TaskId, ...]
+    targets: tuple[TaskId, ...]
+    cells: Mapping[tuple[TaskId, TaskId], Cell]
+    confidence: float
+
+    def values(self, definition: Definition) -> Scores:
+        """C or V (sources, targets) float64; NaN unmeasured, −inf undefined."""
+        return self._array(lambda cell: _value(cell.values.of(definition)))
+
+    def lower(self, definition: Definition) -> Scores:
+        """Lower bounds of C or V (sources, targets); NaN unmeasured, −inf undefined or open."""
+        return self._array(lambda cell: cell.values.of(definition).low)
+
+    def upper(self, definition: Definition) -> Scores:
+        """Upper bounds of C or V (sources, targets); NaN unmeasured, inf undefined or open."""
+        return self._array(lambda cell: cell.values.of(definition).high)
+
+    def gains(self) -> Scores:
+        """Mean gains (sources, targets) in bits; NaN unmeasured."""
+        return self._array(lambda cell: _value(cell.values.gain))
+
+    def unmeasured(self) -> list[tuple[TaskId, TaskId]]:
+        """Pairs (source, target) without paired plays, in the order of the matrix."""
+        pairs = ((source, target) for source in self.sources for target in self.targets)
+        return [pair for pair in pairs if pair not in self.cells]
+
+    def _array(self, number: Callable[[Cell], float]) -> Scores:
+        found = np.full((len(self.sources), len(self.targets)), math.nan)
+        for row, source in enumerate(self.sources):
+            for column, target in enumerate(self.targets):
+                if cell := self.cells.get((source, target)):
+                    found[row, column] = number(cell)
+        return found
+
+
+def transfer_matrix(
+    plays: Mapping[PlaysKey, Plays],
+    policies: Mapping[TaskId, Sequence[str]],
+    sources: Sequence[TaskId],
+    targets: Sequence[TaskId],
+    kind: GainKind = GainKind.TOTAL,
+    confidence: float = 0.95,
+    bounds_at: float | None = None,
+) -> TransferMatrix:
+    """All measured pairs of ``sources`` and ``targets``, in the order given.
+
+    Whether a value is defined is asked at the one-sided ``confidence``; each bound holds at
+    ``bounds_at`` (default: the same), so that stricter bounds make no value disappear.
+    """
+    reader = _Reader(plays, policies, kind, confidence, bounds_at or confidence)
+    cells = {}
+    for target in targets:
+        for source in sources:
+            if cell := reader.cell(source, target):
+                cells[source, target] = cell
+    return TransferMatrix(tuple(sources), tuple(targets), cells, bounds_at or confidence)
+
+
+@dataclass(frozen=True)
+class _Pairing:
+    """Gains in bits of the source's policies and of the target's own, on the same plays: (n,), or
+    (R, n) under as many training seeds."""
+
+    cross: Scores
+    own: Scores
+    purpose: str
+
+
+class _Reader:
+    """Pairs plays and turns them into cells; own gains are looked up once for each game."""
+
+    def __init__(
+        self,
+        plays: Mapping[PlaysKey, Plays],
+        policies: Mapping[TaskId, Sequence[str]],
+        kind: GainKind,
+        confidence: float,
+        bounds_at: float,
+    ) -> None:
+        self.plays, self.policies, self.kind = plays, policies, kind
+        self.defined_at, self.level = _two_sided(confidence), _two_sided(bounds_at)
+        self.own: dict[TaskId, _Pairing | None] = {}
+
+    def cell(self, source: TaskId, target: TaskId) -> Cell | None:
+        own, pairing = self._own(source), self._pairing(source, target)
+        if own is None or pairing is None:
+            return None
+        found = transfer_values(pairing.cross, pairing.own, own.cross, self.level, self.defined_at)
+        if source == target:
+            unity = _unity(found.captured)
+            found = TransferValues(found.gain, unity, unity)
+        return Cell(found, pairing.purpose, pairing.cross.shape[-1])
+
+    def _own(self, task_id: TaskId) -> _Pairing | None:
+        if task_id not in self.own:
+            self.own[task_id] = self._pairing(task_id, task_id)
+        return self.own[task_id]
+
+    def _pairing(self, source: TaskId, target: TaskId) -> _Pairing | None:
+        """The largest sample of gains; None with fewer than 2 paired plays."""
+        if source not in self.policies or target not in self.policies:
+            return None
+        # the cheap question first: most pairs of a large run were never played
+        first = self.policies[source][0]
+        if not any(PlaysKey(first, target, purpose) in self.plays for purpose in PURPOSES):
+            return None
+        count = min(len(self.policies[source]), len(self.policies[target]))
+        sides = self.policies[source][-count:], self.policies[target][-count:]
+        best: _Pairing | None = None
+        for purpose in PURPOSES:
+            wanted = [
+                PlaysKey(policy, target, purpose) for policy in (BASE_POLICY, *sides[0], *sides[1])
+            ]
+            if not all(key in self.plays for key in wanted):
+                continue
+            scores = np.stack([self._scores(p) for p in _common([self.plays[k] for k in wanted])])
+            scores = scores[:, np.isfinite(scores).all(axis=0)]
+            if scores.shape[1] >= 2 and (best is None or scores.shape[1] > best.cross.shape[-1]):
+                gains = scores[1:] - scores[0]
+                best = _Pairing(_flat(gains[:count]), _flat(gains[count:]), purpose)
+        return best
+
+    def _scores(self, plays: Plays) -> Scores:
+        return plays.kind(self.kind)
+
+
+def _common(samples: Sequence[Plays]) -> list[Plays]:
+    """The samples on the seeds that all of them have, in the same order."""
+    if len(samples) < 2 or all(
+        np.array_equal(samples[0].seeds, each.seeds) for each in samples[1:]
+    ):
+        return list(samples)
+    shared = set.intersection(*({*map(tuple, each.seeds.tolist())} for each in samples))
+    kept = [[tuple(pair) in shared for pair in each.seeds.tolist()] for each in samples]
+    return [
+        Plays(each.seeds[mask], each.own[mask], each.permuted[mask])
+        for each, mask in zip(samples, map(np.array, kept), strict=True)
+    ]
+
+
+def _flat(gains: Scores) -> Scores:
+    """(R, n), or (n,) under one training seed."""
+    return gains[0] if len(gains) == 1 else gains
+
+
+def _unity(found: Interval) -> Interval:
+    """The value of a game on itself: 1, and known as surely as that it can be learned."""
+    if found.value is None:
+        return UNDEFINED
+    return ONE if math.isfinite(found.low) else Interval(1.0, found.low, found.high)
+
+
+def _value(found: Interval) -> float:
+    return -math.inf if found.value is None else found.value
+
+
+def _two_sided(confidence: float) -> float:
+    """Confidence of the two-sided interval whose bounds each hold at ``confidence``."""
+    return max(0.0, 2 * confidence - 1)
