@@ -182,7 +182,7 @@ def gather_components(
         len(down) == len(web.games),
         [[task_id.game_id for task_id in component] for component in web.strong()],
         sum(math.isnan(value) for value in others),
-        sum(value == -math.inf for value in others),
+        sum(bool(value == -math.inf) for value in others),
     )  # fmt: skip
 
 
