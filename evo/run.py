@@ -18,8 +18,9 @@ from typing import Any
 from rich.console import Console
 
 from archive import SCHEMA_VERSION, Archive, ArchiveError, RunEvent
-from archive.statistics.covering import Question, cover_rows
-from archive.statistics.evidence import evidence
+from archive.schema import Definition, GainKind
+from archive.statistics.plays import read_run_plays
+from archive.statistics.scope_cover import CoverQuestion, cover_rows
 from evo import summary
 from evo.config.run_config import ConfigError, RunConfig, from_mapping, load
 from evo.display import Display
@@ -258,16 +259,18 @@ def _commit_scope(
 ) -> None:
     """A generation's scope and its cover, in one commit: a resumed run lacks both or neither."""
     transfer = config.transfer
-    question = Question(
+    question = CoverQuestion(
         config.growth.eta,
-        transfer.definition,  # type: ignore[arg-type]  # checked by the configuration
-        transfer.gain,  # type: ignore[arg-type]
+        Definition(transfer.definition),
+        GainKind(transfer.gain),
         skip_unplayable=True,
     )
     scope = [member.game.id for member in members]
     ledger.commit(
         scopes=[_scope_row(generation, member) for member in members],
-        covers=cover_rows(evidence(ledger.archive, ledger.run_id), scope, generation, question),
+        covers=cover_rows(
+            read_run_plays(ledger.archive, ledger.run_id), scope, generation, question
+        ),
     )
 
 

@@ -6,6 +6,7 @@ import math
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from archive.errors import ArchiveError
@@ -45,6 +46,15 @@ class Argument:
 def flag(name: str, help: str, *, group: str | None = None) -> Argument:
     """An argument without a value: False, and True where it is given."""
     return Argument(name, help, group=group, action="store_true")
+
+
+def choice(
+    name: str, help: str, kind: type[StrEnum], *, group: str | None = None, **options: Any
+) -> Argument:
+    """An argument whose value is a member of an enum."""
+    members = {str(member): member for member in kind}
+    options |= {"choices": list(members), "type": lambda text: members.get(text, text)}
+    return Argument(name, help, group=group, **options)
 
 
 @dataclass(frozen=True)
@@ -95,7 +105,7 @@ GAME = Argument("game", "its id; may be short", metavar="GAME")
 JSON = flag("--json", "for programs")
 SAMPLE = (
     flag("--all", "all fine-tuned games (default: the newest scope)"),
-    Argument("--gain", "default: the run's", choices=[*GainKind]),
+    choice("--gain", "default: the run's", GainKind),
     Argument(
         "--confidence",
         "of each one-sided bound, from 0.5 (default: 0.95)",

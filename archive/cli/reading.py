@@ -67,8 +67,8 @@ def _choice(arguments: Namespace) -> Choice:
 
 def cover(arguments: Namespace) -> Result:
     """The fewest games of a run that teach its newest scope."""
-    from archive.statistics.covering import Question, covering, decided_by, sweep
-    from archive.statistics.evidence import evidence
+    from archive.statistics.plays import read_run_plays
+    from archive.statistics.scope_cover import CoverQuestion, covering, decided_by, sweep
     from archive.views.cover import as_json, show
     from archive.views.cover_curve import curve as cover_curve
     from xgl.diagram.svg import to_svg
@@ -85,7 +85,7 @@ def cover(arguments: Namespace) -> Result:
         run_id = find_run(archive, arguments.run_id).run_id
         scope = [member.task_id for member in newest_scope(archive, run_id)[1]]
         definition, gain = decided_by(run_config(archive, run_id))
-        question = Question(
+        question = CoverQuestion(
             eta,
             arguments.definition or definition,
             arguments.gain or gain,
@@ -93,7 +93,7 @@ def cover(arguments: Namespace) -> Result:
             confidence,
             arguments.skip_unplayable,
         )
-        found = covering(evidence(archive, run_id), scope, question)
+        found = covering(read_run_plays(archive, run_id), scope, question)
         codes = games(archive, (task_id.game_id for task_id in found.matrix.sources))
     steps = sweep(found) if arguments.sweep or curve else []
     if curve:

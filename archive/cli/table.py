@@ -14,6 +14,7 @@ from archive.cli.command import (
     SAMPLE,
     Argument,
     Command,
+    choice,
     flag,
 )
 from archive.schema import Definition, GainKind, Verdict
@@ -22,17 +23,17 @@ _XENT = "--format xent"
 
 _COMPONENTS = (
     Argument("--alpha", "least value of a link, above 0", type=float, required=True, metavar="A"),
-    Argument(
+    choice(
         "--definition",
         "C, the captured fraction, or V of Definition 37 (default: captured)",
-        choices=[*Definition],
+        Definition,
         default=Definition.CAPTURED,
     ),
 )
 _COVER = (
     Argument("--eta", "default: 0.3", metavar="η", default="0.3"),
-    Argument("--definition", "default: the run's", choices=[*Definition]),
-    Argument("--gain", "default: the run's", choices=[*GainKind]),
+    choice("--definition", "default: the run's", Definition),
+    choice("--gain", "default: the run's", GainKind),
     Argument(
         "--from",
         "which games may be members: those of the scope (default), or all fine-tuned ones",
@@ -47,7 +48,7 @@ _COVER = (
 )
 _DECISIONS = (
     Argument("--why", "its id, may be short: explain its decision", metavar="GAME"),
-    Argument("--verdict", "only those", choices=[*Verdict]),
+    choice("--verdict", "only those", Verdict),
 )
 _DIFF = (
     Argument("first", "a run folder; with --in, the id of a run, may be short", metavar="RUN"),
@@ -77,12 +78,7 @@ _EXPORT = (
     Argument("--eta", "games of the smallest η-cover; default: all", metavar="η"),
     Argument("--maps", "of a game, at most; default: 20 (dataset: 256)", metavar="N"),
     flag("--allow-inexact", "also games that mean nearly the same there", group=_XENT),
-    Argument(
-        "--definition",
-        "value of the cover; default: the run's",
-        group=_XENT,
-        choices=[*Definition],
-    ),
+    choice("--definition", "value of the cover; default: the run's", Definition, group=_XENT),
     flag("--skip-unplayable", "cover without games of no defined value", group=_XENT),
     Argument(
         "--with-judge",

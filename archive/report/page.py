@@ -30,8 +30,8 @@ from archive.report.gathering import Report, definition
 from archive.report.summary import summary
 from archive.report.tokens import heat_class, heat_legend
 from archive.report.words import counted, listed
-from archive.statistics.gains import Definition
-from archive.statistics.matrix import TransferMatrix
+from archive.schema import Definition
+from archive.statistics.transfer_matrix import TransferMatrix
 
 TABLED = 30
 """Games up to which the matrix stands as a table too."""
@@ -63,7 +63,7 @@ def page(report: Report) -> str:
 
 
 def _letter(report: Report) -> str:
-    return "V" if definition(report.thresholds) == "def37" else "C"
+    return definition(report.thresholds).symbol
 
 
 def _figures(report: Report) -> dict[str, Any]:

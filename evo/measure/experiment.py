@@ -27,9 +27,9 @@ from evo.jobs.repeated_play import Row, round_floor, round_rows, with_round_floo
 from evo.measure import report
 from evo.measure.config import NAME, MeasureRunConfig, load
 from evo.measure.estimate import estimate, told
-from evo.measure.folder import Exported, MeasureGame, read
+from evo.measure.folder import ExportedMeasure, MeasureGame, read
 from evo.measure.players import LocalPlayer, Measured, RemotePlayer, find_player
-from evo.measure.results import Levels, Result, levels_of, measures_row, result
+from evo.measure.results import GameResult, Levels, levels_of, measures_row, result
 from evo.record.ledger import Ledger
 from evo.record.version import code_version
 from xgl.chat.accounting import Budget
@@ -90,7 +90,7 @@ class Plan:
     do not do."""
 
     config: MeasureRunConfig
-    exported: Exported
+    exported: ExportedMeasure
     players: tuple[Measured, ...]
     base: LocalPlayer
     judge: str
@@ -326,7 +326,7 @@ class Session:
 
     # -- what is known -------------------------------------------------------------------------
 
-    def results(self) -> list[Result]:
+    def results(self) -> list[GameResult]:
         """Of all measured players on all games that have levels, as far as they were played."""
         found = []
         for name in self.plan.config.players:

@@ -9,20 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.search import (
-    PARENT,
-    PURPOSES,
-    Killed,
-    Listed,
-    Nature,
-    Search,
-    by_hash,
-    code,
-    of_limits,
-)
+from support.search import PARENT, Killed, Listed, Nature, Search, by_hash, code, of_limits
 
 import evo.run
 from archive import Archive, Purpose
+from archive.statistics.plays import PURPOSES
 from evo.jobs.evaluate import evaluation_seeds
 from evo.jobs.model_host import Evaluation
 from xgl import Game
