@@ -24,7 +24,23 @@ from xgl.language.syntax import Program
 from xgl.library import entries
 
 PLAYERS = ("black", "white", "alice", "bob")
-LARGE = MutateSettings(64, 10**6, max_stories=99, max_steps=1024, max_terms=99, max_joined=99)
+WIDE = MutateSettings(
+    max_lines=12,
+    max_move_tokens=24,
+    max_steps=32,
+    max_terms=6,
+    loops=True,
+    weights={},
+    players=PLAYERS,
+)
+LARGE = MutateSettings(
+    max_lines=64,
+    max_move_tokens=10**6,
+    max_stories=99,
+    max_steps=1024,
+    max_terms=99,
+    max_joined=99,
+)
 
 
 def parents() -> list[Game]:
@@ -35,7 +51,7 @@ def parents() -> list[Game]:
     while len(several) < len(library):
         seed += 1
         for each in library:
-            for proposal in Mutate(MutateSettings(players=PLAYERS)).propose(each, library, 4, seed):
+            for proposal in Mutate(WIDE).propose(each, library, 4, seed):
                 cast = named_players(proposal.game.program.instructions) if proposal.game else set()
                 if proposal.game and cast & {"alice", "bob"}:
                     several.append(proposal.game)
@@ -61,7 +77,7 @@ def _degenerate(program: Program) -> bool:
 
 def raw(entry: Entry, name: str, scope: Sequence[Game], draws: int) -> Counter[str]:
     """How many applications changed something, and what came of them."""
-    found, settings = Counter[str](), MutateSettings(players=PLAYERS)
+    found, settings = Counter[str](), WIDE
     for number in range(draws):
         rng = Random(f"{name}/{number}")
         parent = rng.choice(scope)
@@ -99,7 +115,7 @@ def children(scope: Sequence[Game], each: int) -> Counter[str]:
     """The same of what the sampler proposes."""
     found = Counter[str]()
     for parent in scope:
-        for proposal in Mutate(MutateSettings(players=PLAYERS)).propose(parent, scope, each, 1):
+        for proposal in Mutate(WIDE).propose(parent, scope, each, 1):
             found["changed"] += 1
             program = parse(proposal.text, parent.dialect)
             found["degenerate" if _degenerate(program) else "sound"] += 1

@@ -26,7 +26,7 @@ def show(console: Console, ledger: Ledger, ending: Ending, scoring: Statistics) 
     if ledger.decisions:
         console.print(_verdict_table(ledger))
     console.print(_cost_table(ledger))
-    if scoring.asked:
+    if scoring.requested:
         console.print(_told(scoring), highlight=False, soft_wrap=True)
     if not ending.failed:
         console.print(f"ended    {ending.told}", highlight=False, soft_wrap=True)
@@ -99,8 +99,9 @@ def _cost_table(ledger: Ledger) -> Table:
 def _told(scoring: Statistics) -> str:
     """How much of what the judge was asked it had to read."""
     return (
-        f"judge    {scoring.asked_tokens:,} tokens asked for, {scoring.read_tokens:,} read; of "
-        f"{scoring.asked - scoring.merged:,} different strings {scoring.hit_rate:.0%} remembered"
+        f"judge    {scoring.requested_tokens:,} tokens asked for, {scoring.read_tokens:,} read; of "
+        f"{scoring.requested - scoring.duplicates:,} different strings "
+        f"{scoring.hit_rate:.0%} remembered"
     )
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from meta_sampler.chat.prompt import admitted_players, has_loops, has_truths
-from meta_sampler.chat.settings import ChatSamplerSettings
 from meta_sampler.mutate.program_editor import named_players
 from meta_sampler.screening.caps import FIT, fit
 from meta_sampler.screening.soundness import faults
+from meta_sampler.settings import ChatSamplerSettings
 from xgl import Game, ProgramError, game, parse
 from xgl.errors import first_messages
 from xgl.language import syntax as syn

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from meta_sampler.chat.lesson import lesson
-from meta_sampler.chat.settings import ChatSamplerSettings
 from meta_sampler.mutate.program_editor import named_players
 from meta_sampler.screening.normal_form import normal_form
+from meta_sampler.settings import ChatSamplerSettings
 from xgl import Game, ProgramError, analyse, game, parse
 from xgl.chat.client import Message
 from xgl.errors import MAX_MESSAGE, FlowError, excerpt

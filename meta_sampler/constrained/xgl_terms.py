@@ -13,9 +13,9 @@ from functools import lru_cache
 from itertools import groupby
 
 from meta_sampler.constrained.grammar_rules import Grammar, Pattern, Ref, Symbol, repeated
-from meta_sampler.constrained.grammar_settings import GrammarSettings
 from meta_sampler.constrained.grammar_state import State, both
 from meta_sampler.constrained.xgl_sums import add_sums
+from meta_sampler.settings import GrammarSettings
 from xgl.language import syntax as syn
 from xgl.language.characters import is_visible
 

@@ -12,10 +12,10 @@ from meta_sampler.base import Outcome, Proposal, Provenance, SamplerError
 from meta_sampler.mutate.operators import FROM_DONOR, OPERATORS, Entry
 from meta_sampler.mutate.program_editor import Bench, Lines, as_donor, bench_for
 from meta_sampler.mutate.prune import PRUNE, prune, unread
-from meta_sampler.mutate.settings import MutateSettings
 from meta_sampler.mutate.weights import AdaptiveWeights
 from meta_sampler.screening.caps import FIT, fit
 from meta_sampler.screening.soundness import KnownGames, faults
+from meta_sampler.settings import MutateSettings
 from xgl import Game, game
 from xgl.language.syntax import Program
 
@@ -120,13 +120,11 @@ class Mutate:
 
 
 def _checked(weights: Mapping[str, float], table: Mapping[str, float]) -> dict[str, float]:
-    for name, weight in weights.items():
+    for name in weights:
         if name not in table:
             near = get_close_matches(str(name), table, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"expected some of {', '.join(table)}"
             raise SamplerError(f"weights: unknown operator {name!r}, {hint}")
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight >= 0:
-            raise SamplerError(f"weights: {name} is {weight!r}, expected a number from 0")
     return dict(weights)
 
 

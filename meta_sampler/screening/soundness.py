@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from meta_sampler.screening.caps import Caps, excess
+from meta_sampler.screening.caps import excess
 from meta_sampler.screening.lint import lint_warnings
 from meta_sampler.screening.normal_form import normal_form
+from meta_sampler.settings import Caps
 from xgl import Game, ProgramError, analyse, game, parse
 from xgl.language.syntax import Program
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from archive import Archive, Verdict
+from archive import Archive, Reason
 from archive.statistics.verdict import Decision
 from evo import summary
 from evo.display import Display
@@ -32,8 +32,8 @@ def follow(display: Display, task: Task) -> None:
         display.job("fine-tuning", task, 1500, Statistics(asked=3))
         display.stage("selection", [task], 1)
         display.job("selection", task, 34, Statistics(asked=4))
-        display.decision(task, Decision(Verdict.REFUSED, "covered [by] the scope", True))
-        display.decision(task, Decision(Verdict.ACCEPTED, "helps and is new", True))
+        display.decision(task, Decision(Reason.TOO_LONG, True, "3 [steps]"))
+        display.decision(task, Decision(Reason.NEW_AND_USEFUL, True))
 
 
 def test_without_a_terminal_there_are_plain_lines(make_task: MakeTask) -> None:
@@ -50,7 +50,7 @@ def test_without_a_terminal_there_are_plain_lines(make_task: MakeTask) -> None:
         ("1,500", f"fine-tuning {short} ended, 1 of 2, about 0:00 to go"),
         ("1,500", f"selection: {short}"),
         ("1,534", f"selection {short} ended, 1 of 1, about 0:00 to go"),
-        ("1,534", f"refused {short}: covered [by] the scope"),
+        ("1,534", f"refused {short}: too long to learn: 3 [steps]"),
         ("1,534", f"accepted {short}: helps and is new"),
     ]
     assert all(shown)
@@ -117,7 +117,9 @@ def test_the_summary_of_a_run_that_hardly_began(
         ledger = Ledger(archive, "r")
         summary.show(console, ledger, ending, Statistics())
         assert "judge " not in out.getvalue()
-        asked = Statistics(asked=12, merged=2, remembered=5, asked_tokens=3000, read_tokens=700)
+        asked = Statistics(
+            requested=12, duplicates=2, cached=5, requested_tokens=3000, read_tokens=700
+        )
         summary.show(console, ledger, ending, asked)
     summary.commands(console, folder, ending)
     shown = out.getvalue()

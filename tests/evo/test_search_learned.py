@@ -11,7 +11,7 @@ from support.search import PARENT, Killed, Nature, Search, code, limit
 import evo.run
 from meta_sampler import Outcome
 from meta_sampler.learned.sampler import Learned
-from meta_sampler.learned.settings import LearnedSettings
+from meta_sampler.settings import LearnedSettings
 from xgl import Game
 from xgl.random_streams import stream
 
@@ -77,4 +77,4 @@ def test_a_run_that_is_killed_again_and_again_ends_the_same(
     for outcome in told:
         assert outcome.code
         assert outcome.parent_code
-        assert outcome.reason
+        assert outcome.explanation

@@ -16,11 +16,10 @@ import numpy as np
 from llguidance import LLTokenizer
 
 from meta_sampler.constrained.decoding import Guides
-from meta_sampler.constrained.grammar_settings import GrammarSettings
 from meta_sampler.constrained.xgl_grammar import xgl_grammar
 from meta_sampler.mutate.sampler import Mutate
-from meta_sampler.mutate.settings import MutateSettings
 from meta_sampler.screening.lint import lint_warnings
+from meta_sampler.settings import GrammarSettings, MutateSettings
 from xgl import Game, ProgramError, analyse, game, parse
 from xgl.language import syntax as syn
 from xgl.library import entries

@@ -112,7 +112,16 @@ def test_library(entry: Entry) -> None:
 def test_children_of_mutate(
     parent: xgl.Game, seed: int, players: tuple[str, ...], loops: bool
 ) -> None:
-    limits = MutateSettings(max_lines=14, players=players, loops=loops, truths=True)
+    limits = MutateSettings(
+        max_lines=14,
+        max_move_tokens=24,
+        max_steps=32,
+        max_terms=6,
+        players=players,
+        loops=loops,
+        truths=True,
+        weights={},
+    )
     scope = parents.SCOPE[parent.dialect]
     for proposal in Mutate(limits).propose(parent, scope, 3, seed):
         assert proposal.game is not None
