@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from archive import Purpose
+from archive.charts.document import document
 from archive.schema import BASE_POLICY, GainKind
 from archive.statistics.intervals import Interval, Scores, mean_interval
 from archive.statistics.plays import read_run_plays
@@ -25,7 +26,6 @@ from evo.config.run_config import RunConfig
 from evo.experiments.learning_curves import figure
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector, PlayRequest
-from xgl.diagram.svg import to_svg
 
 CONFIDENCE = 0.95
 
@@ -93,7 +93,7 @@ def report(
     }
     path = config.folder / "curves.svg"
     with writing(config.folder):
-        write_whole(path, to_svg(figure(drawn)).encode())
+        write_whole(path, document(figure(drawn)).encode())
     console.print(f"curves   {path}", highlight=False, soft_wrap=True)
 
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from archive import ArchiveError, RunEvent
+from archive.charts.document import document
 from archive.store.disk import write_whole, writing
 from evo.config.checks import ConfigError
 from evo.config.run_config import from_mapping
@@ -21,7 +22,6 @@ from evo.toy.figure import figure
 from evo.toy.growths import Growth, measured, middle, of, places, scopes
 from evo.toy.ledger import ToyLedger, growth_id
 from evo.toy.records import GROWTHS, MEMBERS, growth_rows, member_rows, parquet
-from xgl.diagram.svg import to_svg
 
 
 def run(arguments: Sequence[str], console: Console) -> int:
@@ -65,7 +65,7 @@ def write(config: ToyRunConfig, found: Sequence[Growth]) -> None:
     content = {
         "growths.parquet": parquet(GROWTHS, growth_rows(found)),
         "members.parquet": parquet(MEMBERS, member_rows(found)),
-        "figure.svg": to_svg(figure(shown)).encode(),
+        "figure.svg": document(figure(shown)).encode(),
         "config.json": json.dumps(asdict(config), indent=1).encode(),
     }
     with writing(config.folder):
