@@ -11,7 +11,7 @@ from pathlib import Path
 from shlex import quote
 
 from archive import ArchiveError, RunEvent
-from evo.config.run_config import RunConfig
+from evo.config.schema import RunConfig
 from evo.jobs.executor import WorkersLostError
 from evo.record.budget import reached
 from evo.record.ledger import Ledger

@@ -22,7 +22,8 @@ from archive.schema import Definition, GainKind
 from archive.statistics.plays import read_run_plays
 from archive.statistics.scope_cover import CoverQuestion, cover_rows
 from evo import summary
-from evo.config.run_config import ConfigError, RunConfig, from_mapping, load
+from evo.config.compose import from_archive, load
+from evo.config.schema import RunConfig
 from evo.display import Display
 from evo.ending import EXPECTED, finished, stopped, terminable
 from evo.experiments import transfer_triplet
@@ -44,7 +45,7 @@ from evo.search.proposals import Proposer
 from evo.toy import experiment as toy
 from evo.toy.config import NAME as TOY
 from meta_sampler import ACCESS, MetaSampler, Remote, SamplerError, make
-from xgl.errors import ModelNotFound, PlayerError
+from xgl.errors import ConfigError, ModelNotFound, PlayerError
 from xgl.models.resolve import resolve
 
 USAGE = """usage: python -m evo.run +experiment=scope_growth [key=value …]
@@ -59,7 +60,7 @@ experiments: scope_growth; transfer_triplet: what three games of the paper teach
 useful keys: model=smollm2  seed=N  name=NAME  growth.initial_scope=[FILE,…]
              growth.max_candidates=N  finetune.tokens=N  cluster.workers=N
              budget.tokens=N  budget.seconds=N  budget.dollars=N
-All keys: docs/configuration.md and conf/."""
+All keys: docs/configuration.md."""
 
 _SETTINGS = "meta_sampler.settings."
 ANEW = (
@@ -146,7 +147,7 @@ def _resumed(folder: str, overrides: list[str]) -> RunConfig:
         )
     _, stored = stored_config(folder)
     stored = _with_anew(stored, overrides)
-    return from_mapping(RunConfig, stored)
+    return from_archive(RunConfig, stored)
 
 
 def _with_anew(stored: dict[str, Any], overrides: list[str]) -> dict[str, Any]:
@@ -282,7 +283,7 @@ def _algorithm(config: RunConfig) -> GrowthSettings:
         generations=growth.generations,
         list_size=growth.list_size,
         seed=config.seed,
-        coverage_against=growth.coverage_against,  # type: ignore[arg-type]  # checked
+        coverage_against=growth.coverage_against,
         max_accepts_per_parent=growth.max_accepts_per_parent,
         max_candidates=growth.max_candidates,
     )

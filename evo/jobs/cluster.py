@@ -9,8 +9,8 @@ from typing import Any
 import ray
 import torch
 
-from evo.config.run_config import ConfigError
 from evo.config.schema import ClusterConfig
+from xgl.errors import ConfigError
 
 OBJECT_STORE_BYTES = 200 * 1024**2
 CONNECT_SECONDS = 10.0

@@ -19,8 +19,7 @@ from rich.console import Console
 
 from archive import SCHEMA_VERSION, Archive, ArchiveError, Purpose, RunEvent
 from archive.schema import PlaysKey
-from evo.config.checks import ConfigError
-from evo.config.run_config import from_mapping
+from evo.config.compose import from_archive
 from evo.config.schema import JudgeConfig, PlayerConfig
 from evo.jobs.model_host import ModelHost, ModelHostSettings, single_threaded
 from evo.jobs.repeated_play import Row, round_floor, round_rows, with_round_floor
@@ -33,7 +32,7 @@ from evo.measure.results import GameResult, Levels, levels_of, measures_row, res
 from evo.record.ledger import Ledger
 from evo.record.version import code_version
 from xgl.chat.accounting import Budget
-from xgl.errors import BudgetError, PlayerError
+from xgl.errors import BudgetError, ConfigError, PlayerError
 from xgl.models.resolve import resolve
 from xgl.players.chat import ChatPlayer
 from xgl.runtime.requests import Player
@@ -166,8 +165,8 @@ def _model_host(plan: Plan) -> ModelHost:
     device = measure.device
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    judge = JudgeConfig(plan.judge, measure.dtype, None, 1024, 64, 256, "corpus")
-    others = PlayerConfig(plan.base.reference, measure.dtype, 16, 32, None, 1024, 1)
+    judge = JudgeConfig(model=plan.judge, dtype=measure.dtype)
+    others = PlayerConfig(model=plan.base.reference, dtype=measure.dtype)
     return ModelHost(ModelHostSettings(judge, others, None, device))
 
 
@@ -192,7 +191,7 @@ def _resumed(arguments: Sequence[str]) -> MeasureRunConfig:
                 f"{override}: a resumed run keeps its settings, only players, budget, estimate and "
                 "measure.chat.* may change"
             )
-    stored = from_mapping(MeasureRunConfig, _stored(folder))
+    stored = from_archive(MeasureRunConfig, _stored(folder))
     folder = folder.resolve()
     if not overrides:
         fresh = stored

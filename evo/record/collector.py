@@ -17,7 +17,7 @@ from archive.schema import BASE_POLICY, PlaysKey
 from archive.statistics.calibration import Calibration, Limits, unfit
 from archive.statistics.plays import Plays
 from archive.statistics.repeated_play import WellPosed
-from evo.config.run_config import RunConfig
+from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Score, Task, evaluation_seeds, floor_of, with_floor
 from evo.jobs.executor import Executor
 from evo.jobs.finetune import Finetune

@@ -10,7 +10,7 @@ from typing import Any
 
 from archive import Archive, ArchiveError, RunEvent
 from archive.store.archive import MARKER, strays
-from evo.config.checks import ConfigError
+from xgl.errors import ConfigError
 
 RESUME = "resume="
 BEGUN = (RunEvent.CREATED, RunEvent.RESUMED)

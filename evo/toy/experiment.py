@@ -13,8 +13,7 @@ from rich.table import Table
 
 from archive import ArchiveError, RunEvent
 from archive.store.disk import write_whole, writing
-from evo.config.checks import ConfigError
-from evo.config.run_config import from_mapping
+from evo.config.compose import from_archive
 from evo.record.run_folder import RESUME, check_new, open_archive, resumed_folders, stored_config
 from evo.toy.config import ToyRunConfig, load
 from evo.toy.figure import figure
@@ -22,6 +21,7 @@ from evo.toy.growths import Growth, measured, middle, of, places, scopes
 from evo.toy.ledger import ToyLedger, growth_id
 from evo.toy.records import GROWTHS, MEMBERS, growth_rows, member_rows, parquet
 from xgl.diagram.svg import to_svg
+from xgl.errors import ConfigError
 
 
 def run(arguments: Sequence[str], console: Console) -> int:
@@ -78,7 +78,7 @@ def _resumed(arguments: Sequence[str]) -> ToyRunConfig:
     if foreign:
         raise ConfigError(f"{foreign[0]}: a resumed toy growth keeps its settings")
     _, stored = stored_config(resumed_folders(arguments)[0])
-    return from_mapping(ToyRunConfig, stored)
+    return from_archive(ToyRunConfig, stored)
 
 
 def _interrupted(config: ToyRunConfig, ledger: ToyLedger, console: Console) -> None:
