@@ -231,7 +231,7 @@ def _grow(plan: Plan, ledger: Ledger, display: Display) -> None:
             collector = Collector(config, ledger, executor, display)
             oracle = TransferOracle(config, ledger, collector)
             diversity = config.growth.diversity
-            proposer = Proposer(plan.sampler, ledger, oracle, display, config.seed, diversity)
+            proposer = Proposer(plan.sampler, ledger, display, config.seed, diversity)
             scopes = grow(oracle.prepare(plan.initial), oracle, proposer, _algorithm(config))
             for generation, members in enumerate(scopes):
                 if generation not in ledger.scopes:
