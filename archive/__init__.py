@@ -1,7 +1,7 @@
 """What was found, for good: an archive of runs, games, fine-tunings, scores and decisions.
 
-`Archive` writes and reads; `schema` declares the tables; `query` asks questions; `export` makes
-folders of files. The folder itself is plain Parquet, described in docs/archive.md.
+`Archive` writes and reads; `schema` declares the tables; `query` asks questions; `archive.export`
+makes folders of files. The folder itself is plain Parquet, described in docs/archive.md.
 """
 
 from archive.errors import (
@@ -15,7 +15,6 @@ from archive.errors import (
     VersionError,
     WriteError,
 )
-from archive.export import export_xgl
 from archive.query import (
     Run,
     ScopeRow,
@@ -73,7 +72,6 @@ __all__ = [
     "VerdictCount",
     "VersionError",
     "WriteError",
-    "export_xgl",
     "find_run",
     "games",
     "locate",

@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from archive import Purpose, Verdict
-from archive.statistics.estimates import two_sided
-from archive.statistics.gains import transfer_values
+from archive.schema import Definition, GainKind
+from archive.statistics.candidate_bounds import two_sided
 from archive.statistics.intervals import mean_interval
 from archive.statistics.looks import Looks, shared
 from archive.statistics.race import Course, Found, Question, acceptance, run_together, selection
+from archive.statistics.transfer_values import transfer_values
 from archive.statistics.verdict import Evidence, Own, Thresholds
 from evo.config.run_config import load
 from evo.search.growth import Assessment, rank
@@ -58,7 +59,7 @@ class Rules:
 def rules(alpha1: float, alpha2: float) -> Rules:
     """The defaults of ``conf/transfer`` with other thresholds."""
     told = load(["+experiment=scope_growth"]).transfer
-    thresholds = Thresholds(alpha1, alpha2, "captured", "total")
+    thresholds = Thresholds(alpha1, alpha2, Definition.CAPTURED, GainKind.TOTAL)
     error = 1 - told.confidence
     share = shared(error, told.confirmations)
     return Rules(

@@ -21,7 +21,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from archive.statistics.gains import Sample, gains
+from archive.schema import GainKind
+from archive.statistics.plays import Plays
+from archive.statistics.transfer_values import gains
 from evo.config.run_config import RunConfig, load
 from evo.jobs.evaluate import Score, Task, evaluation_seeds, floor_of
 from evo.jobs.executor import RayExecutor
@@ -75,10 +77,10 @@ def tasks(names: Sequence[str], config: RunConfig, dialect: str = "paper") -> li
     return found
 
 
-def sample(scores: Sequence[Score]) -> Sample:
-    seeds = tuple((score.seeds.map_seed, score.seeds.play_seed) for score in scores)
+def sample(scores: Sequence[Score]) -> Plays:
+    seeds = np.array([(score.seeds.map_seed, score.seeds.play_seed) for score in scores])
     own, permuted = [s.score for s in scores], [s.permuted for s in scores]
-    return Sample(seeds, np.array(own), np.array(permuted, dtype=np.float64))
+    return Plays(seeds, np.array(own), np.array(permuted, dtype=np.float64))
 
 
 def one_sided(sample: np.ndarray) -> tuple[float, float]:
@@ -152,7 +154,7 @@ def _learned(name: str, made: Finetune, base: list[Score], own: list[Score]) -> 
         base=float(before.own.mean()),
         forfeits=(lost[0], lost[1]),
         total=one_sided(gains(after, before)),
-        specific=one_sided(gains(after, before, "specific")),
+        specific=one_sided(gains(after, before, GainKind.SPECIFIC)),
         distinct=len({s.moves for s in own}) / len(own),
         seconds=made.seconds,
         curve=tuple(made.curve),

@@ -43,7 +43,7 @@ from evo.search.growth import Place, rank
 from evo.search.initial_scope import initial_tasks
 from evo.search.oracle import TransferOracle
 from meta_sampler import MetaSampler, Outcome, Proposal, make
-from meta_sampler.screening.normal_form import meaning
+from meta_sampler.screening.normal_form import normal_form
 from xgl import Game, ProgramError, analyse, parse
 from xgl.analysis.tree_distance import distance
 
@@ -86,7 +86,7 @@ class Tally:
             program = parse(proposal.text, parent.dialect)
         except ProgramError:
             return
-        told = meaning(program)
+        told = normal_form(program)
         self.count["valid"] += 1
         self.count["not degenerate"] += not analyse(program).degenerate
         self.count["new"] += told not in known
@@ -127,7 +127,7 @@ class Trial:
 
     def __init__(self, name: str, sampler: MetaSampler, parent: Task, tally: Tally) -> None:
         self.name, self.sampler, self.parent, self.tally = name, sampler, parent, tally
-        self.known, self.told = [parent.game], {meaning(parent.game.program)}
+        self.known, self.told = [parent.game], {normal_form(parent.game.program)}
         self.shown: list[str] = []
 
     def propose(self, round_: int, size: int, seed: int) -> dict[str, Proposal]:

@@ -11,8 +11,10 @@ import sys
 
 import numpy as np
 
-from archive.statistics.gains import Sample, gains
+from archive.schema import GainKind
 from archive.statistics.intervals import mean_interval
+from archive.statistics.plays import Plays
+from archive.statistics.transfer_values import gains
 from evo.config.run_config import load
 from evo.jobs.evaluate import Score, Task, evaluation_seeds
 from evo.jobs.finetune import Finetune
@@ -39,9 +41,9 @@ GAMES = {
 TRAINING_SEED = 1
 
 
-def sample(scores: list[Score]) -> Sample:
-    return Sample(
-        tuple((s.seeds.map_seed, s.seeds.play_seed) for s in scores),
+def sample(scores: list[Score]) -> Plays:
+    return Plays(
+        np.array([(s.seeds.map_seed, s.seeds.play_seed) for s in scores]),
         np.array([s.score for s in scores]),
         np.array([s.permuted for s in scores]),
     )
@@ -57,7 +59,7 @@ def main() -> None:
     }
     seeds = tuple(evaluation_seeds("selection", config.seed, config.transfer.selection_plays[-1]))
 
-    def play(task: Task, adapter: bytes | None) -> Sample:
+    def play(task: Task, adapter: bytes | None) -> Plays:
         outcome = model_host.do(Evaluation(task, (adapter,), seeds)).outcome
         assert isinstance(outcome, list)
         assert isinstance(outcome[0], list)
@@ -70,7 +72,7 @@ def main() -> None:
         assert isinstance(made, Finetune)
         for target, other in tasks.items():
             played[source, target] = play(other, made.adapter)
-    for kind in ("total", "specific"):
+    for kind in GainKind:
         print(f"\n{kind} gain in bits ± half of the 95 % interval\n")
         print("| trained on | " + " | ".join(GAMES) + " |")
         print("| --- " * (len(GAMES) + 1) + "|")

@@ -98,21 +98,6 @@ class MetaSampler(Protocol):
         ...
 
 
-ACCESS = (
-    "base_url",
-    "key_variable",
-    "concurrency",
-    "timeout",
-    "retries",
-    "max_backoff",
-    "budget_tokens",
-    "budget_dollars",
-    "cache",
-)
-"""Settings of a :class:`Remote` sampler that say how it is reached and how far it goes; what it
-proposes does not hang on them."""
-
-
 @runtime_checkable
 class Remote(Protocol):
     """A sampler that asks somebody who is paid, beside being a :class:`MetaSampler`."""

@@ -32,7 +32,7 @@ def add_sample(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--all", action="store_true", help="all fine-tuned games (default: the newest scope)"
     )
-    parser.add_argument("--gain", choices=[*GainKind], help="default: the run's")
+    parser.add_argument("--gain", type=GainKind, choices=[*GainKind], help="default: the run's")
     parser.add_argument(
         "--confidence",
         type=probability,

@@ -20,6 +20,7 @@ def arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--definition",
+        type=Definition,
         choices=[*Definition],
         default=Definition.CAPTURED,
         help="C, the captured fraction, or V of Definition 37 (default: captured)",

@@ -9,8 +9,9 @@ from pathlib import Path
 from archive.cli.arguments import add_json, add_run, console, opened
 from archive.errors import CoverError, WriteError
 from archive.query import find_run, games, newest_scope, run_config
-from archive.statistics.covering import Question, covering, decided_by, sweep
-from archive.statistics.evidence import evidence
+from archive.schema import Definition, GainKind
+from archive.statistics.plays import read_run_plays
+from archive.statistics.scope_cover import CoverQuestion, covering, decided_by, sweep
 from archive.views.cover import show, to_json
 from archive.views.cover_curve import curve
 from xgl.diagram.svg import to_svg
@@ -23,8 +24,10 @@ def arguments(parser: ArgumentParser) -> None:
     add_run(parser)
     add_json(parser)
     parser.add_argument("--eta", metavar="η", default="0.3", help="default: 0.3")
-    parser.add_argument("--definition", choices=("captured", "def37"), help="default: the run's")
-    parser.add_argument("--gain", choices=("total", "specific"), help="default: the run's")
+    parser.add_argument(
+        "--definition", type=Definition, choices=[*Definition], help="default: the run's"
+    )
+    parser.add_argument("--gain", type=GainKind, choices=[*GainKind], help="default: the run's")
     parser.add_argument(
         "--from",
         dest="source",
@@ -53,7 +56,7 @@ def run(arguments: Namespace) -> None:
         found_run = find_run(archive, arguments.run_id)
         _, members = newest_scope(archive, found_run.run_id)
         definition, gain = decided_by(run_config(archive, found_run.run_id))
-        question = Question(
+        question = CoverQuestion(
             eta,
             arguments.definition or definition,
             arguments.gain or gain,
@@ -62,7 +65,7 @@ def run(arguments: Namespace) -> None:
             arguments.skip_unplayable,
         )
         scope = [member.task_id for member in members]
-        found = covering(evidence(archive, found_run.run_id), scope, question)
+        found = covering(read_run_plays(archive, found_run.run_id), scope, question)
         codes = games(archive, (task_id.game_id for task_id in found.matrix.sources))
     steps = sweep(found) if arguments.sweep or target is not None else []
     if target is not None:

@@ -8,6 +8,7 @@ from argparse import SUPPRESS, ArgumentParser, Namespace
 from archive.cli.arguments import add_run, opened
 from archive.errors import ExportError
 from archive.export import Options, export_dataset, export_xent, export_xgl
+from archive.schema import Definition
 from archive.store.archive import Archive
 
 HELP = "write the games of the newest scope, or of a cover of it, to a folder"
@@ -33,7 +34,10 @@ def arguments(parser: ArgumentParser) -> None:
         "--allow-inexact", action="store_true", help="also games that mean nearly the same there"
     )
     measure.add_argument(
-        "--definition", choices=("captured", "def37"), help="value of the cover; default: the run's"
+        "--definition",
+        type=Definition,
+        choices=[*Definition],
+        help="value of the cover; default: the run's",
     )
     measure.add_argument(
         "--skip-unplayable", action="store_true", help="cover without games of no defined value"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from archive.errors import CoverError, ExportError
 from archive.export.exported import Chosen
 from archive.query import newest_scope, run_config
-from archive.statistics.covering import Question, covering, decided_by
-from archive.statistics.evidence import evidence
-from archive.statistics.gains import Definition
+from archive.schema import Definition
+from archive.statistics.plays import read_run_plays
+from archive.statistics.scope_cover import CoverQuestion, covering, decided_by
 from archive.store.archive import Archive
 
 
@@ -39,9 +39,9 @@ def choose(
         )
     if not eta > 0:
         raise ExportError(f"--eta: found {eta:g}, expected a number above 0, such as 0.3")
-    question = Question(eta, wanted, gain, skip_unplayable=skip_unplayable)
+    question = CoverQuestion(eta, wanted, gain, skip_unplayable=skip_unplayable)
     try:
-        found = covering(evidence(archive, run_id), scope, question)
+        found = covering(read_run_plays(archive, run_id), scope, question)
     except CoverError as error:
         raise ExportError(f"--eta: {error}") from error
     covers = {

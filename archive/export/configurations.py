@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from archive.export.exported import Exported
+from archive.export.exported import ExportedGame
 from archive.export.maps import Map
 from archive.export.presentation import presentation
 from xgl.analysis.static_facts import analyse
@@ -23,7 +23,7 @@ Json = dict[str, Any]
 
 
 def configurations(
-    members: Sequence[Exported], judge: str, benchmark_id: str, seed: int
+    members: Sequence[ExportedGame], judge: str, benchmark_id: str, seed: int
 ) -> dict[str, Json]:
     """Configuration by file name. ``judge`` is what the package is told to load."""
     made: dict[str, Json] = {}
@@ -37,7 +37,7 @@ def configurations(
 
 
 def _common(
-    members: Sequence[Exported], role: str, judge: str, benchmark_id: str, seed: int
+    members: Sequence[ExportedGame], role: str, judge: str, benchmark_id: str, seed: int
 ) -> Json:
     chairs = {name for each in members for name in analyse(each.lowered.program).players}
     metadata = {
@@ -65,7 +65,7 @@ def _player(name: str) -> Json:
     return {"name": name, "id": f"mock-{name}", "player_type": "mock", "options": {}}
 
 
-def _condensed(common: Json, members: Sequence[Exported]) -> Json:
+def _condensed(common: Json, members: Sequence[ExportedGame]) -> Json:
     tokens = max(each.lowered.metadata.story_tokens for each in members)
     generation = {"generator_type": "JUDGE", "generator_config": {}, "max_length": tokens}
     count = max(len(each.maps) for each in members)
@@ -73,7 +73,7 @@ def _condensed(common: Json, members: Sequence[Exported]) -> Json:
     return {"config_type": "condensed_xent_config", **common, "expansion_config": expansion}
 
 
-def _expanded(common: Json, members: Sequence[Exported]) -> Json:
+def _expanded(common: Json, members: Sequence[ExportedGame]) -> Json:
     shown: Mapping[str, str] = {g["name"]: g["presentation_function"] for g in common["games"]}
     maps = [
         {

@@ -32,7 +32,7 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportedGame:
     """One game in one role, as it leaves the archive."""
 
     game: Game

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from archive.errors import ExportError
-from archive.export.exported import Chosen, Exported, archived, story_limits
+from archive.export.exported import Chosen, ExportedGame, archived, story_limits
 from archive.export.maps import Map, Texts, played_seeds
 from archive.export.names import game_name
 from archive.query import games
@@ -18,7 +18,7 @@ from xgl.lowering import Lowered, LoweringError, lower
 
 def gather(
     archive: Archive, chosen: Chosen, count: int, allow_inexact: bool = False
-) -> list[Exported]:
+) -> list[ExportedGame]:
     """The chosen games in their order, on at most `count` maps each.
 
     Raises ExportError naming every game that the authors' engine cannot play, with the reasons,
@@ -31,7 +31,7 @@ def gather(
     for (game_id, role), (of, low) in lowered.items():
         maps, purpose = _maps(archive, chosen.run_id, texts, of, role, count)
         name = game_name(game_id, role, rows)
-        made.append(Exported(of, role, name, low, tuple(maps), purpose))
+        made.append(ExportedGame(of, role, name, low, tuple(maps), purpose))
     return made
 
 

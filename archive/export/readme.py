@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from archive.export.configurations import ROUNDS, XENT_VERSION
 from archive.export.exactness import Exactness
-from archive.export.exported import Chosen, Exported
+from archive.export.exported import Chosen, ExportedGame
 
 _HEAD = """# A Xent Measure
 
@@ -57,7 +57,7 @@ it is 0 bits.
 
 def readme(
     chosen: Chosen,
-    members: Sequence[Exported],
+    members: Sequence[ExportedGame],
     compared: Sequence[Exactness | None],
     copied: bool,
 ) -> str:
@@ -83,7 +83,7 @@ def _cover(chosen: Chosen) -> str:
     return f": a smallest cover of its scope at η = {chosen.eta:g} ({chosen.definition}){delta}"
 
 
-def _row(member: Exported, compared: Exactness | None, chosen: Chosen) -> str:
+def _row(member: ExportedGame, compared: Exactness | None, chosen: Chosen) -> str:
     covers = len(chosen.covers[member.task_id])
     found: tuple[float | None, ...] = (None, None, None)
     if compared is not None:
@@ -95,7 +95,7 @@ def _row(member: Exported, compared: Exactness | None, chosen: Chosen) -> str:
     )
 
 
-def _game(member: Exported) -> str:
+def _game(member: ExportedGame) -> str:
     program = "".join(f"    {line}\n" for line in member.lowered.text.split("\n"))
     lowered = member.lowered
     said = "".join(

@@ -15,7 +15,7 @@ from archive.export import judge as judges
 from archive.export.choice import choose
 from archive.export.configurations import ROUNDS, XENT_VERSION, configurations
 from archive.export.exactness import Exactness, compare, sampled_moves
-from archive.export.exported import Chosen, Exported
+from archive.export.exported import Chosen, ExportedGame
 from archive.export.folder import digests, require_free, write_folder
 from archive.export.gathering import gather
 from archive.export.judge import JudgeSource
@@ -23,7 +23,7 @@ from archive.export.presentation import presentation
 from archive.export.readme import readme
 from archive.export.thresholds import base_thresholds
 from archive.query import Run, find_run
-from archive.statistics.gains import Definition
+from archive.schema import Definition
 from archive.store.archive import Archive
 from xgl.language.canonical import Game
 from xgl.lowering.lower import FAILURES
@@ -48,17 +48,17 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Measure:
+class MeasureExport:
     """What an export wrote."""
 
     chosen: Chosen
-    members: tuple[Exported, ...]
+    members: tuple[ExportedGame, ...]
     compared: tuple[Exactness | None, ...]
 
 
 def export_xent(
     archive: Archive, run_id: str | None, folder: str | Path, options: Options | None = None
-) -> Measure:
+) -> MeasureExport:
     """Writes the measure of a run (None: the last touched) as `folder`, complete or not at all.
 
     Raises WriteError when `folder` is in use or cannot be written, LookupFailedError when run,
@@ -72,7 +72,7 @@ def export_xent(
     members = gather(archive, chosen, options.maps, options.allow_inexact)
     source = judges.judge_of(_config(archive, run.run_id))
     compared = _compared(archive, chosen, members, source) if options.compare else ()
-    measure = Measure(chosen, tuple(members), tuple(compared) or (None,) * len(members))
+    measure = MeasureExport(chosen, tuple(members), tuple(compared) or (None,) * len(members))
     copied = options.compare and source.small
     copied = options.with_judge if options.with_judge is not None else copied
 
@@ -96,7 +96,7 @@ def _config(archive: Archive, run_id: str) -> str:
 
 
 def _compared(
-    archive: Archive, chosen: Chosen, members: Sequence[Exported], source: JudgeSource
+    archive: Archive, chosen: Chosen, members: Sequence[ExportedGame], source: JudgeSource
 ) -> list[Exactness]:
     judge = judges.load(source)
     found = []
@@ -107,13 +107,13 @@ def _compared(
     return found
 
 
-def exported_game(member: Exported) -> Game:
+def exported_game(member: ExportedGame) -> Game:
     """The game of the exported file, as it is played here."""
     lowered = member.lowered
     return Game(lowered.program, lowered.metadata, member.name, lowered.text)
 
 
-def _texts(measure: Measure, run: Run, source: JudgeSource, copied: bool) -> dict[str, str]:
+def _texts(measure: MeasureExport, run: Run, source: JudgeSource, copied: bool) -> dict[str, str]:
     """Every text file but measure.json, by name."""
     name = judges.FOLDER if copied else source.name_there
     files = {each.file: each.text for each in measure.members}
@@ -126,7 +126,7 @@ def _texts(measure: Measure, run: Run, source: JudgeSource, copied: bool) -> dic
 
 
 def _facts(
-    archive: Archive, measure: Measure, run: Run, source: JudgeSource, copied: bool
+    archive: Archive, measure: MeasureExport, run: Run, source: JudgeSource, copied: bool
 ) -> dict[str, Any]:
     chosen, members = measure.chosen, measure.members
     seeds = dict.fromkeys(one.map_seed for each in members for one in each.maps)
@@ -164,7 +164,7 @@ def _facts(
 
 
 def _member(
-    archive: Archive, chosen: Chosen, each: Exported, compared: Exactness | None
+    archive: Archive, chosen: Chosen, each: ExportedGame, compared: Exactness | None
 ) -> dict[str, Any]:
     lowered = each.lowered
     game_id = each.game.game_id

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from archive.schema import TaskId
+from archive.schema import Definition, TaskId
 from archive.statistics import set_cover
 from archive.statistics.covers import best_cover, largest_eta, pessimistic, transfer_cover
-from archive.statistics.gains import Definition
-from archive.statistics.matrix import TransferMatrix
+from archive.statistics.transfer_matrix import TransferMatrix
 from archive.store.archive import Archive
 
 EXACT_UP_TO = 80

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from archive.schema import TaskId
+from archive.schema import Definition, GainKind, TaskId
 from archive.statistics.intervals import Interval
 
 
@@ -21,7 +21,7 @@ class Generation:
 
 
 @dataclass(frozen=True)
-class Training:
+class FineTuning:
     """The fine-tuning of a game: ``curve`` and ``entropy`` have one number a gradient step."""
 
     policy_id: str
@@ -101,7 +101,7 @@ class GameFacts:
     decision: Mapping[str, Any] | None
     sampler: str
     operators: tuple[str, ...]
-    training: Training | None
+    training: FineTuning | None
     gain: Interval
     specific_share: float | None
     base_mean: float | None
@@ -137,7 +137,7 @@ class Count:
 
 
 @dataclass(frozen=True)
-class Stage:
+class StageCost:
     """What one stage of the search took: tokens of the player (or sampler) and worker seconds."""
 
     name: str
@@ -149,13 +149,13 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Thresholds:
+class RunThresholds:
     """α1 and α2, the value that decides and the gain that it is made of."""
 
     alpha1: float
     alpha2: float
-    definition: str
-    gain_kind: str
+    definition: Definition
+    gain_kind: GainKind
     confidence: float | None
 
 

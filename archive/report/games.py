@@ -12,20 +12,13 @@ import numpy as np
 
 from archive.query import ScopeRow, replicates, run_config
 from archive.query import games as game_rows
-from archive.report.facts import BestPlay, GameFacts, Lesson, Thresholds, Training
+from archive.report.facts import BestPlay, FineTuning, GameFacts, Lesson, RunThresholds
 from archive.report.names import by_descent, parents, task_ids, titles
 from archive.report.plays import best_plays
-from archive.schema import PlaysKey, TaskId
-from archive.statistics.gains import GainKind
+from archive.schema import Definition, GainKind, PlaysKey, TaskId
 from archive.statistics.intervals import UNDEFINED, Interval
-from archive.statistics.matrix import (
-    SCORE_COLUMNS,
-    Plays,
-    TransferMatrix,
-    plays_of,
-    policies_of,
-    transfer_matrix,
-)
+from archive.statistics.plays import SCORE_COLUMNS, Plays, plays_of, policies_of
+from archive.statistics.transfer_matrix import TransferMatrix, transfer_matrix
 from archive.store.archive import Archive
 from xgl import Game, Metadata, XGLError, game, parse
 from xgl.analysis.plain_english import in_words
@@ -49,7 +42,7 @@ class Source:
     matrix: TransferMatrix
     means: Mapping[tuple[str, TaskId], float]
     plays: Mapping[TaskId, tuple[BestPlay, ...]]
-    thresholds: Thresholds | None
+    thresholds: RunThresholds | None
 
 
 def gather_games(
@@ -57,7 +50,7 @@ def gather_games(
     run_id: str,
     members: Sequence[ScopeRow],
     decisions: Sequence[Row],
-    thresholds: Thresholds | None,
+    thresholds: RunThresholds | None,
 ) -> tuple[tuple[GameFacts, ...], TransferMatrix]:
     """Facts of each member, oldest first, and the transfer values between all of them.
 
@@ -79,14 +72,14 @@ def _source(
     run_id: str,
     members: Sequence[ScopeRow],
     decisions: Sequence[Row],
-    thresholds: Thresholds | None,
+    thresholds: RunThresholds | None,
 ) -> Source:
     mine = [("run_id", "=", run_id)]
     finetunes = archive.rows("finetunes", filters=mine)
     size, scope = replicates(run_config(archive, run_id)), task_ids(members)
     policies = policies_of(finetunes, size)
     plays = plays_of(archive.table("scores", SCORE_COLUMNS, mine))
-    kind: GainKind = "specific" if thresholds and thresholds.gain_kind == "specific" else "total"
+    kind = GainKind.TOTAL if thresholds is None else thresholds.gain_kind
     rows = game_rows(archive, (member.game_id for member in members))
     columns = ["game_id", "outcome", "sampler", "operators"]
     proposals = archive.rows("proposals", columns, [*mine, ("outcome", "=", "candidate")])
@@ -190,10 +183,12 @@ class _Cards:
 
     def _lessons(self, turn: Any) -> dict[int, tuple[Lesson, ...]]:
         """By place: the largest known values in one direction, without those on itself."""
-        definition = self.source.thresholds.definition if self.source.thresholds else "captured"
+        definition = (
+            self.source.thresholds.definition if self.source.thresholds else Definition.CAPTURED
+        )
         found: dict[int, list[Lesson]] = {}
         for (source, target), cell in self.source.matrix.cells.items():
-            value = cell.values.of("def37" if definition == "def37" else "captured")
+            value = cell.values.of(definition)
             if source != target and value.value is not None:
                 of, other = turn(self.places[source], self.places[target])
                 found.setdefault(of, []).append(Lesson(other, value))
@@ -220,9 +215,9 @@ def _pay(read: Game | None, code: str, role: str) -> str:
     return said or (code.strip().splitlines() or [""])[-1]
 
 
-def training(row: Row) -> Training:
+def training(row: Row) -> FineTuning:
     """The fine-tuning of a row of finetunes."""
-    return Training(
+    return FineTuning(
         row["finetune_id"],
         row["steps"],
         row["tokens"],

@@ -19,15 +19,14 @@ from archive.report.facts import (
     GameFacts,
     Generation,
     RunFacts,
-    Stage,
-    Thresholds,
+    RunThresholds,
+    StageCost,
 )
 from archive.report.games import gather_games, interval
 from archive.report.measures import PlayerMeasure, gather_measures
 from archive.report.words import FATES, STAGES, reason_group, reason_told
-from archive.schema import SCHEMA_VERSION, TaskId
-from archive.statistics.gains import Definition
-from archive.statistics.matrix import TransferMatrix
+from archive.schema import SCHEMA_VERSION, Definition, GainKind, TaskId
+from archive.statistics.transfer_matrix import TransferMatrix
 from archive.store.archive import Archive, Filter
 
 
@@ -39,11 +38,11 @@ class Report:
     generations: tuple[Generation, ...]
     games: tuple[GameFacts, ...]
     matrix: TransferMatrix
-    thresholds: Thresholds | None
+    thresholds: RunThresholds | None
     candidates: tuple[Candidate, ...]
     verdicts: tuple[Count, ...]
     fates: tuple[Count, ...]
-    stages: tuple[Stage, ...]
+    stages: tuple[StageCost, ...]
     covers: Covers
     measures: tuple[PlayerMeasure, ...]
 
@@ -76,9 +75,9 @@ def gather(archive: Archive, run_id: str | None = None, measured: Sequence[Archi
     )
 
 
-def definition(thresholds: Thresholds | None) -> Definition:
+def definition(thresholds: RunThresholds | None) -> Definition:
     """The value that decides; C where nothing was decided."""
-    return "def37" if thresholds is not None and thresholds.definition == "def37" else "captured"
+    return Definition.CAPTURED if thresholds is None else thresholds.definition
 
 
 def _run(archive: Archive, run: Run) -> RunFacts:
@@ -107,24 +106,29 @@ def _generations(by_generation: Mapping[int, Sequence[ScopeRow]]) -> tuple[Gener
     return tuple(found)
 
 
-def _thresholds(decisions: Sequence[Mapping[str, Any]]) -> Thresholds | None:
+def _thresholds(decisions: Sequence[Mapping[str, Any]]) -> RunThresholds | None:
     """Those of the last decision that was held against any."""
     for row in reversed(decisions):
         if row["alpha1"] is not None and row["alpha2"] is not None:
-            names = ("alpha1", "alpha2", "definition", "gain_kind", "confidence")
-            return Thresholds(*(row[name] for name in names))
+            return RunThresholds(
+                row["alpha1"],
+                row["alpha2"],
+                Definition(row["definition"]),
+                GainKind(row["gain_kind"]),
+                row["confidence"],
+            )
     return None
 
 
 def _candidates(
     decisions: Sequence[Mapping[str, Any]],
-    thresholds: Thresholds | None,
+    thresholds: RunThresholds | None,
     games: Sequence[GameFacts],
 ) -> tuple[Candidate, ...]:
     """Decisions that got as far as a value and γ, in their order."""
     if thresholds is None:
         return ()
-    name = "captured" if thresholds.definition == "captured" else "captured_def37"
+    name = thresholds.definition.column
     places = {game.task_id: game.place for game in games}
     return tuple(
         Candidate(
@@ -161,7 +165,7 @@ def _fates(archive: Archive, mine: Sequence[Filter]) -> tuple[Count, ...]:
     )
 
 
-def _stages(archive: Archive, mine: Sequence[Filter]) -> tuple[Stage, ...]:
+def _stages(archive: Archive, mine: Sequence[Filter]) -> tuple[StageCost, ...]:
     """Stages in the order of the search; those without rows are left out."""
     plays = archive.table("scores", ["purpose", "tokens", "seconds"], mine)
     found = {
@@ -172,7 +176,7 @@ def _stages(archive: Archive, mine: Sequence[Filter]) -> tuple[Stage, ...]:
         found[purpose] = (_sums(plays.filter(pc.field("purpose") == purpose)), "play")
     ordered = sorted(found, key=lambda name: [*STAGES, name].index(name))
     return tuple(
-        Stage(name, STAGES.get(name, ""), items, noun, tokens, seconds)
+        StageCost(name, STAGES.get(name, ""), items, noun, tokens, seconds)
         for name in ordered
         for (items, tokens, seconds), noun in [found[name]]
         if items

@@ -8,7 +8,8 @@ archived score.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,8 @@ from xgl.runtime.requests import Judge, StoryRequest
 if TYPE_CHECKING:
     from xgl.judge.transformer_judge import TransformerJudge
 
+SMALL = 20_000_000
+"""Parameters of a judge below which threads cost more than they save."""
 CLOSE = 0.02
 """Relative difference up to which a replay comes to the archived score; and as many bits."""
 
@@ -42,7 +45,8 @@ def with_heat(report: Report) -> Report:
     if not isinstance(reference, str):
         return _without(report, "the run's configuration names no judge")
     judge = _judge(reference, str(settings.get("dtype", "auto")))  # type: ignore[union-attr]
-    return replace(report, games=tuple(heated(facts, judge) for facts in report.games))
+    with _threads_for(judge):
+        return replace(report, games=tuple(heated(facts, judge) for facts in report.games))
 
 
 def _without(report: Report, reason: str) -> Report:
@@ -65,6 +69,20 @@ def _judge(reference: str, dtype: str) -> TransformerJudge:
         ) from error
 
 
+@contextmanager
+def _threads_for(judge: TransformerJudge) -> Iterator[None]:
+    """One thread where the judge is small; the number of before at the end."""
+    import torch
+
+    before = torch.get_num_threads()
+    if judge.lm.model.num_parameters() < SMALL:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def heated(facts: GameFacts, judge: Judge) -> GameFacts:
     """The game with the terms of its best plays, or the reason why there are none."""
     if not facts.plays:
@@ -75,7 +93,7 @@ def heated(facts: GameFacts, judge: Judge) -> GameFacts:
         if others:
             reason = f"{listed(others)} moved too, and the archive holds the main player's moves"
             return replace(facts, no_heat=reason)
-        plays = tuple(_replayed(whole, facts.task_id.role, play, judge) for play in facts.plays)
+        plays = tuple(_replayed(whole, facts.task_id.role, facts.plays, judge))
     except (XGLError, ValueError, TypeError) as error:
         return replace(facts, no_heat=f"the plays could not be repeated: {error}")
     unsure = any(not play.terms for play in plays)
@@ -83,19 +101,26 @@ def heated(facts: GameFacts, judge: Judge) -> GameFacts:
     return replace(facts, plays=plays, no_heat=reason)
 
 
-def _replayed(whole: Game, role: str, play: BestPlay, judge: Judge) -> BestPlay:
-    """The play with its terms; without them where the score is another."""
-    seeds = Seeds(play.map_seed, play.play_seed)
-    machine = WatchedMachine(whole)
-    seat = ScriptedPlayer({seeds: play.moves or ("",)})
-    cast = Cast(judge, _Told(play.texts), {role: seat})
-    [done] = play_all([Instance(whole, seeds)], cast, [machine])
-    found = done.scores.get(role, 0.0)
-    if abs(found - play.score) > CLOSE * (1 + abs(play.score)):
-        return play
-    told = Teller(whole, role).tell(machine.log())
-    paid = [each for each in told if isinstance(each, Paid) and each.player == role]
-    return replace(play, terms=tuple(_scored(term, judge) for each in paid for term in each.terms))
+def _replayed(
+    whole: Game, role: str, plays: Sequence[BestPlay], judge: Judge
+) -> Iterator[BestPlay]:
+    """The plays, which are on different maps, with their terms; without them where the score is
+    another."""
+    seeds = [Seeds(play.map_seed, play.play_seed) for play in plays]
+    moves = {seed: play.moves or ("",) for seed, play in zip(seeds, plays, strict=True)}
+    stories = _ArchivedStories({play.map_seed: play.texts for play in plays})
+    machines = [WatchedMachine(whole) for _ in plays]
+    cast = Cast(judge, stories, {role: ScriptedPlayer(moves)})
+    results = play_all([Instance(whole, seed) for seed in seeds], cast, machines)
+    for play, machine, result in zip(plays, machines, results, strict=True):
+        difference = abs(result.scores.get(role, 0.0) - play.score)
+        if difference > CLOSE * (1 + abs(play.score)):
+            yield play
+            continue
+        told = Teller(whole, role).tell(machine.log())
+        paid = [each for each in told if isinstance(each, Paid) and each.player == role]
+        terms = tuple(_scored(term, judge) for each in paid for term in each.terms)
+        yield replace(play, terms=terms)
 
 
 def _scored(term: Term, judge: Judge) -> ScoredText:
@@ -113,16 +138,16 @@ def _tokens(text: str, bits: tuple[float, ...], judge: Judge) -> Iterator[Token]
         yield Token(part, None if place < unscored else bits[place - unscored])
 
 
-class _Told:
-    """A story source that tells the archived texts of one map."""
+class _ArchivedStories:
+    """A story source that answers with the archived texts of the map."""
 
-    def __init__(self, texts: tuple[str, ...]) -> None:
+    def __init__(self, texts: Mapping[int, tuple[str, ...]]) -> None:
         self.texts = texts
 
-    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
-        return [self._text(request) for _, request in asked]
+    def tell(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+        return [self._text(map_seed, request.site) for map_seed, request in requests]
 
-    def _text(self, request: StoryRequest) -> str:
-        if request.site >= len(self.texts):
-            raise ValueError(f"the archive holds no text for story {request.site + 1} of a map")
-        return self.texts[request.site]
+    def _text(self, map_seed: int, site: int) -> str:
+        if site >= len(self.texts[map_seed]):
+            raise ValueError(f"the archive holds no text for story {site + 1} of a map")
+        return self.texts[map_seed][site]

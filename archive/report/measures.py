@@ -11,12 +11,12 @@ import numpy as np
 
 from archive.query import ScopeRow
 from archive.schema import TaskId
-from archive.statistics.xent_measure import Measure, wasserstein, xent_measure
+from archive.statistics.xent_measure import XentMeasure, wasserstein, xent_measure
 from archive.store.archive import Archive
 
 
 @dataclass(frozen=True)
-class Sample:
+class GameScores:
     """The scores behind one histogram, with its name; ``moved`` is the distance to the generation
     before (1-Wasserstein, in normalised scores), None for the first."""
 
@@ -25,7 +25,7 @@ class Sample:
     moved: float | None = None
 
     @cached_property
-    def measure(self) -> Measure:
+    def measure(self) -> XentMeasure:
         """Mean, median and quantiles, with bootstrap bounds over the games."""
         return xent_measure(np.array(self.values))
 
@@ -41,8 +41,8 @@ class PlayerMeasure:
     player: str
     base: str
     m: int
-    whole: Sample
-    generations: tuple[Sample, ...]
+    whole: GameScores
+    generations: tuple[GameScores, ...]
     covered: bool
     infinite: int
 
@@ -99,20 +99,20 @@ def _measure(
     finite = {task_id: score for task_id, score in scores.items() if np.isfinite(score)}
     if not finite:
         return None
-    generations: list[Sample] = []
+    generations: list[GameScores] = []
     for number, members in scopes.items():
         task_ids = covers.get(number) or {member.task_id for member in members}
         values = tuple(finite[task_id] for task_id in sorted(task_ids) if task_id in finite)
         if values:
             before = generations[-1].values if generations else None
             moved = None if before is None else wasserstein(np.array(before), np.array(values))
-            generations.append(Sample(f"generation {number}", values, moved))
+            generations.append(GameScores(f"generation {number}", values, moved))
     last = rows[-1]
     return PlayerMeasure(
         player,
         str(last["base"]),
         int(str(last["m"])),
-        Sample(player, tuple(finite.values())),
+        GameScores(player, tuple(finite.values())),
         tuple(generations),
         bool(covers),
         len(scores) - len(finite),

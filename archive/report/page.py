@@ -16,22 +16,22 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from archive.charts.axes import plain
-from archive.charts.bars import share_bar
-from archive.charts.covers import cover_curve
-from archive.charts.curve import learning_curve, spark
-from archive.charts.growth import growth
-from archive.charts.histograms import histograms
-from archive.charts.lineage import lineage
 from archive.charts.markup import shown
-from archive.charts.matrix import heat_map, legend
-from archive.charts.thresholds import bounds, thresholds
 from archive.report.facts import GameFacts
+from archive.report.figures.bars import share_bar
+from archive.report.figures.covers import cover_curve
+from archive.report.figures.curve import learning_curve, spark
+from archive.report.figures.growth import growth
+from archive.report.figures.histograms import histograms
+from archive.report.figures.lineage import lineage
+from archive.report.figures.matrix import heat_map, legend
+from archive.report.figures.thresholds import bounds, thresholds
 from archive.report.gathering import Report, definition
 from archive.report.summary import summary
 from archive.report.tokens import heat_class, heat_legend
 from archive.report.words import counted, listed
-from archive.statistics.gains import Definition
-from archive.statistics.matrix import TransferMatrix
+from archive.schema import Definition
+from archive.statistics.transfer_matrix import TransferMatrix
 
 TABLED = 30
 """Games up to which the matrix stands as a table too."""
@@ -63,7 +63,7 @@ def page(report: Report) -> str:
 
 
 def _letter(report: Report) -> str:
-    return "V" if definition(report.thresholds) == "def37" else "C"
+    return definition(report.thresholds).symbol
 
 
 def _figures(report: Report) -> dict[str, Any]:

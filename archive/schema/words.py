@@ -65,6 +65,16 @@ class Definition(StrEnum):
     CAPTURED = "captured"
     DEF37 = "def37"
 
+    @property
+    def symbol(self) -> str:
+        """C or V."""
+        return "C" if self is Definition.CAPTURED else "V"
+
+    @property
+    def column(self) -> str:
+        """The column of decisions that holds this value of the candidate on its parent."""
+        return "captured" if self is Definition.CAPTURED else "captured_def37"
+
 
 class GainKind(StrEnum):
     """Which gain C and V are made of: all of it, or what permuting the moves takes away."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from archive.statistics.gains import forfeit_rate
 from archive.statistics.intervals import Scores
+from archive.statistics.transfer_values import forfeit_rate
 
 REASONS = ("never feasible", "forfeit rate", "too long to learn", "constant score")
 """How the reasons for a refusal on calibration plays begin."""

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from archive.query import ScopeRow, replicates, run_config, scopes
-from archive.schema import BASE_POLICY, PlaysKey, Purpose, TaskId, Verdict
+from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey, Purpose, TaskId, Verdict
 from archive.statistics.calibration import Calibration, Limits
 from archive.statistics.looks import Looks
-from archive.statistics.matrix import SCORE_COLUMNS, Plays, plays_of, policies_of
+from archive.statistics.plays import SCORE_COLUMNS, Plays, plays_of, policies_of
 from archive.statistics.replay import Case
 from archive.statistics.verdict import Thresholds
 from archive.store.archive import Archive
@@ -109,7 +109,9 @@ def _case(row: Row, scope: tuple[TaskId, ...]) -> Case | None:
         scope=scope,
         purpose=row["purpose"],
         looks=Looks(tuple(row["looks"]), 1 - row["confidence"]),
-        thresholds=Thresholds(row["alpha1"], row["alpha2"], row["definition"], row["gain_kind"]),
+        thresholds=Thresholds(
+            row["alpha1"], row["alpha2"], Definition(row["definition"]), GainKind(row["gain_kind"])
+        ),
     )
 
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 Scores = NDArray[np.float64]
 
@@ -140,4 +140,4 @@ def _fieller(
 @lru_cache(maxsize=4096)
 def _t(confidence: float, freedom: float) -> float:
     """Two-sided Student quantile."""
-    return float(stats.t.ppf(0.5 + confidence / 2, freedom))
+    return float(special.stdtrit(freedom, 0.5 + confidence / 2))

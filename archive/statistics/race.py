@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 
 from archive.schema import Verdict
 from archive.statistics.decision_rule import Answer, helps, is_new
-from archive.statistics.gains import Values
 from archive.statistics.intervals import Interval
 from archive.statistics.looks import Looks, chunks
+from archive.statistics.transfer_values import TransferValues
 from archive.statistics.verdict import Decision, Evidence, Own, Thresholds, decide
 
 
@@ -37,7 +37,7 @@ class Found:
     """The answer to a question; what was not asked is None, or absent."""
 
     own: Own | None = None
-    values: Values | None = None
+    values: TransferValues | None = None
     taught: Mapping[str, Interval] = field(default_factory=dict)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from archive.statistics.decision_rule import Answer
 from archive.statistics.intervals import Interval, Scores, mean_interval
@@ -52,7 +52,7 @@ def above_control(scores: Scores, control: Scores, confidence: float) -> Interva
 
 
 @dataclass(frozen=True)
-class Thresholds:
+class ScoreLevels:
     """What normalises a game's scores (Def. 42): levels b + jθ, j = 1..m, of its base player.
 
     ``b`` bits: the base's mean score at round 1. ``theta`` > 0 bits: (its arms at round K − b)/m.
@@ -86,7 +86,7 @@ class Thresholds:
         return self.level(self.m)
 
 
-def thresholds(scores: Scores, m: int = STEPS) -> Thresholds | None:
+def thresholds(scores: Scores, m: int = STEPS) -> ScoreLevels | None:
     """Thresholds from the base player's ``scores`` (N, K) bits; None where its arms never rose.
 
     With θ chosen from round K the base's arms never exceed b + mθ; a level counts as crossed
@@ -98,10 +98,10 @@ def thresholds(scores: Scores, m: int = STEPS) -> Thresholds | None:
         return None
     samples, rounds = scores.shape
     k_m = int(np.argmax(_reaches(curve, last))) + 1
-    return Thresholds(b, (last - b) / m, m, rounds, samples, k_m)
+    return ScoreLevels(b, (last - b) / m, m, rounds, samples, k_m)
 
 
-def narms(curve: Scores, levels: Thresholds, rounds: int | None = None) -> float:
+def narms(curve: Scores, levels: ScoreLevels, rounds: int | None = None) -> float:
     """The normalised score of Def. 42 after ℓ = ``rounds`` ≤ k_m rounds (None: k_m).
 
     ``curve`` (≥ ℓ,) bits is :func:`arms` of the measured player. Let τ be the last k ≤ ℓ with
@@ -128,7 +128,7 @@ def narms(curve: Scores, levels: Thresholds, rounds: int | None = None) -> float
     return levels.m * count * ((1 - share) / tau + share / (tau + 1))
 
 
-def narms_draws(scores: Scores, levels: Thresholds, rounds: int, resamples: int = 1000) -> Scores:
+def narms_draws(scores: Scores, levels: ScoreLevels, rounds: int, resamples: int = 1000) -> Scores:
     """:func:`narms` of bootstrap samples of the maps, (resamples,): its spread given the levels.
 
     ``scores`` (N, K ≥ rounds) bits of the measured player. The resampling is the same at every
@@ -234,8 +234,8 @@ def _judged(low: float, high: float, wanted: float) -> Playability:
 
 def _clopper_pearson(hits: NDArray[np.int_], n: int, error: float) -> tuple[Scores, Scores]:
     """One-sided exact bounds of binomial shares, each at 1 − ``error``."""
-    low = np.where(hits > 0, stats.beta.ppf(error, hits, n - hits + 1), 0.0)
-    high = np.where(hits < n, stats.beta.ppf(1 - error, hits + 1, n - hits), 1.0)
+    low = np.where(hits > 0, special.betaincinv(hits, n - hits + 1, error), 0.0)
+    high = np.where(hits < n, special.betaincinv(hits + 1, n - hits, 1 - error), 1.0)
     return low, high
 
 

@@ -9,12 +9,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from archive.schema import PlaysKey, Purpose, TaskId, Verdict
-from archive.statistics.estimates import Estimates
-from archive.statistics.gains import BASE, GainKind
+from archive.schema import BASE_POLICY, GainKind, PlaysKey, Purpose, TaskId, Verdict
+from archive.statistics.candidate_bounds import CandidateBounds
 from archive.statistics.intervals import Scores
 from archive.statistics.looks import Looks
-from archive.statistics.matrix import Plays
+from archive.statistics.plays import Plays
 from archive.statistics.race import Course, Found, Question, acceptance, run, selection
 from archive.statistics.verdict import Decision, Evidence, Thresholds, decide
 
@@ -106,7 +105,7 @@ class _Reader:
         self.asked: set[str] = set()
         self.lacking: list[str] = []
         scope = {task_id.game_id: task_id for task_id in case.scope}
-        self.estimates = Estimates(
+        self.estimates = CandidateBounds(
             self, case.looks, case.thresholds, case.candidate, case.parent, scope
         )
 
@@ -117,7 +116,7 @@ class _Reader:
         return self.estimates.found(replace(question, taught=tuple(there)))
 
     def gains(self, source: TaskId, target: TaskId, plays: int, kind: GainKind) -> Scores:
-        base = self._sample(BASE, target, plays)
+        base = self._sample(BASE_POLICY, target, plays)
         found = [
             self._sample(policy, target, plays).kind(kind) - base.kind(kind)
             for policy in self._policies(source)

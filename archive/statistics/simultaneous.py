@@ -35,10 +35,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from archive.schema import PlaysKey, TaskId
+from archive.schema import GainKind, PlaysKey, TaskId
 from archive.statistics.decision_rule import simultaneous
-from archive.statistics.gains import GainKind
-from archive.statistics.matrix import Plays, TransferMatrix, sample_sizes, transfer_matrix
+from archive.statistics.plays import Plays, sample_sizes
+from archive.statistics.transfer_matrix import TransferMatrix, transfer_matrix
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def simultaneous_matrix(
     policies: Mapping[TaskId, Sequence[str]],
     sources: Sequence[TaskId],
     targets: Sequence[TaskId],
-    kind: GainKind = "total",
+    kind: GainKind = GainKind.TOTAL,
     confidence: float = 0.95,
 ) -> Simultaneous:
     """The values with lower bounds that hold together, as the module says, at ``confidence``."""

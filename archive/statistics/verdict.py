@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from archive.schema import Purpose, Verdict
+from archive.schema import Definition, GainKind, Purpose, Verdict
 from archive.statistics.decision_rule import Answer, Gamma, gamma, helps, is_new
-from archive.statistics.gains import Definition, GainKind, Values
 from archive.statistics.intervals import UNDEFINED, Interval
 from archive.statistics.looks import Looks
+from archive.statistics.transfer_values import TransferValues
 
-NO_VALUES = Values(UNDEFINED, UNDEFINED, UNDEFINED)
+NO_VALUES = TransferValues(UNDEFINED, UNDEFINED, UNDEFINED)
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Evidence:
     purpose: Purpose | None = None
     looks: Looks | None = None
     own: Own = Own()
-    values: Values = NO_VALUES
+    values: TransferValues = NO_VALUES
     taught: Mapping[str, Interval] = field(default_factory=dict)
 
     @property

@@ -30,7 +30,7 @@ class Histogram:
 
 
 @dataclass(frozen=True)
-class Measure:
+class XentMeasure:
     """μ_Γ(M) in numbers; every Interval is a statistic with its bootstrap bounds.
 
     ``quantiles``: by probability. All in the unit of the normalised score (1).
@@ -50,7 +50,7 @@ class Drift:
     Remark 51 asks whether they go to 0.
     """
 
-    measures: Sequence[Measure]
+    measures: Sequence[XentMeasure]
     distances: Scores
 
 
@@ -61,7 +61,7 @@ def xent_measure(
     draws: int = 2000,
     seed: int = 0,
     over_maps: Scores | None = None,
-) -> Measure:
+) -> XentMeasure:
     """The measure of normalised ``scores`` (games,) float64, all finite, at least one.
 
     ``bins``: how many, or the histogram's edges. Bounds are two-sided at ``confidence`` from
@@ -85,7 +85,7 @@ def xent_measure(
     )
     mean = _interval(float(scores.mean()), drawn.mean(axis=1), confidence)
     by_level = dict(zip(QUANTILES, quantiles, strict=True))
-    return Measure(len(scores), Histogram(edges, counts), mean, median, by_level)
+    return XentMeasure(len(scores), Histogram(edges, counts), mean, median, by_level)
 
 
 def common_edges(scores: Sequence[Scores], bins: int = 12) -> Scores:

@@ -239,7 +239,9 @@ class Archive:
         value) triples that must all hold; operators are = != < <= > >= in and not in. Raises
         LookupFailedError for an unknown table or column, DamagedError naming the file at fault.
         """
-        empty = _known_table(name).schema.empty_table().select(_known_columns(name, columns))
+        schema = _known_table(name).schema
+        # unlike ``empty_table``, this does not import pandas where it is installed
+        empty = pa.Table.from_batches([], schema).select(_known_columns(name, columns))
         return pa.concat_tables([empty, *self.batches(name, columns, filters)])
 
     def batches(

@@ -12,11 +12,11 @@ import numpy as np
 from archive.query import ScopeRow
 from archive.schema import BASE_POLICY, PlaysKey, Purpose, TaskId, Verdict
 from archive.statistics.calibration import REASONS, unfit
+from archive.statistics.candidate_bounds import two_sided
 from archive.statistics.cases import Record, Row, cases
-from archive.statistics.estimates import two_sided
 from archive.statistics.intervals import Interval, mean_interval
 from archive.statistics.looks import Looks
-from archive.statistics.matrix import Plays
+from archive.statistics.plays import Plays
 from archive.statistics.replay import (
     RANKED,
     Case,

@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 from archive.schema import TaskId
-from archive.statistics.covering import Covering, Step
 from archive.statistics.covers import Cover
 from archive.statistics.missing_values import Place
+from archive.statistics.scope_cover import Covering, SweepStep
 from archive.views.tables import add, counted, shown, table
 
 _NAMED = 10
@@ -23,7 +23,7 @@ _BAR = 30
 
 
 def show(
-    found: Covering, codes: Mapping[str, str], steps: Sequence[Step], console: Console
+    found: Covering, codes: Mapping[str, str], steps: Sequence[SweepStep], console: Console
 ) -> None:
     """Prints the cover, what is unknown, the confident cover and the sweep."""
     console.print(_members(found, codes))
@@ -35,7 +35,7 @@ def show(
 
 def _members(found: Covering, codes: Mapping[str, str]) -> Table:
     question = found.question
-    letter = "C" if question.definition == "captured" else "V"
+    letter = question.definition.symbol
     shown = table(
         f"Cover at η = {question.eta:g} on {letter} ({question.gain} gain)",
         "game",
@@ -111,7 +111,7 @@ def _confident(found: Covering) -> list[str]:
     ]
 
 
-def _sweep(steps: Sequence[Step], found: Covering) -> Table:
+def _sweep(steps: Sequence[SweepStep], found: Covering) -> Table:
     """One row for each η; the bar is the number of games."""
     confidence = f"{found.bounds.confidence:.0%}"
     shown = table("Covers by η", "η", "games", "Δ", f"games at {confidence}", "curve")
@@ -143,7 +143,7 @@ def _short(task_id: TaskId) -> str:
     return task_id.game_id[:12]
 
 
-def to_json(found: Covering, run_id: str, steps: Sequence[Step]) -> str:
+def to_json(found: Covering, run_id: str, steps: Sequence[SweepStep]) -> str:
     """The answer as JSON; what is unbounded or out of reach is null."""
     question, left, matrix = found.question, found.settlement, found.matrix
     answer: dict[str, Any] = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from archive.statistics.covering import Step
 from archive.statistics.covers import Cover
+from archive.statistics.scope_cover import SweepStep
 from xgl.diagram.shapes import Circle, Drawing, Label, Line, Point, Shape
 
 WIDTH, HEIGHT = 420.0, 260.0
@@ -14,7 +14,7 @@ LEFT, TOP, RIGHT, BELOW = 52.0, 44.0, 24.0, 48.0
 INK, FAINT, POINTS, CONFIDENT = "#222", "#d9dce1", "#2b6ca3", "#c2543d"
 
 
-def curve(steps: Sequence[Step], confidence: float) -> Drawing:
+def curve(steps: Sequence[SweepStep], confidence: float) -> Drawing:
     """Games against η; a curve ends where no cover exists. ``steps`` must not be empty."""
     covers = [cover for step in steps for cover in (step.cover, step.confident) if cover]
     most = max((len(cover.members) for cover in covers), default=1)

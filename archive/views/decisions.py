@@ -10,7 +10,7 @@ from rich.console import Console
 
 from archive.errors import LookupFailedError
 from archive.query import resolve
-from archive.schema import TaskId
+from archive.schema import Definition, TaskId
 from archive.statistics.cases import Record, Row, cases, record
 from archive.statistics.intervals import Interval
 from archive.statistics.replay import (
@@ -124,7 +124,9 @@ def _steps(case: Case, seen: Replay, policies: Policies) -> list[Step]:
 
     def share(question: str, pair: tuple[TaskId, TaskId], value: Interval, asks: str) -> Step:
         source, target = pair
-        below = gain(target, target) if rule.definition == "captured" else gain(source, source)
+        below = (
+            gain(target, target) if rule.definition == Definition.CAPTURED else gain(source, source)
+        )
         at_least = asks.startswith("low")
         answer = _at_least(value, rule.alpha1) if at_least else _at_most(value, 1 - rule.alpha2)
         return Step(question, gain(*pair), below, *_numbers(value), asks, answer)
@@ -162,7 +164,7 @@ def show_list(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
         f"Decisions ({len(rows):,})", "gen", "parent", "game", "verdict", "captured", "γ", "on"
     )
     for row in rows:
-        value = "captured" if row["definition"] == "captured" else "captured_def37"
+        value = Definition(row["definition"]).column
         add(
             found,
             row["generation"],

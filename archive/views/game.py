@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from archive.query import find_game
+from archive.schema import Definition
 from archive.store.archive import Archive
 from archive.views.tables import SHORT, add, interval, number, program, shown, table
 
@@ -106,7 +107,7 @@ def _finetunes(rows: Sequence[Row]) -> Any:
 def _decisions(rows: Sequence[Row]) -> Any:
     found = table("Decided", "run", "gen", "verdict", "captured", "γ", "own gain (bits)")
     for row in rows:
-        value = "captured" if row["definition"] == "captured" else "captured_def37"
+        value = Definition(row["definition"]).column
         bounds = interval(row[value], row[f"{value}_low"], row[f"{value}_high"])
         most = interval(row["gamma"], row["gamma_low"], row["gamma_high"])
         verdict = f"{row['verdict']}\n{row['reason']}"

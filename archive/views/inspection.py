@@ -20,7 +20,7 @@ from archive.query import (
     scopes,
     verdict_counts,
 )
-from archive.schema import SCHEMA_VERSION, TABLES
+from archive.schema import SCHEMA_VERSION, TABLES, Definition
 from archive.store.archive import Archive
 from archive.views.tables import (
     SHORT,
@@ -122,7 +122,7 @@ def _verdicts(state: Inspection) -> Table:
 def _decisions(state: Inspection) -> Table:
     found = table("Latest decisions", "gen", "game", "verdict", "captured", "γ", "decided on")
     for row in state.decisions:
-        value = "captured" if row["definition"] == "captured" else "captured_def37"
+        value = Definition(row["definition"]).column
         seeds = row["purpose"] or "no scores"
         add(
             found,

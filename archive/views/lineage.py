@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.tree import Tree
 
 from archive.query import resolve
+from archive.schema import Definition
 from archive.store.archive import Archive
 from archive.views.tables import SHORT, number, shown
 
@@ -98,7 +99,7 @@ def _initial(row: Row, codes: Mapping[str, str]) -> Descent:
 
 
 def _decided(row: Row, made: Row | None, codes: Mapping[str, str]) -> Descent:
-    value = "captured" if row["definition"] == "captured" else "captured_def37"
+    value = Definition(row["definition"]).column
     return Descent(
         game_id=row["game_id"],
         parent_game_id=row["parent_game_id"],

@@ -10,12 +10,11 @@ from rich.console import Console
 
 from archive.errors import LookupFailedError
 from archive.query import find_run, run_config
-from archive.schema import TaskId
-from archive.statistics.covering import decided_by
-from archive.statistics.evidence import evidence
-from archive.statistics.gains import Definition, GainKind
-from archive.statistics.graph import links
-from archive.statistics.matrix import TransferMatrix, transfer_matrix
+from archive.schema import Definition, GainKind, TaskId
+from archive.statistics.plays import read_run_plays
+from archive.statistics.scope_cover import decided_by
+from archive.statistics.transfer_graph import transfer_graph
+from archive.statistics.transfer_matrix import TransferMatrix, transfer_matrix
 from archive.store.archive import Archive
 from archive.views.tables import SHORT, add, counted, shown, table
 
@@ -118,7 +117,7 @@ def measured(archive: Archive, choice: Choice) -> Measured:
     Raises LookupFailedError where there is no such game.
     """
     run_id = find_run(archive, choice.run_id).run_id
-    found = evidence(archive, run_id)
+    found = read_run_plays(archive, run_id)
     games = found.finetuned if choice.everything else ()
     if not games and found.scopes:
         games = found.scopes[max(found.scopes)]
@@ -161,9 +160,9 @@ def gather_components(
     asked = measured(archive, choice)
     run_id, matrix, initial = asked.run_id, asked.matrix, asked.initial
     values = matrix.values(definition)
-    web = links(matrix.sources, values, alpha)
+    graph = transfer_graph(matrix.sources, values, alpha)
     start = [task_id for task_id in matrix.sources if task_id in initial]
-    down, up = web.downstream(start), web.upstream(start)
+    down, up = graph.downstream(start), graph.upstream(start)
     apart = [(row, column) for row in range(len(values)) for column in range(len(values))]
     others = [values[pair] for pair in apart if pair[0] != pair[1]]
     return Components(
@@ -171,18 +170,18 @@ def gather_components(
         alpha,
         definition,
         [
-            Component(*task_id, _ids(web.games, web.downstream([task_id])),
-                      _ids(web.games, web.upstream([task_id])))
-            for task_id in web.games
+            Component(*task_id, _ids(graph.games, graph.downstream([task_id])),
+                      _ids(graph.games, graph.upstream([task_id])))
+            for task_id in graph.games
         ],
-        [(source[0], target[0]) for source in web.games for target in web.down[source]],
-        _ids(web.games, frozenset(start)),
-        _ids(web.games, down),
-        _ids(web.games, up),
-        len(down) == len(web.games),
-        [[task_id.game_id for task_id in component] for component in web.strong()],
+        [(source[0], target[0]) for source in graph.games for target in graph.down[source]],
+        _ids(graph.games, frozenset(start)),
+        _ids(graph.games, down),
+        _ids(graph.games, up),
+        len(down) == len(graph.games),
+        [[task_id.game_id for task_id in component] for component in graph.strong()],
         sum(math.isnan(value) for value in others),
-        sum(value == -math.inf for value in others),
+        int(sum(value == -math.inf for value in others)),
     )  # fmt: skip
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from archive import RunEvent
-from archive.statistics.covering import Question, cover_rows
-from archive.statistics.evidence import evidence
+from archive.schema import Definition, GainKind
+from archive.statistics.plays import read_run_plays
+from archive.statistics.scope_cover import CoverQuestion, cover_rows
 from evo.config.run_config import RunConfig
 from evo.experiments.model_run import ModelSession
 from evo.jobs.evaluate import Task
@@ -40,16 +41,18 @@ class ScopeGrowth(ModelSession):
     def _commit_scope(self, generation: int, members: Sequence[ScopeMember[Task]]) -> None:
         """A generation's scope and its cover in one commit: a resumed run lacks both or neither."""
         transfer, ledger = self.config.transfer, self.ledger
-        question = Question(
+        question = CoverQuestion(
             self.config.growth.eta,
-            transfer.definition,  # type: ignore[arg-type]  # checked by the configuration
-            transfer.gain,  # type: ignore[arg-type]
+            Definition(transfer.definition),
+            GainKind(transfer.gain),
             skip_unplayable=True,
         )
         scope = [member.game.id for member in members]
         ledger.commit(
             scopes=[_scope_row(generation, member) for member in members],
-            covers=cover_rows(evidence(ledger.archive, ledger.run_id), scope, generation, question),
+            covers=cover_rows(
+                read_run_plays(ledger.archive, ledger.run_id), scope, generation, question
+            ),
         )
 
     def _outcome(self) -> RunOutcome:

@@ -15,10 +15,11 @@ from rich.console import Console
 from rich.table import Table
 
 from archive import Purpose, RunEvent
-from archive.statistics.evidence import evidence
-from archive.statistics.gains import BASE, GainKind, Values, replicated_gains
+from archive.schema import BASE_POLICY, GainKind
 from archive.statistics.intervals import Interval, Scores, mean_interval
-from archive.statistics.matrix import TransferMatrix, transfer_matrix
+from archive.statistics.plays import read_run_plays
+from archive.statistics.transfer_matrix import TransferMatrix, transfer_matrix
+from archive.statistics.transfer_values import TransferValues, replicated_gains
 from archive.store.disk import write_whole, writing
 from evo.config.run_config import RunConfig
 from evo.experiments.learning_curves import figure
@@ -28,7 +29,6 @@ from evo.record.collector import Collector, PlayRequest
 from evo.runner import RunOutcome
 from xgl.diagram.svg import to_svg
 
-KINDS: tuple[GainKind, ...] = ("total", "specific")
 CONFIDENCE = 0.95
 
 
@@ -56,7 +56,7 @@ def collect(config: RunConfig, collector: Collector, tasks: Sequence[Task]) -> N
     collector.finetune(tasks)
     seeds = collector.seeds(Purpose.ACCEPTANCE, config.transfer.acceptance_plays[-1])
     on = (Purpose.ACCEPTANCE, seeds)
-    requests = [PlayRequest(BASE, task, *on) for task in tasks]
+    requests = [PlayRequest(BASE_POLICY, task, *on) for task in tasks]
     requests += [each for task in tasks for each in collector.crossed(tasks, task, *on)]
     collector.play(requests)
 
@@ -76,12 +76,12 @@ def draw_curves(path: Path, config: RunConfig, collector: Collector, tasks: Sequ
 def matrices(collector: Collector, tasks: Sequence[Task]) -> dict[GainKind, TransferMatrix]:
     """Gains in bits and values of every pair, made of each kind of gain; the plays must have been
     made. Intervals are two-sided at 95 %, over plays and training seeds."""
-    found = evidence(collector.ledger.archive, collector.ledger.run_id)
+    found = read_run_plays(collector.ledger.archive, collector.ledger.run_id)
     task_ids = [task.id for task in tasks]
     side = (1 + CONFIDENCE) / 2
     return {
         kind: transfer_matrix(found.plays, found.policies, task_ids, task_ids, kind, side)
-        for kind in KINDS
+        for kind in GainKind
     }
 
 
@@ -93,7 +93,9 @@ def lead(
 
     def gains(source: Task, target: Task) -> Scores:
         at = (target, Purpose.ACCEPTANCE, seeds)
-        return replicated_gains(collector.samples(source, *at), collector.sample(BASE, *at), kind)
+        return replicated_gains(
+            collector.samples(source, *at), collector.sample(BASE_POLICY, *at), kind
+        )
 
     return mean_interval(gains(one, other) - gains(other, one), CONFIDENCE)
 
@@ -103,15 +105,15 @@ def report(
 ) -> None:
     """Tables on the console."""
     named = dict(zip(map(short_name, config.growth.initial_scope), tasks, strict=True))
-    valued = next(kind for kind in KINDS if kind == config.transfer.gain)
+    valued = next(kind for kind in GainKind if kind == config.transfer.gain)
     show(console, matrices(collector, tasks), list(named), valued)
     leads = {
         f"{one} → {other}": [
-            lead(config, collector, named[one], named[other], kind) for kind in KINDS
+            lead(config, collector, named[one], named[other], kind) for kind in GainKind
         ]
         for one, other in combinations(named, 2)
     }
-    heads = ["first to second", *(f"{kind} gain" for kind in KINDS)]
+    heads = ["first to second", *(f"{kind} gain" for kind in GainKind)]
     console.print(_table("more than from second to first, bits", heads, leads))
     console.print(f"curves   {config.folder / 'curves.svg'}", highlight=False, soft_wrap=True)
 
@@ -124,14 +126,16 @@ def show(
 ) -> None:
     """Gains of each kind, and both values of the ``valued`` kind; a table each."""
 
-    def square(title: str, matrix: TransferMatrix, read: Callable[[Values], Interval]) -> None:
+    def square(
+        title: str, matrix: TransferMatrix, read: Callable[[TransferValues], Interval]
+    ) -> None:
         rows = {
             name: [read(matrix.cells[source, target].values) for target in matrix.targets]
             for name, source in zip(names, matrix.sources, strict=True)
         }
         console.print(_table(title, ["trained on", *names], rows))
 
-    for kind in KINDS:
+    for kind in GainKind:
         square(f"{kind} gain, bits", found[kind], lambda values: values.gain)
     square(f"captured, C, of {valued} gains", found[valued], lambda values: values.captured)
     square(f"Definition 37, V, of {valued} gains", found[valued], lambda values: values.def37)

@@ -25,9 +25,9 @@ from evo.jobs.repeated_play import Row, round_floor, round_rows, with_round_floo
 from evo.measure import report
 from evo.measure.config import NAME, MeasureRunConfig, load
 from evo.measure.estimate import estimate, told
-from evo.measure.folder import Exported, MeasureGame, read
+from evo.measure.folder import ExportedMeasure, MeasureGame, read
 from evo.measure.players import LocalPlayer, Measured, RemotePlayer, find_player
-from evo.measure.results import Levels, Result, levels_of, measures_row, result
+from evo.measure.results import GameResult, Levels, levels_of, measures_row, result
 from evo.record.ledger import Ledger
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, Services, check_resumable, with_overrides
@@ -69,7 +69,7 @@ class MeasurePlan:
 
     config: MeasureRunConfig
     console: Console
-    exported: Exported
+    exported: ExportedMeasure
     players: tuple[Measured, ...]
     base: LocalPlayer
     judge: str
@@ -279,7 +279,7 @@ class MeasureSession:
 
     # -- what is known -------------------------------------------------------------------------
 
-    def results(self) -> list[Result]:
+    def results(self) -> list[GameResult]:
         """Of all measured players on all games that have levels, as far as they were played."""
         found = []
         for name in self.plan.config.players:

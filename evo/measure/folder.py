@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from archive.statistics.repeated_play import Thresholds
+from archive.statistics.repeated_play import ScoreLevels
 from evo.config.checks import ConfigError
 from evo.jobs.evaluate import Task
 from xgl import Metadata, XGLError, analyse, game, parse
@@ -28,7 +28,7 @@ class MeasureGame:
     name: str
     origin: str
     task: Task
-    levels: Thresholds | None
+    levels: ScoreLevels | None
     base: str
 
 
@@ -47,7 +47,7 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportedMeasure:
     """A whole measure. ``judge`` is a model reference, ``judge_name`` that of the run, which the
     weights in the folder are a copy of; ``digest`` names the content."""
 
@@ -64,7 +64,7 @@ class Exported:
         return tuple(Seeds(map_seed, place) for place, map_seed in enumerate(maps))
 
 
-def read(folder: Path) -> Exported:
+def read(folder: Path) -> ExportedMeasure:
     """Raises :class:`ConfigError` naming what is missing, damaged or not playable."""
     content = _bytes(folder, MANIFEST)
     try:
@@ -87,7 +87,9 @@ def read(folder: Path) -> Exported:
         ) from None
     if not members:
         raise ConfigError(f"measure.folder: {folder} holds no game, expected at least one")
-    return Exported(tuple(members), maps, told, judge, name, hashlib.sha256(content).hexdigest())
+    return ExportedMeasure(
+        tuple(members), maps, told, judge, name, hashlib.sha256(content).hexdigest()
+    )
 
 
 def _bytes(folder: Path, name: str) -> bytes:
@@ -119,10 +121,10 @@ def _member(folder: Path, entry: dict[str, Any]) -> MeasureGame:
     )
 
 
-def _levels(found: dict[str, Any]) -> Thresholds:
+def _levels(found: dict[str, Any]) -> ScoreLevels:
     rounds = found["rounds"]
     k_m = found.get("k_m", rounds)  # the base reaches its level at its last round, or before
-    return Thresholds(found["b"], found["theta"], found["m"], rounds, found["maps"], k_m)
+    return ScoreLevels(found["b"], found["theta"], found["m"], rounds, found["maps"], k_m)
 
 
 def _floored(task: Task, found: dict[str, Any]) -> Task:

@@ -11,9 +11,9 @@ from rich.table import Table
 
 from archive.statistics.intervals import Scores
 from archive.statistics.repeated_play import arms
-from archive.statistics.xent_measure import Measure, common_edges, xent_measure
+from archive.statistics.xent_measure import XentMeasure, common_edges, xent_measure
 from archive.store.disk import write_whole, writing
-from evo.measure.results import Result
+from evo.measure.results import GameResult
 from xgl.diagram.shapes import Box, Drawing, Label, Line, Shape
 from xgl.diagram.svg import to_svg
 
@@ -26,16 +26,16 @@ ACROSS = 3
 LEFT, TOP, RIGHT, BELOW = 44.0, 30.0, 14.0, 26.0
 
 
-def policies(results: Sequence[Result]) -> dict[str, list[Result]]:
+def policies(results: Sequence[GameResult]) -> dict[str, list[GameResult]]:
     """Results by measured player, in the order given."""
     return {name: [r for r in results if r.policy == name] for name in _names(results)}
 
 
-def _names(results: Sequence[Result]) -> list[str]:
+def _names(results: Sequence[GameResult]) -> list[str]:
     return list(dict.fromkeys(each.policy for each in results))
 
 
-def measures(results: Sequence[Result], confidence: float) -> dict[str, Measure]:
+def measures(results: Sequence[GameResult], confidence: float) -> dict[str, XentMeasure]:
     """μ of each player, on common histogram edges."""
     by_player = policies(results)
     values = {name: np.array([r.narms for r in found]) for name, found in by_player.items()}
@@ -48,7 +48,7 @@ def measures(results: Sequence[Result], confidence: float) -> dict[str, Measure]
     }
 
 
-def show(console: Console, results: Sequence[Result], confidence: float) -> None:
+def show(console: Console, results: Sequence[GameResult], confidence: float) -> None:
     """Two tables: normalised scores by game, and the statistics of each player's measure."""
     by_player = policies(results)
     table = Table(
@@ -68,13 +68,13 @@ def show(console: Console, results: Sequence[Result], confidence: float) -> None
     console.print(_summary(measures(results, confidence), confidence))
 
 
-def _cell(found: Result, confidence: float) -> str:
+def _cell(found: GameResult, confidence: float) -> str:
     low, high = found.bounds(confidence)
     control = "" if found.control is None else f" [{found.control:.2f}]"
     return f"{found.narms:.2f} ({low:.2f} to {high:.2f}){control}".replace("[", "\\[")
 
 
-def _summary(found: dict[str, Measure], confidence: float) -> Table:
+def _summary(found: dict[str, XentMeasure], confidence: float) -> Table:
     table = Table(
         title=f"The Xent Measure, {confidence:.0%} over games and maps", title_justify="left"
     )
@@ -90,7 +90,7 @@ def _summary(found: dict[str, Measure], confidence: float) -> Table:
 # -- the figure --------------------------------------------------------------------------------
 
 
-def draw(folder: Path, results: Sequence[Result], confidence: float) -> Path:
+def draw(folder: Path, results: Sequence[GameResult], confidence: float) -> Path:
     """Write the figure into the run folder. Raises :class:`archive.WriteError`."""
     path = folder / FIGURE
     with writing(path):
@@ -98,7 +98,7 @@ def draw(folder: Path, results: Sequence[Result], confidence: float) -> Path:
     return path
 
 
-def figure(results: Sequence[Result], confidence: float) -> Drawing:
+def figure(results: Sequence[GameResult], confidence: float) -> Drawing:
     """One panel with the histograms, then one a game with arms curves: the control dashed, the
     base's levels b and b + mθ as grey lines. ``results`` must not be empty."""
     found = measures(results, confidence)
@@ -145,7 +145,7 @@ class _Panel:
             yield Label(x, y + 14, f"{value:.3g}", 10, INK, centred=True)
         yield Label(self.x - 40, self.y + self.high / 2, unit, 10, FAINT)
 
-    def curves(self, found: Sequence[Result], colours: dict[str, str]) -> Iterator[Shape]:
+    def curves(self, found: Sequence[GameResult], colours: dict[str, str]) -> Iterator[Shape]:
         levels = found[0].levels.levels
         lines: list[tuple[Scores, str, str]] = []
         for each in found:
@@ -163,7 +163,7 @@ class _Panel:
             yield Line(points, colour, dash, width=1.6)
 
 
-def _histograms(found: dict[str, Measure], colours: dict[str, str]) -> Iterator[Shape]:
+def _histograms(found: dict[str, XentMeasure], colours: dict[str, str]) -> Iterator[Shape]:
     panel = _Panel(0)
     edges = next(iter(found.values())).histogram.edges
     most = max(float(mu.histogram.counts.max()) for mu in found.values())

@@ -11,7 +11,7 @@ import numpy as np
 from archive.statistics.intervals import Scores
 from archive.statistics.repeated_play import (
     Playability,
-    Thresholds,
+    ScoreLevels,
     above_control,
     arms,
     crosses_surely,
@@ -31,7 +31,7 @@ class Levels:
     """What normalises one game: its base player's levels, the base's name, and whether the game
     is (N, ε, θ, m)-playable by it (None: its plays are not at hand)."""
 
-    levels: Thresholds
+    levels: ScoreLevels
     base: str
     crosses: Playability | None = None
 
@@ -46,7 +46,7 @@ def levels_of(rows: Sequence[Row], base: str, m: int) -> Levels | None:
 
 
 @dataclass(frozen=True)
-class Result:
+class GameResult:
     """One player on one game after ``at_round`` rounds, ℓ; ``draws`` (resamples,) of its narms
     over maps."""
 
@@ -65,12 +65,12 @@ class Result:
         return float(low), float(high)
 
 
-def result(policy: str, member: MeasureGame, levels: Levels, rows: Sequence[Row]) -> Result:
+def result(policy: str, member: MeasureGame, levels: Levels, rows: Sequence[Row]) -> GameResult:
     """The normalised score of one player's rounds on one game."""
     found, against = series(rows), levels.levels
     at = min(against.k_m, found.own.shape[1])
     control = None if found.control is None else narms(arms(found.control), against, at)
-    return Result(
+    return GameResult(
         policy,
         member,
         levels,
@@ -83,7 +83,7 @@ def result(policy: str, member: MeasureGame, levels: Levels, rows: Sequence[Row]
 
 
 def measures_row(
-    found: Result, rows: Sequence[Row], confidence: float, dollars: float | None
+    found: GameResult, rows: Sequence[Row], confidence: float, dollars: float | None
 ) -> dict[str, Any]:
     """Row of the table ``measures``, but for the run's id."""
     levels, (low, high) = found.levels.levels, found.bounds(confidence)

@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from archive import Purpose
-from archive.schema import PlaysKey
+from archive.schema import BASE_POLICY, PlaysKey
 from archive.statistics.calibration import Calibration, Limits, unfit
-from archive.statistics.gains import BASE, Sample
+from archive.statistics.plays import Plays
 from archive.statistics.repeated_play import WellPosed
 from evo.config.run_config import RunConfig
 from evo.jobs.evaluate import Score, Task, evaluation_seeds, floor_of, with_floor
@@ -103,7 +103,7 @@ class Collector:
         """Base plays; they fix each game's floor before any fine-tuning."""
         self.ledger.commit(games=self.ledger.game_rows(tasks))
         seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
-        self.play(PlayRequest(BASE, task, Purpose.CALIBRATION, seeds) for task in tasks)
+        self.play(PlayRequest(BASE_POLICY, task, Purpose.CALIBRATION, seeds) for task in tasks)
         for task in tasks:
             floor = floor_of(self._calibration(task), task.game)
             self.floors[task.game_id] = 0.0 if floor is None else floor
@@ -118,16 +118,18 @@ class Collector:
         self.listener.stage("few-shot", missing, len(missing))
         jobs = [Repetition(self._floored(t), None, seeds, asked.few_shot_rounds) for t in missing]
         for task, result in zip(missing, self.executor.do(jobs), strict=True):
-            rows = round_rows(BASE, task, Purpose.CALIBRATION, result.outcome)
+            rows = round_rows(BASE_POLICY, task, Purpose.CALIBRATION, result.outcome)
             self.ledger.commit(rounds=rows, maps=self._map_rows(result, Purpose.CALIBRATION))
             tokens = sum(score.tokens for score in result.outcome)
             self.listener.job("few-shot", task, tokens, result.scoring)
 
     def _rounds(self, task: Task) -> list[Row]:
-        return self.ledger.rounds.get(PlaysKey(BASE, task.id, Purpose.CALIBRATION), [])
+        return self.ledger.rounds.get(PlaysKey(BASE_POLICY, task.id, Purpose.CALIBRATION), [])
 
     def _calibration_rows(self, task: Task) -> list[Row]:
-        return list(self.ledger.scores[PlaysKey(BASE, task.id, Purpose.CALIBRATION)].values())
+        return list(
+            self.ledger.scores[PlaysKey(BASE_POLICY, task.id, Purpose.CALIBRATION)].values()
+        )
 
     def well_posed(self, task: Task) -> WellPosed | None:
         return well_posed(self._calibration_rows(task))
@@ -149,7 +151,7 @@ class Collector:
         """Why the base player cannot play a calibrated game, or not well; empty if it can."""
         config, rows = self.config, self._calibration_rows(task)
         seeds = self.seeds(Purpose.CALIBRATION, config.transfer.calibration_plays)
-        sample = self.sample(BASE, task, Purpose.CALIBRATION, seeds)
+        sample = self.sample(BASE_POLICY, task, Purpose.CALIBRATION, seeds)
         found = Calibration(
             outcomes=tuple(row["outcome"] for row in rows),
             tokens=tuple(row["tokens"] for row in rows),
@@ -224,7 +226,7 @@ class Collector:
         return replace(task, floor=self.floors.get(task.game_id, task.floor))
 
     def _adapter(self, policy_id: str) -> bytes | None:
-        if policy_id == BASE:
+        if policy_id == BASE_POLICY:
             return None
         row = self.ledger.finetunes[policy_id]
         return self.ledger.archive.get_adapter(row["adapter_hash"])
@@ -244,7 +246,7 @@ class Collector:
 
     def own_plays(self, task: Task, purpose: Purpose, seeds: SeedSet) -> list[PlayRequest]:
         """The base player and the game's own adapters on the game."""
-        return [PlayRequest(p, task, purpose, seeds) for p in (BASE, *self.policy_ids(task))]
+        return [PlayRequest(p, task, purpose, seeds) for p in (BASE_POLICY, *self.policy_ids(task))]
 
     def crossed(
         self, sources: Sequence[Task], target: Task, purpose: Purpose, seeds: SeedSet
@@ -253,11 +255,11 @@ class Collector:
         policies = [policy_id for source in sources for policy_id in self.policy_ids(source)]
         return [PlayRequest(policy_id, target, purpose, seeds) for policy_id in policies]
 
-    def sample(self, policy_id: str, task: Task, purpose: Purpose, seeds: SeedSet) -> Sample:
+    def sample(self, policy_id: str, task: Task, purpose: Purpose, seeds: SeedSet) -> Plays:
         """Scores that were asked for before."""
         return self.ledger.sample(PlaysKey(policy_id, task.id, purpose), seeds)
 
-    def samples(self, source: Task, target: Task, purpose: Purpose, seeds: SeedSet) -> list[Sample]:
+    def samples(self, source: Task, target: Task, purpose: Purpose, seeds: SeedSet) -> list[Plays]:
         """Of all fine-tunes on ``source``, on ``target``."""
         return [self.sample(each, target, purpose, seeds) for each in self.policy_ids(source)]
 

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from archive import Archive, Purpose
-from archive.schema import PlaysKey, TaskId
-from archive.statistics.gains import BASE, Sample, gains, specific_share
+from archive.schema import BASE_POLICY, PlaysKey, TaskId
+from archive.statistics.plays import Plays
+from archive.statistics.transfer_values import gains, specific_share
 from evo.config.schema import BudgetConfig
 from evo.jobs.evaluate import Score, Task
 from evo.jobs.finetune import Finetune
@@ -122,11 +123,11 @@ class Ledger:
         ]
         return [row for row in rows if _map_key(row) not in self._maps]
 
-    def sample(self, key: PlaysKey, seeds: Sequence[Seeds]) -> Sample:
+    def sample(self, key: PlaysKey, seeds: Sequence[Seeds]) -> Plays:
         """A policy's scores on these seeds; raises ``KeyError`` when one was not played."""
         rows = [self.scores[key][each] for each in seeds]
-        return Sample(
-            seeds=tuple((each.map_seed, each.play_seed) for each in seeds),
+        return Plays(
+            seeds=np.array([(each.map_seed, each.play_seed) for each in seeds], np.int64),
             own=np.array([row["score"] for row in rows]),
             permuted=np.array([row["permuted_score"] for row in rows]),
         )
@@ -164,7 +165,8 @@ class Ledger:
         found = {}
         for policy_id, made in self.finetunes.items():
             own, base = (
-                PlaysKey(policy, TaskId.of(made), Purpose.SELECTION) for policy in (policy_id, BASE)
+                PlaysKey(policy, TaskId.of(made), Purpose.SELECTION)
+                for policy in (policy_id, BASE_POLICY)
             )
             seeds = list(self.scores.get(own, {}))
             if seeds and self.has_scores(base, seeds):

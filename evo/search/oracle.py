@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from archive import Purpose, Verdict
+from archive.schema import Definition, GainKind
 from archive.statistics.looks import Looks, shared
 from archive.statistics.race import Found, Question, Race, acceptance, run_together, selection
 from archive.statistics.verdict import Decision, Evidence, Thresholds, decide, decision_columns
@@ -36,8 +37,8 @@ class TransferOracle:
         self.thresholds = Thresholds(
             config.growth.alpha1,
             config.growth.alpha2,
-            config.transfer.definition,  # type: ignore[arg-type]  # checked by the configuration
-            config.transfer.gain,  # type: ignore[arg-type]
+            Definition(config.transfer.definition),
+            GainKind(config.transfer.gain),
         )
         rules = config.transfer
         error = 1 - rules.confidence

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from archive import Purpose
-from archive.schema import PlaysKey
-from archive.statistics.estimates import Estimates
-from archive.statistics.gains import BASE, GainKind, replicated_gains
+from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey
+from archive.statistics.candidate_bounds import CandidateBounds
 from archive.statistics.intervals import Scores
 from archive.statistics.looks import Looks
 from archive.statistics.race import Course, Found, Question
+from archive.statistics.transfer_values import replicated_gains
 from archive.statistics.verdict import Evidence, Own, Thresholds
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector, PlayRequest
@@ -51,7 +51,7 @@ class Stage:
         if question.helps:
             wanted += lab.own_plays(parent, *at) + lab.crossed([candidate], parent, *at)
         wanted += lab.crossed(sources, candidate, *at)
-        if self.thresholds.definition == "def37":
+        if self.thresholds.definition == Definition.DEF37:
             wanted += [plays for task in sources for plays in lab.own_plays(task, *at)]
         return wanted
 
@@ -65,16 +65,18 @@ class Stage:
         """What fine-tuning on the game did for the game itself."""
         return self._estimates(task, task, ()).own(plays)
 
-    def _estimates(self, candidate: Task, parent: Task, scope: Sequence[Task]) -> Estimates[Task]:
+    def _estimates(
+        self, candidate: Task, parent: Task, scope: Sequence[Task]
+    ) -> CandidateBounds[Task]:
         named = {task.game_id: task for task in scope}
-        return Estimates(self, self.looks, self.thresholds, candidate, parent, named)
+        return CandidateBounds(self, self.looks, self.thresholds, candidate, parent, named)
 
-    # -- archive.statistics.estimates.Gains ------------------------------------------------
+    # -- archive.statistics.candidate_bounds.Gains ------------------------------------------------
 
     def gains(self, source: Task, target: Task, plays: int, kind: GainKind) -> Scores:
         """Per-play gains in bits of the source's fine-tunes on the target: (n,), or (R, n)."""
         at = (target, self.purpose, self.collector.seeds(self.purpose, plays))
-        base = self.collector.sample(BASE, *at)
+        base = self.collector.sample(BASE_POLICY, *at)
         return replicated_gains(self.collector.samples(source, *at), base, kind)
 
     # -- the order of a scan -----------------------------------------------------------------------
@@ -94,7 +96,7 @@ class Stage:
     def _known_gain(self, source: Task, target: Task) -> float | None:
         """Mean gain where the source was played on the target at some look, of the latest."""
         lab = self.collector
-        policies = (BASE, *lab.policy_ids(source))
+        policies = (BASE_POLICY, *lab.policy_ids(source))
         for plays in reversed(self.looks.plays):
             seeds = lab.seeds(self.purpose, plays)
             keys = [PlaysKey(policy, target.id, self.purpose) for policy in policies]

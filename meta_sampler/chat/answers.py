@@ -13,6 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from xgl.language.characters import well_formed
+
 LONGEST_INTENT = 240
 MAX_ANSWER = 200_000
 """Characters of an answer that are looked at."""
@@ -74,12 +76,8 @@ def _of_item(item: Any) -> Draft | None:
         return None
     said = [v for v in item.values() if isinstance(v, str) and v != text] if item != text else []
     raw = json.dumps(item, ensure_ascii=False)
-    return Draft(_whole(text), one_line(said[0]) if said else "", _whole(raw), ("json",))
-
-
-def _whole(text: str) -> str:
-    """JSON can write half a surrogate pair, which no file and no request can hold."""
-    return text.encode(errors="replace").decode()
+    intent = one_line(said[0]) if said else ""
+    return Draft(well_formed(text), intent, well_formed(raw), ("json",))
 
 
 def _program_of(item: dict[str, Any]) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from meta_sampler.chat.prompt import admitted_players, has_loops, has_truths
-from meta_sampler.chat.settings import ChatSamplerSettings
 from meta_sampler.mutate.program_editor import named_players
 from meta_sampler.screening.caps import FIT, fit
-from meta_sampler.screening.soundness import complaints
+from meta_sampler.screening.soundness import faults
+from meta_sampler.settings import ChatSamplerSettings
 from xgl import Game, ProgramError, game, parse
 from xgl.errors import first_messages
 from xgl.language import syntax as syn
@@ -34,7 +34,7 @@ def checked(text: str, parent: Game, settings: ChatSamplerSettings) -> Checked:
         return Checked(text, None, tuple(error.messages()), "invalid")
     fitted = fit(program, settings, parent.metadata)
     new = game(fitted, parent.metadata)
-    errors = [*_foreign(fitted, parent, settings), *complaints(fitted, parent, settings)]
+    errors = [*_foreign(fitted, parent, settings), *faults(fitted, parent, settings)]
     if errors:
         return Checked(text, None, tuple(first_messages(errors)), "unsound")
     return Checked(new.code, new, (), repairs=(FIT,) if fitted != program else ())

@@ -19,8 +19,8 @@ from meta_sampler.chat.cache import Answer, AnswerCache, key_of
 from meta_sampler.chat.checks import Checked, checked
 from meta_sampler.chat.memory import Memory
 from meta_sampler.chat.prompt import Brief, again, messages, prompt_hash
-from meta_sampler.chat.settings import ChatSamplerSettings
-from meta_sampler.known import Known
+from meta_sampler.screening.soundness import KnownGames
+from meta_sampler.settings import ChatSamplerSettings
 from xgl import Game
 from xgl.chat.accounting import Usage
 from xgl.chat.calls import Calls, Meter, run
@@ -219,7 +219,7 @@ class Chat:
         self, slots: Sequence[Slot], brief: Brief, library: int, games: Sequence[Game]
     ) -> Iterator[Proposal]:
         """In the order of draws and places; repetitions are refused."""
-        known = Known(games)
+        known = KnownGames(games)
         for slot in slots:
             origin = self._origin(slot, brief, library)
             found = slot.found

@@ -15,8 +15,8 @@ import torch
 from meta_sampler.base import Outcome, Proposal, Provenance, SamplerError
 from meta_sampler.constrained.decoding import Writer
 from meta_sampler.constrained.drafts import DECODE, DraftRequest, written
-from meta_sampler.constrained.local_settings import LocalSettings
 from meta_sampler.constrained.prompt import examples, prompt_text
+from meta_sampler.settings import LocalSettings
 from xgl import Game
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.sampling import Decoding

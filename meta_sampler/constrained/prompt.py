@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from meta_sampler.screening.normal_form import meaning
+from meta_sampler.screening.normal_form import normal_form
 from xgl import Game, game, parse
 from xgl.library import entries
 from xgl.random_streams import stream
@@ -21,13 +21,13 @@ BETWEEN = "\n\n"
 
 def examples(parent: Game, scope: Sequence[Game], most: int, seed: int) -> list[Game]:
     """Games of the parent's dialect to show: the scope's first, then the library's, shuffled."""
-    known = {meaning(parent.program)}
+    known = {normal_form(parent.program)}
     chosen: list[Game] = []
     for pool in (scope, _library(parent.dialect)):
         for place in stream("examples", parent.game_id, seed).permutation(len(pool)):
             each = pool[int(place)]
-            if each.dialect == parent.dialect and meaning(each.program) not in known:
-                known.add(meaning(each.program))
+            if each.dialect == parent.dialect and normal_form(each.program) not in known:
+                known.add(normal_form(each.program))
                 chosen.append(each)
     return chosen[:most]
 

@@ -13,9 +13,9 @@ from functools import lru_cache
 
 from meta_sampler.base import SamplerError
 from meta_sampler.constrained.grammar_rules import Grammar, Pattern, Ref, Symbol, repeated
-from meta_sampler.constrained.grammar_settings import GrammarSettings
 from meta_sampler.constrained.grammar_state import State, both, either
 from meta_sampler.constrained.xgl_terms import add_expressions
+from meta_sampler.settings import GrammarSettings
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from meta_sampler.constrained.grammar_rules import Grammar, Ref, Symbol
-from meta_sampler.constrained.grammar_settings import GrammarSettings
 from meta_sampler.constrained.grammar_state import State, both
+from meta_sampler.settings import GrammarSettings
 from xgl.language import syntax as syn
 
 _ALONE = ("xent", "nex")

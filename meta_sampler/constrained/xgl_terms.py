@@ -13,10 +13,11 @@ from functools import lru_cache
 from itertools import groupby
 
 from meta_sampler.constrained.grammar_rules import Grammar, Pattern, Ref, Symbol, repeated
-from meta_sampler.constrained.grammar_settings import GrammarSettings
 from meta_sampler.constrained.grammar_state import State, both
 from meta_sampler.constrained.xgl_sums import add_sums
+from meta_sampler.settings import GrammarSettings
 from xgl.language import syntax as syn
+from xgl.language.characters import is_visible
 
 _CUTS = (" // ", " % ")
 _BESIDE = 2
@@ -57,7 +58,7 @@ def _class_of_printable() -> str:
 
 
 def _plain(character: str) -> bool:
-    return character.isprintable() and character not in '"\\'
+    return is_visible(character) and character not in '"\\'
 
 
 def _registers(grammar: Grammar, state: State) -> None:

@@ -21,7 +21,7 @@ from meta_sampler.constrained.decoding import Writer
 from meta_sampler.constrained.drafts import DECODE, DraftRequest, written
 from meta_sampler.learned.adaptation import Lesson, adapted, one_thread
 from meta_sampler.learned.rewards import reward
-from meta_sampler.learned.settings import LearnedSettings
+from meta_sampler.settings import LearnedSettings
 from xgl import Game
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.sampling import Decoding

@@ -8,7 +8,7 @@ from itertools import count
 from random import Random
 from typing import Any
 
-from meta_sampler.mutate.settings import MutateSettings
+from meta_sampler.settings import MutateSettings
 from xgl import Game, Program
 from xgl.language import syntax as syn
 from xgl.language.canonical import POOL, PUBLIC_POOL

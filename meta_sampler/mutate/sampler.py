@@ -1,4 +1,4 @@
-"""The mutation sampler: one to three operators applied to a parent, redrawn while silly."""
+"""The mutation sampler: one to three operators applied to a parent, redrawn until sound."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from meta_sampler.base import Outcome, Proposal, Provenance, SamplerError
 from meta_sampler.mutate.operators import FROM_DONOR, OPERATORS, Entry
 from meta_sampler.mutate.program_editor import Bench, Lines, as_donor, bench_for
 from meta_sampler.mutate.prune import PRUNE, prune, unread
-from meta_sampler.mutate.settings import MutateSettings
 from meta_sampler.mutate.weights import AdaptiveWeights
 from meta_sampler.screening.caps import FIT, fit
-from meta_sampler.screening.normal_form import meaning
-from meta_sampler.screening.soundness import complaint
+from meta_sampler.screening.soundness import KnownGames, faults
+from meta_sampler.settings import MutateSettings
 from xgl import Game, game
 from xgl.language.syntax import Program
 
@@ -51,16 +50,14 @@ class Mutate:
         """At most ``n`` children; fewer where a parent has too little to vary."""
         bench = bench_for(parent, self.settings)
         donors = _donors(parent, scope, bench)
-        taken = {meaning(known.program) for known in (parent, *scope)}
-        taken_ids = {known.game_id for known in (parent, *scope)}
+        known = KnownGames((parent, *scope))
         proposals: list[Proposal] = []
         for index in range(n):
             rng = Random(f"{NAME}/{parent.game_id}/{seed}/{index}")
-            proposal = self._draw(parent, bench, donors, taken, taken_ids, rng)
+            proposal = self._draw(parent, bench, donors, known, rng)
             if proposal is not None and proposal.game is not None:
                 proposals.append(proposal)
-                taken.add(meaning(proposal.game.program))
-                taken_ids.add(proposal.game.game_id)
+                known.add(proposal.game)
         return proposals
 
     def _draw(
@@ -68,8 +65,7 @@ class Mutate:
         parent: Game,
         bench: Bench,
         donors: list[_Donor],
-        taken: set[str],
-        taken_ids: set[str],
+        known: KnownGames,
         rng: Random,
     ) -> Proposal | None:
         """The first acceptable child of a bounded number of draws."""
@@ -82,10 +78,10 @@ class Mutate:
             applied += (PRUNE,) if pruned != lines else ()
             child = Program(pruned, parent.dialect)
             fitted = fit(child, self.settings, parent.metadata)
-            if complaint(fitted, parent, self.settings):
+            if faults(fitted, parent, self.settings):
                 continue
             new = game(fitted, parent.metadata)
-            if new.game_id in taken_ids or meaning(new.program) in taken:
+            if new in known:
                 continue
             applied += (FIT,) if fitted != child else ()
             gave = donor is not None and not FROM_DONOR.isdisjoint(applied)
@@ -124,13 +120,11 @@ class Mutate:
 
 
 def _checked(weights: Mapping[str, float], table: Mapping[str, float]) -> dict[str, float]:
-    for name, weight in weights.items():
+    for name in weights:
         if name not in table:
             near = get_close_matches(str(name), table, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"expected some of {', '.join(table)}"
             raise SamplerError(f"weights: unknown operator {name!r}, {hint}")
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight >= 0:
-            raise SamplerError(f"weights: {name} is {weight!r}, expected a number from 0")
     return dict(weights)
 
 

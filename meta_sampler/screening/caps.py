@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import islice
-from typing import Protocol
 
 from meta_sampler.mutate.program_editor import Lines, of_type, put
+from meta_sampler.settings import Caps
 from xgl import Metadata, Program
 from xgl.errors import FlowError
 from xgl.language import syntax as syn
@@ -17,23 +17,6 @@ FIT = "fit"
 """Name under which a cut stands in a proposal's provenance."""
 
 _LEAST = 2
-
-
-class Caps(Protocol):
-    """What a child may be at most; ``meta_sampler/mutate/settings.py`` says what each means."""
-
-    @property
-    def max_lines(self) -> int: ...
-    @property
-    def max_move_tokens(self) -> int: ...
-    @property
-    def max_stories(self) -> int: ...
-    @property
-    def max_steps(self) -> int: ...
-    @property
-    def max_terms(self) -> int: ...
-    @property
-    def max_joined(self) -> int: ...
 
 
 def move_tokens(program: Program, metadata: Metadata) -> int:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from archive import Archive, LookupFailedError, WriteError, export_xgl
+from archive import Archive, LookupFailedError, WriteError
+from archive.export import export_xgl
 
 
 @pytest.fixture

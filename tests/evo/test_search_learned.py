@@ -9,7 +9,7 @@ from support.search import PARENT, Killed, Nature, Search, code, limit
 
 from meta_sampler import Outcome
 from meta_sampler.learned.sampler import Learned
-from meta_sampler.learned.settings import LearnedSettings
+from meta_sampler.settings import LearnedSettings
 from xgl import Game
 from xgl.random_streams import stream
 

@@ -64,3 +64,22 @@ def test_a_program_that_cannot_run_says_so() -> None:
     early = xgl.parse('ensure("a" in s)\nelicit(s, 3)', "xent")
     with pytest.raises(EarlyEnsureError, match="line 1: an ensure before any elicit"):
         play(early, {"black": ["m"]}, WordJudge(), 0)
+
+
+def test_a_text_alone_is_one_move() -> None:
+    for given in ("a b", {"black": "a b"}, ["a b"]):
+        assert (
+            play(SINGLE, given, WordJudge(), 0, stories=NumberedStories()).registers["t"] == "a b"
+        )
+
+
+@pytest.mark.parametrize("dialect", ["paper", "xent"])
+def test_whoever_is_paid_has_a_score(dialect: str) -> None:
+    """Also where nobody asks it for a move; but the unasked half of black and white has none."""
+    code = parse(
+        "elicit(t, 3)\nreward(bob, xent(t))\nreward(xent(t))\nreward(env, xent(t))", dialect
+    )
+    done = play(code, "a b c", WordJudge(), 0)
+    paid = {event.player: event.bits for event in done.events if isinstance(event, Rewarded)}
+    assert done.scores == paid
+    assert set(paid) == {"black", "bob"} | ({"env"} if dialect == "xent" else set())

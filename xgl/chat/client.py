@@ -23,6 +23,7 @@ import openai
 
 from xgl.chat.settings import ChatSettings
 from xgl.errors import PlayerError
+from xgl.language.characters import well_formed
 
 PASSING_STATUS = (408, 409, 425, 429)
 OVERSIZE_STATUS = (400, 413, 422)
@@ -185,14 +186,13 @@ def _read(body: bytes, key: str | None) -> Answered:
 def _content(content: Any, key: str | None) -> str:
     """The text of a message: a string, nothing (all of it was thought), or a list of parts.
 
-    JSON can write half a surrogate pair, which no tokenizer takes and no request can carry. Answers
-    are kept, so the key is blotted out of them too.
+    Answers are kept, so the key is blotted out of them too.
     """
     if isinstance(content, list):
         parts = [_at(part, "text") for part in content]
         content = "".join(part for part in parts if isinstance(part, str))
     text = content if isinstance(content, str) else ""
-    return _without(key, text.encode(errors="replace").decode())
+    return _without(key, well_formed(text))
 
 
 def _at(found: Any, *path: str | int) -> Any:

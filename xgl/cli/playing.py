@@ -21,6 +21,7 @@ from xgl.cli.watching import WatchedMachine
 from xgl.errors import OversizeError, XGLError
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, game
+from xgl.language.characters import well_formed
 from xgl.players import ScriptedPlayer
 from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.presentation import token_spans
@@ -77,7 +78,8 @@ def run(arguments: Namespace, source: Source) -> int:
             "a game from standard input leaves none for your moves; use --moves or --chat"
         )
     script = read_script(arguments.moves, role, players) if arguments.moves else None
-    console = _console(arguments)
+    alone = chat is not None or (script is not None and all(role in moves for moves in script))
+    console = _console(arguments.json, quiet=arguments.json and alone)
     rounds = arguments.rounds or (len(script) if script else 1)
     session = Session(whole, role, bench(arguments.judge), console, arguments.seed, script, chat)
     session.open(source.title, f"{arguments.chat} is" if chat else "You are")
@@ -89,13 +91,14 @@ def run(arguments: Namespace, source: Source) -> int:
         if chat is not None:
             record["chat"] = chat_record(chat)
         print(json.dumps(record, indent=1, ensure_ascii=False))
+    if script is not None and session.left:
+        raise PlayingError(f"--moves {arguments.moves}: no moves of {role} in {session.left}")
     return 0
 
 
-def _console(arguments: Namespace) -> Console:
+def _console(as_json: bool, *, quiet: bool) -> Console:
     """With ``--json`` standard output is the record's, and without a person nobody looks."""
-    quiet = bool(arguments.json and (arguments.moves or arguments.chat))
-    return Console(stderr=arguments.json, quiet=quiet, highlight=False, markup=False, emoji=False)
+    return Console(stderr=as_json, quiet=quiet, highlight=False, markup=False, emoji=False)
 
 
 def _players(whole: Game) -> tuple[str, ...]:
@@ -155,6 +158,8 @@ class Session:
     ) -> None:
         self.game, self.role, self.bench = whole, role, bench
         self.seed, self.script, self.player = seed, script, player
+        self.left = ""
+        """Where the person left before the last round had ended; empty where nobody did."""
         self.screen = Screen(console, lambda text, count: token_spans(bench.judge, text, count))
 
     def open(self, title: str, who: str = "You are") -> None:
@@ -172,6 +177,7 @@ class Session:
                 played.append(self._round(number))
             except Quit:
                 self.screen.say("\nYou have left the game.", "dim")
+                self.left = f"round {number} of {count}, and the input has ended"
                 break
         return played
 
@@ -215,6 +221,7 @@ class Session:
             "role": self.role,
             "seed": self.seed,
             "rounds": [_round_record(one) for one in played],
+            "left": self.left or None,
             "best": None if best is None else {"round": best.number, "score": best.score},
         }
 
@@ -277,8 +284,7 @@ class _Viewer:
 
     def _asked(self, turn: Turn) -> str:
         limit = turn.request.max_len
-        typed = self.screen.ask(turn.request.view, limit).strip()
-        text = typed.encode(errors="replace").decode()  # stray bytes are no text
+        text = well_formed(self.screen.ask(turn.request.view, limit).strip())
         count = self.judge.count(text)
         if count > limit:
             self.screen.say(f"These are {count} tokens; what goes beyond {limit} is cut.", "yellow")

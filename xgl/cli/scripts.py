@@ -27,6 +27,8 @@ def read_script(path: str, role: str, players: Sequence[str]) -> Script:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:
         raise ScriptError(f"--moves {path}: no JSON ({error}); {EXPECTED}") from None
+    except RecursionError:
+        raise ScriptError(f"--moves {path}: lists in lists too deep to read; {EXPECTED}") from None
     rounds = [found] if isinstance(found, dict) or _texts(found) else found
     if not isinstance(rounds, list) or not rounds:
         raise ScriptError(f"--moves {path}: no moves; {EXPECTED}")
@@ -47,9 +49,4 @@ def _round(
 
 
 def _texts(found: Any) -> bool:
-    return isinstance(found, list) and bool(found) and all(map(_is_text, found))
-
-
-def _is_text(found: Any) -> bool:
-    """JSON can write half a surrogate pair, which no tokenizer takes."""
-    return isinstance(found, str) and not any("\ud800" <= c <= "\udfff" for c in found)
+    return isinstance(found, list) and bool(found) and all(isinstance(each, str) for each in found)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 
 from xgl.language import syntax as syn
+from xgl.language.characters import well_formed
 from xgl.language.syntax import Program
 from xgl.language.unparse import to_text
 from xgl.language.visitors import mentions, rename
@@ -56,6 +57,9 @@ class Game:
 def game(program: Program, metadata: Metadata | None = None) -> Game:
     """The game of a program: canonical form, text and id."""
     metadata = metadata or Metadata()
+    if metadata.constants:
+        texts = {name: well_formed(text) for name, text in metadata.constants.items()}
+        metadata = replace(metadata, constants=texts)
     canonical = canonicalise(program)
     code = to_text(canonical)
     facts = json.dumps(asdict(metadata), sort_keys=True)

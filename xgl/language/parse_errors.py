@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from xgl.errors import MAX_PROBLEMS, excerpt
 from xgl.language import syntax as syn
+from xgl.language.characters import first_invisible
 from xgl.language.dialects import Dialect
 from xgl.language.syntax import Span
 
@@ -93,9 +94,10 @@ def bound(node: ast.expr, depth: int) -> None:
 
 def clean(node: ast.Constant) -> str:
     value = str(node.value)
-    bad = next((c for c in value if not c.isprintable() and c not in "\n\t"), None)
-    if bad is not None:
-        raise Refusal(node, f"the character {bad!r} in a literal", "printable text, \\n or \\t")
+    invisible = first_invisible(value, "\n\t")
+    if invisible is not None:
+        found = f"the character {invisible!a} in a literal"
+        raise Refusal(node, found, "printable text, \\n or \\t")
     return value
 
 

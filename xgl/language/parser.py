@@ -14,6 +14,7 @@ from contextlib import contextmanager
 
 from xgl.errors import MAX_PROBLEMS, DialectError, Problem, ProgramError, excerpt
 from xgl.language import syntax as syn
+from xgl.language.characters import first_invisible, is_visible
 from xgl.language.conditions import condition, xent_sum
 from xgl.language.dialects import DIALECTS, Dialect
 from xgl.language.expressions import kind_of, list_of, string, value
@@ -22,7 +23,7 @@ from xgl.language.syntax import Program
 from xgl.language.unparse import instruction_text
 from xgl.language.visitors import rename
 
-_ALLOWED_CONTROL = "\t"
+_TAB = "\t"
 _ONE_LETTER = dict.fromkeys(syn.REGISTERS, "s") | dict.fromkeys(syn.LIST_REGISTERS, "l")
 
 
@@ -81,13 +82,7 @@ def _dialect(name: str) -> Dialect:
 
 
 def _is_note(source: str) -> bool:
-    return source.strip(" \t")[:1] in ("", "#") and _unprintable(source) is None
-
-
-def _unprintable(source: str) -> str | None:
-    if source.isprintable():
-        return None
-    return next((c for c in source if not c.isprintable() and c not in _ALLOWED_CONTROL), None)
+    return source.strip(" \t")[:1] in ("", "#") and not first_invisible(source, _TAB)
 
 
 def parse_line(source: str, number: int = 1, dialect: str = "paper") -> syn.Instruction | None:
@@ -119,17 +114,17 @@ def _problem(refusal: Refusal, line: int, source: str) -> Problem:
 def _shown(source: str) -> str:
     """A line as a problem shows it: in one piece, every character one column wide."""
     short = excerpt(source, 2 * syn.MAX_LINE_CHARACTERS)
-    return "".join(c if c.isprintable() or c == "\t" else "\ufffd" for c in short)
+    return "".join(c if c == _TAB or is_visible(c) else "\ufffd" for c in short)
 
 
 def _call(source: str, number: int) -> ast.Call:
     if len(source) > 2 * syn.MAX_LINE_CHARACTERS:
         limit = f"at most {2 * syn.MAX_LINE_CHARACTERS} characters in a line"
         raise _refused(number, 1, f"{len(source)} characters", limit, source)
-    unprintable = _unprintable(source)
-    if unprintable is not None:
-        column = source.index(unprintable) + 1
-        found = f"the character {unprintable!r}"
+    invisible = first_invisible(source, _TAB)
+    if invisible is not None:
+        column = source.index(invisible) + 1
+        found = f"the character {invisible!a}"
         raise _refused(number, column, found, "printable text", source)
     return _python_call(source, number)
 

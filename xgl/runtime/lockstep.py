@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from xgl.errors import OversizeError
 from xgl.language.canonical import Game
+from xgl.language.characters import well_formed
 from xgl.language.dialects import DIALECTS
 from xgl.random_streams import stream
 from xgl.runtime.machine import Machine, Plan
@@ -177,7 +178,7 @@ def _tell(slots: list[tuple[_Running, int]], stories: StorySource) -> None:
         asked.append((machine.instance.seeds.map_seed, request))
     texts = stories.tell(asked) if asked else []
     for (machine, position), text in zip(slots, texts, strict=True):
-        machine.answers[position] = text
+        machine.answers[position] = well_formed(text)
 
 
 def _turn(instance: Instance, request: Request) -> Turn:
@@ -197,5 +198,6 @@ def _move(slots: list[tuple[_Running, int]], player: Player, judge: Judge) -> No
         dialect = DIALECTS[machine.instance.game.dialect]
         shorten = judge.first_tokens if dialect.cut_at_token else judge.truncate
         if not isinstance(move, OversizeError):
-            move = replace(move, text=shorten(move.text, turn.request.max_len))
+            text = shorten(well_formed(move.text), turn.request.max_len)
+            move = replace(move, text=text)
         machine.answers[position] = move

@@ -119,7 +119,7 @@ class Machine:
             outcome, forfeiter = "forfeit", forfeit.player
         except OversizeError:
             outcome = "oversize"
-        scores = {player: self.scores[player] for player in sorted(self.plan.cast)}
+        scores = {name: self.scores[name] for name in sorted({*self.plan.cast, *self.scores})}
         return Play(outcome, scores, self.values.held(), tuple(self.events), self.steps, forfeiter)
 
     def _step(self) -> Asking:

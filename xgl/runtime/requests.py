@@ -209,7 +209,8 @@ class Play:
     """One finished game instance.
 
     ``outcome`` is ``finished``, ``forfeit`` (by ``forfeiter``) or ``oversize``; ``scores`` are
-    the bits each player had collected by then.
+    the bits that each player had collected by then: all who are asked for moves, and whoever else
+    was paid.
     """
 
     outcome: str

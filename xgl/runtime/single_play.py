@@ -12,13 +12,13 @@ from xgl.language.visitors import descendants
 from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.requests import Judge, Play, Player, Seeds, StoryRequest, StorySource
 
-Lines = Sequence[str]
-"""Moves to make in order; the last one is said again when they are used up."""
+Lines = str | Sequence[str]
+"""One move, or moves to make in order; the last one is said again when they are used up."""
 
 
 def play(
     program: syn.Program | Game,
-    players: Player | Mapping[str, Player | Lines],
+    players: Player | Lines | Mapping[str, Player | Lines],
     judge: Judge,
     seed: int,
     *,
@@ -42,11 +42,11 @@ def play(
 
 
 def _seats(
-    program: syn.Program, players: Player | Mapping[str, Player | Lines], seeds: Seeds
+    program: syn.Program, players: Player | Lines | Mapping[str, Player | Lines], seeds: Seeds
 ) -> dict[str, Player]:
     asked = {line.player: None for line in program.instructions if isinstance(line, syn.Elicit)}
     if not isinstance(players, Mapping):
-        return dict.fromkeys(asked, players)
+        return {name: _seated(players, seeds) for name in asked}
     absent = [name for name in asked if name not in players]
     if absent:
         raise PlayerError(f"the program asks {', '.join(absent)} for moves, and no such player")
@@ -56,6 +56,8 @@ def _seats(
 def _seated(player: Player | Lines, seeds: Seeds) -> Player:
     from xgl.players import ScriptedPlayer
 
+    if isinstance(player, str):
+        player = [player]
     return ScriptedPlayer({seeds: player}) if isinstance(player, Sequence) else player
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from archive.statistics.decision_rule import Answer
 from archive.statistics.repeated_play import (
-    Thresholds,
+    ScoreLevels,
     above_control,
     arms,
     best_kept,
@@ -23,7 +23,7 @@ from archive.statistics.repeated_play import (
     thresholds,
 )
 
-LEVELS = Thresholds(b=2.0, theta=0.5, m=4, rounds=12, samples=20, k_m=10)
+LEVELS = ScoreLevels(b=2.0, theta=0.5, m=4, rounds=12, samples=20, k_m=10)
 """b + mθ = 4."""
 
 
@@ -48,7 +48,7 @@ def test_arms_never_falls_and_begins_at_the_mean(n: int, k: int, seed: int) -> N
 def test_thresholds_are_those_of_the_base() -> None:
     scores = np.array([[1.0, 3.0, 5.0, 2.0], [3.0, 2.0, 7.0, 7.0]])
     found = thresholds(scores, m=4)
-    assert found == Thresholds(b=2.0, theta=1.0, m=4, rounds=4, samples=2, k_m=3)
+    assert found == ScoreLevels(b=2.0, theta=1.0, m=4, rounds=4, samples=2, k_m=3)
     assert found.top == 6.0
 
 
@@ -121,7 +121,7 @@ def test_narms_asks_for_rounds_up_to_k_m(rounds: int) -> None:
 def test_thresholds_that_cannot_be(wrong: dict[str, float]) -> None:
     facts = {"b": 0.0, "theta": 1.0, "m": 4, "rounds": 12, "samples": 3, "k_m": 5} | wrong
     with pytest.raises(ValueError, match="expected"):
-        Thresholds(**facts)  # type: ignore[arg-type]
+        ScoreLevels(**facts)  # type: ignore[arg-type]
 
 
 def test_increases_counts_steps_without_a_pause() -> None:

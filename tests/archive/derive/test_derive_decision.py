@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from archive.statistics.decision_rule import Answer, Gamma, gamma, helps, is_new, simultaneous
-from archive.statistics.gains import Sample, gains, specific_share, transfer_values
 from archive.statistics.intervals import UNDEFINED, Interval, mean_interval, ratio_interval
+from archive.statistics.plays import Plays
+from archive.statistics.transfer_values import gains, specific_share, transfer_values
 
 
 @pytest.mark.parametrize(
@@ -73,9 +74,9 @@ def test_a_covered_copy_is_rarely_called_new(scope: int, gain: float) -> None:
     assert wrong / 600 <= 0.055
 
 
-def sample(own: list[float], permuted: list[float]) -> Sample:
+def sample(own: list[float], permuted: list[float]) -> Plays:
     seeds = tuple((index, index) for index in range(len(own)))
-    return Sample(seeds, np.array(own), np.array(permuted))
+    return Plays(seeds, np.array(own), np.array(permuted))
 
 
 def test_gains_pair_seeds() -> None:
@@ -83,7 +84,7 @@ def test_gains_pair_seeds() -> None:
     assert gains(policy, base).tolist() == [2, 3]
     assert gains(policy, base, "specific").tolist() == [1, 2]
     with pytest.raises(ValueError, match="of different ones"):
-        gains(policy, Sample(((7, 7), (8, 8)), base.own, base.permuted))
+        gains(policy, Plays(np.array([(7, 7), (8, 8)]), base.own, base.permuted))
 
 
 def test_specific_share() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archive.schema import TaskId
-from archive.statistics.graph import links
+from archive.statistics.transfer_graph import transfer_graph
 
 GAMES = [TaskId(name, "black") for name in "abcd"]
 VALUES = st.lists(
@@ -33,7 +33,7 @@ def path(values: np.ndarray, alpha: float, source: int, target: int) -> bool:
 @given(VALUES, st.sampled_from([0.1, 0.5, 0.9]))
 def test_components_are_what_paths_reach(numbers: list[float], alpha: float) -> None:
     values = np.array(numbers).reshape(4, 4)
-    web = links(GAMES, values, alpha)
+    web = transfer_graph(GAMES, values, alpha)
     for i, source in enumerate(GAMES):
         reached = {GAMES[j] for j in range(4) if path(values, alpha, i, j)}
         assert web.downstream([source]) == reached
@@ -46,11 +46,13 @@ def test_components_are_what_paths_reach(numbers: list[float], alpha: float) -> 
 
 def test_a_larger_threshold_reaches_less() -> None:
     values = np.array([[1, 0.6, 0, 0], [0, 1, 0.4, 0], [0, 0, 1, 0.8], [0.3, 0, 0, 1]])
-    reach = [len(links(GAMES, values, alpha).downstream(GAMES[:1])) for alpha in (0.3, 0.5, 0.7)]
+    reach = [
+        len(transfer_graph(GAMES, values, alpha).downstream(GAMES[:1])) for alpha in (0.3, 0.5, 0.7)
+    ]
     assert reach == [4, 2, 1]
-    assert len(links(GAMES, values, 0.3).strong()) == 1
+    assert len(transfer_graph(GAMES, values, 0.3).strong()) == 1
 
 
 def test_alpha_is_above_zero() -> None:
     with pytest.raises(ValueError, match="expected it above 0"):
-        links(GAMES, np.zeros((4, 4)), 0.0)
+        transfer_graph(GAMES, np.zeros((4, 4)), 0.0)

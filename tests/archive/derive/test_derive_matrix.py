@@ -12,16 +12,10 @@ import pytest
 
 from archive import TABLES
 from archive.schema import TaskId
-from archive.statistics.gains import transfer_values
 from archive.statistics.intervals import ratio_interval
-from archive.statistics.matrix import (
-    SCORE_COLUMNS,
-    TransferMatrix,
-    plays_of,
-    policies_of,
-    sample_sizes,
-    transfer_matrix,
-)
+from archive.statistics.plays import SCORE_COLUMNS, plays_of, policies_of, sample_sizes
+from archive.statistics.transfer_matrix import TransferMatrix, transfer_matrix
+from archive.statistics.transfer_values import transfer_values
 
 A, B = TaskId("a", "black"), TaskId("b", "black")
 POLICIES = {A: ("pa",), B: ("pb",)}

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from archive import Purpose, Verdict
-from archive.statistics.estimates import two_sided
-from archive.statistics.gains import Values
+from archive.statistics.candidate_bounds import two_sided
 from archive.statistics.intervals import UNDEFINED, Interval, mean_interval, ratio_interval
 from archive.statistics.looks import Looks
 from archive.statistics.race import (
@@ -23,6 +22,7 @@ from archive.statistics.race import (
     run_together,
     selection,
 )
+from archive.statistics.transfer_values import TransferValues
 from archive.statistics.verdict import Evidence, Own, Thresholds
 
 LOOKS = Looks((32, 96), 0.05)
@@ -47,7 +47,7 @@ class Oracle:
         helps = self._about(self.helps, width)
         return Found(
             own=Own(self._about(self.own, 10 * width)) if question.own else None,
-            values=Values(UNDEFINED, helps, UNDEFINED) if question.helps else None,
+            values=TransferValues(UNDEFINED, helps, UNDEFINED) if question.helps else None,
             taught={g: self._about(self.taught.get(g, 0.1), width) for g in question.taught},
         )
 
@@ -158,7 +158,7 @@ def test_a_game_at_the_bar_is_seldom_accepted(scope: int) -> None:
         def answer(question: Question, own=own, taught=taught) -> Found:  # type: ignore[no-untyped-def]
             n, plain = question.plays, two_sided(LOOKS.confidence(question.plays))
             wide = two_sided(LOOKS.confidence(question.plays, scope))
-            helps = Values(UNDEFINED, Interval(0.9, 0.8, 1.0), UNDEFINED)
+            helps = TransferValues(UNDEFINED, Interval(0.9, 0.8, 1.0), UNDEFINED)
             bounds = {
                 g: ratio_interval(taught[g][:n], own[:n], wide, plain) for g in question.taught
             }

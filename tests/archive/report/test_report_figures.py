@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archive.charts.axes import Scale
-from archive.charts.curve import learning_curve, running_mean, thinned
-from archive.charts.growth import growth
-from archive.charts.histograms import histograms
 from archive.charts.markup import render
-from archive.charts.matrix import shade
 from archive.query import ScopeRow
 from archive.report.covers import Covers, CoverStep
 from archive.report.facts import Generation
-from archive.report.measures import Sample
+from archive.report.figures.curve import learning_curve, running_mean, thinned
+from archive.report.figures.growth import growth
+from archive.report.figures.histograms import histograms
+from archive.report.figures.matrix import shade
+from archive.report.measures import GameScores
 from archive.report.names import by_descent, parents
 from archive.report.seriation import blocks, similar_order
 from archive.report.tokens import heat_class
@@ -131,7 +131,7 @@ def test_the_growth_figure_says_what_it_shows() -> None:
 
 
 def test_histograms_count_every_value() -> None:
-    drawn = render(histograms([Sample("m", (0.1, 0.1, 3.0))], "normalised score"))
+    drawn = render(histograms([GameScores("m", (0.1, 0.1, 3.0))], "normalised score"))
     assert "m: 2 games from" in drawn
     assert "m: 1 game from" in drawn
     assert "median 0.10 [0.10, 3.00]" in drawn

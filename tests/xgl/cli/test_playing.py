@@ -186,7 +186,9 @@ def test_a_script_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str
         ("[1]", "round 1 holds no moves"),
         ('[["a"], {"zed": ["x"]}]', "round 2: no 'zed'; expected black"),
         ('{"bob": ["x"]}', "round 1: no 'bob'; expected black"),
-        ('["\\ud800"]', "holds no moves"),
+        ("[" * 100_000, "lists in lists too deep to read"),
+        ('{"a":' * 100_000, "lists in lists too deep to read"),
+        (f"[{'9' * 5000}]", "no JSON"),
     ],
 )
 def test_moves_that_are_none(
@@ -198,6 +200,39 @@ def test_moves_that_are_none(
     told = capsys.readouterr()
     assert told.out == ""
     assert said in told.err
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["screen", "json"])
+def test_a_round_without_the_roles_moves_and_nobody_to_make_them(
+    options: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    game, moves = tmp_path / "note.xgl", tmp_path / "moves.json"
+    game.write_text(NOTE)
+    moves.write_text('[{"alice": ["a boat"], "bob": ["a ship"]}, {"alice": ["a tree"]}]')
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    arguments = ["play", str(game), "--role", "bob", "--moves", str(moves)]
+    assert main([*arguments, *options]) == 2
+    told = capfd.readouterr()
+    said = "no moves of bob in round 2 of 2, and the input has ended"
+    assert told.err.splitlines()[-1] == f"error: --moves {moves}: {said}"
+    if options:
+        record = json.loads(told.out)
+        assert [one["moves"] for one in record["rounds"]] == [["a ship"]]
+        assert record["left"] == "round 2 of 2, and the input has ended"
+        assert "write t" in told.err or "write x" in told.err  # a person would see what is asked
+
+
+def test_half_a_surrogate_pair_in_a_move_is_a_question_mark(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moves = tmp_path / "moves.json"
+    moves.write_text('["a \\ud83d hen"]')
+    assert main(["play", "contrast", "--moves", str(moves), "--json"]) == 0
+    [done] = json.loads(capsys.readouterr().out)["rounds"]
+    assert done["moves"] == ["a ? hen"]
 
 
 def test_in_a_terminal() -> None:

@@ -13,12 +13,19 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import xgl
 from xgl.errors import JudgeError, OversizeError
 from xgl.judge.engine import EngineSettings
 from xgl.judge.transformer_judge import TRUTH_PREAMBLE, TransformerJudge
 from xgl.language.dialects import PAPER, XENT, Scoring
 from xgl.lm.language_model import LanguageModel
-from xgl.runtime.requests import Predicate, ScoreRequest, TokenScores, TruthRequest
+from xgl.runtime.requests import (
+    Predicate,
+    ScoreRequest,
+    StoryRequest,
+    TokenScores,
+    TruthRequest,
+)
 
 TEXTS = (
     "The cat sat on the mat.",
@@ -269,3 +276,25 @@ def test_a_special_token_that_a_text_spells_out_is_text(judge: TransformerJudge)
         assert [judge.truncate(text, n) for n in limits] == [
             longest_prefix(judge, text, n) for n in limits
         ]
+
+
+@pytest.mark.parametrize("dialect", ["paper", "xent"])
+def test_half_a_surrogate_pair_reaches_no_tokenizer(judge: TransformerJudge, dialect: str) -> None:
+    """JSON and Python can write one in a move, a story or a constant; it is a question mark."""
+    code = xgl.parse("assign(s=story() + c)\nelicit(x, 8)\nreward(xed(s | x))", dialect)
+    metadata = xgl.Metadata(constants={"c": "\udc00 end"})
+    half = xgl.play(code, "a \ud83d hen", judge, 1, stories=Said("on\ud800ce "), metadata=metadata)
+    whole = xgl.play(code, "a ? hen", judge, 1, stories=Said("on?ce "), metadata=metadata)
+    assert half == whole
+    assert half.outcome == "finished"
+    assert "a ? hen" in half.registers.values()
+
+
+class Said:
+    """Tells one text whatever is asked."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
+        return [self.text] * len(asked)

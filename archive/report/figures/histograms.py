@@ -8,8 +8,8 @@ import numpy as np
 
 from archive.charts.axes import Scale, across, canvas, el, line, text
 from archive.charts.markup import Element
-from archive.charts.thresholds import bounds
-from archive.report.measures import Sample
+from archive.report.figures.thresholds import bounds
+from archive.report.measures import GameScores
 from archive.report.words import counted
 
 WIDTH, ROW = 700.0, 76.0
@@ -17,7 +17,7 @@ LEFT, RIGHT, TOP, BELOW = 150.0, 170.0, 14.0, 46.0
 BINS = 24
 
 
-def histograms(samples: Sequence[Sample], label: str, earlier: bool = False) -> Element:
+def histograms(samples: Sequence[GameScores], label: str, earlier: bool = False) -> Element:
     """A row for each sample: its bars, its median as a line, and its numbers beside it.
 
     ``earlier``: all but the last row are in the quiet colour. ``samples`` must not be empty.
@@ -41,7 +41,7 @@ def histograms(samples: Sequence[Sample], label: str, earlier: bool = False) -> 
 
 
 def _row(
-    sample: Sample, edges: np.ndarray, x: Scale, base: float, most: int, quiet: bool
+    sample: GameScores, edges: np.ndarray, x: Scale, base: float, most: int, quiet: bool
 ) -> list[Element]:
     height = Scale(0, most, 0, ROW - 26)
     counts, _ = np.histogram(sample.values, edges)
@@ -70,7 +70,7 @@ def _row(
     return shapes
 
 
-def _numbers(sample: Sample) -> list[str]:
+def _numbers(sample: GameScores) -> list[str]:
     """Mean and median with their bounds, quantiles, and how far it moved."""
     measure = sample.measure
     low, high = (measure.quantiles[level].value or 0.0 for level in (0.1, 0.9))

@@ -7,9 +7,8 @@ from support.random_texts import random_text, vocabulary
 
 from meta_sampler import SamplerError
 from meta_sampler.constrained.decoding import accepts
-from meta_sampler.constrained.grammar_settings import GrammarSettings
-from meta_sampler.constrained.local_settings import LocalSettings
 from meta_sampler.constrained.xgl_grammar import xgl_grammar
+from meta_sampler.settings import GrammarSettings, LocalSettings
 from xgl import ProgramError, analyse, game, parse
 from xgl.language import syntax as syn
 from xgl.language.unparse import instruction_text
@@ -137,20 +136,6 @@ def test_env_is_paid_where_it_keeps_rewards() -> None:
     code += "reward(xed(s | t))"
     known = {d: accepts(vocabulary(), xgl_grammar(d, KINDS["wide"]).lark(), code) for d in DIALECTS}
     assert known == {"paper": False, "xent": True}
-
-
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ({"max_lines": 2}, "max_lines is 2"),
-        ({"max_lines": 65}, "64 lines"),
-        ({"max_terms": 0}, "max_terms is 0"),
-        ({"depth": 3}, "depth is at most 2"),
-    ],
-)
-def test_wrong_settings_are_named(given: dict[str, int], told: str) -> None:
-    with pytest.raises(SamplerError, match=told):
-        GrammarSettings(**given)  # type: ignore[arg-type]
 
 
 def test_lines_that_may_grow_too_long_are_refused() -> None:

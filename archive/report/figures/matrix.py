@@ -9,12 +9,12 @@ import numpy as np
 
 from archive.charts.axes import canvas, el, text
 from archive.charts.markup import Attribute, Element
-from archive.charts.thresholds import bounds
 from archive.report.facts import GameFacts
+from archive.report.figures.thresholds import bounds
 from archive.report.seriation import blocks, similar_order
 from archive.report.words import counted
-from archive.statistics.gains import Definition
-from archive.statistics.matrix import Cell, TransferMatrix
+from archive.schema import Definition
+from archive.statistics.transfer_matrix import Cell, TransferMatrix
 
 MOST = 60
 """Rows that are drawn; of more games, stretches of neighbours share a row."""
@@ -61,7 +61,7 @@ def _cells(
             "data-age": by_age[place],
         }
         shapes += [label, el("text", *column.children, **moved)]
-    letter = "C" if definition == "captured" else "V"
+    letter = definition.symbol
     for row, source in enumerate(order):
         for at, target in enumerate(order):
             cell = matrix.cells.get((games[source].task_id, games[target].task_id))
@@ -149,7 +149,7 @@ def _blocks(values: np.ndarray, definition: Definition) -> Element:
     """Means over stretches of neighbouring games, for more games than a screen has room for."""
     parts = blocks(values, MOST)
     side, left = 11.0, 20.0
-    shapes = list(_means(values, parts, side, left, "C" if definition == "captured" else "V"))
+    shapes = list(_means(values, parts, side, left, definition.symbol))
     size = len(parts) * side
     shapes.append(text(left, 14, f"{counted(len(values), 'game')} play →", "axis"))
     shapes.append(text(left, TOP - 8, "trained on ↓", "axis"))
@@ -185,7 +185,7 @@ def _means(
 
 def legend(definition: Definition) -> Element:
     """What the shades mean."""
-    letter = "C" if definition == "captured" else "V"
+    letter = definition.symbol
     shapes: list[Element] = [text(0, 16, f"{letter}", "axis")]
     keys: list[tuple[str, str]] = [("neg", "below 0"), ("q0", "0"), *_ramp(), ("q9", "1")]
     x = 18.0

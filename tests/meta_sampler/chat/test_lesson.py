@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields, replace
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
-import yaml
 from support import parents
 
 import xgl
 from meta_sampler.chat.answers import drafts
 from meta_sampler.chat.lesson import FORMS, KINDS, lesson
 from meta_sampler.chat.prompt import Brief, Refused, again, messages, prompt_hash
-from meta_sampler.chat.settings import ChatSamplerSettings
+from meta_sampler.settings import ChatSamplerSettings
 from xgl.language import syntax as syn
 from xgl.language.parser import _INSTRUCTIONS, parse_line
 from xgl.language.visitors import descendants
 
 SETTINGS = ChatSamplerSettings()
-CONF = Path(__file__).parents[3] / "conf" / "meta_sampler" / "chat.yaml"
 
 
 def test_every_instruction_is_taught_by_a_valid_example() -> None:
@@ -90,13 +87,6 @@ def test_the_hash_is_that_of_all_that_is_read() -> None:
     assert prompt_hash(told) == prompt_hash(messages(brief, SETTINGS, 2))
     others = (messages(brief, SETTINGS, 1), again(brief, SETTINGS, "reward()", ["no amount"]))
     assert len({prompt_hash(each) for each in (told, *others)}) == 3
-
-
-def test_the_configuration_names_settings_that_there_are() -> None:
-    given = yaml.safe_load(CONF.read_text())["settings"]
-    assert set(given) <= {item.name for item in fields(ChatSamplerSettings)}
-    given["players"] = tuple(given["players"])
-    ChatSamplerSettings(**given)
 
 
 def test_examples_stand_as_earlier_answers_where_small_models_need_it() -> None:

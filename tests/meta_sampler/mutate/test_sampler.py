@@ -17,7 +17,7 @@ from meta_sampler.mutate.operators import OPERATORS, Entry
 from meta_sampler.mutate.program_editor import Bench, Lines
 from meta_sampler.mutate.prune import PRUNE
 from meta_sampler.screening.caps import FIT, move_tokens
-from meta_sampler.screening.normal_form import meaning
+from meta_sampler.screening.normal_form import normal_form
 from xgl.language import syntax as syn
 
 REPAIRS = {FIT, PRUNE}
@@ -26,6 +26,10 @@ REPAIRS = {FIT, PRUNE}
 SEEDS = st.integers(0, 2**31)
 PARENTS = st.sampled_from(parents.EVERY)
 PLAYERS = ("black", "white", "alice", "bob")
+WIDE = MutateSettings(
+    max_lines=12, max_move_tokens=24, max_steps=32, max_terms=6, loops=True, weights={}
+)
+"""Room for every operator, each with the weight of its table."""
 SETTINGS = st.builds(
     MutateSettings,
     max_lines=st.integers(6, 14),
@@ -99,7 +103,7 @@ def test_default_limits_count_as_move_tokens() -> None:
 @settings(max_examples=12, deadline=None)
 @given(PARENTS, SEEDS)
 def test_same_seed_same_children_and_other_seed_others(parent: xgl.Game, seed: int) -> None:
-    limits = MutateSettings()
+    limits = WIDE
     first = children(parent, 4, seed, limits)
     assert first == children(parent, 4, seed, limits)
     assert first[:2] == children(parent, 2, seed, limits)[: len(first)]
@@ -110,14 +114,14 @@ def test_same_seed_same_children_and_other_seed_others(parent: xgl.Game, seed: i
 @given(PARENTS, SEEDS)
 def test_no_child_repeats_the_parent_the_scope_or_another(parent: xgl.Game, seed: int) -> None:
     scope = parents.SCOPE[parent.dialect]
-    drawn = list(programs(children(parent, 12, seed, MutateSettings())))
+    drawn = list(programs(children(parent, 12, seed, WIDE)))
     known = [parent.program, *(game.program for game in scope)]
     codes = [xgl.game(program).code for program in drawn + known]
     assert len(set(codes[: len(drawn)])) == len(drawn)
     assert not set(codes[: len(drawn)]) & set(codes[len(drawn) :])
-    meanings = [meaning(program) for program in drawn]
+    meanings = [normal_form(program) for program in drawn]
     assert len(set(meanings)) == len(drawn)
-    assert not set(meanings) & set(map(meaning, known))
+    assert not set(meanings) & set(map(normal_form, known))
 
 
 @pytest.mark.parametrize("players", [("black",), PLAYERS])
@@ -125,7 +129,7 @@ def test_children_are_many_and_rarely_degenerate(players: tuple[str, ...]) -> No
     drawn = [
         program
         for parent in parents.EVERY
-        for program in programs(children(parent, 5, 3, MutateSettings(players=players)))
+        for program in programs(children(parent, 5, 3, replace(WIDE, players=players)))
     ]
     reports = [xgl.analyse(program) for program in drawn]
     assert sum(bool(report.degenerate) for report in reports) < 0.1 * len(reports)
@@ -135,7 +139,7 @@ def test_children_are_many_and_rarely_degenerate(players: tuple[str, ...]) -> No
 
 def test_children_vary_rather_than_grow() -> None:
     for parent in parents.SCOPE["xent"]:
-        drawn = list(programs(children(parent, 60, 5, MutateSettings())))
+        drawn = list(programs(children(parent, 60, 5, WIDE)))
         extra = [len(p.instructions) - len(parent.program.instructions) for p in drawn]
         assert sum(extra) / len(extra) < 2
         assert len({tuple(map(type, p.instructions)) for p in drawn}) >= 10
@@ -144,7 +148,7 @@ def test_children_vary_rather_than_grow() -> None:
 def test_every_operator_reaches_a_child_on_some_parent() -> None:
     reached: set[str] = set()
     for name, entry in OPERATORS.items():
-        alone = Mutate(MutateSettings(players=PLAYERS), {name: entry})
+        alone = Mutate(replace(WIDE, players=PLAYERS), {name: entry})
         for parent in reversed(parents.EVERY):
             drawn = alone.propose(parent, parents.SCOPE[parent.dialect], 2, 1)
             reached |= {o for proposal in drawn for o in proposal.provenance.operators}
@@ -157,7 +161,7 @@ def test_every_operator_reaches_a_child_on_some_parent() -> None:
 def test_operators_that_lack_what_they_need_are_not_drawn(needs: str) -> None:
     names = {name for name, entry in OPERATORS.items() if entry.needs == needs}
     contrast = parents.SCOPE["xent"][1]
-    drawn = Mutate(MutateSettings(loops=False)).propose(contrast, [contrast], 40, 1)
+    drawn = Mutate(replace(WIDE, loops=False)).propose(contrast, [contrast], 40, 1)
     assert names
     assert drawn
     assert not names & {o for proposal in drawn for o in proposal.provenance.operators}
@@ -188,7 +192,7 @@ def test_provenance_names_the_operators_really_applied() -> None:
 def test_provenance_names_the_parents() -> None:
     single, contrast = parents.SCOPE["xent"]
     seen = set()
-    for proposal in Mutate().propose(contrast, [single, contrast], 40, 2):
+    for proposal in Mutate(WIDE).propose(contrast, [single, contrast], 40, 2):
         provenance = proposal.provenance
         gave = not {"compose", "crossover"}.isdisjoint(provenance.operators)
         expected = (contrast.game_id, single.game_id) if gave else (contrast.game_id,)
@@ -200,7 +204,7 @@ def test_provenance_names_the_parents() -> None:
 
 def test_a_parent_beyond_the_caps_has_children_within_them() -> None:
     guess = next(g for g in parents.EVERY if "replay(flag_1, 100)" in g.code)
-    drawn = children(guess, 8, 1, MutateSettings())
+    drawn = children(guess, 8, 1, WIDE)
     assert len(drawn) == 8
     loops = [p for p in drawn if "replay" in p.text]
     assert loops
@@ -209,11 +213,11 @@ def test_a_parent_beyond_the_caps_has_children_within_them() -> None:
 
 def test_observation_leads_the_draws_within_bounds_and_survives_a_restore() -> None:
     scope = parents.SCOPE["xent"]
-    learned, fresh = Mutate(), Mutate()
+    learned, fresh = Mutate(WIDE), Mutate(WIDE)
     good = [Outcome(f"g{i}", ("replace_operand",), True) for i in range(60)]
     bad = [Outcome(f"b{i}", ("add_term", "insert_story"), False) for i in range(60)]
     learned.observe(good + bad)
-    resumed = Mutate()
+    resumed = Mutate(WIDE)
     resumed.restore(learned.state())
     assert resumed.state() == learned.state() != fresh.state()
     assert _share(learned, scope, "replace_operand") > 1.3 * _share(fresh, scope, "replace_operand")
@@ -229,7 +233,7 @@ def _share(sampler: Mutate, scope: list[xgl.Game], name: str) -> float:
 
 
 def test_proposing_changes_no_state() -> None:
-    sampler = Mutate()
+    sampler = Mutate(WIDE)
     before = sampler.state()
     sampler.propose(parents.SCOPE["xent"][0], [], 5, 1)
     assert sampler.state() == before
@@ -252,5 +256,5 @@ def test_proposing_changes_no_state() -> None:
 @pytest.mark.parametrize("dialect", ["paper", "xent"])
 def test_a_faulty_parent_has_sound_children_or_none(text: str, dialect: str) -> None:
     parent = xgl.game(xgl.parse(text, dialect))
-    for program in programs(children(parent, 6, 1, MutateSettings(players=PLAYERS))):
+    for program in programs(children(parent, 6, 1, replace(WIDE, players=PLAYERS))):
         assert not xgl.analyse(program).degenerate

@@ -103,10 +103,31 @@ def test_the_module_exits_with_2_and_no_traceback(tmp_path: Path) -> None:
     assert "Traceback" not in ended.stderr
 
 
-def test_importing_the_archive_needs_no_heavy_package() -> None:
-    check = (
-        "import sys, archive, archive.__main__;"
-        "print({'torch', 'ray', 'hydra', 'transformers', 'evo', 'meta_sampler'} & set(sys.modules))"
-    )
-    ended = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True)
-    assert ended.stdout == "set()\n"
+STARTS = """
+import contextlib, io, sys
+from pathlib import Path
+
+def check(main, *arguments, without):
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert main(list(arguments)) == 0
+    print(*arguments[:1], *sorted(set(without.split()) & set(sys.modules)))
+
+run, game, page = sys.argv[1:]
+models = "torch transformers peft ray hydra evo meta_sampler "
+from xgl.__main__ import main as xgl_main
+check(xgl_main, "check", game, without=models + "scipy pyarrow rich jinja2")
+from archive.__main__ import main as archive_main
+check(archive_main, "inspect", run, without=models + "scipy jinja2")
+check(archive_main, "show", run, "bbbb", without=models + "scipy jinja2")
+check(archive_main, "report", run, "-o", page, "--no-judge", without=models + "scipy.stats")
+"""
+"""Commands in one process, each with the packages that none of those so far may have imported."""
+
+
+def test_commands_import_no_package_that_they_do_not_need(run_folder: Path, tmp_path: Path) -> None:
+    game = tmp_path / "game.xent"
+    game.write_text("assign(s=story())\nelicit(t, 8)\nreward(xed(s | t))\n")
+    arguments = [sys.executable, "-c", STARTS, run_folder, game, tmp_path / "page.html"]
+    ended = subprocess.run(arguments, capture_output=True, text=True)
+    assert ended.stderr == ""
+    assert ended.stdout.split("\n") == ["check", "inspect", "show", "report", ""]

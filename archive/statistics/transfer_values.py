@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
+from archive.schema import Definition, GainKind
 from archive.statistics.intervals import (
     UNDEFINED,
     Interval,
@@ -17,49 +17,29 @@ from archive.statistics.intervals import (
     ratio_interval,
     unpaired_ratio_interval,
 )
-
-BASE = "base"
-Definition = Literal["captured", "def37"]
-GainKind = Literal["total", "specific"]
+from archive.statistics.plays import Plays
 
 
-@dataclass(frozen=True)
-class Sample:
-    """Scores of one policy on one game, one entry a play: ``seeds`` (n,) pairs it with other
-    policies' samples; ``own`` and ``permuted`` (n,) float64 in bits, the latter with the moves
-    made for other maps."""
-
-    seeds: tuple[tuple[int, int], ...]
-    own: Scores
-    permuted: Scores
-
-    def kind(self, gain: GainKind) -> Scores:
-        """Total scores, or the map-specific part: own − permuted."""
-        return self.own if gain == "total" else self.own - self.permuted
-
-
-Lookup = Callable[[str, str], Sample]
-"""(policy id, game id) to the sample on the seeds in question."""
-
-
-def gains(policy: Sample, base: Sample, kind: GainKind = "total") -> Scores:
+def gains(policy: Plays, base: Plays, kind: GainKind = GainKind.TOTAL) -> Scores:
     """Per-play gains (n,) of a policy over the base, bits, paired by seeds.
 
     Raises ``ValueError`` when the two were not played on the same seeds.
     """
-    if policy.seeds != base.seeds:
+    if not np.array_equal(policy.seeds, base.seeds):
         raise ValueError("a gain pairs plays of the same seeds, these are of different ones")
     return policy.kind(kind) - base.kind(kind)
 
 
-def replicated_gains(policies: Sequence[Sample], base: Sample, kind: GainKind = "total") -> Scores:
+def replicated_gains(
+    policies: Sequence[Plays], base: Plays, kind: GainKind = GainKind.TOTAL
+) -> Scores:
     """Gains of one fine-tune (n,), or of several under as many training seeds (R, n)."""
     found = [gains(policy, base, kind) for policy in policies]
     return found[0] if len(found) == 1 else np.stack(found)
 
 
 @dataclass(frozen=True)
-class Values:
+class TransferValues:
     """What fine-tuning on a source teaches about a target.
 
     ``captured`` is C = gain(G1→G2)/gain(G2→G2), ``def37`` is V = gain(G1→G2)/gain(G1→G1).
@@ -70,7 +50,7 @@ class Values:
     def37: Interval
 
     def of(self, definition: Definition) -> Interval:
-        return self.captured if definition == "captured" else self.def37
+        return self.captured if definition == Definition.CAPTURED else self.def37
 
 
 def transfer_values(
@@ -79,7 +59,7 @@ def transfer_values(
     source_own: Scores | None,
     confidence: float,
     defined_at: float | None = None,
-) -> Values:
+) -> TransferValues:
     """Values from per-play gains: source→target (n,), target→target (n,), source→source (m,), or
     (R, n), (R, n), (R, m) over R training seeds, which V then takes for independent.
 
@@ -89,22 +69,22 @@ def transfer_values(
     def37 = UNDEFINED
     if source_own is not None:
         def37 = unpaired_ratio_interval(cross, source_own, confidence, defined_at)
-    return Values(
+    return TransferValues(
         gain=mean_interval(cross, confidence),
         captured=ratio_interval(cross, target_own, confidence, defined_at),
         def37=def37,
     )
 
 
-def specific_share(policies: Sequence[Sample], base: Sample) -> float | None:
+def specific_share(policies: Sequence[Plays], base: Plays) -> float | None:
     """Share of the mean gain that is about the map: specific gain over total gain.
 
     None where the total gain is not positive. 1 − share is the map-independent part.
     """
-    total = float(replicated_gains(policies, base, "total").mean())
+    total = float(replicated_gains(policies, base, GainKind.TOTAL).mean())
     if total <= 0:
         return None
-    return float(replicated_gains(policies, base, "specific").mean()) / total
+    return float(replicated_gains(policies, base, GainKind.SPECIFIC).mean()) / total
 
 
 def forfeit_rate(outcomes: list[str]) -> float:

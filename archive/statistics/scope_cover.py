@@ -10,33 +10,32 @@ from typing import Any
 import numpy as np
 
 from archive.errors import CoverError
-from archive.schema import TaskId
+from archive.schema import Definition, GainKind, TaskId
 from archive.statistics.covers import Cover, best_cover, covered, largest_eta
-from archive.statistics.evidence import Evidence
-from archive.statistics.gains import Definition, GainKind
 from archive.statistics.intervals import Scores
-from archive.statistics.matrix import TransferMatrix, transfer_matrix
 from archive.statistics.missing_values import Settlement, settlement
+from archive.statistics.plays import RunPlays
 from archive.statistics.simultaneous import Simultaneous, simultaneous_matrix
+from archive.statistics.transfer_matrix import TransferMatrix, transfer_matrix
 
 SWEEP = tuple(step / 20 for step in range(21))
 """η of a sweep."""
 
 
 @dataclass(frozen=True)
-class Question:
+class CoverQuestion:
     """Which cover is asked for. ``finetuned``: Γ from all fine-tuned games Υ, else from Σ."""
 
     eta: float
-    definition: Definition = "captured"
-    gain: GainKind = "total"
+    definition: Definition = Definition.CAPTURED
+    gain: GainKind = GainKind.TOTAL
     finetuned: bool = False
     confidence: float = 0.95
     skip_unplayable: bool = False
 
 
 @dataclass(frozen=True)
-class Step:
+class SweepStep:
     """One η of a sweep. ``cover`` is None where η is out of reach, ``confident`` where no cover
     holds with confidence."""
 
@@ -53,7 +52,7 @@ class Covering:
     largest η in reach, of point estimates and with confidence.
     """
 
-    question: Question
+    question: CoverQuestion
     matrix: TransferMatrix
     skipped: tuple[TaskId, ...]
     cover: Cover
@@ -73,7 +72,7 @@ class Covering:
         return sum(cell.selected for cell in cells if cell is not None)
 
 
-def covering(evidence: Evidence, scope: Sequence[TaskId], question: Question) -> Covering:
+def covering(evidence: RunPlays, scope: Sequence[TaskId], question: CoverQuestion) -> Covering:
     """The optimal cover of ``scope``, what unknown values leave open, and the confident one.
 
     Raises CoverError naming games that nothing can cover, or the largest η in reach.
@@ -105,15 +104,15 @@ def covering(evidence: Evidence, scope: Sequence[TaskId], question: Question) ->
     )
 
 
-def sweep(found: Covering, etas: Sequence[float] = SWEEP) -> list[Step]:
+def sweep(found: Covering, etas: Sequence[float] = SWEEP) -> list[SweepStep]:
     """Covers at each η, of point estimates and with confidence."""
     definition = found.question.definition
     values, lower = found.matrix.values(definition), found.bounds.matrix.lower(definition)
-    return [Step(eta, _or_none(values, eta), _or_none(lower, eta)) for eta in etas]
+    return [SweepStep(eta, _or_none(values, eta), _or_none(lower, eta)) for eta in etas]
 
 
 def cover_rows(
-    evidence: Evidence, scope: Sequence[TaskId], generation: int, question: Question
+    evidence: RunPlays, scope: Sequence[TaskId], generation: int, question: CoverQuestion
 ) -> list[dict[str, Any]]:
     """Rows of covers, without run_id, for the scope of one generation, with Γ from the scope.
 
@@ -147,13 +146,14 @@ def decided_by(config: Mapping[str, Any]) -> tuple[Definition, GainKind]:
     """The value and the gain that a run's configuration decides by; C and total where it does not
     say."""
     try:
-        return config["transfer"]["definition"], config["transfer"]["gain"]
-    except (KeyError, TypeError):
-        return "captured", "total"
+        transfer = config["transfer"]
+        return Definition(transfer["definition"]), GainKind(transfer["gain"])
+    except (KeyError, TypeError, ValueError):
+        return Definition.CAPTURED, GainKind.TOTAL
 
 
 def _matrix(
-    evidence: Evidence, scope: Sequence[TaskId], question: Question
+    evidence: RunPlays, scope: Sequence[TaskId], question: CoverQuestion
 ) -> tuple[TransferMatrix, tuple[TaskId, ...]]:
     """Values for a cover of the scope, and the targets left out of it."""
     sources = evidence.finetuned if question.finetuned else tuple(scope)
@@ -179,7 +179,10 @@ def _matrix(
 
 
 def _read(
-    evidence: Evidence, sources: Sequence[TaskId], targets: Sequence[TaskId], question: Question
+    evidence: RunPlays,
+    sources: Sequence[TaskId],
+    targets: Sequence[TaskId],
+    question: CoverQuestion,
 ) -> TransferMatrix:
     return transfer_matrix(evidence.plays, evidence.policies, sources, targets, question.gain)
 

@@ -1,4 +1,4 @@
-"""The web of games: links where a value reaches α, and what can be reached by them (Def. 54)."""
+"""The graph of games: edges where a value reaches α, and what they reach (Def. 54)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from archive.statistics.intervals import Scores
 
 
 @dataclass(frozen=True)
-class Links:
-    """``games``, and ``down``: for each the games that it links to (G1 ☽ G2 iff its value on G2
-    reaches α). A game needs no link to itself to be in its own components."""
+class TransferGraph:
+    """``games``, and ``down``: for each the games that it has an edge to (G1 ☽ G2 iff its value on
+    G2 reaches α). A game needs no edge to itself to be in its own components."""
 
     games: tuple[TaskId, ...]
     down: Mapping[TaskId, tuple[TaskId, ...]]
 
     @property
     def up(self) -> dict[TaskId, tuple[TaskId, ...]]:
-        """The links turned round."""
+        """The edges turned round."""
         found: dict[TaskId, list[TaskId]] = {game: [] for game in self.games}
         for source in self.games:
             for target in self.down[source]:
@@ -46,8 +46,8 @@ class Links:
         return found
 
 
-def links(games: Sequence[TaskId], values: Scores, alpha: float) -> Links:
-    """Links among ``games`` of a matrix of values (n, n), rows teach columns.
+def transfer_graph(games: Sequence[TaskId], values: Scores, alpha: float) -> TransferGraph:
+    """Edges among ``games`` of a matrix of values (n, n), rows teach columns.
 
     What is not measured (NaN) or not defined (−inf) is no link. Raises ValueError unless α > 0.
     """
@@ -60,7 +60,7 @@ def links(games: Sequence[TaskId], values: Scores, alpha: float) -> Links:
         )
         for row, game in enumerate(games)
     }
-    return Links(tuple(games), down)
+    return TransferGraph(tuple(games), down)
 
 
 def _reached(

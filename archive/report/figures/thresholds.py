@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from archive.charts.axes import Scale, across, canvas, el, line, text, upwards
 from archive.charts.markup import Element
-from archive.report.facts import Candidate, Thresholds
+from archive.report.facts import Candidate, RunThresholds
 from archive.report.words import counted
 from archive.statistics.intervals import Interval
 
@@ -21,9 +21,11 @@ MANY = 400
 """Beyond this many refusals they are one mark without tooltips or whiskers."""
 
 
-def thresholds(candidates: Sequence[Candidate], held: Thresholds, names: Sequence[str]) -> Element:
+def thresholds(
+    candidates: Sequence[Candidate], held: RunThresholds, names: Sequence[str]
+) -> Element:
     """A point for each candidate that has both values; in the corner are those that pass."""
-    letter = "C" if held.definition == "captured" else "V"
+    letter = held.definition.symbol
     x = Scale(*_range([c.value for c in candidates], held.alpha1), LEFT, WIDTH - RIGHT)
     y = Scale(*_range([c.gamma for c in candidates], 1 - held.alpha2), HEIGHT - BELOW, TOP)
     edge, limit = x(held.alpha1), y(1 - held.alpha2)

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from archive.statistics.gains import GainKind, Values, transfer_values
+from archive.schema import Definition, GainKind
 from archive.statistics.intervals import Scores, mean_interval
 from archive.statistics.looks import Looks
 from archive.statistics.race import Found, Question
+from archive.statistics.transfer_values import TransferValues, transfer_values
 from archive.statistics.verdict import Own, Thresholds
 
 TaskT = TypeVar("TaskT")
@@ -29,7 +30,7 @@ class Gains(Protocol[TaskT_contra]):
 
 
 @dataclass(frozen=True)
-class Estimates(Generic[TaskT]):
+class CandidateBounds(Generic[TaskT]):
     """Bounds on one candidate; ``scope`` by game id, all of it."""
 
     made: Gains[TaskT]
@@ -47,7 +48,7 @@ class Estimates(Generic[TaskT]):
         if question.helps:
             plain = self.looks.confidence(question.plays)
             helps = self._values(self.candidate, self.parent, question, plain, question.learned)
-        denominator = question.plays if definition == "def37" else None
+        denominator = question.plays if definition == Definition.DEF37 else None
         return Found(
             own=self.own(question.plays) if question.own else None,
             values=helps,
@@ -63,14 +64,17 @@ class Estimates(Generic[TaskT]):
         """What fine-tuning on the candidate did for itself."""
         level = two_sided(self.looks.confidence(plays))
         at = (self.candidate, self.candidate, plays)
-        total, specific = self.made.gains(*at, "total"), self.made.gains(*at, "specific")
+        total, specific = (self.made.gains(*at, kind) for kind in GainKind)
         mean = float(total.mean())
-        kinds = {"total": mean_interval(total, level), "specific": mean_interval(specific, level)}
+        kinds = {
+            GainKind.TOTAL: mean_interval(total, level),
+            GainKind.SPECIFIC: mean_interval(specific, level),
+        }
         return Own(
             gain=kinds[self.thresholds.gain],
-            specific=kinds["specific"],
+            specific=kinds[GainKind.SPECIFIC],
             share=float(specific.mean()) / mean if mean > 0 else None,
-            total=kinds["total"],
+            total=kinds[GainKind.TOTAL],
         )
 
     def _values(
@@ -80,7 +84,7 @@ class Estimates(Generic[TaskT]):
         question: Question,
         confidence: float,
         denominator: int | None,
-    ) -> Values:
+    ) -> TransferValues:
         """C and V of ``source`` on ``target``; V over the source's own gains on so many plays, and
         not asked for without a number of them."""
         kind, made, plays = self.thresholds.gain, self.made, question.plays

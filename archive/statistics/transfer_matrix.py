@@ -21,48 +21,17 @@ very numbers, so what survived looks better on them than it is.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 
-from archive.schema import PlaysKey, TaskId
-from archive.statistics.gains import BASE, Definition, GainKind, Values, transfer_values
+from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey, TaskId
 from archive.statistics.intervals import UNDEFINED, Interval, Scores
+from archive.statistics.plays import PURPOSES, Plays
+from archive.statistics.transfer_values import TransferValues, transfer_values
 
-SCORE_COLUMNS = (
-    "policy_id",
-    "game_id",
-    "role",
-    "purpose",
-    "map_seed",
-    "play_seed",
-    "score",
-    "permuted_score",
-)
-"""What is read of the table of scores."""
-PURPOSES = ("acceptance", "selection")
-"""Plays that values may rest on, the preferred first."""
 ONE = Interval(1.0, 1.0, 1.0)
-
-
-@dataclass(frozen=True)
-class Plays:
-    """Plays of one policy on one game for one purpose, in the order of their seeds.
-
-    ``seeds`` (n, 2) int64: map and play seed, no pair twice; ``own``, ``permuted`` (n,) float64 in
-    bits, NaN where the permuted score was not computed.
-    """
-
-    seeds: NDArray[np.int64]
-    own: Scores
-    permuted: Scores
-
-    def kind(self, gain: GainKind) -> Scores:
-        """Total scores, or the map-specific part (n,)."""
-        return self.own if gain == "total" else self.own - self.permuted
 
 
 @dataclass(frozen=True)
@@ -73,7 +42,7 @@ class Cell:
     significant. The diagonal of a playable game is 1 without error.
     """
 
-    values: Values
+    values: TransferValues
     purpose: str
     plays: int
 
@@ -126,48 +95,12 @@ class TransferMatrix:
         return found
 
 
-def policies_of(
-    finetunes: Iterable[Mapping[str, object]], replicates: int = 1
-) -> dict[TaskId, tuple[str, ...]]:
-    """The policies that speak for each fine-tuned game: its newest ``replicates`` rows of
-    finetunes, the oldest of them first."""
-    made: dict[TaskId, list[str]] = {}
-    for row in finetunes:
-        made.setdefault(TaskId.of(row), []).append(str(row["finetune_id"]))
-    return {task_id: tuple(ids[-replicates:]) for task_id, ids in made.items()}
-
-
-def plays_of(scores: pa.Table) -> dict[PlaysKey, Plays]:
-    """Score rows of one run (columns SCORE_COLUMNS) by policy, game, role and purpose."""
-    names = list(SCORE_COLUMNS[:4])
-    codes = [scores.column(name).combine_chunks().dictionary_encode() for name in names]
-    parts = [code.indices.to_numpy() for code in codes]
-    words = [code.dictionary.to_pylist() for code in codes]
-    seeds = np.stack([scores.column(n).to_numpy() for n in ("map_seed", "play_seed")], axis=1)
-    own, permuted = (
-        scores.column(n).to_numpy(zero_copy_only=False).astype(np.float64)
-        for n in ("score", "permuted_score")
-    )
-    order = np.lexsort((seeds[:, 1], seeds[:, 0], *reversed(parts)))
-    keys = np.stack([part[order] for part in parts], axis=1)
-    starts = np.flatnonzero(np.any(keys[1:] != keys[:-1], axis=1)) + 1
-    found = {}
-    for group in np.split(order, starts):
-        if len(group):
-            policy_id, game_id, role, purpose = (
-                word[part[group[0]]] for word, part in zip(words, parts, strict=True)
-            )
-            key = PlaysKey(policy_id, TaskId(game_id, role), purpose)
-            found[key] = Plays(seeds[group], own[group], permuted[group])
-    return found
-
-
 def transfer_matrix(
     plays: Mapping[PlaysKey, Plays],
     policies: Mapping[TaskId, Sequence[str]],
     sources: Sequence[TaskId],
     targets: Sequence[TaskId],
-    kind: GainKind = "total",
+    kind: GainKind = GainKind.TOTAL,
     confidence: float = 0.95,
     bounds_at: float | None = None,
 ) -> TransferMatrix:
@@ -183,12 +116,6 @@ def transfer_matrix(
             if cell := reader.cell(source, target):
                 cells[source, target] = cell
     return TransferMatrix(tuple(sources), tuple(targets), cells, bounds_at or confidence)
-
-
-def sample_sizes(plays: Mapping[PlaysKey, Plays]) -> int:
-    """How many (purpose, number of plays) occur: on so many samples a pair could be judged."""
-    sizes = {(key.purpose, len(sample.own)) for key, sample in plays.items()}
-    return sum(purpose in PURPOSES for purpose, _ in sizes)
 
 
 @dataclass(frozen=True)
@@ -223,7 +150,7 @@ class _Reader:
         found = transfer_values(pairing.cross, pairing.own, own.cross, self.level, self.defined_at)
         if source == target:
             unity = _unity(found.captured)
-            found = Values(found.gain, unity, unity)
+            found = TransferValues(found.gain, unity, unity)
         return Cell(found, pairing.purpose, pairing.cross.shape[-1])
 
     def _own(self, task_id: TaskId) -> _Pairing | None:
@@ -243,7 +170,9 @@ class _Reader:
         sides = self.policies[source][-count:], self.policies[target][-count:]
         best: _Pairing | None = None
         for purpose in PURPOSES:
-            wanted = [PlaysKey(policy, target, purpose) for policy in (BASE, *sides[0], *sides[1])]
+            wanted = [
+                PlaysKey(policy, target, purpose) for policy in (BASE_POLICY, *sides[0], *sides[1])
+            ]
             if not all(key in self.plays for key in wanted):
                 continue
             scores = np.stack([self._scores(p) for p in _common([self.plays[k] for k in wanted])])

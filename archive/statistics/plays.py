@@ -1,0 +1,118 @@
+"""The plays that values of a run are made of, and the policies that made them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from archive.query import replicates, run_config, scopes
+from archive.schema import GainKind, PlaysKey, TaskId
+from archive.statistics.intervals import Scores
+from archive.store.archive import Archive
+
+SCORE_COLUMNS = (
+    "policy_id",
+    "game_id",
+    "role",
+    "purpose",
+    "map_seed",
+    "play_seed",
+    "score",
+    "permuted_score",
+)
+"""What is read of the table of scores."""
+PURPOSES = ("acceptance", "selection")
+"""Plays that values may rest on, the preferred first."""
+
+
+@dataclass(frozen=True)
+class Plays:
+    """Plays of one policy on one game for one purpose, in the order of their seeds.
+
+    ``seeds`` (n, 2) int64: map and play seed, no pair twice; ``own``, ``permuted`` (n,) float64 in
+    bits, NaN where the permuted score was not computed.
+    """
+
+    seeds: NDArray[np.int64]
+    own: Scores
+    permuted: Scores
+
+    def kind(self, gain: GainKind) -> Scores:
+        """Total scores, or the map-specific part (n,)."""
+        return self.own if gain == GainKind.TOTAL else self.own - self.permuted
+
+
+@dataclass(frozen=True)
+class RunPlays:
+    """All that values of one run can be derived from.
+
+    ``policies``: by fine-tuned game, all of Υ; ``scopes``: games by generation, in their order.
+    """
+
+    plays: Mapping[PlaysKey, Plays]
+    policies: Mapping[TaskId, tuple[str, ...]]
+    scopes: Mapping[int, tuple[TaskId, ...]]
+
+    @property
+    def finetuned(self) -> tuple[TaskId, ...]:
+        """Υ: every fine-tuned game of the run, in the order of fine-tuning."""
+        return tuple(self.policies)
+
+
+def read_run_plays(archive: Archive, run_id: str) -> RunPlays:
+    """Plays, policies and scopes of a run. Raises ArchiveError when the archive is damaged."""
+    mine = ("run_id", "=", run_id)
+    found = archive.table("scores", list(SCORE_COLUMNS), [mine, ("purpose", "in", list(PURPOSES))])
+    finetunes = archive.rows("finetunes", ["finetune_id", "game_id", "role"], [mine])
+    members = {
+        generation: tuple(member.task_id for member in scope)
+        for generation, scope in scopes(archive, run_id).items()
+    }
+    size = replicates(run_config(archive, run_id))
+    return RunPlays(plays_of(found), policies_of(finetunes, size), members)
+
+
+def policies_of(
+    finetunes: Iterable[Mapping[str, object]], replicates: int = 1
+) -> dict[TaskId, tuple[str, ...]]:
+    """The policies that speak for each fine-tuned game: its newest ``replicates`` rows of
+    finetunes, the oldest of them first."""
+    made: dict[TaskId, list[str]] = {}
+    for row in finetunes:
+        made.setdefault(TaskId.of(row), []).append(str(row["finetune_id"]))
+    return {task_id: tuple(ids[-replicates:]) for task_id, ids in made.items()}
+
+
+def plays_of(scores: pa.Table) -> dict[PlaysKey, Plays]:
+    """Score rows of one run (columns SCORE_COLUMNS) by policy, game, role and purpose."""
+    names = list(SCORE_COLUMNS[:4])
+    codes = [scores.column(name).combine_chunks().dictionary_encode() for name in names]
+    parts = [code.indices.to_numpy() for code in codes]
+    words = [code.dictionary.to_pylist() for code in codes]
+    seeds = np.stack([scores.column(n).to_numpy() for n in ("map_seed", "play_seed")], axis=1)
+    own, permuted = (
+        scores.column(n).to_numpy(zero_copy_only=False).astype(np.float64)
+        for n in ("score", "permuted_score")
+    )
+    order = np.lexsort((seeds[:, 1], seeds[:, 0], *reversed(parts)))
+    keys = np.stack([part[order] for part in parts], axis=1)
+    starts = np.flatnonzero(np.any(keys[1:] != keys[:-1], axis=1)) + 1
+    found = {}
+    for group in np.split(order, starts):
+        if len(group):
+            policy_id, game_id, role, purpose = (
+                word[part[group[0]]] for word, part in zip(words, parts, strict=True)
+            )
+            key = PlaysKey(policy_id, TaskId(game_id, role), purpose)
+            found[key] = Plays(seeds[group], own[group], permuted[group])
+    return found
+
+
+def sample_sizes(plays: Mapping[PlaysKey, Plays]) -> int:
+    """How many (purpose, number of plays) occur: on so many samples a pair could be judged."""
+    sizes = {(key.purpose, len(sample.own)) for key, sample in plays.items()}
+    return sum(purpose in PURPOSES for purpose, _ in sizes)
