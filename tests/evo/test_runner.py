@@ -216,6 +216,11 @@ def test_a_command_line_is_read_once() -> None:
     )
 
 
+@pytest.mark.parametrize("override", ["budget.tokens=1", "budget={tokens: 1}", "players=[a]"])
+def test_a_resumed_run_may_change_keys_and_whole_groups(override: str) -> None:
+    check_resumable([override], ("budget.", "players"))
+
+
 def test_overrides_change_what_they_name() -> None:
     stored = {"budget": {"tokens": 1, "seconds": 2}, "seed": 5}
     fresh = {"budget": {"tokens": 9, "seconds": None}, "seed": 0}
