@@ -254,7 +254,8 @@ def check_resumable(
     """
     for override in overrides:
         key, _ = _setting(override)
-        if not any(key == each or (each[-1] == "." and key.startswith(each)) for each in resumable):
+        groups = tuple(each for each in resumable if each.endswith("."))
+        if key not in resumable and not f"{key}.".startswith(groups):
             exception = f", only {names} may change" if names else ""
             raise ConfigError(f"{override}: a resumed run keeps its settings{exception}")
 

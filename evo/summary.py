@@ -23,7 +23,7 @@ def show(console: Console, ledger: Ledger, scoring: Statistics) -> None:
     if ledger.decisions:
         console.print(_verdict_table(ledger))
     console.print(_cost_table(ledger))
-    if scoring.asked:
+    if scoring.requested:
         console.print(_judge_line(scoring), highlight=False, soft_wrap=True)
 
 
@@ -80,8 +80,9 @@ def _cost_table(ledger: Ledger) -> Table:
 def _judge_line(scoring: Statistics) -> str:
     """How much of what the judge was asked it had to read."""
     return (
-        f"judge    {scoring.asked_tokens:,} tokens asked for, {scoring.read_tokens:,} read; of "
-        f"{scoring.asked - scoring.merged:,} different strings {scoring.hit_rate:.0%} remembered"
+        f"judge    {scoring.requested_tokens:,} tokens asked for, {scoring.read_tokens:,} read; of "
+        f"{scoring.requested - scoring.duplicates:,} different strings "
+        f"{scoring.hit_rate:.0%} remembered"
     )
 
 

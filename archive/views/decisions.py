@@ -9,19 +9,19 @@ from typing import Any
 from rich.console import Console
 
 from archive.errors import LookupFailedError
-from archive.query import resolve
-from archive.schema import Definition, TaskId
+from archive.query import explanation, resolve
+from archive.schema import Definition, TaskId, Verdict
 from archive.statistics.cases import Record, Row, cases, record
 from archive.statistics.intervals import Interval
 from archive.statistics.replay import (
     Case,
     MissingPlaysError,
-    Outcome,
     Policies,
     Replay,
-    outcome,
+    redecided,
     replay,
 )
+from archive.statistics.verdict import Decision
 from archive.store.archive import Archive
 from archive.views.tables import SHORT, add, interval, number, shown, table
 
@@ -94,7 +94,7 @@ def _why(found: Record, row: Row, case: Case | None) -> Why:
         seen = replay(case, found.plays, policies)
     except (MissingPlaysError, ValueError) as error:
         return Why(found.run_id, row, case.purpose, missing=str(error))
-    again = outcome(case, seen)
+    again = redecided(case, seen)
     steps = tuple(_steps(case, seen, policies))
     return Why(
         found.run_id,
@@ -106,9 +106,11 @@ def _why(found: Record, row: Row, case: Case | None) -> Why:
     )
 
 
-def _again(found: Outcome) -> dict[str, Any]:
-    reason = found.reason or "passed selection; another of its list was preferred"
-    return {"verdict": found.verdict, "reason": reason, "decided": found.decided}
+def _again(found: Decision | None) -> dict[str, Any]:
+    if found is None:
+        reason = "passed selection; another of its list was preferred"
+        return {"verdict": Verdict.REFUSED, "reason": reason, "decided": False}
+    return {"verdict": found.verdict, "reason": found.reason, "decided": found.decided}
 
 
 def _steps(case: Case, seen: Replay, policies: Policies) -> list[Step]:
@@ -170,7 +172,7 @@ def show_list(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
             row["generation"],
             (row["parent_game_id"] or "–")[:SHORT],
             row["game_id"][:SHORT],
-            f"{row['verdict']}\n{row['reason']}",
+            f"{row['verdict']}\n{explanation(row)}",
             interval(row[value], row[f"{value}_low"], row[f"{value}_high"]),
             interval(row["gamma"], row["gamma_low"], row["gamma_high"]),
             row["purpose"] or "no scores",
@@ -186,7 +188,7 @@ def show_why(found: Why, console: Console) -> None:
         shown(
             f"  generation {row['generation']}, parent {row['parent_game_id']}, "
             f"round {row['round']}, index {row['index']}\n"
-            f"  {row['verdict']}: {row['reason']}"
+            f"  {row['verdict']}: {explanation(row)}"
             + ("" if row["decided"] else " (the intervals did not settle it)")
         )
     )

@@ -74,7 +74,7 @@ def test_a_circle_of_parents_ends(run_folder: Path, make_row: Any) -> None:
 def test_decisions(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "Decisions (3)" in ran(capsys, "decisions", run_folder)
     rows = json.loads(ran(capsys, "decisions", run_folder, "--verdict", "refused", "--json"))
-    assert [row["reason"] for row in rows] == ["covered", "covered"]
+    assert [row["reason"] for row in rows] == ["covered by the scope"] * 2
     [why] = json.loads(ran(capsys, "decisions", run_folder, "--why", "ccc", "--json"))
     assert why["row"]["game_id"] == "cccc33330000ffff"
     assert why["steps"] == []
@@ -88,9 +88,7 @@ def test_diff(run_folder: Path, capsys: pytest.CaptureFixture[str], make_row: An
                 "runs": [make_row("runs", run_id="r2", config_json='{"growth": {"alpha1": 0.5}}')],
                 "games": [make_row("games", game_id=INITIAL, code="elicit(s, 9)")],
                 "scopes": [make_row("scopes", run_id="r2", game_id=INITIAL, role="black")],
-                "decisions": [
-                    make_row("decisions", run_id="r2", game_id=FOUND, verdict="refused", reason="x")
-                ],
+                "decisions": [make_row("decisions", run_id="r2", game_id=FOUND, verdict="refused")],
             }
         )
     found = json.loads(ran(capsys, "diff", run_folder, other, "--json"))
@@ -239,7 +237,7 @@ def _hostile(folder: Path, make_row: Any) -> Path:
     game = make_row("games", game_id="e1" + ESCAPES, code=ESCAPES, metadata_json=ESCAPES)
     names = {"game_id": game["game_id"], "role": ESCAPES}
     parent = {"parent_game_id": game["game_id"], "parent_role": ESCAPES}
-    texts = {"reason": ESCAPES, "verdict": "refused", "finetune_id": ESCAPES}
+    texts = {"detail": ESCAPES, "verdict": "refused", "finetune_id": ESCAPES}
     run = {"run_id": ESCAPES}
     made = {"finetune_id": ESCAPES, "adapter_hash": "../x"}
     proposed = {"outcome": "candidate", "sampler": ESCAPES}

@@ -73,4 +73,4 @@ def test_a_run_that_is_killed_again_and_again_ends_the_same(search: Search) -> N
     for outcome in told:
         assert outcome.code
         assert outcome.parent_code
-        assert outcome.reason
+        assert outcome.explanation
