@@ -11,7 +11,7 @@ import pytest
 
 from archive import TABLES, Archive
 from archive.__main__ import main
-from archive.cli import COMMANDS, commands
+from archive.cli.table import COMMANDS
 
 FOUND, INITIAL = "bbbb22220000ffff", "aaaa11110000ffff"
 ESCAPES = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e[bold]\u200b\u2028"
@@ -32,10 +32,10 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 
 
 def test_every_command_explains_itself() -> None:
-    for name, command in commands().items():
-        assert command.HELP, name
-        assert command.__doc__, name
-    assert len(set(COMMANDS)) == len(COMMANDS)
+    for command in COMMANDS:
+        assert command.help, command.name
+        assert command.run.__doc__, command.name
+    assert len({command.name for command in COMMANDS}) == len(COMMANDS)
 
 
 def test_show(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,6 +78,14 @@ def test_decisions(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     [why] = json.loads(ran(capsys, "decisions", run_folder, "--why", "ccc", "--json"))
     assert why["row"]["game_id"] == "cccc33330000ffff"
     assert why["steps"] == []
+
+
+def test_components(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("components", run_folder, "--alpha", "0.3")
+    assert "Run r1: the initial scope reaches" in ran(capsys, *asked)
+    found = json.loads(ran(capsys, *asked, "--json"))
+    assert found["alpha"] == 0.3
+    assert (found["unmeasured"], found["undefined"]) == (2, 0)
 
 
 def test_diff(run_folder: Path, capsys: pytest.CaptureFixture[str], make_row: Any) -> None:
