@@ -14,9 +14,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from meta_sampler.base import BudgetReached, Outcome, Proposal, Provenance, SamplerError
-from meta_sampler.chat.answers import MAX_ANSWER, Draft, drafts
+from meta_sampler.chat.answers import MAX_ANSWER, Checked, Draft, checked, drafts
 from meta_sampler.chat.cache import Answer, AnswerCache, key_of
-from meta_sampler.chat.checks import Checked, checked
 from meta_sampler.chat.memory import Memory
 from meta_sampler.chat.prompt import Brief, again, messages, prompt_hash
 from meta_sampler.screening.soundness import KnownGames
