@@ -11,7 +11,7 @@ import pytest
 
 from archive import TABLES, Archive
 from archive.__main__ import main
-from archive.cli import COMMANDS, commands
+from archive.cli.table import COMMANDS
 
 FOUND, INITIAL = "bbbb22220000ffff", "aaaa11110000ffff"
 ESCAPES = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e[bold]\u200b\u2028"
@@ -32,10 +32,10 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 
 
 def test_every_command_explains_itself() -> None:
-    for name, command in commands().items():
-        assert command.HELP, name
-        assert command.__doc__, name
-    assert len(set(COMMANDS)) == len(COMMANDS)
+    for command in COMMANDS:
+        assert command.help, command.name
+        assert command.run.__doc__, command.name
+    assert len({command.name for command in COMMANDS}) == len(COMMANDS)
 
 
 def test_show(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,10 +74,18 @@ def test_a_circle_of_parents_ends(run_folder: Path, make_row: Any) -> None:
 def test_decisions(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "Decisions (3)" in ran(capsys, "decisions", run_folder)
     rows = json.loads(ran(capsys, "decisions", run_folder, "--verdict", "refused", "--json"))
-    assert [row["reason"] for row in rows] == ["covered", "covered"]
+    assert [row["reason"] for row in rows] == ["covered by the scope"] * 2
     [why] = json.loads(ran(capsys, "decisions", run_folder, "--why", "ccc", "--json"))
     assert why["row"]["game_id"] == "cccc33330000ffff"
     assert why["steps"] == []
+
+
+def test_components(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("components", run_folder, "--alpha", "0.3")
+    assert "Run r1: the initial scope reaches" in ran(capsys, *asked)
+    found = json.loads(ran(capsys, *asked, "--json"))
+    assert found["alpha"] == 0.3
+    assert (found["unmeasured"], found["undefined"]) == (2, 0)
 
 
 def test_diff(run_folder: Path, capsys: pytest.CaptureFixture[str], make_row: Any) -> None:
@@ -88,9 +96,7 @@ def test_diff(run_folder: Path, capsys: pytest.CaptureFixture[str], make_row: An
                 "runs": [make_row("runs", run_id="r2", config_json='{"growth": {"alpha1": 0.5}}')],
                 "games": [make_row("games", game_id=INITIAL, code="elicit(s, 9)")],
                 "scopes": [make_row("scopes", run_id="r2", game_id=INITIAL, role="black")],
-                "decisions": [
-                    make_row("decisions", run_id="r2", game_id=FOUND, verdict="refused", reason="x")
-                ],
+                "decisions": [make_row("decisions", run_id="r2", game_id=FOUND, verdict="refused")],
             }
         )
     found = json.loads(ran(capsys, "diff", run_folder, other, "--json"))
@@ -239,7 +245,7 @@ def _hostile(folder: Path, make_row: Any) -> Path:
     game = make_row("games", game_id="e1" + ESCAPES, code=ESCAPES, metadata_json=ESCAPES)
     names = {"game_id": game["game_id"], "role": ESCAPES}
     parent = {"parent_game_id": game["game_id"], "parent_role": ESCAPES}
-    texts = {"reason": ESCAPES, "verdict": "refused", "finetune_id": ESCAPES}
+    texts = {"detail": ESCAPES, "verdict": "refused", "finetune_id": ESCAPES}
     run = {"run_id": ESCAPES}
     made = {"finetune_id": ESCAPES, "adapter_hash": "../x"}
     proposed = {"outcome": "candidate", "sampler": ESCAPES}

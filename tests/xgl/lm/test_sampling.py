@@ -114,13 +114,13 @@ STORY = "Once upon a time there was a small cat who lived by the sea and sang"
 SECOND_TURNS = (STORY + " of fish.", STORY + " all day long, and well.", STORY, STORY + " of me.")
 
 
-def test_a_common_beginning_is_encoded_once(lm: LanguageModel) -> None:
+def test_a_common_prefix_is_encoded_once(lm: LanguageModel) -> None:
     counting = Counting(lm.model, lm.tokenizer, lm.device)
     prompts = encoded(lm, *SECOND_TURNS)
     sample(counting, [*prompts, prompts[0]], [2] * 5, uniforms(5, 2), never(lm))
-    stem, rest = counting.shapes[0], counting.shapes[1]
-    assert (stem[0], rest[0]) == (1, 4)
-    assert stem[1] + rest[1] == max(map(len, prompts))
+    prefix, suffixes = counting.shapes[0], counting.shapes[1]
+    assert (prefix[0], suffixes[0]) == (1, 4)
+    assert prefix[1] + suffixes[1] == max(map(len, prompts))
 
 
 @pytest.mark.parametrize("texts", [PROMPTS, SECOND_TURNS])
@@ -200,10 +200,10 @@ def test_rows_that_ended_leave_the_others_as_they_would_be(lm: LanguageModel) ->
     limits = [9, 1, 4, 6]
     counting = Counting(lm.model, lm.tokenizer, lm.device)
 
-    def long_enough(row: int, ids: Sequence[int]) -> bool:
+    def stop_after_three(row: int, ids: Sequence[int]) -> bool:
         return row == 0 and len(ids) == 3
 
-    drawn = sample(counting, prompts, limits, draws, never(lm), long_enough=long_enough)
+    drawn = sample(counting, prompts, limits, draws, never(lm), stop_when=stop_after_three)
     assert [len(each.ids) for each in drawn] == [3, 1, 4, 6]
     assert [shape[0] for shape in counting.shapes[1:]] == [3, 3, 2, 1, 1]
     for row, prompt in enumerate(prompts):
@@ -247,7 +247,7 @@ def test_local_attention_counts_no_padding_for_text(narrow: LanguageModel) -> No
         steps.append((row, len(ids)))
         return row == 1 and len(ids) == 4
 
-    found = sample(narrow, prompts, [6, 5, 6], draws, never(narrow), long_enough=watched)
+    found = sample(narrow, prompts, [6, 5, 6], draws, never(narrow), stop_when=watched)
     assert [len(each.ids) for each in found] == [6, 4, 6]
     assert {row for row, _ in steps} == {0, 1, 2}
     logits, ids, mask = continuation_logits(narrow, prompts, [each.ids for each in found])

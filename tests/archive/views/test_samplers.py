@@ -11,7 +11,7 @@ import pytest
 
 from archive import Archive
 from archive.__main__ import main
-from archive.views.samplers import Funnel, Spread, sampler_reports
+from archive.views.samplers import Funnel, Spread, gather
 
 PARENT = "aaaa11110000ffff"
 A = "assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))"
@@ -54,7 +54,7 @@ def archived(run_folder: Path, make_row: Callable[..., dict[str, Any]]) -> Path:
 
 def test_each_sampler_has_its_funnel_and_its_cost(archived: Path) -> None:
     with Archive.open(archived / "archive") as archive:
-        chat, mutate = sampler_reports(archive)
+        chat, mutate = gather(archive)
     assert chat.sampler == "chat"
     assert chat.funnel == Funnel(6, 5, 4, 3, 2, 1, 1)
     assert (chat.tokens, chat.seconds, chat.dollars) == (60, 3.0, 1.5)
@@ -78,5 +78,5 @@ def test_the_command_prints_them(archived: Path, capsys: pytest.CaptureFixture[s
 
 def test_a_run_without_proposals_has_no_samplers(run_folder: Path) -> None:
     with Archive.open(run_folder / "archive") as archive:
-        assert sampler_reports(archive) == []
+        assert gather(archive) == []
     assert main(["samplers", str(run_folder)]) == 0
