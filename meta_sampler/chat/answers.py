@@ -1,7 +1,7 @@
 """Programs found in what a model wrote: in fences, lists, JSON, or prose in any language.
 
-Whatever looks like a program is a :class:`Draft`, found in one pass over the lines: an answer of any
-length costs time in proportion. :func:`checked` says then what is wrong with one.
+Whatever looks like a program is a :class:`Draft`. One pass over the lines finds them all: an answer
+of any length costs time in proportion. :func:`checked` says then what is wrong with one.
 """
 
 from __future__ import annotations
