@@ -67,13 +67,13 @@ class Why:
     missing: str | None = None
 
 
-def listed(archive: Archive, run_id: str, verdict: str | None) -> list[dict[str, Any]]:
+def decision_rows(archive: Archive, run_id: str, verdict: str | None) -> list[dict[str, Any]]:
     """The decisions of a run in order, all columns; of one verdict, or of all."""
     filters = [("run_id", "=", run_id)] + ([("verdict", "=", verdict)] if verdict else [])
     return archive.rows("decisions", filters=filters)
 
 
-def why(archive: Archive, run_id: str, shortened: str) -> list[Why]:
+def explain(archive: Archive, run_id: str, shortened: str) -> list[Why]:
     """Every decision of the run on the game that ``shortened`` names.
 
     Raises LookupFailedError where the run decided nothing on such a game.
@@ -180,8 +180,13 @@ def show_list(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
     console.print(found)
 
 
-def show_why(found: Why, console: Console) -> None:
-    """A decision, then every question with the gains that answer it."""
+def show_why(explained: Sequence[Why], console: Console) -> None:
+    """Each decision, then every question with the gains that answer it."""
+    for each in explained:
+        _show_one(each, console)
+
+
+def _show_one(found: Why, console: Console) -> None:
     row = found.row
     console.print(shown(f"Game {row['game_id']} ({row['role']}), run {found.run_id}"))
     console.print(
