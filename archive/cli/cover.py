@@ -8,10 +8,10 @@ from pathlib import Path
 
 from archive.cli.arguments import add_json, add_run, console, opened
 from archive.errors import CoverError, WriteError
-from archive.query import find_run, games, newest_scope, run_config
+from archive.query import deciding_value, find_run, games, newest_scope, run_config
 from archive.schema import Definition, GainKind
 from archive.statistics.plays import read_run_plays
-from archive.statistics.scope_cover import CoverQuestion, covering, decided_by, sweep
+from archive.statistics.scope_cover import CoverQuestion, scope_cover, sweep
 from archive.views.cover import show, to_json
 from archive.views.cover_curve import curve
 from xgl.diagram.svg import to_svg
@@ -55,7 +55,7 @@ def run(arguments: Namespace) -> None:
     with opened(arguments) as archive:
         found_run = find_run(archive, arguments.run_id)
         _, members = newest_scope(archive, found_run.run_id)
-        definition, gain = decided_by(run_config(archive, found_run.run_id))
+        definition, gain = deciding_value(run_config(archive, found_run.run_id))
         question = CoverQuestion(
             eta,
             arguments.definition or definition,
@@ -65,7 +65,7 @@ def run(arguments: Namespace) -> None:
             arguments.skip_unplayable,
         )
         scope = [member.task_id for member in members]
-        found = covering(read_run_plays(archive, found_run.run_id), scope, question)
+        found = scope_cover(read_run_plays(archive, found_run.run_id), scope, question)
         codes = games(archive, (task_id.game_id for task_id in found.matrix.sources))
     steps = sweep(found) if arguments.sweep or target is not None else []
     if target is not None:
