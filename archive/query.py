@@ -11,8 +11,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from archive.errors import LookupFailedError, NotAnArchiveError
-from archive.schema import Definition, GainKind, TaskId
+from archive.errors import DamagedError, LookupFailedError, NotAnArchiveError
+from archive.schema import Definition, GainKind, Reason, TaskId
 from archive.store.archive import MARKER, Archive
 from archive.store.commits import COMMITS
 
@@ -193,6 +193,22 @@ def games(archive: Archive, game_ids: Iterable[str]) -> dict[str, dict[str, Any]
                 f"{archive.folder}: found no game {game_id}, expected a row of games"
             )
     return found
+
+
+def reason_of(row: Mapping[str, Any]) -> Reason:
+    """The reason of a decision. Raises DamagedError for one that is not known."""
+    try:
+        return Reason(row["reason"])
+    except ValueError:
+        raise DamagedError(
+            f"decisions, game {row['game_id']}: found reason {row['reason']!r}, expected one of "
+            f"{', '.join(Reason)}"
+        ) from None
+
+
+def explanation(row: Mapping[str, Any]) -> str:
+    """The reason of a decision, with its detail where it has one."""
+    return f"{row['reason']}: {row['detail']}" if row["detail"] else str(row["reason"])
 
 
 def verdict_counts(archive: Archive, run_id: str) -> list[VerdictCount]:

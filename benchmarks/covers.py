@@ -1,4 +1,4 @@
-"""Processor seconds of covers: exact at some hundred games, greedy at thousands. See docs/covers.md.
+"""Processor seconds of covers: exact up to 400 games, then greedy. See docs/covers.md.
 
 Games have twelve skills; what one teaches of another is the share of skills that they have in
 common (the values of the toy model of §6.1.2).

@@ -32,6 +32,7 @@ import yaml
 from machine import described
 
 from archive import Archive
+from archive.query import explanation, reason_of
 from evo.config.run_config import RunConfig, load
 from evo.jobs.evaluate import Task
 from evo.jobs.model_host import Job, ModelHost, ModelHostSettings, Result
@@ -42,15 +43,13 @@ from evo.record.progress import Silence
 from evo.search.growth import Place, rank
 from evo.search.initial_scope import initial_tasks
 from evo.search.oracle import TransferOracle
-from meta_sampler import MetaSampler, Outcome, Proposal, make
-from meta_sampler.screening.normal_form import meaning
+from evo.search.proposals import PROGRESS
+from meta_sampler import MetaSampler, Outcome, Progress, Proposal, make
+from meta_sampler.screening.normal_form import normal_form
 from xgl import Game, ProgramError, analyse, parse
 from xgl.analysis.tree_distance import distance
 
-UNFIT = ("never feasible", "too long to learn", "constant score", "forfeit rate")
-UNPLAYABLE = ("not playable", "its gain is not about the map")
-HELPLESS = ("does not help its parent", "own gain not confirmed")
-ACCEPTED = "helps and is new"
+HELPLESS = (Progress.UNHELPFUL, Progress.UNCONFIRMED)
 HEADS = (
     *("sampler", "proposals", "valid", "not degenerate", "new", "new and sound"),
     *("feasible", "playable", "may help", "accepted", "skeletons", "edits to parent"),
@@ -86,7 +85,7 @@ class Tally:
             program = parse(proposal.text, parent.dialect)
         except ProgramError:
             return
-        told = meaning(program)
+        told = normal_form(program)
         self.count["valid"] += 1
         self.count["not degenerate"] += not analyse(program).degenerate
         self.count["new"] += told not in known
@@ -96,14 +95,14 @@ class Tally:
             self.skeletons.add(skeleton(proposal.game))
             self.edits.append(distance(parent.program, proposal.game.program))
 
-    def judge(self, reason: str) -> None:
-        """Count a verdict by the reason that the growth gives."""
-        feasible = not reason.startswith(UNFIT)
-        playable = feasible and not reason.startswith(UNPLAYABLE)
+    def judge(self, progress: Progress) -> None:
+        """Count a verdict by how far the candidate came."""
+        feasible = progress is not Progress.UNPLAYABLE
+        playable = feasible and progress is not Progress.UNLEARNED
         self.count["feasible"] += feasible
         self.count["playable"] += playable
-        self.count["may help"] += playable and reason not in HELPLESS
-        self.count["accepted"] += reason == ACCEPTED
+        self.count["may help"] += playable and progress not in HELPLESS
+        self.count["accepted"] += progress is Progress.ACCEPTED
 
     def row(self, name: str, judged: bool) -> str:
         """The table's row; what was not judged is left open."""
@@ -127,7 +126,7 @@ class Trial:
 
     def __init__(self, name: str, sampler: MetaSampler, parent: Task, tally: Tally) -> None:
         self.name, self.sampler, self.parent, self.tally = name, sampler, parent, tally
-        self.known, self.told = [parent.game], {meaning(parent.game.program)}
+        self.known, self.told = [parent.game], {normal_form(parent.game.program)}
         self.shown: list[str] = []
 
     def propose(self, round_: int, size: int, seed: int) -> dict[str, Proposal]:
@@ -151,17 +150,16 @@ class Trial:
         outcomes = [self._outcome(row, made[str(row["game_id"])]) for row in rows]
         self.sampler.observe(outcomes)
         for each in outcomes:
-            self.tally.judge(each.reason)
-            print(f"<!-- {self.name}: {each.reason}: {each.code!r} -->", flush=True)
+            self.tally.judge(each.progress)
+            print(f"<!-- {self.name}: {each.explanation}: {each.code!r} -->", flush=True)
 
-    def _outcome(self, row: dict[str, object], proposal: Proposal) -> Outcome:
+    def _outcome(self, row: dict[str, Any], proposal: Proposal) -> Outcome:
         assert proposal.game is not None
         return Outcome(
             proposal.game.game_id,
             proposal.provenance.operators,
-            row["verdict"] == "accepted",
-            str(row["verdict"]),
-            str(row["reason"]),
+            PROGRESS[reason_of(row)],
+            f"{row['verdict']}: {explanation(row)}",
             self.parent.game_id,
             proposal.game.code,
             self.parent.game.code,
@@ -177,7 +175,7 @@ def told(name: str, proposal: Proposal) -> str:
 
 def verdicts(
     oracle: TransferOracle, parent: Task, candidates: Sequence[Task], place: Place[Task]
-) -> list[dict[str, object]]:
+) -> list[dict[str, Any]]:
     """Decisions of a list, every one on its own; the scope is the parent."""
     oracle.place = place
     oracle.indices = {task.game_id: index for index, task in enumerate(candidates)}

@@ -3,8 +3,8 @@
     python benchmarks/mutation_operators.py --draws 150
 
 Raw: one operator on one parent, nothing asked of the result. Degenerate: no reward depends on a
-move, or a register is read before it is set (`xgl.analyse`). Silly:
-`meta_sampler/screening/lint.py`.
+move, or a register is read before it is set (`xgl.analyse`).
+Unsound: refused for a lint warning (`meta_sampler/screening/lint.py`).
 """
 
 from __future__ import annotations
@@ -16,15 +16,38 @@ from random import Random
 
 from meta_sampler import Mutate, MutateSettings
 from meta_sampler.mutate.operators import OPERATORS, Entry
-from meta_sampler.mutate.program_editor import Bench, Lines, as_donor, bench_for, named_players
-from meta_sampler.mutate.prune import prune, unread
-from meta_sampler.screening.soundness import complaint
+from meta_sampler.mutate.program_editor import (
+    Bench,
+    Lines,
+    as_donor,
+    bench_for,
+    named_players,
+    prune,
+    unread,
+)
+from meta_sampler.screening.soundness import faults
 from xgl import Game, ProgramError, analyse, game, parse
 from xgl.language.syntax import Program
 from xgl.library import entries
 
 PLAYERS = ("black", "white", "alice", "bob")
-LARGE = MutateSettings(64, 10**6, max_stories=99, max_steps=1024, max_terms=99, max_joined=99)
+WIDE = MutateSettings(
+    max_lines=12,
+    max_move_tokens=24,
+    max_steps=32,
+    max_terms=6,
+    loops=True,
+    weights={},
+    players=PLAYERS,
+)
+LARGE = MutateSettings(
+    max_lines=64,
+    max_move_tokens=10**6,
+    max_stories=99,
+    max_steps=1024,
+    max_terms=99,
+    max_joined=99,
+)
 
 
 def parents() -> list[Game]:
@@ -35,7 +58,7 @@ def parents() -> list[Game]:
     while len(several) < len(library):
         seed += 1
         for each in library:
-            for proposal in Mutate(MutateSettings(players=PLAYERS)).propose(each, library, 4, seed):
+            for proposal in Mutate(WIDE).propose(each, library, 4, seed):
                 cast = named_players(proposal.game.program.instructions) if proposal.game else set()
                 if proposal.game and cast & {"alice", "bob"}:
                     several.append(proposal.game)
@@ -61,7 +84,7 @@ def _degenerate(program: Program) -> bool:
 
 def raw(entry: Entry, name: str, scope: Sequence[Game], draws: int) -> Counter[str]:
     """How many applications changed something, and what came of them."""
-    found, settings = Counter[str](), MutateSettings(players=PLAYERS)
+    found, settings = Counter[str](), WIDE
     for number in range(draws):
         rng = Random(f"{name}/{number}")
         parent = rng.choice(scope)
@@ -92,14 +115,14 @@ def _judged(edited: Lines, before: Lines, parent: Game) -> Counter[str]:
         return Counter(invalid=1)
     if _degenerate(child):
         return Counter(degenerate=1)
-    return Counter(silly=1) if complaint(child, parent, LARGE) else Counter(sound=1)
+    return Counter(unsound=1) if faults(child, parent, LARGE) else Counter(sound=1)
 
 
 def children(scope: Sequence[Game], each: int) -> Counter[str]:
     """The same of what the sampler proposes."""
     found = Counter[str]()
     for parent in scope:
-        for proposal in Mutate(MutateSettings(players=PLAYERS)).propose(parent, scope, each, 1):
+        for proposal in Mutate(WIDE).propose(parent, scope, each, 1):
             found["changed"] += 1
             program = parse(proposal.text, parent.dialect)
             found["degenerate" if _degenerate(program) else "sound"] += 1
@@ -107,7 +130,7 @@ def children(scope: Sequence[Game], each: int) -> Counter[str]:
 
 
 def _row(name: str, found: Counter[str]) -> str:
-    shares = [found[k] / max(1, found["changed"]) for k in ("invalid", "degenerate", "silly")]
+    shares = [found[k] / max(1, found["changed"]) for k in ("invalid", "degenerate", "unsound")]
     return f"| {name} | {found['changed']} | " + " | ".join(f"{s:.0%}" for s in shares) + " |"
 
 
@@ -116,7 +139,7 @@ def main() -> None:
     options.add_argument("--draws", type=int, default=150, help="of each operator")
     draws = options.parse_args().draws
     scope, total, weighted = parents(), Counter[str](), Counter[str]()
-    print("| operator | children | invalid | degenerate | silly |\n| --- " + "| --- " * 4 + "|")
+    print("| operator | children | invalid | degenerate | unsound |\n| --- " + "| --- " * 4 + "|")
     for name, entry in OPERATORS.items():
         found = raw(entry, name, scope, draws)
         total += found

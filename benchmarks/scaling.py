@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from archive import Archive, Purpose
+from archive import Archive, Purpose, Reason
 from evo.search.growth import Assessment, GrowthSettings, grow
 from evo.toy.world import Neighbourhood, ToyGame, ToyOracle, matrix, transfer
 
 NEWEST = 10
 """A generation's parents are the games that the last one accepted: here one game in so many."""
 PURPOSES = (Purpose.CALIBRATION, Purpose.SELECTION, Purpose.ACCEPTANCE)
-UNPLAYABLE = ("not playable", "its gain is not about the map")
+UNPLAYABLE = (Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP)
 PARENTS_OWN = 2
 """Evaluations of the parent that an acceptance test asks for beside the candidate's: base, own."""
 

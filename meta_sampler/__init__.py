@@ -1,19 +1,19 @@
-"""Meta-samplers: games related to a game. Needs xgl and the standard library only; of the samplers
-that are loaded when they are made, ``local`` needs torch and llguidance too, ``chat`` openai."""
+"""Meta-samplers: games related to a game. Needs xgl and pydantic; of the samplers that are loaded
+when they are made, ``local`` and ``learned`` need torch and llguidance too, ``chat`` openai."""
 
 from meta_sampler.base import (
-    ACCESS,
     BudgetReached,
     MetaSampler,
     Outcome,
+    Progress,
     Proposal,
     Provenance,
     Remote,
     SamplerError,
 )
 from meta_sampler.mutate.sampler import Mutate
-from meta_sampler.mutate.settings import MutateSettings
 from meta_sampler.registry import make
+from meta_sampler.settings import ACCESS, MutateSettings
 
 __all__ = [
     "ACCESS",
@@ -22,6 +22,7 @@ __all__ = [
     "Mutate",
     "MutateSettings",
     "Outcome",
+    "Progress",
     "Proposal",
     "Provenance",
     "Remote",

@@ -101,6 +101,10 @@ class OversizeError(XGLError):
     """
 
 
+class ConfigError(XGLError, ValueError):
+    """A setting that cannot be: one sentence with the key, what was given, what would be right."""
+
+
 class DialectError(XGLError):
     """No such dialect."""
 

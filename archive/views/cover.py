@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -144,10 +143,10 @@ def _short(task_id: TaskId) -> str:
     return task_id.game_id[:12]
 
 
-def to_json(found: ScopeCover, run_id: str, steps: Sequence[SweepStep]) -> str:
-    """The answer as JSON; what is unbounded or out of reach is null."""
+def as_json(found: ScopeCover, run_id: str, steps: Sequence[SweepStep]) -> dict[str, Any]:
+    """The answer for programs; what is unbounded or out of reach is None."""
     question, left, matrix = found.question, found.missing, found.matrix
-    answer: dict[str, Any] = {
+    return {
         "run_id": run_id,
         "eta": question.eta,
         "definition": question.definition,
@@ -186,7 +185,6 @@ def to_json(found: ScopeCover, run_id: str, steps: Sequence[SweepStep]) -> str:
             for step in steps
         ],
     }
-    return json.dumps(answer, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def _cover(cover: Cover, sources: Sequence[TaskId]) -> dict[str, Any]:

@@ -180,7 +180,7 @@ def gather_components(
         len(down) == len(graph.games),
         [[task_id.game_id for task_id in component] for component in graph.strong()],
         sum(math.isnan(value) for value in others),
-        int(sum(value == -math.inf for value in others)),
+        sum(bool(value == -math.inf) for value in others),
     )  # fmt: skip
 
 

@@ -6,9 +6,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-
-class ConfigError(Exception):
-    """One sentence: the key, what was found, what would be right."""
+from xgl.errors import ConfigError
 
 
 def one_of(path: str, found: str, known: tuple[str, ...]) -> None:

@@ -30,7 +30,7 @@ class JudgeConfig:
     remembered_mib: int
     """MiB of scores that are remembered within a job."""
     roots_mib: int
-    """MiB of caches of beginnings that many texts have in common."""
+    """MiB of key-value caches of prefixes that many texts share."""
     stories: str
     """Where maps come from: corpus (held-out stories of the package) or judge (it writes)."""
 

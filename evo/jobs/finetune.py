@@ -22,7 +22,7 @@ from torch import Tensor
 from evo.jobs.evaluate import Task, finite_score
 from evo.jobs.lora import AdapterBench
 from xgl.lm.language_model import LanguageModel, continuation_logits
-from xgl.lm.memory import parts_to_learn, retry_in_halves
+from xgl.lm.memory import micro_batches, retry_in_halves
 from xgl.players.local import MEMORY_BYTES, LocalPolicy
 from xgl.random_streams import seed as named_seed
 from xgl.runtime.lockstep import Cast, Instance, play_all
@@ -241,7 +241,7 @@ def update(
     optimizer.zero_grad()
     weighed = list(zip(credits, weights, strict=True))
     rows = [(credit.move.prompt_ids, len(credit.move.token_ids)) for credit in credits]
-    parts = [weighed[part] for part in parts_to_learn(lm, rows, memory_bytes)]
+    parts = [weighed[part] for part in micro_batches(lm, rows, memory_bytes)]
     entropies = [
         e for part in parts for e in retry_in_halves(gather, part, "rollouts to learn from")
     ]

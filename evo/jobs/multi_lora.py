@@ -69,7 +69,7 @@ class MixedModel(LanguageModel):
     """Holds the places of the pass under way, for the layers' hooks."""
 
     @property
-    def several(self) -> bool:
+    def multi_policy(self) -> bool:
         return True
 
     def backbone(self, policies: Sequence[str] | None = None, **inputs: Any) -> Any:

@@ -128,7 +128,7 @@ def chat_settings(model: str, url: str, chat: ChatConfig) -> ChatSettings:
     settings = ChatSettings(
         model,
         url,
-        chat.key_variable,
+        key_variable=chat.key_variable,
         concurrency=chat.concurrency,
         timeout=chat.timeout,
         retries=chat.retries,

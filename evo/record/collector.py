@@ -14,9 +14,10 @@ from typing import Any
 
 from archive import Purpose
 from archive.schema import BASE_POLICY, PlaysKey
-from archive.statistics.calibration import Calibration, Limits, unfit
+from archive.statistics.calibration import Calibration, Limits, refusal
 from archive.statistics.plays import Plays
 from archive.statistics.repeated_play import WellPosed
+from archive.statistics.verdict import Decision
 from evo.config.run_config import RunConfig
 from evo.jobs.evaluate import Score, Task, evaluation_seeds, floor_of, with_floor
 from evo.jobs.executor import Executor
@@ -108,7 +109,7 @@ class Collector:
             floor = floor_of(self._calibration(task), task.game)
             self.floors[task.game_id] = 0.0 if floor is None else floor
         if self.config.playability.few_shot_rounds:
-            self.repeat([task for task in tasks if not self._cheaply_unfit(task)])
+            self.repeat([task for task in tasks if not self._cheap_refusal(task)])
 
     def repeat(self, tasks: Sequence[Task]) -> None:
         """Repeated base plays on calibration maps, with the control; one commit for each game."""
@@ -141,14 +142,14 @@ class Collector:
     def _calibration(self, task: Task) -> list[tuple[str, float]]:
         return [(row["outcome"], row["score"]) for row in self._calibration_rows(task)]
 
-    def unfit(self, task: Task) -> str:
-        """Why a calibrated game is not worth a fine-tune; empty if it is. What costs only the
-        calibration plays is asked first."""
+    def refusal(self, task: Task) -> Decision | None:
+        """The refusal of a calibrated game that is not worth a fine-tune; None if it is. What costs
+        only the calibration plays is asked first."""
         few = self.config.playability
-        return self._cheaply_unfit(task) or not_few_shot(self.few_shot(task), few)
+        return self._cheap_refusal(task) or not_few_shot(self.few_shot(task), few)
 
-    def _cheaply_unfit(self, task: Task) -> str:
-        """Why the base player cannot play a calibrated game, or not well; empty if it can."""
+    def _cheap_refusal(self, task: Task) -> Decision | None:
+        """The refusal of a calibrated game that the base player cannot play, or not well."""
         config, rows = self.config, self._calibration_rows(task)
         seeds = self.seeds(Purpose.CALIBRATION, config.transfer.calibration_plays)
         sample = self.sample(BASE_POLICY, task, Purpose.CALIBRATION, seeds)
@@ -161,7 +162,7 @@ class Collector:
         settings, transfer = config.finetune, config.transfer
         plays = settings.maps * settings.rollouts
         limits = (transfer.max_forfeit_rate, settings.tokens, plays, transfer.min_steps)
-        return unfit(found, Limits(*limits)) or ill_posed(
+        return refusal(found, Limits(*limits)) or ill_posed(
             self.well_posed(task), config.playability, transfer.confidence
         )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from archive import Purpose, Verdict
+from archive import Purpose, Reason, Verdict
 from archive.schema import Definition, GainKind
 from archive.statistics.looks import Looks, shared
 from archive.statistics.race import Found, Question, Race, acceptance, run_together, selection
@@ -65,8 +65,8 @@ class TransferOracle:
         """
         self.collector.calibrate(initial)
         for task in initial:
-            if reason := self.collector.unfit(task):
-                raise ConfigError(f"growth.initial_scope: game {task.game_id}: {reason}")
+            if refusal := self.collector.refusal(task):
+                raise ConfigError(f"growth.initial_scope: game {task.game_id}: {refusal}")
         self._learn(initial)
         for _ in range(self.config.growth.initial_attempts - 1):
             faint = [task for task in initial if self._faint(task)]
@@ -157,9 +157,9 @@ class TransferOracle:
             accepted = self._tested(parent, task, scope)
             if accepted:
                 break
-        reason = "another of its list was newer" if accepted else "others of its list looked newer"
+        reason = Reason.RIVAL_ACCEPTED if accepted else Reason.RIVALS_TESTED
         for task in rest:
-            decision = Decision(Verdict.REFUSED, reason, False)
+            decision = Decision(reason, decided=False)
             self._record(parent, task, decision, self.ranked[task.game_id], len(scope))
         return accepted
 
@@ -201,8 +201,7 @@ class TransferOracle:
         """Those that the base player can play; the others are recorded with the reason."""
         passed = []
         for task in tasks:
-            if reason := self.collector.unfit(task):
-                refusal = Decision(Verdict.REFUSED, reason.partition(":")[0], True)
+            if refusal := self.collector.refusal(task):
                 self._record(parent, task, refusal, Evidence(), scope_size)
             else:
                 passed.append(task)

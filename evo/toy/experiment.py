@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import asdict
-from shlex import quote
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
 
 from rich.console import Console
 from rich.table import Table
 
-from archive import ArchiveError, RunEvent
+from archive import Archive, RunEvent
 from archive.store.disk import write_whole, writing
-from evo.config.checks import ConfigError
 from evo.config.run_config import from_mapping
-from evo.record.run_folder import RESUME, check_new, open_archive, resumed_folders, stored_config
+from evo.runner import RunOutcome, Services, check_resumable
 from evo.toy.config import ToyRunConfig, load
 from evo.toy.figure import figure
 from evo.toy.growths import Growth, measured, middle, of, places, scopes
@@ -24,30 +23,72 @@ from evo.toy.records import GROWTHS, MEMBERS, growth_rows, member_rows, parquet
 from xgl.diagram.svg import to_svg
 
 
-def run(arguments: Sequence[str], console: Console) -> int:
-    """Grow, or go on growing; returns the exit code: 0, or 130 when interrupted.
+class ToyExperiment:
+    """Scope growth on the paper's toy model."""
 
-    Each growth is a commit, and one that is in the archive is not grown again. Raises
-    :class:`ConfigError`, and :class:`archive.ArchiveError` when the disk refuses.
-    """
-    resumed = bool(resumed_folders(arguments))
-    config = _resumed(arguments) if resumed else load(arguments)
-    if not resumed:
-        check_new(config.folder)
-    with open_archive(config.folder, resumed) as archive:
-        ledger = ToyLedger(archive, config)
-        ledger.event(RunEvent.RESUMED if resumed else RunEvent.CREATED)
-        try:
-            found = grown(config, ledger)
-            write(config, found)
-        except KeyboardInterrupt:
-            _interrupted(config, ledger, console)
-            return 130
-        ledger.event(RunEvent.FINISHED)
-    console.print(seed_table(found))
-    console.print(setting_table(found))
-    console.print(f"tables and figure  {config.folder}", highlight=False, soft_wrap=True)
-    return 0
+    def load(self, overrides: Sequence[str]) -> ToyRunConfig:
+        return load(overrides)
+
+    def resume(self, stored: dict[str, Any], overrides: Sequence[str]) -> ToyRunConfig:
+        check_resumable(overrides)
+        return from_mapping(ToyRunConfig, stored)
+
+    def plan(self, config: ToyRunConfig, services: Services, resumed: bool) -> ToyPlan:
+        return ToyPlan(config, services.console)
+
+
+@dataclass(frozen=True)
+class ToyPlan:
+    """A validated run."""
+
+    config: ToyRunConfig
+    console: Console
+
+    @property
+    def folder(self) -> Path:
+        return self.config.folder
+
+    def announce(self) -> bool:
+        return True
+
+    def session(self, archive: Archive) -> ToySession:
+        return ToySession(self, archive)
+
+
+class ToySession:
+    """Grows what is not in the archive yet; each growth is a commit."""
+
+    def __init__(self, plan: ToyPlan, archive: Archive) -> None:
+        self.plan, self.ledger = plan, ToyLedger(archive, plan.config)
+        self.identity = self.ledger.identity
+        self.growths: list[Growth] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def work(self) -> RunOutcome:
+        """Raises :class:`archive.ArchiveError` when the disk refuses."""
+        config = self.plan.config
+        self.growths = grown(config, self.ledger)
+        write(config, self.growths)
+        message = f"{len(self.growths)} growths came to their end"
+        return RunOutcome(RunEvent.FINISHED, 0, message, None)
+
+    def higher_budget(self) -> tuple[str, ...]:
+        return ()
+
+    def show(self, outcome: RunOutcome) -> None:
+        if outcome.event is RunEvent.FINISHED:
+            console = self.plan.console
+            console.print(seed_table(self.growths))
+            console.print(setting_table(self.growths))
+            message = f"tables and figure  {self.plan.folder}"
+            console.print(message, highlight=False, soft_wrap=True)
+
+    def commands(self) -> Sequence[tuple[str, str]]:
+        return ()
 
 
 def grown(config: ToyRunConfig, ledger: ToyLedger) -> list[Growth]:
@@ -59,34 +100,18 @@ def grown(config: ToyRunConfig, ledger: ToyLedger) -> list[Growth]:
     return measured(config.toy, {place: ledger.last[growth_id(*place)] for place in wanted})
 
 
-def write(config: ToyRunConfig, found: Sequence[Growth]) -> None:
+def write(config: ToyRunConfig, growths: Sequence[Growth]) -> None:
     """The two tables, the figure of each setting's middle growth, and the configuration."""
-    shown = [middle(of(title, found)) for title in config.toy.settings()]
+    shown = [middle(of(title, growths)) for title in config.toy.settings()]
     content = {
-        "growths.parquet": parquet(GROWTHS, growth_rows(found)),
-        "members.parquet": parquet(MEMBERS, member_rows(found)),
+        "growths.parquet": parquet(GROWTHS, growth_rows(growths)),
+        "members.parquet": parquet(MEMBERS, member_rows(growths)),
         "figure.svg": to_svg(figure(shown)).encode(),
         "config.json": json.dumps(asdict(config), indent=1).encode(),
     }
     with writing(config.folder):
         for name, each in content.items():
             write_whole(config.folder / name, each)
-
-
-def _resumed(arguments: Sequence[str]) -> ToyRunConfig:
-    foreign = [each for each in arguments if not each.startswith(RESUME)]
-    if foreign:
-        raise ConfigError(f"{foreign[0]}: a resumed toy growth keeps its settings")
-    _, stored = stored_config(resumed_folders(arguments)[0])
-    return from_mapping(ToyRunConfig, stored)
-
-
-def _interrupted(config: ToyRunConfig, ledger: ToyLedger, console: Console) -> None:
-    with suppress(ArchiveError):  # a commit that was cut short has spent the writer
-        ledger.event(RunEvent.INTERRUPTED)
-    console.print("interrupted; what was committed stays")
-    command = f"python -m evo.run resume={quote(str(config.folder))}"
-    console.print(f"resume   {command}", highlight=False, soft_wrap=True)
 
 
 def seed_table(found: Sequence[Growth]) -> Table:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
-from archive import SCHEMA_VERSION, Archive, RunEvent
+from archive import Archive, RunEvent
+from evo.record.run_folder import RunIdentity, run_row
 from evo.search.growth import ScopeMember
 from evo.toy.config import ToyRunConfig
 from evo.toy.growths import Scope
@@ -37,9 +37,10 @@ class ToyLedger:
                 generations[run_id], self.last[run_id] = row["generation"], []
             self.last[run_id].append(self._member(row))
 
-    def event(self, event: RunEvent) -> None:
-        """Say what happened to the whole of the growths."""
-        self.archive.commit({"runs": [self._run(self.config.name, self.config.seed, event)]})
+    @property
+    def identity(self) -> RunIdentity:
+        """Of the whole of the growths."""
+        return self._identity(self.config.name, self.config.seed)
 
     def commit(self, title: str, seed: int, scopes: Sequence[Scope]) -> None:
         """One growth: its games, and its scope in each generation."""
@@ -51,7 +52,7 @@ class ToyLedger:
             for member in scope
         ]
         games = [_game_row(name, new[name]) for name in new if name not in self.games]
-        finished = self._run(run_id, seed, RunEvent.FINISHED)
+        finished = run_row(self._identity(run_id, seed), RunEvent.FINISHED)
         self.archive.commit({"games": games, "scopes": rows, "runs": [finished]})
         self.games |= new
         self.last[run_id] = list(scopes[-1])
@@ -65,18 +66,9 @@ class ToyLedger:
             self.games[parent] if parent else None,
         )
 
-    def _run(self, run_id: str, seed: int, event: RunEvent) -> dict[str, Any]:
+    def _identity(self, run_id: str, seed: int) -> RunIdentity:
         text = json.dumps(asdict(self.config), sort_keys=True)
-        return {
-            "run_id": run_id,
-            "event": event,
-            "at": datetime.now(UTC),
-            "seed": seed,
-            "config_json": text,
-            "config_hash": sha256(text.encode()).hexdigest()[:16],
-            "schema_version": SCHEMA_VERSION,
-            "code_version": None,
-        }
+        return RunIdentity(run_id, seed, text, sha256(text.encode()).hexdigest()[:16])
 
 
 def growth_id(title: str, seed: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from meta_sampler.chat.settings import ChatSamplerSettings
+from meta_sampler.settings import ChatSamplerSettings
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS, Dialect
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from meta_sampler.chat.lesson import lesson
-from meta_sampler.chat.settings import ChatSamplerSettings
 from meta_sampler.mutate.program_editor import named_players
-from meta_sampler.screening.normal_form import meaning
+from meta_sampler.screening.normal_form import normal_form
+from meta_sampler.settings import ChatSamplerSettings
 from xgl import Game, ProgramError, analyse, game, parse
 from xgl.chat.client import Message
 from xgl.errors import MAX_MESSAGE, FlowError, excerpt
@@ -133,7 +133,7 @@ def _examples(brief: Brief, settings: ChatSamplerSettings, most: int) -> list[st
         wordy = has_truths(program) and not settings.truths
         looping = has_loops(program) and not settings.loops
         idle = syn.MAIN_PLAYER not in named_players(program.instructions)
-        if not (foreign or wordy or looping or idle) and meaning(program) != meaning(
+        if not (foreign or wordy or looping or idle) and normal_form(program) != normal_form(
             brief.parent.program
         ):
             fitting.append(f"{said}\n{fenced(game(program).code)}")
@@ -164,10 +164,10 @@ def _library(dialect: str) -> tuple[tuple[str, syn.Program], ...]:
             entry.refused
             or report.degenerate
             or report.read_before_set
-            or meaning(program) in known
+            or normal_form(program) in known
         ):
             continue
-        known.add(meaning(program))
+        known.add(normal_form(program))
         found.append((f"{entry.title}: {entry.description}", program))
     return tuple(found)
 

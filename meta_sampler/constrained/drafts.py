@@ -1,8 +1,8 @@
 """Proposals from drafts: a language model writes in the grammar until a draft is worth a trial.
 
 Decoding is constrained (``meta_sampler.constrained.decoding``): every complete draft is a valid
-program. What no grammar can state is asked of the draft afterwards, as of a mutation: that it can
-teach something, is not silly, and is new. A draft that is refused is written anew.
+program. What no grammar can state is checked afterwards, as for a mutation: that the draft can
+teach something, has no new lint warning, and is new. A draft that is refused is written again.
 """
 
 from __future__ import annotations
@@ -15,12 +15,10 @@ import numpy as np
 
 from meta_sampler.base import Proposal, Provenance
 from meta_sampler.constrained.decoding import Draft, Writer
-from meta_sampler.constrained.draft_settings import DraftSettings
 from meta_sampler.constrained.xgl_grammar import xgl_grammar
-from meta_sampler.known import Known
 from meta_sampler.mutate.program_editor import named_players
-from meta_sampler.screening.caps import FIT, fit
-from meta_sampler.screening.soundness import complaint
+from meta_sampler.screening.soundness import FIT, KnownGames, faults, fit
+from meta_sampler.settings import DraftSettings
 from xgl import Game, game, parse
 from xgl.language import syntax as syn
 from xgl.language.visitors import descendants
@@ -74,7 +72,7 @@ class _Desk:
 
     def __init__(self, task: DraftRequest, writer: Writer, settings: DraftSettings) -> None:
         self.task, self.writer, self.settings = task, writer, settings
-        self.known = Known((task.parent, *task.scope))
+        self.known = KnownGames((task.parent, *task.scope))
         self.lark = grammar_for(task.parent, settings)
 
     def redraw(self, slots: Sequence[_Slot], attempt: int) -> None:
@@ -102,8 +100,8 @@ class _Desk:
         new = game(fitted, task.parent.metadata)
         mended = {CUT: text != draft.raw.strip("\n"), FIT: fitted != program}
         origin = replace(origin, repairs=tuple(name for name, done in mended.items() if done))
-        if refusal := complaint(fitted, task.parent, self.settings):
-            return Proposal(new.code, None, (refusal,), origin, fate="unsound")
+        if phrases := faults(fitted, task.parent, self.settings):
+            return Proposal(new.code, None, (phrases[0],), origin, fate="unsound")
         if new in self.known:
             return Proposal(new.code, None, ("a known game",), origin, fate="known")
         self.known.add(new)

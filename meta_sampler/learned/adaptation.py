@@ -20,8 +20,8 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from meta_sampler.learned.settings import LearnedSettings
 from meta_sampler.learned.training import Example, example, read
+from meta_sampler.settings import LearnedSettings
 
 GROUP = 24
 """Lessons in one gradient step."""

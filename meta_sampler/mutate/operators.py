@@ -1,7 +1,7 @@
 """The table of operators: what each needs, and its weight before anything was observed.
 
 Weights favour edits of what is there over additions, so that lines of descent vary rather than
-grow. They count draws, and most deletions of a line are redrawn as invalid or silly: hence the
+grow. They count draws, and most deletions of a line are redrawn as invalid or unsound: hence the
 large weight of ``delete_line``. A second move makes a game several times as dear to learn: hence
 the small ones of ``insert_elicit`` and ``compose``.
 """

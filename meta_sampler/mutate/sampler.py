@@ -1,4 +1,4 @@
-"""The mutation sampler: one to three operators applied to a parent, redrawn while silly."""
+"""The mutation sampler: one to three operators applied to a parent, redrawn until sound."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ from typing import Any
 
 from meta_sampler.base import Outcome, Proposal, Provenance, SamplerError
 from meta_sampler.mutate.operators import FROM_DONOR, OPERATORS, Entry
-from meta_sampler.mutate.program_editor import Bench, Lines, as_donor, bench_for
-from meta_sampler.mutate.prune import PRUNE, prune, unread
-from meta_sampler.mutate.settings import MutateSettings
-from meta_sampler.mutate.weights import AdaptiveWeights
-from meta_sampler.screening.caps import FIT, fit
-from meta_sampler.screening.normal_form import meaning
-from meta_sampler.screening.soundness import complaint
+from meta_sampler.mutate.program_editor import (
+    PRUNE,
+    Bench,
+    Lines,
+    as_donor,
+    bench_for,
+    prune,
+    unread,
+)
+from meta_sampler.screening.soundness import FIT, KnownGames, faults, fit
+from meta_sampler.settings import MutateSettings
 from xgl import Game, game
 from xgl.language.syntax import Program
 
@@ -51,16 +55,14 @@ class Mutate:
         """At most ``n`` children; fewer where a parent has too little to vary."""
         bench = bench_for(parent, self.settings)
         donors = _donors(parent, scope, bench)
-        taken = {meaning(known.program) for known in (parent, *scope)}
-        taken_ids = {known.game_id for known in (parent, *scope)}
+        known = KnownGames((parent, *scope))
         proposals: list[Proposal] = []
         for index in range(n):
             rng = Random(f"{NAME}/{parent.game_id}/{seed}/{index}")
-            proposal = self._draw(parent, bench, donors, taken, taken_ids, rng)
+            proposal = self._draw(parent, bench, donors, known, rng)
             if proposal is not None and proposal.game is not None:
                 proposals.append(proposal)
-                taken.add(meaning(proposal.game.program))
-                taken_ids.add(proposal.game.game_id)
+                known.add(proposal.game)
         return proposals
 
     def _draw(
@@ -68,8 +70,7 @@ class Mutate:
         parent: Game,
         bench: Bench,
         donors: list[_Donor],
-        taken: set[str],
-        taken_ids: set[str],
+        known: KnownGames,
         rng: Random,
     ) -> Proposal | None:
         """The first acceptable child of a bounded number of draws."""
@@ -82,10 +83,10 @@ class Mutate:
             applied += (PRUNE,) if pruned != lines else ()
             child = Program(pruned, parent.dialect)
             fitted = fit(child, self.settings, parent.metadata)
-            if complaint(fitted, parent, self.settings):
+            if faults(fitted, parent, self.settings):
                 continue
             new = game(fitted, parent.metadata)
-            if new.game_id in taken_ids or meaning(new.program) in taken:
+            if new in known:
                 continue
             applied += (FIT,) if fitted != child else ()
             gave = donor is not None and not FROM_DONOR.isdisjoint(applied)
@@ -124,13 +125,11 @@ class Mutate:
 
 
 def _checked(weights: Mapping[str, float], table: Mapping[str, float]) -> dict[str, float]:
-    for name, weight in weights.items():
+    for name in weights:
         if name not in table:
             near = get_close_matches(str(name), table, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"expected some of {', '.join(table)}"
             raise SamplerError(f"weights: unknown operator {name!r}, {hint}")
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight >= 0:
-            raise SamplerError(f"weights: {name} is {weight!r}, expected a number from 0")
     return dict(weights)
 
 
@@ -142,3 +141,49 @@ def _donors(parent: Game, scope: Sequence[Game], bench: Bench) -> list[_Donor]:
         if other.game_id != parent.game_id and other.dialect == parent.dialect and lines:
             donors.append(_Donor(other.game_id, lines))
     return donors
+
+
+SPREAD = 2.0
+"""A weight stays within this factor of its table entry, so that no operator dies out."""
+
+PRIOR = 8.0
+"""Outcomes at the common rate that every operator is taken to have seen already."""
+
+
+class AdaptiveWeights:
+    """Table weights times the ratio of an operator's acceptance rate to the common one."""
+
+    def __init__(self, table: Mapping[str, float], memory: float) -> None:
+        self._table = dict(table)
+        self._memory = memory
+        self._tried = dict.fromkeys(self._table, 0.0)
+        self._accepted = dict.fromkeys(self._table, 0.0)
+
+    def __getitem__(self, name: str) -> float:
+        tried, accepted = sum(self._tried.values()), sum(self._accepted.values())
+        if not accepted:
+            return self._table[name]
+        common = accepted / tried
+        rate = (self._accepted[name] + PRIOR * common) / (self._tried[name] + PRIOR)
+        return self._table[name] * min(SPREAD, max(1 / SPREAD, rate / common))
+
+    def observe(self, outcomes: Sequence[Outcome]) -> None:
+        """Count each outcome for every operator that had a part in it; earlier ones fade."""
+        for outcome in outcomes:
+            for counts in (self._tried, self._accepted):
+                for name in counts:
+                    counts[name] *= self._memory
+            for name in dict.fromkeys(outcome.operators):
+                if name in self._table:
+                    self._tried[name] += 1.0
+                    self._accepted[name] += float(outcome.accepted)
+
+    def state(self) -> dict[str, Any]:
+        return {"tried": dict(self._tried), "accepted": dict(self._accepted)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        for key in ("tried", "accepted"):
+            if not isinstance(state.get(key), Mapping) or set(state[key]) != set(self._table):
+                raise SamplerError(f"the state's {key!r} does not name this sampler's operators")
+        self._tried = {name: float(state["tried"][name]) for name in self._table}
+        self._accepted = {name: float(state["accepted"][name]) for name in self._table}

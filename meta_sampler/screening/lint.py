@@ -1,340 +1,301 @@
-"""Objections to a valid program: what a researcher would call silly, found without playing."""
+"""Lint warnings: what a researcher would find degenerate in a valid program, without playing it.
+
+:data:`RULES` is the table: the name of a rule, the warning that archives and chat models are given,
+and a function that says whether a program's symbolic play breaks the rule.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
-from meta_sampler.screening import normal_form as mean
-from meta_sampler.screening.normal_form import Event, Form, Part, Text
+from meta_sampler.screening import symbolic as sym
+from meta_sampler.screening.symbolic import LinearForm, Part, Quantity, String, string_of
+from meta_sampler.screening.symbolic_play import Play
 from xgl.errors import FlagMissingError, FlowError
 from xgl.language import syntax as syn
 from xgl.language.control_flow import path
 from xgl.language.visitors import descendants, reads, writes
 
-NO_BEACON = "a flag without its beacon or its replay"
+Lines = tuple[syn.Instruction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    name: str
+    warning: str
+    broken_by: Callable[[Play], bool]
+
+    def __str__(self) -> str:
+        return self.warning
+
+
+RULES: dict[str, Rule] = {}
+"""The rules by name."""
+
+
+def _rule(warning: str) -> Callable[[Callable[[Play], bool]], Rule]:
+    """The decorated function, entered in the table as a rule."""
+
+    def entered(broken_by: Callable[[Play], bool]) -> Rule:
+        name = broken_by.__name__
+        return RULES.setdefault(name, Rule(name, warning, broken_by))
+
+    return entered
 
 
 @lru_cache(maxsize=4096)
-def objections(program: syn.Program) -> frozenset[str]:
-    """Kinds of silliness in a program; empty for a sensible one."""
+def lint_warnings(program: syn.Program) -> frozenset[Rule]:
+    """The rules that a program breaks; empty for a sensible one.
+
+    A program that cannot be played symbolically has one warning, which says why.
+    """
+    play = Play(program)
     try:
-        events = list(mean.play(program))
-        of_play = (*_of_events(events), *_of_pay(events), *_of_map(events))
-    except mean.TooLongError:
-        return frozenset({"a string grows too long"})
+        return frozenset(rule for rule in RULES.values() if rule.broken_by(play))
+    except sym.TooLongError:
+        return frozenset({long_string})
     except FlagMissingError:
-        return frozenset({NO_BEACON})
+        return frozenset({unpaired_flag})
     except FlowError:
-        return frozenset({"flags in the wrong order"})
-    return frozenset([*of_play, *_of_lines(program), *_dead_values(program)])
+        return frozenset({flag_order})
 
 
-# -- strings and sums ----------------------------------------------------------------------------
+# -- scores ----------------------------------------------------------------------------------------
 
 
-def _of_events(events: list[Event]) -> Iterator[str]:
-    asked = -1
-    demanded: set[str] = set()
-    for event in events:
-        for node in descendants(event.line):
-            if isinstance(node, syn.Xent):
-                yield from _of_term(node, event.registers)
-            if isinstance(node, syn.Cut):
-                yield from _of_cut(node, event.registers)
-        match event.line:
-            case syn.Elicit():
-                asked = event.step
-            case syn.Ensure(conditions):
-                yield from _of_conditions(conditions, event.registers, asked, demanded)
+@_rule("a term is always zero")
+def zero_term(play: Play) -> bool:
+    """xed and dex without a prefix, and scores of the empty string, are 0 on every map."""
+    forms = [score.form.terms for score in play.scores]
+    return any(not form or not all(key.target for key, _ in form) for form in forms)
 
 
-def _of_term(term: syn.Xent, registers: dict[str, Text]) -> Iterator[str]:
-    form = mean.term_form(1, term, registers)
-    if not form or not all(target for target, _ in form):
-        yield "a term is always zero"
-    outer, prefix = mean.text(term.outer, registers), mean.text(term.prefix, registers)
-    if overlap(mean.text(term.target, registers), outer + prefix):
-        yield "a string is scored against itself"
-    if overlap(outer, prefix) or _repeats(prefix):
-        yield "a string stands beside itself in a prefix"
+@_rule("a string is scored against itself")
+def scored_against_itself(play: Play) -> bool:
+    """Target and prefix share a text, so the score is about copying."""
+    return any(overlap(each.target, each.outer + each.prefix) for each in play.scores)
 
 
-def _repeats(value: Text) -> bool:
-    return any(overlap((part,), value[:i]) for i, part in enumerate(value))
+@_rule("a string stands beside itself in a prefix")
+def repeated_context(play: Play) -> bool:
+    """A prefix holds a text twice."""
+    return any(
+        overlap(score.outer, score.prefix)
+        or any(overlap((part,), score.prefix[:i]) for i, part in enumerate(score.prefix))
+        for score in play.scores
+    )
 
 
-def _of_cut(node: syn.Cut, registers: dict[str, Text]) -> Iterator[str]:
-    mark = mean.text(node.mark, registers)
-    if not mark or any(part[0] == "story" for part in mark):
-        yield "a cut at a mark that hardly occurs"
+@_rule("a cut at a mark that hardly occurs")
+def rare_mark(play: Play) -> bool:
+    """A cut at nothing, or at a story, which no other text holds."""
+    nodes = [(node, e.registers) for e in play.events for node in descendants(e.line)]
+    marks = [string_of(node.mark, known) for node, known in nodes if isinstance(node, syn.Cut)]
+    return any(not mark or any(isinstance(p, sym.StoryText) for p in mark) for mark in marks)
 
 
-def _opposite(a: Form, b: Form) -> bool:
-    return a == Counter({key: -count for key, count in b.items()})
-
-
-def _of_conditions(
-    conditions: tuple[syn.Condition, ...],
-    registers: dict[str, Text],
-    asked: int,
-    demanded: set[str],
-) -> Iterator[str]:
-    for condition in conditions:
-        if isinstance(condition, syn.Truth):
-            names = list(reads(condition))
-            values = mean.text(condition.statement, registers)
-            values += tuple(p for v in condition.params for p in mean.text(v, registers))
-            dependent = asked in mean.moves((values, ()))
-            if len(set(names)) < len(names):
-                yield "a statement about a string and itself"
-            key = repr(values)
-        elif isinstance(condition, syn.Logic):
-            yield from _of_conditions(condition.conditions, registers, asked, demanded)
-            continue
-        elif isinstance(condition, syn.Test | syn.Function):
-            found = mean.strings(condition, registers)
-            dependent = any(asked in mean.moves((value, ())) for value in found[-2:])
-            key = repr(found)
-        else:
-            form = mean.difference(condition, registers)
-            dependent = any(asked in mean.moves(k) for k in form)
-            if _decided(form, condition.comparator):
-                yield "a condition that always or never holds"
-            key = repr(sorted(form.items(), key=repr))
-        if not dependent:
-            yield "a condition that the last move cannot change"
-        if key in demanded:
-            yield "a condition stands twice"
-        demanded.add(key)
-
-
-def _decided(form: Form, comparator: str) -> bool:
-    """Whether signs alone decide ``form comparator 0``: cross-entropies are never negative."""
-    if comparator in ("==", "!="):
-        return not any(key != mean.BITS for key in form)
-    bits = form.get(mean.BITS, 0)
-    counts = [count for key, count in form.items() if key != mean.BITS]
-    never_negative = all(c > 0 for c in counts) and bits >= 0
-    never_positive = all(c < 0 for c in counts) and bits <= 0
-    return never_negative or never_positive or not counts
-
-
-def overlap(one: Text, other: Text) -> bool:
+def overlap(one: String, other: String) -> bool:
     """Whether some piece of text stands in both strings."""
-    return any(_meet(a, b) for a in _pieces(one) for b in _pieces(other))
+    pieces = list(_pieces(other))
+    return any(_share_text(a, b) for a in _pieces(one) for b in pieces)
 
 
-def _pieces(value: Text) -> Iterator[tuple[Part, ...]]:
-    """Each story, move or constant in a string, followed by the cuts made from it."""
-    for part in value:
-        if part[0] == "cut":
-            yield from ((*piece, (part[1], part[3])) for piece in _pieces(part[2]))
-        elif part[0] != "literal":
-            yield (part,)
+Piece = tuple[Part, tuple[tuple[str, String], ...]]
+"""A story, move, constant or function value, and the cuts (side, mark) made from it."""
 
 
-def _meet(a: tuple[Part, ...], b: tuple[Part, ...]) -> bool:
-    """Pieces of one source meet unless they are the two sides of one cut."""
+def _pieces(string: String) -> Iterator[Piece]:
+    for part in string:
+        if isinstance(part, sym.CutText):
+            cut = (part.side, part.mark)
+            yield from ((source, (*cuts, cut)) for source, cuts in _pieces(part.whole))
+        elif not isinstance(part, sym.LiteralText):
+            yield part, ()
+
+
+def _share_text(a: Piece, b: Piece) -> bool:
+    """Pieces of one source share text unless they are the two sides of one cut."""
     if a[0] != b[0]:
         return False
-    first = next(((c, d) for c, d in zip(a[1:], b[1:], strict=False) if c != d), None)
+    differing = ((c, d) for c, d in zip(a[1], b[1], strict=False) if c != d)
+    first = next(differing, None)
     return first is None or first[0][1] != first[1][1]
 
 
-# -- what is paid --------------------------------------------------------------------------------
+# -- conditions ------------------------------------------------------------------------------------
 
 
-def _of_pay(events: list[Event]) -> Iterator[str]:
-    """Rewards that cancel, that no move changes, or that a player earns without the map."""
-    movers = {e.step: e.line.player for e in events if isinstance(e.line, syn.Elicit)}
-    earned: dict[str, list[Form]] = {}
-    for event in events:
-        if isinstance(event.line, syn.Reward):
-            terms = event.line.amount.terms
-            forms = [mean.term_form(sign, term, event.registers) for sign, term in terms]
-            yield from _of_terms(forms, earned.setdefault(event.line.player, []))
-            earned[event.line.player] += forms
-            yield from _of_sum(mean.sum_form(event.line.amount, event.registers), movers)
-    yield from _of_demands(events)
+@_rule("a statement about a string and itself")
+def reflexive_statement(play: Play) -> bool:
+    """A statement for the judge names a register twice."""
+    names = [reads(each.node) for each in play.demands if isinstance(each.node, syn.Truth)]
+    return any(len(set(each)) < len(each) for each in names)
 
 
-def _of_terms(forms: list[Form], earlier: list[Form]) -> Iterator[str]:
-    if any(not any(map(mean.moves, form)) for form in forms):
-        yield "a reward term that no move can change"
-    if any(_opposite(form, other) for i, form in enumerate(forms) for other in earlier + forms[:i]):
-        yield "two reward terms cancel"
-    if any((earlier + forms).count(form) > 2 for form in forms):
-        yield "a term is paid more than twice"
+@_rule("a condition that always or never holds")
+def decided_condition(play: Play) -> bool:
+    """Signs alone decide a comparison: cross-entropies are never negative."""
+    compared = [(each.node, each.subject) for each in play.demands]
+    return any(
+        _decided(form, node.comparator)
+        for node, form in compared
+        if isinstance(node, syn.Comparison) and isinstance(form, LinearForm)
+    )
 
 
-def _of_sum(form: Form, movers: dict[int, str]) -> Iterator[str]:
-    """Two ways to earn with no eye on the map: gibberish, and repeating oneself."""
-    surprise: Counter[Text] = Counter()
-    for (target, given), count in form.items():
-        if not mean.stories((target, ())):
-            surprise[target] += count
-        voices = {movers[step] for step in mean.moves((target, given))}
-        alone = given and len(voices) == 1 and mean.moves((given, ()))
-        if count < 0 and alone and not mean.stories((target, given)):
-            yield "a player is paid for repeating itself"
-    if any(count > 0 for count in surprise.values()):
-        yield "gibberish is paid for"
+def _decided(form: LinearForm, comparator: str) -> bool:
+    counts = [count for key, count in form.terms if key != sym.BIT]
+    if comparator in ("==", "!="):
+        return not counts
+    never_negative = all(count > 0 for count in counts) and form.bits >= 0
+    never_positive = all(count < 0 for count in counts) and form.bits <= 0
+    return never_negative or never_positive or not counts
 
 
-def _of_demands(events: list[Event]) -> Iterator[str]:
+@_rule("a condition that the last move cannot change")
+def fixed_condition(play: Play) -> bool:
+    """Only the last move is made again where a condition fails."""
+    return any(each.last_turn not in sym.turns_in(*each.strings) for each in play.demands)
+
+
+@_rule("a condition stands twice")
+def repeated_condition(play: Play) -> bool:
+    """Two conditions compare the same."""
+    subjects = [each.subject for each in play.demands]
+    return len(set(subjects)) < len(subjects)
+
+
+@_rule("a condition asks for what is paid anyway")
+def paid_condition(play: Play) -> bool:
     """A demand that some sum be large says nothing beside a reward of that very sum."""
-    paid = [
-        mean.sum_form(event.line.amount, event.registers)
-        for event in events
-        if isinstance(event.line, syn.Reward)
-    ]
-    for event in events:
-        for condition in event.line.conditions if isinstance(event.line, syn.Ensure) else ():
+    totals = {payment.total for payment in play.payments}
+    for event, ensure in play.executed(syn.Ensure):
+        for condition in ensure.conditions:
             if isinstance(condition, syn.Comparison):
-                form = mean.difference(condition, event.registers)
-                sign = -1 if condition.comparator in ("<", "<=") else 1
-                asked = Counter({k: sign * c for k, c in form.items() if k != mean.BITS})
-                if asked in paid:
-                    yield "a condition asks for what is paid anyway"
+                form = sym.difference(condition, event.registers)
+                large = -form if condition.comparator in ("<", "<=") else form
+                if large.where(lambda key: key != sym.BIT) in totals:
+                    return True
+    return False
 
 
-# -- the program as a whole ----------------------------------------------------------------------
+# -- rewards ---------------------------------------------------------------------------------------
 
 
-def _of_map(events: list[Event]) -> Iterator[str]:
-    """Rewards should tie every move to the map, and moves be made with the map in view."""
-    drawn = _first_draws(events)
-    keys = _move_keys(events)
-    if not any(mean.stories(key) for key in keys):
-        yield "no reward ties a move to the map"
-    if keys and all(_late(key, drawn) for key in keys):
-        yield "a move is scored on stories drawn later only"
-    told = {step for key in (*keys, *_shown(events)) for step in mean.moves(key)}
-    told |= _hindering(events)
-    if any(isinstance(e.line, syn.Elicit) and e.step not in told for e in events):
-        yield "a move that is neither rewarded nor shown"
+@_rule("a reward term that no move can change")
+def fixed_term(play: Play) -> bool:
+    """A term that depends on no move is a constant of the map."""
+    forms = [form.terms for payment in play.payments for form in payment.terms]
+    return any(not any(key.turns for key, _ in form) for form in forms)
 
 
-def _late(key: tuple[Text, Text], drawn: dict[int, int]) -> bool:
-    """Whether all stories of a cross-entropy are drawn after all its moves; never without one.
+def _terms_of_players(play: Play) -> list[list[LinearForm]]:
+    """All terms that a player is paid in a play, in order, for each player."""
+    terms: dict[str, list[LinearForm]] = {}
+    for payment in play.payments:
+        terms.setdefault(payment.player, []).extend(payment.terms)
+    return list(terms.values())
+
+
+@_rule("two reward terms cancel")
+def cancelling_terms(play: Play) -> bool:
+    """A player is paid a term and its negative."""
+    return any(
+        form in {-other for other in terms[:place]}
+        for terms in _terms_of_players(play)
+        for place, form in enumerate(terms)
+    )
+
+
+@_rule("a term is paid more than twice")
+def repeated_term(play: Play) -> bool:
+    """A player is paid one term three times."""
+    return any(max(Counter(terms).values(), default=0) > 2 for terms in _terms_of_players(play))
+
+
+@_rule("a player is paid for repeating itself")
+def paid_repetition(play: Play) -> bool:
+    """Texts of one player that are likely after its own earn, whatever the map is."""
+    for key, count in chain(*(payment.total.terms for payment in play.payments)):
+        players = {play.movers[turn] for turn in key.turns}
+        alone = len(players) == 1 and sym.turns_in(key.context)
+        if count < 0 and alone and not key.map_parts:
+            return True
+    return False
+
+
+@_rule("gibberish is paid for")
+def paid_gibberish(play: Play) -> bool:
+    """Surprise at a text that holds nothing of the map earns: any noise will do."""
+    for payment in play.payments:
+        surprise: dict[String, float] = {}
+        for key, count in payment.total.terms:
+            surprise[key.target] = surprise.get(key.target, 0) + count
+        if any(count > 0 and not sym.map_parts(target) for target, count in surprise.items()):
+            return True
+    return False
+
+
+@_rule("no reward ties a move to the map")
+def no_map(play: Play) -> bool:
+    """No quantity of a reward depends on both a move and a story or constant."""
+    return not any(key.map_parts for key in play.rewarded)
+
+
+@_rule("a move is scored on stories drawn later only")
+def late_stories(play: Play) -> bool:
+    """Nothing that the mover could see decides the score.
 
     Beside a story in view one drawn later is fine: the rival that nobody saw takes away what any
     text would earn.
     """
-    told = [drawn[part[1]] for part in mean.stories(key) if part[0] == "story"]
-    return bool(told) and min(told) > max(mean.moves(key))
+    drawn: dict[Part, int] = {}
+    for event in play.events:
+        for part in chain(*map(sym.all_parts, event.registers.values())):
+            drawn.setdefault(part, event.turn)
+    return bool(play.rewarded) and all(_late(key, drawn) for key in play.rewarded)
 
 
-def _move_keys(events: list[Event]) -> dict[tuple[Text, Text], None]:
-    """The cross-entropies in rewards that depend on a move."""
-    return {
-        key: None
-        for event in events
-        if isinstance(event.line, syn.Reward)
-        for key in mean.sum_form(event.line.amount, event.registers)
-        if mean.moves(key)
-    }
+def _late(key: Quantity, drawn: Mapping[Part, int]) -> bool:
+    """Whether all stories of a quantity are drawn after all its moves; never without one."""
+    turns = [drawn[part] for part in key.map_parts if isinstance(part, sym.StoryText)]
+    return bool(turns) and min(turns) > max(key.turns)
 
 
-def _shown(events: list[Event]) -> Iterator[tuple[Text, Text]]:
-    for event in events:
-        if isinstance(event.line, syn.Reveal):
-            yield from ((mean.text(value, event.registers), ()) for value in event.line.values)
+@_rule("a move that is neither rewarded nor shown")
+def unused_move(play: Play) -> bool:
+    """Nor does it bind another player's move by a condition."""
+    used = set(chain(*(key.turns for key in play.rewarded)))
+    for event, reveal in play.executed(syn.Reveal):
+        used |= sym.turns_in(*(string_of(value, event.registers) for value in reveal.values))
+    for event, ensure in play.executed(syn.Ensure):
+        mover = play.movers[event.turn - 1] if event.turn else ""
+        strings = (event.registers.get(name, ()) for name in reads(ensure))
+        used |= {turn for turn in sym.turns_in(*strings) if play.movers[turn] != mover}
+    return len(used) < len(play.movers)
 
 
-def _hindering(events: list[Event]) -> set[int]:
-    """Steps of the moves that bind another player's move through a condition."""
-    movers: dict[int, str] = {}
-    binding: set[int] = set()
-    last = ""
-    for event in events:
-        if isinstance(event.line, syn.Elicit):
-            movers[event.step] = last = event.line.player
-        if isinstance(event.line, syn.Ensure):
-            values = tuple(p for n in reads(event.line) for p in event.registers.get(n, ()))
-            steps = mean.moves((values, ()))
-            binding |= {step for step in steps if movers[step] != last}
-    return binding
+# -- lines -----------------------------------------------------------------------------------------
 
 
-def _first_draws(events: list[Event]) -> dict[int, int]:
-    drawn: dict[int, int] = {}
-    for event in events:
-        for value in event.registers.values():
-            for part in mean.parts(value):
-                if part[0] == "story":
-                    drawn.setdefault(part[1], event.step - 1)
-    return drawn
-
-
-def _of_lines(program: syn.Program) -> Iterator[str]:
-    lines = program.instructions
-    placed = {line.flag for line in lines if isinstance(line, syn.Beacon)}
-    used = {line.flag for line in lines if isinstance(line, syn.Replay)}
-    if placed != used:
-        yield NO_BEACON
-    cast = {line.player for line in lines if isinstance(line, syn.Elicit)}
-    yield from _of_cast(lines, cast)
-    for position, line in enumerate(lines):
-        match line:
-            case syn.Replay(flag, times):
-                yield from _of_loop(lines[:position], flag, times)
-            case syn.Assign(targets):
-                if len(dict(targets)) < len(targets):
-                    yield "two values for one register"
-                if any(isinstance(value, syn.Register) for _, value in targets):
-                    yield "an assignment that only copies"
-            case syn.Elicit(_, registers, _) if len(set(registers)) < len(registers):
-                yield "two moves for one register"
-            case syn.Reward(player, _) if player not in cast:
-                yield "a reward to someone who makes no move"
-            case syn.Reveal(player, _):
-                yield from _of_reveal(player, lines[position:])
-
-
-def _of_cast(lines: tuple[syn.Instruction, ...], cast: set[str]) -> Iterator[str]:
-    """Players should have something to earn, and to know when they move."""
-    earning = {line.player for line in lines if isinstance(line, syn.Reward)} | {"env"}
-    pair = {"black", "white"}
-    if cast - earning - (pair if earning & pair else set()):
-        yield "a player who earns nothing"
-    knowing = set(syn.OMNISCIENT)
-    for line in lines:
-        if any(name[0] in syn.PUBLIC_TYPES for name in writes(line)):
-            knowing |= cast
-        if isinstance(line, syn.Reveal):
-            knowing.add(line.player)
-        if isinstance(line, syn.Elicit) and line.player not in knowing:
-            yield "a move by someone who knows nothing"
-
-
-def _of_loop(before: tuple[syn.Instruction, ...], flag: str, times: int) -> Iterator[str]:
-    start = max((i for i, x in enumerate(before) if x == syn.Beacon(flag)), default=0)
-    if times == 0 or not any(isinstance(line, syn.Elicit) for line in before[start:]):
-        yield "a loop without a move"
-
-
-def _of_reveal(player: str, after: tuple[syn.Instruction, ...]) -> Iterator[str]:
-    asked = any(isinstance(line, syn.Elicit) and line.player == player for line in after)
-    if player in syn.OMNISCIENT or not asked:
-        yield "a reveal that informs nobody"
-
-
-def _dead_values(program: syn.Program) -> Iterator[str]:
-    """Values that are stored and never read, whatever the iteration; distractors apart."""
+@_rule("a stored value is never used")
+def unused_value(play: Play) -> bool:
+    """In no iteration; a story in view of a later move is a distractor, which may be unread."""
+    lines = play.program.instructions
     holder: dict[str, tuple[int, str]] = {}
-    unread = {(i, n) for i, line in enumerate(program.instructions) for n in writes(line)}
-    for position in path(program):
-        line = program.instructions[position]
+    unread = {(i, name) for i, line in enumerate(lines) for name in writes(line)}
+    for position in path(play.program):
+        line = lines[position]
         unread -= {holder[name] for name in reads(line) if name in holder}
         holder |= {name: (position, name) for name in writes(line)}
-    if unread - _distractors(program.instructions):
-        yield "a stored value is never used"
+    return bool(unread - _distractors(lines))
 
 
-def _distractors(lines: tuple[syn.Instruction, ...]) -> set[tuple[int, str]]:
+def _distractors(lines: Lines) -> set[tuple[int, str]]:
     """Stories in view of a later move: unread, they are what the move must not be about."""
     moves = [(i, line.player) for i, line in enumerate(lines) if isinstance(line, syn.Elicit)]
     everything = max((i for i, player in moves if player in syn.OMNISCIENT), default=-1)
@@ -347,3 +308,93 @@ def _distractors(lines: tuple[syn.Instruction, ...]) -> set[tuple[int, str]]:
         if isinstance(value, syn.Story)
         and position < (public if name[0] in syn.PUBLIC_TYPES else everything)
     }
+
+
+@_rule("a flag without its beacon or its replay")
+def unpaired_flag(play: Play) -> bool:
+    """Also the warning of a program that jumps to a flag that was never placed."""
+    beacons, replays = play.lines(syn.Beacon), play.lines(syn.Replay)
+    return {line.flag for line in beacons} != {line.flag for line in replays}
+
+
+@_rule("a loop without a move")
+def empty_loop(play: Play) -> bool:
+    """A replay repeats no move."""
+    for position, line in enumerate(play.program.instructions):
+        if isinstance(line, syn.Replay):
+            before = play.program.instructions[:position]
+            beacons = (i for i, other in enumerate(before) if other == syn.Beacon(line.flag))
+            body = before[max(beacons, default=0) :]
+            if line.times == 0 or not any(isinstance(other, syn.Elicit) for other in body):
+                return True
+    return False
+
+
+@_rule("two values for one register")
+def double_value(play: Play) -> bool:
+    """In one assign."""
+    return any(len(dict(line.targets)) < len(line.targets) for line in play.lines(syn.Assign))
+
+
+@_rule("two moves for one register")
+def double_move(play: Play) -> bool:
+    """In one elicit."""
+    return any(len({*line.registers}) < len(line.registers) for line in play.lines(syn.Elicit))
+
+
+@_rule("an assignment that only copies")
+def copied_register(play: Play) -> bool:
+    """A register is stored as it is."""
+    values = (value for line in play.lines(syn.Assign) for _, value in line.targets)
+    return any(isinstance(value, syn.Register) for value in values)
+
+
+@_rule("a reward to someone who makes no move")
+def idle_earner(play: Play) -> bool:
+    """A reward goes to a player who is never asked."""
+    return any(line.player not in play.cast for line in play.lines(syn.Reward))
+
+
+@_rule("a reveal that informs nobody")
+def idle_reveal(play: Play) -> bool:
+    """It goes to a player who sees everything, or who makes no move afterwards."""
+    for position, line in enumerate(play.program.instructions):
+        if isinstance(line, syn.Reveal):
+            later = Play(syn.Program(play.program.instructions[position:])).cast
+            if line.player in syn.OMNISCIENT or line.player not in later:
+                return True
+    return False
+
+
+@_rule("a player who earns nothing")
+def unpaid_player(play: Play) -> bool:
+    """Black and white earn together; env earns nothing anyway."""
+    earning = {line.player for line in play.lines(syn.Reward)} | {"env"}
+    pair = {"black", "white"}
+    return bool(play.cast - earning - (pair if earning & pair else set()))
+
+
+@_rule("a move by someone who knows nothing")
+def blind_move(play: Play) -> bool:
+    """A player moves who sees no register and was shown nothing."""
+    knowing = set(syn.OMNISCIENT)
+    for line in play.program.instructions:
+        if any(name[0] in syn.PUBLIC_TYPES for name in writes(line)):
+            knowing |= play.cast
+        if isinstance(line, syn.Reveal):
+            knowing.add(line.player)
+        if isinstance(line, syn.Elicit) and line.player not in knowing:
+            return True
+    return False
+
+
+@_rule("a string grows too long")
+def long_string(play: Play) -> bool:
+    """Symbolic play stopped at a string of more than ``MAX_SIZE`` parts."""
+    return False
+
+
+@_rule("flags in the wrong order")
+def flag_order(play: Play) -> bool:
+    """Symbolic play stopped at flag_1 behind flag_2."""
+    return False

@@ -1,32 +1,38 @@
-"""What every sampler asks of a child before it proposes it."""
+"""What every sampler asks of a child before it proposes it: worth a trial, and new."""
 
 from __future__ import annotations
 
-from meta_sampler.screening.caps import Caps, excess
-from meta_sampler.screening.lint import objections
-from xgl import Game, ProgramError, analyse, game, parse
-from xgl.language.syntax import Program
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+
+from meta_sampler.mutate.program_editor import Lines, of_type, put
+from meta_sampler.screening.lint import lint_warnings
+from meta_sampler.screening.normal_form import normal_form
+from meta_sampler.settings import Caps
+from xgl import Game, Metadata, Program, ProgramError, analyse, game, parse
+from xgl.errors import FlowError
+from xgl.language import syntax as syn
+from xgl.language.control_flow import path, unrolled_steps
+from xgl.language.visitors import descendants
 
 
-def complaint(program: Program, parent: Game, caps: Caps) -> str:
-    """Why a child is not worth a trial, in a phrase: it breaks a cap, can teach nothing, or is
-    sillier than its parent. Empty for a sound one."""
-    return next(iter(complaints(program, parent, caps)), "")
+def faults(program: Program, parent: Game, caps: Caps) -> list[str]:
+    """All that makes a child not worth a trial, a phrase each; empty for a sound one.
 
-
-def complaints(program: Program, parent: Game, caps: Caps) -> list[str]:
-    """All that is wrong with a child, the same phrases in the same order."""
+    It breaks a cap, can teach nothing, or has lint warnings that its parent has not.
+    """
     if not program.instructions:
         return ["no instruction"]
     if beyond := excess(program, caps, parent.metadata):
         return beyond
     report = analyse(program)
-    found = [report.degenerate] if report.degenerate else []
-    found += [f"{name} is read before it is set" for name in report.read_before_set]
-    found += sorted(objections(program) - objections(parent.program))
-    if not found and not _reads_back(program):
-        found.append("its canonical text means something else")
-    return found
+    phrases = [report.degenerate] if report.degenerate else []
+    phrases += [f"{name} is read before it is set" for name in report.read_before_set]
+    phrases += sorted(map(str, lint_warnings(program) - lint_warnings(parent.program)))
+    if not phrases and not _reads_back(program):
+        phrases.append("its canonical text means something else")
+    return phrases
 
 
 def _reads_back(program: Program) -> bool:
@@ -36,3 +42,113 @@ def _reads_back(program: Program) -> bool:
         return parse(new.code, program.dialect) == new.program
     except ProgramError:
         return False
+
+
+class KnownGames:
+    """Games that a proposal must not repeat, in text or in normal form."""
+
+    def __init__(self, games: Sequence[Game]) -> None:
+        self._forms = {normal_form(each.program) for each in games}
+        self._ids = {each.game_id for each in games}
+
+    def add(self, other: Game) -> None:
+        self._forms.add(normal_form(other.program))
+        self._ids.add(other.game_id)
+
+    def __contains__(self, other: Game) -> bool:
+        return other.game_id in self._ids or normal_form(other.program) in self._forms
+
+
+FIT = "fit"
+"""Name under which a cut stands in a proposal's provenance."""
+
+_LEAST = 2
+
+
+def move_tokens(program: Program, metadata: Metadata) -> int:
+    """Most judge tokens the main player may write in one play, default limits counted.
+
+    0 for flags in the wrong order: such a program is not played.
+    """
+    lines = program.instructions
+    try:
+        order = list(islice(path(program), syn.MAX_STEPS))
+    except FlowError:
+        return 0
+    return sum(_tokens(lines[position], metadata) for position in order)
+
+
+def _tokens(line: syn.Instruction, metadata: Metadata) -> int:
+    if not isinstance(line, syn.Elicit) or line.player != syn.MAIN_PLAYER:
+        return 0
+    return (line.max_len or metadata.max_len) * len(line.registers)
+
+
+def fit(program: Program, caps: Caps, metadata: Metadata) -> Program:
+    """Fewer repetitions, then shorter moves, until the caps on steps and tokens hold.
+
+    Gives the program as far as it came when nothing is left to cut.
+    """
+    lines: Lines | None = program.instructions
+    while lines is not None:
+        program = replace(program, instructions=lines)
+        if unrolled_steps(program) > caps.max_steps:
+            lines = _fewer_rounds(lines)
+        elif move_tokens(program, metadata) > caps.max_move_tokens:
+            lines = _shorter_move(lines, metadata) or _fewer_rounds(lines)
+        else:
+            return program
+    return program
+
+
+def _fewer_rounds(lines: Lines) -> Lines | None:
+    times = {
+        i: x.times for i in of_type(lines, syn.Replay) if isinstance(x := lines[i], syn.Replay)
+    }
+    position = max(times, key=lambda i: times[i], default=None)
+    if position is None or times[position] < 2:
+        return None
+    line = lines[position]
+    assert isinstance(line, syn.Replay)
+    return put(lines, position, replace(line, times=line.times // 2))
+
+
+def _shorter_move(lines: Lines, metadata: Metadata) -> Lines | None:
+    limits = {
+        position: line.max_len or metadata.max_len
+        for position, line in enumerate(lines)
+        if isinstance(line, syn.Elicit) and line.player == syn.MAIN_PLAYER
+    }
+    position = max(limits, key=lambda i: limits[i], default=None)
+    if position is None or limits[position] <= _LEAST:
+        return None
+    line = lines[position]
+    assert isinstance(line, syn.Elicit)
+    return put(lines, position, replace(line, max_len=max(_LEAST, limits[position] * 3 // 4)))
+
+
+def excess(program: Program, caps: Caps, metadata: Metadata) -> list[str]:
+    """Which caps a program breaks, each as what it has and what it may have; empty within all."""
+    nodes = [node for line in program.instructions for node in descendants(line)]
+    terms = max((len(n.terms) for n in nodes if isinstance(n, syn.Sum)), default=0)
+    joined = max((_joined(n) for n in nodes if isinstance(n, syn.Cat)), default=0)
+    found = (
+        (len(program.instructions), caps.max_lines, "lines"),
+        (unrolled_steps(program), caps.max_steps, "steps when its loops are unrolled"),
+        (sum(isinstance(n, syn.Story) for n in nodes), caps.max_stories, "stories"),
+        (terms, caps.max_terms, "terms in one sum"),
+        (joined, caps.max_joined, "registers joined in one text"),
+        (
+            move_tokens(program, metadata),
+            caps.max_move_tokens,
+            "tokens of moves by the main player",
+        ),
+    )
+    return [
+        f"{count} {what}, at most {most} are allowed" for count, most, what in found if count > most
+    ]
+
+
+def _joined(node: syn.StringExpr) -> int:
+    """Registers in a concatenation; the literals of a statement do not count."""
+    return sum(isinstance(part, syn.Register) for part in descendants(node))

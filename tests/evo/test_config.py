@@ -10,6 +10,7 @@ import pytest
 
 from evo.config.run_config import ConfigError, RunConfig, from_mapping, load
 from evo.toy.config import load as load_toy
+from meta_sampler.settings import SETTINGS, settings_of
 
 ROOT = Path(__file__).parents[2] / "conf"
 RUN = "+experiment=scope_growth"
@@ -72,6 +73,13 @@ def test_where_a_run_is_done_is_no_science() -> None:
     assert config.science_hash() == elsewhere.science_hash()
     for override in ("seed=1", "finetune.tokens=5", "growth.alpha1=0.4", "judge.model=smollm2"):
         assert load([RUN, override]).science_hash() != config.science_hash()
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_samplers_defaults_are_those_of_its_group(name: str) -> None:
+    composed = load([RUN, f"meta_sampler={name}"]).meta_sampler
+    assert settings_of(composed.name, composed.settings) == settings_of(name, {})
+    assert set(composed.settings) == set(asdict(settings_of(name, {})))
 
 
 MISTAKES = [

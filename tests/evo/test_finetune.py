@@ -30,7 +30,7 @@ from evo.jobs.model_host import Evaluation, ModelHost, Training
 from evo.record.ledger import finetune_row
 from xgl import Metadata, game, parse
 from xgl.lm.language_model import LanguageModel, continuation_logits
-from xgl.lm.memory import parts_to_learn
+from xgl.lm.memory import micro_batches
 from xgl.runtime.requests import Ensured, Event, Move, Moved, Play, Rewarded
 
 # -- the gradient ----------------------------------------------------------------------------------
@@ -324,15 +324,15 @@ def test_a_gradient_gathered_in_parts_is_the_same(lm: LanguageModel) -> None:
     st.lists(st.tuples(st.integers(1, 30), st.integers(1, 9)), min_size=1, max_size=20),
     st.integers(1, 200_000_000),
 )
-def test_parts_to_learn_are_the_rows_in_order(
+def test_micro_batches_are_the_rows_in_order(
     lm: LanguageModel, shapes: list[tuple[int, int]], limit: int
 ) -> None:
     rows = [(tuple(range(length)), tokens) for length, tokens in shapes]
-    parts = parts_to_learn(lm, rows, limit)
+    parts = micro_batches(lm, rows, limit)
     assert [row for part in parts for row in rows[part]] == rows
     assert all(rows[part] for part in parts)
-    assert len(parts_to_learn(lm, rows, 1)) == len(rows)
-    assert len(parts_to_learn(lm, rows, 1 << 40)) == 1
+    assert len(micro_batches(lm, rows, 1)) == len(rows)
+    assert len(micro_batches(lm, rows, 1 << 40)) == 1
 
 
 # -- out of memory ---------------------------------------------------------------------------------

@@ -16,11 +16,10 @@ import numpy as np
 from llguidance import LLTokenizer
 
 from meta_sampler.constrained.decoding import Guides
-from meta_sampler.constrained.grammar_settings import GrammarSettings
 from meta_sampler.constrained.xgl_grammar import xgl_grammar
 from meta_sampler.mutate.sampler import Mutate
-from meta_sampler.mutate.settings import MutateSettings
-from meta_sampler.screening.lint import objections
+from meta_sampler.screening.lint import lint_warnings
+from meta_sampler.settings import GrammarSettings, MutateSettings
 from xgl import Game, ProgramError, analyse, game, parse
 from xgl.language import syntax as syn
 from xgl.library import entries
@@ -101,11 +100,11 @@ def founder(rng: Random, seed: int, family: int) -> Game:
 
 
 def sensible(candidate: Game) -> bool:
-    """Whether a game could teach something and nothing about it is silly."""
+    """Whether a game could teach something and has no lint warning."""
     report = analyse(candidate.program)
     if report.degenerate or report.read_before_set:
         return False
-    return not objections(candidate.program)
+    return not lint_warnings(candidate.program)
 
 
 @cache

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import astuple, dataclass
 
-from xgl.errors import BudgetError, PlayerError
+from xgl.errors import BudgetError
+from xgl.settings import Natural, NonNegative, settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +36,12 @@ class Usage:
         return Usage(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
 
-@dataclass(frozen=True, slots=True)
+@settings(kw_only=False)
 class Prices:
-    """Dollars per million tokens. Raises :class:`PlayerError` for what can be no price."""
+    """Dollars per million tokens."""
 
-    prompt: float = 0.0
-    new: float = 0.0
-
-    def __post_init__(self) -> None:
-        _check_amount("a price", self.prompt, "dollars")
-        _check_amount("a price", self.new, "dollars")
+    prompt: NonNegative = 0.0
+    new: NonNegative = 0.0
 
     def __bool__(self) -> bool:
         """Whether anything costs anything."""
@@ -56,19 +52,13 @@ class Prices:
         return (self.prompt * prompt_tokens + self.new * new_tokens) / 1e6
 
 
-@dataclass(frozen=True, slots=True)
+@settings(kw_only=False)
 class Budget:
-    """What may be spent before the next request is refused; None: no bound.
+    """What may be spent before the next request is refused; None: no bound."""
 
-    ``tokens``: of prompts and answers. Raises :class:`PlayerError` for what can be no amount.
-    """
-
-    tokens: int | None = None
-    dollars: float | None = None
-
-    def __post_init__(self) -> None:
-        _check_amount("a budget", self.tokens or 0, "tokens")
-        _check_amount("a budget", self.dollars or 0, "dollars")
+    tokens: Natural | None = None
+    """Of prompts and answers."""
+    dollars: NonNegative | None = None
 
     def check(self, spent: Usage) -> None:
         """Raises :class:`BudgetError` when ``spent`` reaches it."""
@@ -77,8 +67,3 @@ class Budget:
         if self.dollars is not None and spent.dollars >= self.dollars:
             used = f"{spent.dollars:.4f} used"
             raise BudgetError(f"the budget of {self.dollars:g} dollars is spent ({used})")
-
-
-def _check_amount(what: str, amount: float, unit: str) -> None:
-    if not (math.isfinite(amount) and amount >= 0):
-        raise PlayerError(f"found {amount} {unit} as {what}, expected a number from 0 on")

@@ -58,11 +58,7 @@ class _Layout:
 
     def _unset(self, names: list[str]) -> None:
         """Registers read before anything sets them: constants of the instance, or empty ones."""
-        known: set[str] = set()
-        early: dict[str, None] = {}
-        for line in self.program.instructions:
-            early |= {name: None for name in reads(line) if name not in known}
-            known.update(writes(line))
+        early = self._read_before_set()
         if not early:
             return
         sheet = self.sheet
@@ -75,6 +71,20 @@ class _Layout:
         said = "given: a constant of the instance, or empty (grey)"
         sheet.remark(y, [said], FAINT)
         sheet.y += ROW
+
+    def _read_before_set(self) -> set[str]:
+        """Names of the registers that a line reads which no line before it sets."""
+        known: set[str] = set()
+        early: set[str] = set()
+        for line in self.program.instructions:
+            if isinstance(line, syn.Assign) and not self.parallel:
+                for name, value in line.targets:
+                    early.update(set(reads(value)) - known)
+                    known.add(name)
+            else:
+                early.update(set(reads(line)) - known)
+                known.update(writes(line))
+        return early
 
     # -- one band ----------------------------------------------------------------------------
 

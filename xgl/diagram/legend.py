@@ -95,6 +95,7 @@ ENTRIES = {
     "xed": "gains xed: how far the prefix helps",
     "dex": "loses xed",
     "outer": "what stands before the prefix",
+    "list": "a list, with its length",
     "cat": "s + t: first s, then t",
     "cut": "cut: double arrow before, single after",
     "wire": "carries a string to its use",
@@ -137,6 +138,8 @@ _OF_LINE: dict[type, str] = {
 _OF_NODE: dict[type, str] = {
     syn.Story: "story",
     syn.Cat: "cat",
+    syn.Chain: "cat",
+    syn.ListOf: "list",
     syn.Cut: "cut",
 }
 
@@ -171,6 +174,8 @@ def _sample(name: str, x: float, y: float, player: str) -> list[Shape]:
         case "outer":
             sheet.line((x + 4, y), (x + 40, y))
             sheet.diamond(middle, y)
+        case "list":
+            sheet.brackets(middle, y, 3)
         case "cat":
             sheet.line((x + 4, y), (x + 40, y))
             sheet.head(x + 40, y, 1, 0)

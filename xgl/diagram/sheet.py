@@ -82,6 +82,13 @@ class Sheet:
         points = tuple(_ray(x, y, radius if k % 2 == 0 else radius * 0.45, k) for k in range(10))
         self.marks.append(Polygon(points, fill, stroke, mark, order))
 
+    def brackets(self, x: float, y: float, length: int) -> None:
+        """A list that is written out, with its length."""
+        label = Label(x, y, f"[{length or ''}]", 11, centred=True)
+        width = label.width + 10
+        self.marks.append(Box(x - width / 2, y - 9, width, 18, INK, PAPER, 5, "list"))
+        self.marks.append(label)
+
     def triangle(
         self, x: float, y: float, pointing: int, fill: str, dot: str, mark: str, order: int
     ) -> None:

@@ -50,19 +50,21 @@ def place(sheet: Sheet, node: object, strokes: Strokes, side: int) -> Anchor:
             return _square(sheet, sheet.key(value))
         case syn.Story():
             return _square(sheet, "")
-        case syn.Cat():
+        case syn.Cat() | syn.Chain():
             parts = [place(sheet, part, strokes, -1) for part in _parts(node)]
             return _chain(sheet, parts, strokes.next(), side)
+        case syn.ListOf(items):
+            return _read_into(sheet, node, strokes.next(), list_of=len(items))
         case syn.Cut(text, mark, kept):
             pair = place(sheet, text, strokes, -1), place(sheet, mark, strokes, -1)
             return _cut(sheet, *pair, kept == "before", strokes.next())
         case _:
-            return _other(sheet, node, strokes.next())
+            return _read_into(sheet, node, strokes.next())
 
 
 def _parts(node: object) -> Iterator[object]:
-    """The strings of a concatenation, which is associative, from left to right."""
-    if isinstance(node, syn.Cat):
+    """The strings or lists of a concatenation, which is associative, from left to right."""
+    if isinstance(node, syn.Cat | syn.Chain):
         yield from _parts(node.left)
         yield from _parts(node.right)
     else:
@@ -137,14 +139,18 @@ def _cut(sheet: Sheet, text: Anchor, mark: Anchor, before: bool, dash: str) -> A
     return _hanging(sheet, x, end, x, dash)
 
 
-def _other(sheet: Sheet, node: object, dash: str) -> Anchor:
-    """Any other expression: a star upon the registers that it reads."""
+def _read_into(sheet: Sheet, node: object, dash: str, list_of: int | None = None) -> Anchor:
+    """Any other expression upon the registers that it reads: a star, or in brackets the length of
+    a list."""
     y = sheet.y + STEP / 2
     x = sheet.temporary_lane()
     for name in dict.fromkeys(reads(node)):
         sheet.dot(sheet.use(name, y), y)
         sheet.line((sheet.lanes[name].x, y), (x, y), dash=dash)
-    sheet.star(x, y, radius=9)
+    if list_of is None:
+        sheet.star(x, y, radius=9)
+    else:
+        sheet.brackets(x, y, list_of)
     sheet.y += STEP
     return _hanging(sheet, x, y, x, dash)
 

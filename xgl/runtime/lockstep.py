@@ -16,7 +16,8 @@ from xgl.language.canonical import Game
 from xgl.language.characters import well_formed
 from xgl.language.dialects import DIALECTS
 from xgl.random_streams import stream
-from xgl.runtime.machine import Machine, Plan
+from xgl.runtime.machine import Machine
+from xgl.runtime.plan import Plan
 from xgl.runtime.requests import (
     DrawRequest,
     Item,

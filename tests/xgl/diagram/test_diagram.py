@@ -112,7 +112,16 @@ def test_library(entry: Entry) -> None:
 def test_children_of_mutate(
     parent: xgl.Game, seed: int, players: tuple[str, ...], loops: bool
 ) -> None:
-    limits = MutateSettings(max_lines=14, players=players, loops=loops, truths=True)
+    limits = MutateSettings(
+        max_lines=14,
+        max_move_tokens=24,
+        max_steps=32,
+        max_terms=6,
+        players=players,
+        loops=loops,
+        truths=True,
+        weights={},
+    )
     scope = parents.SCOPE[parent.dialect]
     for proposal in Mutate(limits).propose(parent, scope, 3, seed):
         assert proposal.game is not None
@@ -192,10 +201,33 @@ def test_circle_square_and_star() -> None:
     assert len(marks(code, "assigned")) == 1
 
 
+@pytest.mark.parametrize(("dialect", "given"), [("paper", 1), ("xent", 2)])
+def test_what_an_assign_has_set_already_is_not_given(dialect: str, given: int) -> None:
+    code = 'assign(s="x", t=s + c)\nelicit(x, 4)\nreward(xent(t | x))'
+    squares = [mark for mark in marks(code, "constant", dialect) if mark.order == 0]  # type: ignore[attr-defined]
+    assert len(squares) == given
+
+
 def test_a_concatenation_has_an_arrow_for_each_joint() -> None:
     alone = len(marks("elicit(s, t, x, 4)\nreward(xent(s))", "arrow"))
     assert alone == 0
     assert len(marks("elicit(s, t, x, 4)\nreward(xent(x + s + t + s + s))", "arrow")) == 4
+
+
+def test_a_list_is_in_brackets_with_its_length() -> None:
+    code = "elicit(s, t, 4)\nassign(l=[{}], l0={})\nreward(xent(s))"
+    for items, length in (("", "[]"), ("s", "[1]"), ('s, "a", t, "b", s', "[5]")):
+        program = code.format(items, "l")
+        [box] = marks(program, "list")
+        assert isinstance(box, Box)
+        texts = [s for s in lay_out(parse(program)).shapes if isinstance(s, Label)]
+        assert [s.text for s in texts if abs(s.y - box.y - box.height / 2) < 1 and s.centred] == [
+            length
+        ]
+        assert "a list, with its length" in [s.text for s in texts]
+    assert len(marks(code.format("s", 'l + ["a"] + [t, t]'), "list")) == 3
+    assert len(marks(code.format("s", 'l + ["a"] + [t, t]'), "arrow")) == 2
+    assert marks("elicit(s, 4)\nreward(xent(s))", "list") == []
 
 
 def test_cut_meets_its_mark_with_a_double_arrow_and_goes_on_as_it_is_kept() -> None:

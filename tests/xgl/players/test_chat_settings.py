@@ -10,7 +10,7 @@ from support.chat_turns import turn
 
 from xgl.chat.accounting import Budget, Prices
 from xgl.chat.settings import ChatSettings
-from xgl.errors import PlayerError
+from xgl.errors import ConfigError, PlayerError
 from xgl.players.chat import ChatPlayer
 
 
@@ -32,16 +32,16 @@ from xgl.players.chat import ChatPlayer
     ],
 )
 def test_settings_that_cannot_be(wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises(PlayerError, match=message):
+    with pytest.raises(ConfigError, match=message):
         ChatSettings(**{"model": "m", **wrong})
 
 
 @pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
 def test_prices_and_budgets_that_cannot_be(value: float) -> None:
     for make_wrong in (Prices, lambda new: Prices(0.0, new), lambda d: Budget(dollars=d)):
-        with pytest.raises(PlayerError, match=r"found .* from 0 on"):
+        with pytest.raises(ConfigError, match=r"found .*, expected"):
             make_wrong(value)
-    with pytest.raises(PlayerError, match="found -1 tokens"):
+    with pytest.raises(ConfigError, match="tokens: found -1, expected at least 0"):
         Budget(tokens=-1)
 
 
@@ -55,7 +55,7 @@ def test_prices_and_budgets_that_cannot_be(value: float) -> None:
     ],
 )
 def test_a_key_in_the_wrong_place_is_not_repeated(wrong: dict[str, Any]) -> None:
-    with pytest.raises(PlayerError, match="environment variable") as caught:
+    with pytest.raises(ConfigError, match="environment variable") as caught:
         ChatSettings(**{"model": "m", **wrong})
     assert "secret" not in str(caught.value)
 

@@ -1,0 +1,180 @@
+"""Symbolic play: the lines that a program executes, and what they ask, demand and pay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import TypeVar
+
+from meta_sampler.screening.symbolic import (
+    LinearForm,
+    MoveText,
+    Quantity,
+    Registers,
+    StoryText,
+    String,
+    difference,
+    string_of,
+    sum_form,
+    term_form,
+)
+from xgl.language import syntax as syn
+from xgl.language.control_flow import path
+from xgl.language.dialects import DIALECTS
+from xgl.language.visitors import descendants, writes
+
+Line = TypeVar("Line")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One executed line, with the registers and the number of moves before it."""
+
+    line: syn.Instruction
+    registers: Registers
+    turn: int
+
+
+def symbolic_play(program: syn.Program) -> Iterator[Event]:
+    """Every executed line in order, as if each ensure held.
+
+    Raises :class:`TooLongError` and :class:`~xgl.errors.FlowError`.
+    """
+    registers: dict[str, String] = {}
+    sites, turn = _sites(program), 0
+    parallel = DIALECTS[program.dialect].parallel_assign
+    for position in path(program):
+        line = program.instructions[position]
+        yield Event(line, dict(registers), turn)
+        if isinstance(line, syn.Assign):
+            stories = iter(sites[position])
+            before = dict(registers) if parallel else registers
+            for name, value in line.targets:
+                bare = isinstance(value, syn.Register)  # read as it is stored, in both dialects
+                registers[name] = string_of(value, registers if bare else before, stories)
+        elif isinstance(line, syn.Elicit):
+            registers |= {name: (MoveText(turn, i),) for i, name in enumerate(writes(line))}
+            turn += 1
+
+
+def _sites(program: syn.Program) -> list[list[StoryText]]:
+    """The stories that each line draws."""
+    sites: list[list[StoryText]] = []
+    count = 0
+    for line in program.instructions:
+        nodes = [node for node in descendants(line) if isinstance(node, syn.Story)]
+        sites.append([StoryText(count + i, x.tokens, x.prompt) for i, x in enumerate(nodes)])
+        count += len(nodes)
+    return sites
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A cross-entropy as it is written, in any executed line."""
+
+    target: String
+    prefix: String
+    outer: String
+    form: LinearForm
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A condition of an ensure, or one below ``and``, ``or``, ``not``."""
+
+    node: syn.Condition
+    subject: LinearForm | tuple[String | str, ...]
+    """What is compared; equal for demands of the same thing."""
+    strings: tuple[String, ...]
+    """All strings that it depends on."""
+    last_turn: int
+    """That of the last move before it; -1 before the first one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """One executed reward: each term, and the sum."""
+
+    player: str
+    terms: tuple[LinearForm, ...]
+    total: LinearForm
+
+
+@dataclass(frozen=True)
+class Play:
+    """The symbolic play of a program; each part is evaluated once for all rules."""
+
+    program: syn.Program
+
+    def lines(self, kind: type[Line]) -> list[Line]:
+        """The program's lines of one type."""
+        return [line for line in self.program.instructions if isinstance(line, kind)]
+
+    @cached_property
+    def events(self) -> list[Event]:
+        return list(symbolic_play(self.program))
+
+    def executed(self, kind: type[Line]) -> list[tuple[Event, Line]]:
+        """The executed lines of one type."""
+        return [(event, event.line) for event in self.events if isinstance(event.line, kind)]
+
+    @cached_property
+    def movers(self) -> list[str]:
+        """The player of each turn."""
+        return [line.player for _, line in self.executed(syn.Elicit)]
+
+    @cached_property
+    def scores(self) -> list[Score]:
+        nodes = [(node, e.registers) for e in self.events for node in descendants(e.line)]
+        return [_score(node, known) for node, known in nodes if isinstance(node, syn.Xent)]
+
+    @cached_property
+    def demands(self) -> list[Demand]:
+        ensures = self.executed(syn.Ensure)
+        return [d for event, line in ensures for c in line.conditions for d in _demands(c, event)]
+
+    @cached_property
+    def payments(self) -> list[Payment]:
+        return [_payment(event, line) for event, line in self.executed(syn.Reward)]
+
+    @cached_property
+    def rewarded(self) -> set[Quantity]:
+        """The quantities in rewards that depend on a move."""
+        return {key for each in self.payments for key, _ in each.total.terms if key.turns}
+
+    @property
+    def cast(self) -> set[str]:
+        """Players who are asked for a move in some line."""
+        return {line.player for line in self.lines(syn.Elicit)}
+
+
+def _score(term: syn.Xent, known: Registers) -> Score:
+    target, prefix = string_of(term.target, known), string_of(term.prefix, known)
+    return Score(target, prefix, string_of(term.outer, known), term_form(1, term, known))
+
+
+def _payment(event: Event, line: syn.Reward) -> Payment:
+    terms = tuple(term_form(*term, event.registers) for term in line.amount.terms)
+    return Payment(line.player, terms, sum_form(line.amount, event.registers))
+
+
+def _demands(condition: syn.Condition, event: Event) -> Iterator[Demand]:
+    known, last = event.registers, event.turn - 1
+    match condition:
+        case syn.Logic(_, conditions):
+            yield from chain(*(_demands(part, event) for part in conditions))
+        case syn.Comparison():
+            form = difference(condition, known)
+            strings = tuple(chain(*((key.target, key.context) for key, _ in form.terms)))
+            yield Demand(condition, form, strings, last)
+        case syn.Truth(statement, params):
+            whole = tuple(chain(*(string_of(part, known) for part in (statement, *params))))
+            yield Demand(condition, (whole,), (whole,), last)
+        case syn.Function():
+            whole = string_of(condition, known)
+            yield Demand(condition, (whole,), (whole,), last)
+        case syn.Test(left, comparator, right):
+            pair = (string_of(left, known), string_of(right, known))
+            yield Demand(condition, (comparator, *pair), pair, last)

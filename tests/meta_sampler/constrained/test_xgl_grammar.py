@@ -1,0 +1,143 @@
+"""The grammar of XGL against the parser: what it admits, and which games of the papers it knows."""
+
+from __future__ import annotations
+
+import pytest
+from support.random_texts import random_text, vocabulary
+
+from meta_sampler import SamplerError
+from meta_sampler.constrained.decoding import accepts
+from meta_sampler.constrained.xgl_grammar import xgl_grammar
+from meta_sampler.settings import GrammarSettings, LocalSettings
+from xgl import ProgramError, analyse, game, parse
+from xgl.language import syntax as syn
+from xgl.language.unparse import instruction_text
+from xgl.library import Entry, entries
+
+KINDS = {
+    "wide": GrammarSettings(),
+    "registers only": GrammarSettings(literals=False, helpers=False),
+    "any beginning": GrammarSettings(stories=False),
+    "nested": GrammarSettings(depth=2, max_targets=2, max_characters=16),
+    "long": GrammarSettings(max_lines=syn.MAX_LINES, literals=False, max_limit=3),
+    "shortest": GrammarSettings(max_lines=3, max_terms=1, max_joined=1, max_targets=1),
+    "search": LocalSettings().grammar(("black",)),
+}
+DIALECTS = ("paper", "xent")
+CONSTANTS = ((), ("a", "c"))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_text_is_a_valid_program(dialect: str, kind: str) -> None:
+    count = 2 if kind == "long" else 12
+    for seed in range(count):
+        _check(dialect, KINDS[kind], CONSTANTS[seed % 2], seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_thousands_of_texts_are_valid_programs(dialect: str, kind: str) -> None:
+    for seed in range(30 if kind == "long" else 250):
+        _check(dialect, KINDS[kind], CONSTANTS[seed % 2], 1000 + seed)
+
+
+def _check(dialect: str, settings: GrammarSettings, constants: tuple[str, ...], seed: int) -> None:
+    text = random_text(xgl_grammar(dialect, settings, constants).lark(), seed)
+    program = parse(text, dialect)
+    assert parse(game(program).code, dialect) == game(program).program
+    assert 3 - (not settings.stories) <= len(program.instructions) <= settings.max_lines
+    report = analyse(program)
+    assert not report.faults
+    assert syn.MAIN_PLAYER in report.players
+    if not settings.helpers:  # a list keeps registers that may be set later, which counts as a read
+        assert not report.read_before_set
+    _check_players(program, settings)
+
+
+def _check_players(program: syn.Program, settings: GrammarSettings) -> None:
+    for line in program.instructions:
+        assert len(instruction_text(line)) <= syn.MAX_LINE_CHARACTERS
+        match line:
+            case syn.Elicit(player, _, limit):
+                assert player in settings.players
+                assert limit is None or limit <= settings.max_limit
+            case syn.Reward(player, amount):
+                assert program.dialect == "xent" or player != "env"
+                assert len(amount.terms) <= settings.max_terms
+            case syn.Reveal(player):
+                assert player not in syn.OMNISCIENT
+
+
+LIBRARY = GrammarSettings(max_lines=16, max_limit=20, max_terms=6, helpers=False, max_characters=30)
+OUTSIDE = {
+    "fig_3_07_chess": "refused by the language",
+    "fig_3_07_naive_chess": "begins without a story",
+    "fig_3_09_naive_sprig": "a hundred jumps, prompts longer than a literal",
+    "fig_3_10_secret_sharing": "the main player makes no move",
+    "fig_3_12_coordination": "reads a register that is never set",
+    "fig_3_13_blind_guess": "the main player makes no move",
+    "fig_3_13_censor": "the main player makes no move",
+    "fig_3_13_hidden_target": "the main player makes no move",
+    "fig_3_13_message": "the main player makes no move",
+}
+"""Library games that the grammar leaves out, and why."""
+
+
+@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
+def test_games_of_the_library(entry: Entry) -> None:
+    try:
+        code = game(parse(entry.text, entry.dialect)).code
+    except ProgramError:
+        assert OUTSIDE[entry.name] == "refused by the language"
+        return
+    known = accepts(vocabulary(), xgl_grammar(entry.dialect, LIBRARY).lark(), code)
+    assert known == (entry.name not in OUTSIDE)
+
+
+VALID = "assign(s=story())\nelicit(t, 8)\nreward(xed(s | t))"
+FAULTY = {
+    "reads what is not set": "assign(s=story())\nelicit(t, 8)\nreward(xed(s | x))",
+    "ensure before any elicit": "assign(s=story())\nensure(xent(s) < 3)\n" + VALID,
+    "replay of a flag never placed": VALID + "\nreplay(flag_1, 2)",
+    "flag_1 after flag_2": "assign(s=story())\nbeacon(flag_2)\nbeacon(flag_1)\n" + VALID,
+    "a constant is filled": "assign(s=story())\nelicit(a, 8)\nreward(xed(s | a))",
+    "a limit out of range": "assign(s=story())\nelicit(t, 0)\nreward(xed(s | t))",
+    "a list is filled": "assign(s=story())\nelicit(l, 8)\nreward(xed(s | t))",
+    "env is paid": "assign(s=story())\nelicit(env, t, 8)\nreward(env, xed(s | t))\n" + VALID,
+    "somebody who made no move is paid": VALID + "\nreward(alice, xed(s | t))",
+    "no reward": "assign(s=story())\nelicit(t, 8)",
+    "a reward that no move can change": "assign(s=story())\nelicit(t, 8)\nreward(xent(s))",
+    "a term that is always 0": "assign(s=story())\nelicit(t, 8)\nreward(xed(t))",
+    "story() in a reward": "assign(s=story())\nelicit(t, 8)\nreward(xed(story() | t))",
+    "code": "__import__('os')",
+    "a quote that closes a literal": 'assign(s=story())\nelicit(t, 8)\nensure("a" + t + "b" or 1)',
+    "a control character": 'assign(s=story(), x="a\x07")\nelicit(t, 8)\nreward(xed(s | t))',
+    "a bidirectional one": 'assign(s=story(), x="a\u202e")\nelicit(t, 8)\nreward(xed(s | t))',
+}
+
+
+def test_the_least_game_is_known() -> None:
+    for dialect in DIALECTS:
+        assert accepts(vocabulary(), xgl_grammar(dialect, GrammarSettings()).lark(), VALID)
+        blank = VALID + "\n\n"
+        assert accepts(vocabulary(), xgl_grammar(dialect, GrammarSettings()).lark(), blank)
+
+
+@pytest.mark.parametrize("fault", FAULTY)
+def test_faults_are_outside(fault: str) -> None:
+    lark = xgl_grammar("paper", GrammarSettings()).lark()
+    assert not accepts(vocabulary(), lark, FAULTY[fault])
+
+
+def test_env_is_paid_where_it_keeps_rewards() -> None:
+    code = "assign(s=story())\nelicit(env, x, 8)\nelicit(t, 8)\nreward(env, xed(s | x))\n"
+    code += "reward(xed(s | t))"
+    known = {d: accepts(vocabulary(), xgl_grammar(d, KINDS["wide"]).lark(), code) for d in DIALECTS}
+    assert known == {"paper": False, "xent": True}
+
+
+def test_lines_that_may_grow_too_long_are_refused() -> None:
+    with pytest.raises(SamplerError, match="lines of"):
+        xgl_grammar("xent", GrammarSettings(max_terms=32))

@@ -1,0 +1,238 @@
+"""The sampler ``learned``: valid, deterministic, and led by verdicts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+from support import parents
+
+import xgl
+from meta_sampler import Mutate, MutateSettings, Outcome, Progress, Proposal, SamplerError
+from meta_sampler.learned.adaptation import Lesson, adapted
+from meta_sampler.learned.rewards import REWARDS
+from meta_sampler.learned.sampler import MODEL, Learned, shipped
+from meta_sampler.learned.training import child_bits, example
+from meta_sampler.screening.normal_form import normal_form
+from meta_sampler.screening.soundness import faults
+from meta_sampler.settings import LearnedSettings
+from training.xgl_model.corpus import LONGEST, Pair, pairs, sensible
+from xgl.language import syntax as syn
+
+FAST = LearnedSettings(batch=64, attempts=3, steps=8)
+PARENT, SCOPE = parents.SCOPE["xent"][1], parents.SCOPE["xent"]
+
+
+def test_the_model_is_small() -> None:
+    assert sum(path.stat().st_size for path in MODEL.iterdir()) <= 8 * 2**20
+
+
+@cache
+def sampler(**changes: Any) -> Learned:
+    return Learned(replace(FAST, **changes))
+
+
+def drawn(n: int = 6, seed: int = 1, **changes: Any) -> list[Proposal]:
+    return sampler(**changes).propose(PARENT, SCOPE, n, seed)
+
+
+@pytest.mark.parametrize("dialect", ["paper", "xent"])
+def test_every_complete_draft_is_a_valid_program(dialect: str) -> None:
+    scope, complete = parents.SCOPE[dialect], 0
+    found = sampler(attempts=1).propose(scope[1], scope, 128, 3)
+    for proposal in found:
+        if proposal.fate != "unfinished":
+            xgl.parse(proposal.text, dialect)
+            complete += 1
+    assert complete >= 120
+    assert sum(proposal.game is not None for proposal in found) > 0.25 * len(found)
+
+
+@pytest.mark.parametrize("place", range(0, len(parents.EVERY), 7))
+def test_any_game_may_be_a_parent(place: int) -> None:
+    """Of either dialect, with other players, loops and statements."""
+    parent = parents.EVERY[place]
+    proposals = sampler(max_lines=10, attempts=1).propose(parent, [parent], 6, 1)
+    finished = [each for each in proposals if each.fate != "unfinished"]
+    assert len(finished) >= 2
+    for proposal in finished:
+        xgl.parse(proposal.text, parent.dialect)
+
+
+def test_games_are_new_and_sound() -> None:
+    games = [proposal.game for proposal in drawn(16) if proposal.game is not None]
+    assert len(games) >= 14
+    told = [normal_form(each.program) for each in games]
+    assert len(set(told)) == len(told)
+    assert not set(told) & {normal_form(each.program) for each in SCOPE}
+    for each in games:
+        assert not faults(each.program, PARENT, FAST)
+        assert each.metadata == PARENT.metadata
+
+
+def test_children_are_nearer_to_their_own_parent_than_to_another() -> None:
+    """A child's text is likelier after the parent it came from."""
+    model, tokenizer = shipped()
+    held_out = list(pairs(60, 10**6, 20))
+    swapped = [replace(pair, parent=held_out[i - 30].parent) for i, pair in enumerate(held_out)]
+
+    def bits(told: Sequence[Pair]) -> float:
+        backend = tokenizer.backend_tokenizer
+        return child_bits(model, [example(backend, each.parent, each.child) for each in told])
+
+    assert bits(held_out) < 0.9 * bits(swapped)
+
+
+def test_same_seed_same_proposals_on_any_number_of_threads() -> None:
+    first, threads = drawn(), torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        assert first == Learned(FAST).propose(PARENT, SCOPE, 6, 1)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
+    assert [p.text for p in first] != [p.text for p in drawn(seed=2)]
+
+
+def test_provenance_tells_how_a_text_arose() -> None:
+    for proposal in drawn():
+        origin = proposal.provenance
+        assert (origin.sampler, origin.operators, origin.model) == (
+            "learned",
+            ("decode",),
+            "learned",
+        )
+        assert origin.parents == (PARENT.game_id,)
+        assert origin.raw.startswith("assign(")
+        assert origin.tokens > 0
+        assert origin.seconds > 0
+
+
+# -- learning --------------------------------------------------------------------------------------
+
+
+def plain(candidate: xgl.Game) -> bool:
+    """Whether the skeleton is the shortest one."""
+    skeleton = tuple(map(type, candidate.program.instructions))
+    return skeleton == (syn.Assign, syn.Elicit, syn.Reward)
+
+
+@cache
+def children() -> tuple[xgl.Game, ...]:
+    """Of the parent, by mutation; about half of them plain."""
+    limits = MutateSettings(max_lines=6, max_move_tokens=8, loops=False)
+    found = tuple(p.game for p in Mutate(limits).propose(PARENT, SCOPE, 40, 7) if p.game)
+    for half in (found[:20], found[20:]):
+        assert 5 < sum(map(plain, half)) < 15
+    return found
+
+
+def told(candidate: xgl.Game) -> Outcome:
+    """Accepted where the skeleton is the shortest one; anything else is too long to learn."""
+    progress = Progress.ACCEPTED if plain(candidate) else Progress.UNPLAYABLE
+    id_, code = candidate.game_id, candidate.code
+    return Outcome(id_, (), progress, "", PARENT.game_id, code, PARENT.code)
+
+
+@cache
+def schooled() -> Learned:
+    chosen = Learned(FAST)
+    chosen.observe([told(each) for each in children()[:20]])
+    return chosen
+
+
+def test_lessons_lead_towards_skeletons_that_were_accepted() -> None:
+    """What it was told of, and among what it was not, those like what was accepted: their odds
+    against the others rise by more than two bits."""
+    before, after = shipped()[0], schooled().writer.lm.model
+    tokenizer = shipped()[1].backend_tokenizer
+
+    def harder(candidates: Sequence[xgl.Game], wanted: bool) -> float:
+        """Bits that a candidate takes more than before, on average."""
+        chosen = [each for each in candidates if plain(each) is wanted]
+        told = [example(tokenizer, PARENT.code, each.code) for each in chosen]
+        return (child_bits(after, told) - child_bits(before, told)) / len(told)
+
+    told, others = children()[:20], children()[20:]
+    assert harder(told, True) < 0 < harder(told, False)
+    assert harder(others, False) - harder(others, True) > 2
+
+
+def test_a_restored_sampler_goes_on_as_if_nothing_had_happened() -> None:
+    learned, resumed = schooled(), Learned(FAST)
+    before = learned.state()
+    resumed.restore(json.loads(json.dumps(before)))
+    assert resumed.state() == before
+    first = resumed.propose(PARENT, SCOPE, 4, 4)
+    assert first == learned.propose(PARENT, SCOPE, 4, 4)
+    assert learned.state() == before
+    assert first != drawn(4, 4)
+
+
+def test_verdicts_told_one_by_one_or_at_once_teach_the_same() -> None:
+    singly = Learned(FAST)
+    for each in children()[:20]:
+        singly.observe([told(each)])
+    assert singly.state() == schooled().state()
+
+
+def test_what_teaches_nothing_leaves_the_shipped_model() -> None:
+    model, tokenizer = shipped()
+    same = [Lesson(PARENT.code, each.code, 0.2) for each in SCOPE]
+    long = Lesson(PARENT.code, "\n".join([PARENT.code] * 60), 1.0)
+    backend = tokenizer.backend_tokenizer
+    assert adapted(model, backend, [], FAST) is model
+    assert adapted(model, backend, same, FAST) is model
+    assert adapted(model, backend, [*same, long], FAST) is model
+    differing = [replace(same[0], reward=1.0), same[1]]
+    assert adapted(model, backend, differing, replace(FAST, steps=0)) is model
+    assert adapted(model, backend, differing, FAST) is not model
+
+
+def test_only_the_latest_verdicts_are_kept() -> None:
+    chosen = Learned(replace(FAST, memory=3))
+    chosen.observe([told(each) for each in children()[:5]])
+    chosen.observe([Outcome("no text", (), Progress.ACCEPTED)])
+    kept = [lesson["child"] for lesson in chosen.state()["lessons"]]
+    assert kept == [each.code for each in children()[2:5]]
+
+
+def test_every_progress_has_a_reward_and_more_of_it_a_higher_one() -> None:
+    rewards = [REWARDS[progress] for progress in Progress]
+    assert rewards == sorted(set(rewards))
+    assert (rewards[0], rewards[-1]) == (-0.3, 1.0)
+
+
+# -- settings and training data --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("state", [{}, {"lessons": 3}, {"lessons": [{"parent": ""}]}, {"tried": 1}])
+def test_a_foreign_state_is_refused(state: dict[str, Any]) -> None:
+    with pytest.raises(SamplerError, match="not of learned"):
+        Learned(FAST).restore(state)
+
+
+def test_training_pairs_are_sensible_and_follow_from_the_seed() -> None:
+    found = list(pairs(40, 5, 8))
+    assert found == list(pairs(40, 5, 8))
+    assert len(found) == 40
+    for pair in found:
+        child = next(g for d in ("xent", "paper") if (g := _read(pair.child, d)))
+        assert len(pair.child) <= LONGEST
+        assert pair.child != pair.parent
+        assert not xgl.analyse(child.program).degenerate
+    roots = [g for pair in found[:: len(found) // 8] if (g := _read(pair.parent, "xent"))]
+    assert roots
+    assert any(map(sensible, roots))
+
+
+def _read(text: str, dialect: str) -> xgl.Game | None:
+    try:
+        return xgl.game(xgl.parse(text, dialect))
+    except xgl.ProgramError:
+        return None

@@ -1,0 +1,259 @@
+"""What every child of the mutation sampler must be, over parents, seeds and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import parents
+
+import xgl
+from meta_sampler import Mutate, MutateSettings, Outcome, Progress, Proposal
+from meta_sampler.mutate.operators import OPERATORS, Entry
+from meta_sampler.mutate.program_editor import PRUNE, Bench, Lines
+from meta_sampler.screening.normal_form import normal_form
+from meta_sampler.screening.soundness import FIT, move_tokens
+from xgl.language import syntax as syn
+
+REPAIRS = {FIT, PRUNE}
+"""What provenance names beside operators."""
+
+SEEDS = st.integers(0, 2**31)
+PARENTS = st.sampled_from(parents.EVERY)
+PLAYERS = ("black", "white", "alice", "bob")
+WIDE = MutateSettings(
+    max_lines=12, max_move_tokens=24, max_steps=32, max_terms=6, loops=True, weights={}
+)
+"""Room for every operator, each with the weight of its table."""
+SETTINGS = st.builds(
+    MutateSettings,
+    max_lines=st.integers(6, 14),
+    max_move_tokens=st.integers(8, 40),
+    max_steps=st.integers(8, 40),
+    max_stories=st.integers(2, 4),
+    players=st.sampled_from([("black",), PLAYERS]),
+    truths=st.booleans(),
+    loops=st.booleans(),
+)
+
+
+def children(parent: xgl.Game, n: int, seed: int, limits: MutateSettings) -> list[Proposal]:
+    return Mutate(limits).propose(parent, parents.SCOPE[parent.dialect], n, seed)
+
+
+def programs(proposals: list[Proposal]) -> Iterator[syn.Program]:
+    for proposal in proposals:
+        assert proposal.game is not None
+        yield proposal.game.program
+
+
+@settings(max_examples=30, deadline=None)
+@given(PARENTS, SEEDS, SETTINGS)
+def test_every_child_is_valid_and_reads_back(
+    parent: xgl.Game, seed: int, limits: MutateSettings
+) -> None:
+    for proposal in children(parent, 3, seed, limits):
+        assert proposal.game is not None
+        assert proposal.errors == ()
+        program = xgl.parse(proposal.text, parent.dialect)
+        assert program == proposal.game.program
+        assert xgl.to_text(program) == proposal.text
+        assert xgl.game(program, parent.metadata) == proposal.game
+        assert proposal.game.metadata == parent.metadata
+
+
+@settings(max_examples=30, deadline=None)
+@given(PARENTS, SEEDS, SETTINGS)
+def test_children_obey_the_caps(parent: xgl.Game, seed: int, limits: MutateSettings) -> None:
+    own = {p for line in parent.program.instructions if (p := getattr(line, "player", None))}
+    had_loops = _has(parent.program, syn.Replay)
+    for program in programs(children(parent, 3, seed, limits)):
+        report = xgl.analyse(program)
+        assert len(program.instructions) <= limits.max_lines
+        assert report.steps <= limits.max_steps
+        assert report.stories <= limits.max_stories
+        assert move_tokens(program, parent.metadata) <= limits.max_move_tokens
+        named = {p for line in program.instructions if (p := getattr(line, "player", None))}
+        assert named <= own | set(limits.players)
+        if not limits.loops and not had_loops:
+            assert not _has(program, syn.Replay)
+        if not limits.truths:
+            assert _truths(program) <= _truths(parent.program)
+
+
+def _has(program: syn.Program, kind: type) -> bool:
+    return any(isinstance(line, kind) for line in program.instructions)
+
+
+def _truths(program: syn.Program) -> int:
+    lines = [line for line in program.instructions if isinstance(line, syn.Ensure)]
+    return sum(isinstance(c, syn.Truth) for line in lines for c in line.conditions)
+
+
+def test_default_limits_count_as_move_tokens() -> None:
+    silent = xgl.parse("assign(s=story())\nelicit(t)\nreward(xed(s | t))", "xent")
+    assert move_tokens(silent, xgl.Metadata(max_len=7)) == 7
+
+
+@settings(max_examples=12, deadline=None)
+@given(PARENTS, SEEDS)
+def test_same_seed_same_children_and_other_seed_others(parent: xgl.Game, seed: int) -> None:
+    limits = WIDE
+    first = children(parent, 4, seed, limits)
+    assert first == children(parent, 4, seed, limits)
+    assert first[:2] == children(parent, 2, seed, limits)[: len(first)]
+    assert first != children(parent, 4, seed + 1, limits)
+
+
+@settings(max_examples=12, deadline=None)
+@given(PARENTS, SEEDS)
+def test_no_child_repeats_the_parent_the_scope_or_another(parent: xgl.Game, seed: int) -> None:
+    scope = parents.SCOPE[parent.dialect]
+    drawn = list(programs(children(parent, 12, seed, WIDE)))
+    known = [parent.program, *(game.program for game in scope)]
+    codes = [xgl.game(program).code for program in drawn + known]
+    assert len(set(codes[: len(drawn)])) == len(drawn)
+    assert not set(codes[: len(drawn)]) & set(codes[len(drawn) :])
+    meanings = [normal_form(program) for program in drawn]
+    assert len(set(meanings)) == len(drawn)
+    assert not set(meanings) & set(map(normal_form, known))
+
+
+@pytest.mark.parametrize("players", [("black",), PLAYERS])
+def test_children_are_many_and_rarely_degenerate(players: tuple[str, ...]) -> None:
+    drawn = [
+        program
+        for parent in parents.EVERY
+        for program in programs(children(parent, 5, 3, replace(WIDE, players=players)))
+    ]
+    reports = [xgl.analyse(program) for program in drawn]
+    assert sum(bool(report.degenerate) for report in reports) < 0.1 * len(reports)
+    assert not any(report.read_before_set for report in reports)
+    assert len(drawn) > 0.9 * 5 * len(parents.EVERY)
+
+
+def test_children_vary_rather_than_grow() -> None:
+    for parent in parents.SCOPE["xent"]:
+        drawn = list(programs(children(parent, 60, 5, WIDE)))
+        extra = [len(p.instructions) - len(parent.program.instructions) for p in drawn]
+        assert sum(extra) / len(extra) < 2
+        assert len({tuple(map(type, p.instructions)) for p in drawn}) >= 10
+
+
+def test_every_operator_reaches_a_child_on_some_parent() -> None:
+    reached: set[str] = set()
+    for name, entry in OPERATORS.items():
+        alone = Mutate(replace(WIDE, players=PLAYERS), {name: entry})
+        for parent in reversed(parents.EVERY):
+            drawn = alone.propose(parent, parents.SCOPE[parent.dialect], 2, 1)
+            reached |= {o for proposal in drawn for o in proposal.provenance.operators}
+            if name in reached:
+                break
+    assert reached - REPAIRS == set(OPERATORS)
+
+
+@pytest.mark.parametrize("needs", ["players", "loops", "donor"])
+def test_operators_that_lack_what_they_need_are_not_drawn(needs: str) -> None:
+    names = {name for name, entry in OPERATORS.items() if entry.needs == needs}
+    contrast = parents.SCOPE["xent"][1]
+    drawn = Mutate(replace(WIDE, loops=False)).propose(contrast, [contrast], 40, 1)
+    assert names
+    assert drawn
+    assert not names & {o for proposal in drawn for o in proposal.provenance.operators}
+
+
+def test_provenance_names_the_operators_really_applied() -> None:
+    log: list[str] = []
+
+    def recorded(name: str, entry: Entry) -> Entry:
+        def apply(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
+            edited = entry.apply(lines, bench, rng)
+            if edited and edited != lines:
+                log.append(name)
+            return edited
+
+        return replace(entry, apply=apply)
+
+    sampler = Mutate(operators={name: recorded(name, e) for name, e in OPERATORS.items()})
+    scope = parents.SCOPE["xent"]
+    for seed in range(40):
+        log.clear()
+        (proposal,) = sampler.propose(scope[1], scope, 1, seed)
+        applied = [name for name in proposal.provenance.operators if name not in REPAIRS]
+        assert applied
+        assert log[-len(applied) :] == applied
+
+
+def test_provenance_names_the_parents() -> None:
+    single, contrast = parents.SCOPE["xent"]
+    seen = set()
+    for proposal in Mutate(WIDE).propose(contrast, [single, contrast], 40, 2):
+        provenance = proposal.provenance
+        gave = not {"compose", "crossover"}.isdisjoint(provenance.operators)
+        expected = (contrast.game_id, single.game_id) if gave else (contrast.game_id,)
+        assert provenance.sampler == "mutate"
+        assert provenance.parents == expected
+        seen.add(gave)
+    assert seen == {True, False}
+
+
+def test_a_parent_beyond_the_caps_has_children_within_them() -> None:
+    guess = next(g for g in parents.EVERY if "replay(flag_1, 100)" in g.code)
+    drawn = children(guess, 8, 1, WIDE)
+    assert len(drawn) == 8
+    loops = [p for p in drawn if "replay" in p.text]
+    assert loops
+    assert all(FIT in p.provenance.operators or "replay(flag_1, 1" in p.text for p in loops)
+
+
+def test_observation_leads_the_draws_within_bounds_and_survives_a_restore() -> None:
+    scope = parents.SCOPE["xent"]
+    learned, fresh = Mutate(WIDE), Mutate(WIDE)
+    good = [Outcome(f"g{i}", ("replace_operand",), Progress.ACCEPTED) for i in range(60)]
+    bad = [Outcome(f"b{i}", ("add_term", "insert_story"), Progress.COVERED) for i in range(60)]
+    learned.observe(good + bad)
+    resumed = Mutate(WIDE)
+    resumed.restore(learned.state())
+    assert resumed.state() == learned.state() != fresh.state()
+    assert _share(learned, scope, "replace_operand") > 1.3 * _share(fresh, scope, "replace_operand")
+    assert 0 < _share(learned, scope, "add_term") < _share(fresh, scope, "add_term")
+    again = resumed.propose(scope[0], scope, 10, 1)
+    assert again == learned.propose(scope[0], scope, 10, 1)
+    assert again != fresh.propose(scope[0], scope, 10, 1)
+
+
+def _share(sampler: Mutate, scope: list[xgl.Game], name: str) -> float:
+    drawn = [p for seed in range(2) for p in sampler.propose(scope[1], scope, 60, seed)]
+    return sum(name in p.provenance.operators for p in drawn) / len(drawn)
+
+
+def test_proposing_changes_no_state() -> None:
+    sampler = Mutate(WIDE)
+    before = sampler.state()
+    sampler.propose(parents.SCOPE["xent"][0], [], 5, 1)
+    assert sampler.state() == before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "beacon(flag_2)\nbeacon(flag_1)\nreplay(flag_1, 1)\nelicit(t, 3)\nreward(xed(s | t))",
+        "ensure(xent(s) < 3)\nelicit(t, 3)\nreward(xed(s | t))",
+        'assign(s="a")\nbeacon(flag_1)\nassign(s=s + s)\nreplay(flag_1, 30)\nreward(xent(s))',
+        "elicit(t)",
+        "reward(xed(s | t))",
+        "assign(s=story())",
+        "assign(s=story(), t=s // s, x=t % s)",
+        "reveal(alice, s)\nelicit(alice, t)\nreward(alice, xed(s | t))",
+        "replay(flag_1, 3)",
+    ],
+)
+@pytest.mark.parametrize("dialect", ["paper", "xent"])
+def test_a_faulty_parent_has_sound_children_or_none(text: str, dialect: str) -> None:
+    parent = xgl.game(xgl.parse(text, dialect))
+    for program in programs(children(parent, 6, 1, replace(WIDE, players=PLAYERS))):
+        assert not xgl.analyse(program).degenerate

@@ -1,0 +1,210 @@
+"""Programs with one normal form are one game: on a map, what they pay differs by a constant.
+
+Whatever the moves are, as long as they meet all conditions: what was paid before a failed ensure
+stays paid, which the normal form leaves out.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import parents
+from support.doubles import NumberedStories, WordJudge, number
+
+import xgl
+from meta_sampler import MutateSettings
+from meta_sampler.mutate.operators import OPERATORS
+from meta_sampler.mutate.program_editor import as_donor, bench_for
+from meta_sampler.screening.normal_form import NormalForm, normal_form
+from meta_sampler.screening.symbolic import LinearForm, Quantity, StoryText
+from xgl import Cast, Instance, play_all
+from xgl.errors import OversizeError
+from xgl.language import syntax as syn
+from xgl.language.visitors import rename
+from xgl.runtime.requests import Ensured, Move, ScoreRequest, Seeds, TokenScores, Turn
+
+PLAYERS = ("black", "white", "alice", "bob")
+
+
+class TextJudge(WordJudge):
+    """A score depends on target and context as texts, wherever their tokens end."""
+
+    def score(self, requests: list[ScoreRequest]) -> list[TokenScores | OversizeError]:
+        return [self._bits(request.text, "".join(request.context)) for request in requests]
+
+    def _bits(self, text: str, context: str) -> TokenScores:
+        target, given = "".join(text.split()), "".join(context.split())
+        return TokenScores((number(target, given) % 128 / 8,) if target else ())
+
+
+class Writer:
+    """Its moves depend on seeds, player and turn; a few words, so that cuts occur."""
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        return [Move(self._text(turn)) for turn in turns]
+
+    def _text(self, turn: Turn) -> str:
+        drawn = number(turn.seeds, turn.request.turn, turn.request.view.player)
+        return ("tale", "1", "0", "cat")[drawn % 4] + ("", " cat", " 0")[drawn // 4 % 3]
+
+
+SEEDS = [Seeds(map_seed, play) for map_seed in (0, 2) for play in range(4)]
+
+
+def assert_equal_games(programs: Sequence[syn.Program]) -> int:
+    """Plays all on the same maps with the same moves; how many plays could be compared."""
+    cast = Cast(TextJudge(), NumberedStories(), dict.fromkeys(syn.PLAYERS, Writer()))
+    games = [xgl.game(program) for program in programs]
+    plays = iter(play_all([Instance(game, each) for game in games for each in SEEDS], cast))
+    compared = 0
+    first: dict[Seeds, dict[str, float]] = {}
+    for game in games:
+        offsets = defaultdict[int, set[tuple[tuple[str, float], ...]]](set)
+        for seeds in SEEDS:
+            play = next(plays)
+            if play.outcome != "finished" or any(map(_failed, play.events)):
+                continue
+            scores = first.setdefault(seeds, play.scores)
+            movers = sorted(play.scores.keys() & scores.keys())
+            offset = tuple((name, play.scores[name] - scores[name]) for name in movers)
+            offsets[seeds.map_seed].add(offset)
+            compared += 1
+        assert all(len(each) == 1 for each in offsets.values()), f"{games[0].code}\n\n{game.code}"
+    return compared
+
+
+def _failed(event: object) -> bool:
+    return isinstance(event, Ensured) and not event.passed
+
+
+# -- rewriting a program -------------------------------------------------------------------------
+
+Lines = tuple[syn.Instruction, ...]
+Rewrite = Callable[[Lines, Random], Lines]
+
+
+def expanded(lines: Lines, rng: Random) -> Lines:
+    """Differences as the scores that they are made of: xed(s|t) = xent(s) - xent(s|t)."""
+
+    def parts(sign: int, term: syn.Term) -> tuple[tuple[int, syn.Term], ...]:
+        if not isinstance(term, syn.Xent):
+            return ((sign, term),)
+        sign = -sign if term.kind in ("nex", "dex") else sign
+        after = replace(term, kind="xent")
+        if term.kind in ("xent", "nex"):
+            return ((sign, after),)
+        return ((sign, syn.Xent("xent", term.target, term.outer)), (-sign, after))
+
+    return _with_rewards(
+        lines,
+        lambda line: [
+            replace(
+                line, amount=syn.Sum(tuple(x for term in line.amount.terms for x in parts(*term)))
+            )
+        ],
+    )
+
+
+def split(lines: Lines, rng: Random) -> Lines:
+    """A reward for each term, in any order."""
+
+    def alone(line: syn.Reward) -> list[syn.Reward]:
+        terms = rng.sample(line.amount.terms, len(line.amount.terms))
+        return [replace(line, amount=syn.Sum((term,))) for term in terms]
+
+    return _with_rewards(lines, alone)
+
+
+def beside_a_constant(lines: Lines, rng: Random) -> Lines:
+    """One more term, about a story that was drawn before; its score is the same for all moves."""
+    first = lines[0]
+    if not isinstance(first, syn.Assign) or not isinstance(first.targets[0][1], syn.Story):
+        return lines
+    name = first.targets[0][0]
+    if any(name in getattr(line, "registers", ()) for line in lines) or len(first.targets) > 1:
+        return lines
+    if any(isinstance(x, syn.Assign) and name in dict(x.targets) for x in lines[1:]):
+        return lines
+    constant = (rng.choice((1, -1)), syn.Xent("xent", syn.Register(name)))
+    return _with_rewards(
+        lines, lambda line: [replace(line, amount=syn.Sum((*line.amount.terms, constant)))]
+    )
+
+
+def renamed(lines: Lines, rng: Random) -> Lines:
+    """Other names for private registers."""
+    private = [name for name in syn.REGISTERS if name[0] in "stxy"]
+    names = dict(zip(private, rng.sample(private, len(private)), strict=True))
+    return tuple(rename(line, names) for line in lines)
+
+
+def _with_rewards(lines: Lines, change: Callable[[syn.Reward], list[syn.Reward]]) -> Lines:
+    changed = ([*change(line)] if isinstance(line, syn.Reward) else [line] for line in lines)
+    return tuple(line for group in changed for line in group)
+
+
+REWRITES: tuple[Rewrite, ...] = (expanded, split, beside_a_constant, renamed)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(parents.EVERY), st.lists(st.sampled_from(REWRITES), min_size=1), st.randoms()
+)
+def test_rewriting_what_is_paid_keeps_the_game(
+    parent: xgl.Game, rewrites: list[Rewrite], rng: Random
+) -> None:
+    lines = parent.program.instructions
+    for rewrite in rewrites:
+        lines = rewrite(lines, rng)
+    program = syn.Program(lines, parent.dialect)
+    assert normal_form(program) == normal_form(parent.program)
+    assert_equal_games([parent.program, program])
+
+
+@pytest.mark.parametrize("dialect", ["paper", "xent"])
+def test_edits_of_one_normal_form_are_one_game(dialect: str) -> None:
+    """Whatever edits made them: hundreds of raw edits, compared where their forms coincide."""
+    pool = [game for game in parents.EVERY if game.dialect == dialect]
+    forms: dict[NormalForm, dict[str, syn.Program]] = {}
+    for name, entry in OPERATORS.items():
+        for number_ in range(20):
+            rng = Random(f"{name}/{number_}")
+            parent = rng.choice(pool)
+            bench = bench_for(parent, MutateSettings(players=PLAYERS))
+            bench = replace(bench, donor=as_donor(rng.choice(pool).program, bench) or ())
+            lines = parent.program.instructions
+            if entry.available(bench) and (edited := entry.apply(lines, bench, rng)):
+                game = xgl.game(syn.Program(edited, dialect))
+                form = normal_form(game.program)
+                if not form.code:
+                    forms.setdefault(form, {})[game.code] = game.program
+    groups = [list(group.values()) for group in forms.values() if len(group) > 1]
+    assert len(groups) > 10
+    assert sum(assert_equal_games(group) for group in groups) > 200
+
+
+# -- sums ----------------------------------------------------------------------------------------
+
+QUANTITIES = st.builds(
+    Quantity,
+    st.lists(st.builds(StoryText, st.integers(0, 1), st.none(), st.just(""))).map(tuple),
+    unit=st.sampled_from(("xent", "count", "bit")),
+)
+FORMS = st.lists(st.tuples(QUANTITIES, st.integers(-2, 2))).map(LinearForm.of)
+
+
+@settings(max_examples=40, deadline=None)
+@given(FORMS, FORMS, FORMS)
+def test_linear_forms_are_an_abelian_group(a: LinearForm, b: LinearForm, c: LinearForm) -> None:
+    assert a + b == b + a
+    assert (a + b) + c == a + (b + c)
+    assert a + LinearForm() == a
+    assert a - a == LinearForm()
+    assert -a + a == LinearForm()
+    assert all(coefficient for _, coefficient in (a + b).terms)

@@ -1,0 +1,105 @@
+"""Settings of the samplers: one sentence for each value that cannot be."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+
+from meta_sampler import ACCESS
+from meta_sampler.settings import SETTINGS, GrammarSettings, LearnedSettings, settings_of
+from xgl.errors import ConfigError
+
+MISTAKES = [
+    ("mutate", {"max_line": 9}, "max_line: unknown key, did you mean max_lines?"),
+    ("mutate", {"zebra": 9}, "zebra: unknown key, expected one of max_lines, max_terms"),
+    ("mutate", {"zebra": 9, "loops": 3}, "zebra: unknown key"),
+    ("mutate", {"max_lines": 0}, "max_lines: found 0, expected at least 1 and at most 64"),
+    ("mutate", {"max_lines": 65}, "max_lines: found 65, expected at least 1 and at most 64"),
+    ("mutate", {"max_lines": True}, "max_lines: found true, expected a whole number"),
+    ("mutate", {"max_lines": "6"}, "max_lines: found '6', expected a whole number"),
+    ("mutate", {"max_lines": 6.0}, "max_lines: found 6.0, expected a whole number"),
+    ("mutate", {"max_lines": None}, "max_lines: found null, expected a whole number"),
+    ("mutate", {"loops": "no"}, "loops: found 'no', expected true or false"),
+    ("mutate", {"players": "black"}, "players: found 'black', expected a list such as [a,b]"),
+    ("mutate", {"players": ["bob"]}, "players: found ['bob'], expected a list with black"),
+    ("mutate", {"players": ["black", "rob"]}, "players: unknown player 'rob', expected some of"),
+    ("mutate", {"memory": 1.5}, "memory: found 1.5, expected more than 0 and at most 1"),
+    ("mutate", {"weights": 2}, "weights: found 2, expected settings such as {key: value}"),
+    (
+        "mutate",
+        {"weights": {"drop_term": -1}},
+        "weights.drop_term: found -1, expected a number, at least 0",
+    ),
+    ("local", {"max_token": 9}, "max_token: unknown key, did you mean max_tokens?"),
+    ("local", {"max_tokens": 0}, "max_tokens: found 0, expected at least 1"),
+    ("local", {"temperature": -1.0}, "temperature: found -1.0, expected at least 0"),
+    ("local", {"top_p": 0.0}, "top_p: found 0.0, expected more than 0 and at most 1"),
+    ("local", {"max_lines": 2}, "max_lines: found 2, expected at least 3 and at most 64"),
+    ("local", {"dtype": "int8"}, "dtype: found 'int8', expected auto, float32 or bfloat16"),
+    ("learned", {"spread": 1.0}, "spread: found 1.0, expected more than 1"),
+    ("learned", {"kl": -0.1}, "kl: found -0.1, expected at least 0"),
+    ("learned", {"kl": "much"}, "kl: found 'much', expected a number"),
+    ("learned", {"kl": float("nan")}, "kl: found nan, expected a number"),
+    ("learned", {"learning_rate": 0.0}, "learning_rate: found 0.0, expected more than 0 and at"),
+    ("learned", {"model": "smollm2"}, "model: unknown key"),
+    ("chat", {"modle": "m"}, "modle: unknown key, did you mean model?"),
+    ("chat", {"model": ""}, "model: found '', expected the name of a model"),
+    ("chat", {"games": 0}, "games: found 0, expected at least 1"),
+    ("chat", {"library": -1}, "library: found -1, expected at least 0"),
+    ("chat", {"loops": 1}, "loops: found 1, expected true or false"),
+    ("chat", {"temperature": "hot"}, "temperature: found 'hot', expected a number"),
+    ("chat", {"base_url": "example.com"}, "base_url: found 'example.com', expected http"),
+    ("chat", {"key_variable": "sk-123"}, "key_variable: expected the name of an environment"),
+    ("chat", {"budget_dollars": 1.0}, "budget_dollars: found 1.0 and no prices, expected both"),
+    ("chat", {"price_new": -1.0}, "price_new: found -1.0, expected at least 0"),
+]
+
+
+@pytest.mark.parametrize(("sampler", "given", "sentence"), MISTAKES, ids=str)
+def test_a_mistake_is_one_sentence(sampler: str, given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        settings_of(sampler, given)
+    assert str(caught.value).startswith(sentence)
+    assert "\n" not in str(caught.value)
+    assert "sk-123" not in str(caught.value)
+
+
+@pytest.mark.parametrize("wrong", [{"max_lines": 2}, {"max_lines": 65}, {"depth": 3}])
+def test_a_grammar_has_bounds_too(wrong: dict[str, int]) -> None:
+    with pytest.raises(ConfigError, match=r"expected at least . and at most"):
+        GrammarSettings(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("sampler", SETTINGS)
+def test_settings_read_back_from_plain_values_and_from_another_process(sampler: str) -> None:
+    default = settings_of(sampler, {})
+    assert settings_of(sampler, asdict(default)) == default
+    assert pickle.loads(pickle.dumps(default)) == default
+
+
+def test_a_replaced_value_is_checked() -> None:
+    with pytest.raises(ConfigError, match="steps: found -1"):
+        replace(LearnedSettings(), steps=-1)
+
+
+def test_whole_numbers_stand_for_numbers() -> None:
+    changed = LearnedSettings(kl=1)
+    assert (changed.kl, type(changed.kl)) == (1.0, float)
+
+
+def test_what_a_remote_sampler_writes_does_not_depend_on_how_it_is_reached() -> None:
+    assert set(ACCESS) == {
+        "base_url",
+        "key_variable",
+        "concurrency",
+        "timeout",
+        "retries",
+        "first_backoff",
+        "max_backoff",
+        "budget_tokens",
+        "budget_dollars",
+        "cache",
+    }

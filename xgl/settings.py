@@ -1,0 +1,155 @@
+"""Settings: frozen dataclasses in which each field declares its type, bounds, default and meaning.
+
+The bounds belong to the type, the meaning stands beneath the field::
+
+    @settings
+    class Caps:
+        max_lines: Count = 6
+        \"\"\"Most instructions of a child.\"\"\"
+
+Values are checked however an instance is made: from Python, from plain mappings, by
+``dataclasses.replace``. What fields ask of each other goes into ``__post_init__``, as a ValueError
+"key: found …, expected …".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from difflib import get_close_matches
+from functools import wraps
+from typing import Annotated, Any, TypeVar, dataclass_transform, get_args, overload
+
+from pydantic import ConfigDict, Field, Strict, StrictBool, ValidationError
+from pydantic.dataclasses import dataclass
+
+from xgl.errors import ConfigError
+
+Natural = Annotated[int, Strict(), Field(ge=0)]
+Count = Annotated[int, Strict(), Field(ge=1)]
+NonNegative = Annotated[float, Strict(), Field(ge=0)]
+Positive = Annotated[float, Strict(), Field(gt=0)]
+Share = Annotated[float, Strict(), Field(ge=0, le=1)]
+TopP = Annotated[float, Strict(), Field(gt=0, le=1)]
+Fraction = Annotated[float, Strict(), Field(gt=0, lt=1)]
+Flag = StrictBool
+
+Kind = TypeVar("Kind", bound=type)
+_BOUNDS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
+_CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False, validate_default=True)
+
+
+@overload
+def settings(kind: Kind, /) -> Kind: ...
+@overload
+def settings(*, kw_only: bool = True) -> Callable[[Kind], Kind]: ...
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(Field,))
+def settings(kind: Any = None, /, *, kw_only: bool = True) -> Any:
+    """Make a class of settings, which raises :class:`ConfigError` for values that cannot be."""
+
+    def decorated(plain: Any) -> Any:
+        checked: Any = dataclass(frozen=True, kw_only=kw_only, config=_CONFIG)(plain)
+        checked.__init__ = _in_one_sentence(checked.__init__)
+        return checked
+
+    return decorated if kind is None else decorated(kind)
+
+
+def _in_one_sentence(initialise: Callable[..., None]) -> Callable[..., None]:
+    @wraps(initialise)
+    def checked(self: Any, *values: Any, **named: Any) -> None:
+        try:
+            initialise(self, *values, **named)
+        except ValidationError as error:
+            raise ConfigError(_sentence(error, type(self))) from None
+
+    return checked
+
+
+def shared(source: Any, kind: type) -> dict[str, Any]:
+    """The values that an instance has for the fields of another class of settings."""
+    return {each.name: getattr(source, each.name) for each in fields(kind)}
+
+
+def shown(value: object) -> str:
+    """A value as a user writes it, cut where it is long."""
+    plain = {None: "null", True: "true", False: "false"}
+    text = plain[value] if value is None or isinstance(value, bool) else repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}…"
+
+
+def unknown_key(key: str, known: Sequence[str], path: str = "") -> str:
+    """One sentence for a key that is not among ``known``; ``path`` leads to both."""
+    close = get_close_matches(key, known, 1)
+    hint = f"did you mean {path}{close[0]}?" if close else f"expected one of {', '.join(known)}"
+    return f"{path}{key}: unknown key, {hint}"
+
+
+def limits(bounds: dict[str, Any]) -> str:
+    """Bounds in words, such as "more than 0 and at most 1"; empty where there are none."""
+    return " and ".join(f"{_BOUNDS[k]} {bounds[k]:g}" for k in _BOUNDS if k in bounds)
+
+
+def bounds_of(kind: type, name: str) -> dict[str, Any]:
+    """The bounds that a field declares: some of gt, ge, lt and le."""
+    field = kind.__pydantic_fields__[name]  # type: ignore[attr-defined]
+    declared = [*field.metadata, *_annotations(field.annotation)]
+    return {k: getattr(item, k) for item in declared for k in _BOUNDS if hasattr(item, k)}
+
+
+def _annotations(kind: Any) -> Iterator[Any]:
+    """What stands beside a type, within unions too."""
+    for item in getattr(kind, "__metadata__", ()):
+        yield from getattr(item, "metadata", [item])
+    for part in get_args(kind):
+        yield from _annotations(part)
+
+
+_EXPECTED = {
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a number",
+    "string_type": "a text",
+    "bool_type": "true or false",
+    "tuple_type": "a list such as [a,b]",
+    "dict_type": "settings such as {key: value}",
+    "mapping_type": "settings such as {key: value}",
+    "dataclass_type": "a group of settings",
+}
+
+
+def _sentence(error: ValidationError, kind: type) -> str:
+    """The first mistake, an unknown key before all others."""
+    unknown = "unexpected_keyword_argument"
+    first = min(error.errors(include_url=False), key=lambda each: each["type"] != unknown)
+    path = [str(part) for part in first["loc"] if not isinstance(part, int)]
+    key, said = ".".join(path), first.get("ctx", {}).get("error")
+    owner = _class_at(kind, path[:-1])
+    if first["type"] == unknown and owner:
+        prefix = "".join(f"{part}." for part in path[:-1])
+        return unknown_key(path[-1], [each.name for each in fields(owner)], prefix)
+    if first["type"].startswith("missing"):
+        return f"{key}: missing"
+    if said and _class_at(kind, path):
+        return f"{key}.{said}" if path else str(said)
+    if said:
+        return f"{key}: {said}"
+    bounds = bounds_of(owner, path[-1]) if owner and path else {}
+    return f"{key}: found {shown(first['input'])}, expected {_expected(first, bounds)}"
+
+
+def _class_at(kind: Any, path: Sequence[str]) -> Any:
+    """The class of settings that a path of keys leads to; None where it leads to a value."""
+    for name in path:
+        field = getattr(kind, "__pydantic_fields__", {}).get(name)
+        kind = field and field.annotation
+    return kind if is_dataclass(kind) else None
+
+
+def _expected(mistake: Any, bounds: dict[str, Any]) -> str:
+    context = mistake.get("ctx", {})
+    if mistake["type"] == "literal_error":
+        return str(context["expected"]).replace("'", "")
+    if context.keys() & _BOUNDS.keys():
+        return limits(bounds or context)
+    return _EXPECTED.get(mistake["type"], str(mistake["msg"]))
