@@ -45,7 +45,7 @@ from evo.search.initial_scope import initial_tasks
 from evo.search.oracle import TransferOracle
 from evo.search.proposals import PROGRESS
 from meta_sampler import MetaSampler, Outcome, Progress, Proposal, make
-from meta_sampler.screening.normal_form import normal_form
+from meta_sampler.screening.normal_form import NormalForm, normal_form
 from xgl import Game, ProgramError, analyse, parse
 from xgl.analysis.tree_distance import distance
 
@@ -77,7 +77,7 @@ class Tally:
     skeletons: set[tuple[str, ...]] = field(default_factory=set)
     edits: list[int] = field(default_factory=list)
 
-    def add(self, proposal: Proposal, parent: Game, known: set[str]) -> None:
+    def add(self, proposal: Proposal, parent: Game, known: set[NormalForm]) -> None:
         """Count a proposal before any play; ``known`` are the meanings met before."""
         self.count["proposals"] += 1
         self.count["tokens"] += proposal.provenance.tokens
