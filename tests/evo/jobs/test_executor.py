@@ -9,19 +9,18 @@ from typing import Any
 
 import pytest
 from ray.exceptions import OutOfMemoryError, RayActorError
+from support.search import services
 
 from evo import run
 from evo.config.run_config import ConfigError
 from evo.config.schema import ClusterConfig
+from evo.jobs.cluster import STARTS, ClusterError, start_local
 from evo.jobs.executor import AdapterReferences, Pool, WorkersLostError, check_losses, pools
 from evo.jobs.model_host import Evaluation, Job, Result, Training
 
 
 class Doomed:
     """A executor on a machine that is too small for any job."""
-
-    def __init__(self, *_: Any) -> None:
-        pass
 
     def do(self, jobs: Sequence[Job[Any]]) -> Iterator[Result[Any]]:
         check_losses(jobs[0], 4, OutOfMemoryError("too much"))
@@ -32,12 +31,11 @@ class Doomed:
 
 
 def test_workers_that_keep_dying_end_the_run_with_the_way_on(
-    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(run, "RayExecutor", Doomed)
-    assert run.main(["+experiment=scope_growth", f"archive.root={tmp_path}", "name=doomed"]) == 1
+    arguments = ["+experiment=scope_growth", f"archive.root={tmp_path}", "name=doomed"]
+    assert run.main(arguments, services(Doomed())) == 1
     shown = capsys.readouterr()
     assert "4 workers died on an evaluation of game" in shown.err
     assert "out of memory" in shown.err
@@ -102,3 +100,20 @@ def test_an_adapter_is_put_into_the_store_once(monkeypatch: pytest.MonkeyPatch) 
     assert references.reference(b"bbbb") == "reference 4"
     assert [references.reference(b"longer than all") for _ in range(2)] == ["reference 5"] * 2
     assert len(references.cache) == 1
+
+
+def test_ray_is_started_again_and_then_given_up(caplog: pytest.LogCaptureFixture) -> None:
+    starts: list[int] = []
+
+    def start(failures: int) -> None:
+        starts.append(failures)
+        if len(starts) <= failures:
+            raise Exception("The current node timed out during startup.\nDetails")
+
+    start_local(lambda: start(2), pause=0)
+    assert len(starts) == STARTS
+    assert caplog.messages == [f"Ray did not start, attempt {n} of {STARTS}" for n in (1, 2)]
+    starts.clear()
+    with pytest.raises(ClusterError, match=r"in 3 attempts, the last: .* during startup\.$"):
+        start_local(lambda: start(3), pause=0)
+    assert len(starts) == STARTS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import xgl
-from meta_sampler.mutate.prune import prune, unread
+from meta_sampler.mutate.program_editor import prune, unread
 
 ENDS = """
 assign(s=story(), t=story(), x=story())

@@ -9,7 +9,7 @@ import pytest
 from support.search import Listed, Nature, Search, by_hash, code, of_limits
 
 from evo.config.schema import BudgetConfig
-from evo.record.budget import Cost, reached, told
+from evo.record.budget import Cost, amount, reached
 from meta_sampler import BudgetReached, Proposal
 from xgl import Game
 
@@ -97,7 +97,7 @@ def test_dollars_are_counted_where_a_row_has_them() -> None:
     paid = Cost.of({"tokens": 10, "seconds": 0.5, "dollars": 0.25})
     free = Cost.of({"tokens": 7, "seconds": 1.5})
     assert paid + paid + free == Cost(27, 2.5, 0.5)
-    assert told(paid + free) == "17 tokens, 2.0 seconds, 0.25 dollars spent"
+    assert amount(paid + free) == "17 tokens, 2.0 seconds, 0.25 dollars spent"
     assert reached(BudgetConfig(None, None, 0.5), paid + free) == ""
     assert reached(BudgetConfig(None, None, 0.5), paid + paid) == "dollars"
     assert reached(BudgetConfig(17, None, 9.0), paid + free) == "tokens"

@@ -8,7 +8,7 @@ from support.search import Killed, Listed, Nature, Search, code, of_limits
 from archive import Archive
 from archive.statistics.intervals import UNDEFINED, Interval
 from evo.experiments.learning_curves import figure, smooth
-from evo.experiments.transfer_triplet import short_name, told
+from evo.experiments.transfer_triplet import short_name, with_interval
 from xgl.diagram.shapes import Line
 
 WORLD = of_limits(l8=Nature(teaches=0.6), l9=Nature(own=5.0, covered=0.3))
@@ -73,9 +73,9 @@ def test_short_names(entry: str, name: str) -> None:
 
 
 def test_a_value_is_starred_where_its_interval_is_above_nothing() -> None:
-    assert told(Interval(2.0, 1.0, 3.0)) == "+2.00 [1.00, 3.00] *"
-    assert told(Interval(2.0, -1.0, 5.0)) == "+2.00 [-1.00, 5.00]"
-    assert told(UNDEFINED) == "undefined"
+    assert with_interval(Interval(2.0, 1.0, 3.0)) == "+2.00 [1.00, 3.00] *"
+    assert with_interval(Interval(2.0, -1.0, 5.0)) == "+2.00 [-1.00, 5.00]"
+    assert with_interval(UNDEFINED) == "undefined"
 
 
 def test_curves_have_a_line_for_each_fine_tune() -> None:

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import evo.run
 from archive import Archive, RunEvent
 from archive.statistics.repeated_play import arms, narms, thresholds
 from evo.jobs.repeated_play import series
+from evo.record.run_folder import RunIdentity, record
 
 ONE = {"first": GAMES["first"]}
 SAID = ("dog", "cat", "bird")
@@ -133,10 +135,11 @@ def test_a_run_goes_on_where_a_budget_or_an_endpoint_ended_it(
         # 35 tokens an answer: the budget ends in the second round of the chat model's first game
         spent = sum(r["tokens"] for r in tables("whole")["rounds"] if r["policy_id"] == "embedded")
         capsys.readouterr()
-        assert run(*asked, "name=parts", f"budget.tokens={spent + 200}") == 1
+        assert run(*asked, "name=parts", f"budget.tokens={spent + 200}") == 0
         shown = capsys.readouterr()
-        assert "is spent" in shown.err
-        assert "resume=runs/parts" in shown.out
+        assert re.search(r"^ended    .* is spent", shown.out, re.MULTILINE)
+        assert f"resume=runs/parts budget.tokens={2 * (spent + 200)}" in shown.out
+        assert [e["event"] for e in tables("parts")["runs"]] == ["created", "out_of_budget"]
         assert {r["policy_id"] for r in tables("parts")["rounds"]} == {"embedded"}
         up[0] = False
         assert run("resume=runs/parts", "budget.tokens=null") == 1
@@ -171,7 +174,8 @@ def test_an_adapter_of_a_run_is_measured(
     with Archive.create(Path("grown") / "archive") as archive:
         ledger = Ledger(archive, "r")
         digest = archive.put_adapter(made.adapter)
-        evo.run._event(ledger, config, RunEvent.CREATED)
+        stored = json.dumps(asdict(config))
+        record(archive, RunIdentity("r", config.seed, stored, ""), RunEvent.CREATED)
         ledger.commit(
             games=ledger.game_rows([task]),
             finetunes=[finetune_row(task, made, "abcd1234abcd1234", 1, "{}", digest)],

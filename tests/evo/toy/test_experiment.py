@@ -164,7 +164,7 @@ def test_a_toy_growth_keeps_its_settings(
 ) -> None:
     assert run(tmp_path, "name=toy", "toy.contrasts=[]", "toy.seeds=1") == 0
     assert evo.run.main([f"resume={tmp_path / 'toy'}", "seed=3"]) == 2
-    assert re.match(r"error: seed=3: a resumed toy growth keeps", capsys.readouterr().err)
+    assert re.match(r"error: seed=3: a resumed run keeps", capsys.readouterr().err)
 
 
 def test_the_figure_of_a_scope_that_did_not_grow() -> None:
