@@ -7,18 +7,20 @@ import os
 import sys
 from collections.abc import Sequence
 
-from archive.cli import COMMANDS, commands
+from archive.cli.command import Command, Result
+from archive.cli.table import COMMANDS
 from archive.errors import ArchiveError
-from archive.views.tables import visible
+from archive.views.tables import console, to_json, visible
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command; returns 0, or 2 after a user's error, told in one sentence on stderr, and
+    """Run one command; returns 0, or 2 after a user's error, which is one sentence on stderr, and
     where verification found faults."""
-    argv = list(sys.argv[1:] if argv is None else argv)
-    arguments = _parser(argv).parse_args(argv)
+    arguments = _parser().parse_args(argv)
+    command: Command = arguments.command
     try:
-        code = arguments.command(arguments)
+        result = command.run(arguments)
+        _print(result, as_json=getattr(arguments, "json", False))
         sys.stdout.flush()
     except ArchiveError as error:
         print(f"error: {visible(str(error))}", file=sys.stderr)
@@ -26,18 +28,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # as with `| head`: nobody reads on
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    return int(code or 0)
+    return result.exit_code
 
 
-def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
-    """Knows the command that is called, or all of them where help is wanted."""
-    called = [name for name in argv[:1] if name in COMMANDS]
+def _print(result: Result, *, as_json: bool) -> None:
+    if as_json:
+        print(to_json(result.value))
+    else:
+        result.show(result.value, console())
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m archive", description=__doc__)
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, command in commands(called or COMMANDS).items():
-        one = subparsers.add_parser(name, help=command.HELP, description=command.__doc__)
-        command.arguments(one)
-        one.set_defaults(command=command.run)
+    for command in COMMANDS:
+        one = subparsers.add_parser(
+            command.name, help=command.help, description=command.run.__doc__
+        )
+        command.declare(one)
+        one.set_defaults(command=command)
     return parser
 
 

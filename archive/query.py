@@ -11,8 +11,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from archive.errors import LookupFailedError, NotAnArchiveError
-from archive.schema import TaskId
+from archive.errors import DamagedError, LookupFailedError, NotAnArchiveError
+from archive.schema import Definition, GainKind, Reason, TaskId
 from archive.store.archive import MARKER, Archive
 from archive.store.commits import COMMITS
 
@@ -150,6 +150,16 @@ def replicates(config: Mapping[str, Any]) -> int:
     return many if isinstance(many, int) and many > 0 else 1
 
 
+def deciding_value(config: Mapping[str, Any]) -> tuple[Definition, GainKind]:
+    """The value and the gain that a run's configuration decides by; C and total where it does not
+    say."""
+    try:
+        transfer = config["transfer"]
+        return Definition(transfer["definition"]), GainKind(transfer["gain"])
+    except (KeyError, TypeError, ValueError):
+        return Definition.CAPTURED, GainKind.TOTAL
+
+
 def scopes(archive: Archive, run_id: str) -> dict[int, list[ScopeRow]]:
     """The scope of the run at each generation, generations ascending, members as archived."""
     by_generation: dict[int, list[ScopeRow]] = {}
@@ -183,6 +193,22 @@ def games(archive: Archive, game_ids: Iterable[str]) -> dict[str, dict[str, Any]
                 f"{archive.folder}: found no game {game_id}, expected a row of games"
             )
     return found
+
+
+def reason_of(row: Mapping[str, Any]) -> Reason:
+    """The reason of a decision. Raises DamagedError for one that is not known."""
+    try:
+        return Reason(row["reason"])
+    except ValueError:
+        raise DamagedError(
+            f"decisions, game {row['game_id']}: found reason {row['reason']!r}, expected one of "
+            f"{', '.join(Reason)}"
+        ) from None
+
+
+def explanation(row: Mapping[str, Any]) -> str:
+    """The reason of a decision, with its detail where it has one."""
+    return f"{row['reason']}: {row['detail']}" if row["detail"] else str(row["reason"])
 
 
 def verdict_counts(archive: Archive, run_id: str) -> list[VerdictCount]:

@@ -19,8 +19,8 @@ from machine import described
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from xgl.judge.engine import EngineSettings, ScoringEngine
-from xgl.judge.prefix_tree import Row
 from xgl.lm.language_model import LanguageModel
+from xgl.lm.prefix_sharing import ScoredSequence
 from xgl.random_streams import stream
 
 LENGTH, SCORED = 512, 128
@@ -89,7 +89,7 @@ def main() -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     lm = model(arguments.layers, arguments.hidden, arguments.vocabulary, device)
     ids = stream("gpu_scoring").integers(arguments.vocabulary, size=(arguments.rows, LENGTH))
-    rows = [Row(tuple(map(int, row)), SCORED) for row in ids]
+    rows = [ScoredSequence(tuple(map(int, row)), SCORED) for row in ids]
     rate = matrix_rate(device)
     weights = sum(p.numel() for p in lm.model.parameters())
     print(
@@ -98,7 +98,7 @@ def main() -> None:
     print("| tokens a batch | tokens a second | share of the matrix rate |")
     print("| --- | --- | --- |")
     for batch in arguments.batches:
-        settings = EngineSettings(batch, memory_bytes=1 << 40, remembered_bytes=0)
+        settings = EngineSettings(batch, memory_bytes=1 << 40, score_cache_bytes=0)
         seconds = best(lambda s=settings: ScoringEngine(lm, s).bits(rows))  # type: ignore[misc]
         share = operations(lm) * len(rows) / seconds / rate
         print(f"| {batch:,} | {len(rows) * LENGTH / seconds:,.0f} | {share:.0%} |", flush=True)

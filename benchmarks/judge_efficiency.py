@@ -30,7 +30,7 @@ BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 LARGEST = {"cpu": 3072}
 """Tokens of the bare model's largest batch that is tried; on a CPU more are slower."""
 CALLS = 2
-"""Each load is asked twice: what is remembered shows the second time."""
+"""Each load is asked twice: the score cache shows the second time."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def raw(lm: LanguageModel, length: int, scored: float, every: bool) -> tuple[flo
 
 
 def rate(judge: TransformerJudge, load: Load, repeats: int) -> float:
-    """Tokens read a second, nothing remembered: the best, as it is the bare model's best."""
+    """Tokens read a second, nothing cached: the best, as it is the bare model's best."""
     rates = []
     for _ in range(repeats):
         judge.forget()
@@ -126,7 +126,7 @@ class Measured:
 
     def saved(self) -> list[str]:
         did = self.did
-        counts = (did.asked, did.asked_tokens, did.new_tokens, did.read_tokens)
+        counts = (did.requested, did.requested_tokens, did.new_tokens, did.read_tokens)
         return [self.name, *(f"{count:,}" for count in counts), f"{self.repeated:.0%}"]
 
     def speed(self) -> list[str]:
@@ -148,11 +148,11 @@ def measured(lm: LanguageModel, judge: TransformerJudge, load: Load, repeats: in
     did = fresh.engine.statistics
     load.ask(fresh)
     again = fresh.engine.statistics
-    length = max(2, round(did.padded_tokens / max(1, did.sequences)))
+    length = max(2, round(did.padded_tokens / max(1, did.trees)))
     return Measured(
         load.name,
         did,
-        (again.remembered - did.remembered) / max(1, did.asked - did.merged),
+        (again.cached - did.cached) / max(1, did.requested - did.duplicates),
         rate(judge, load, repeats),
         length,
         raw(lm, length, did.scored_tokens / did.read_tokens, every=False),
@@ -175,7 +175,9 @@ def main() -> None:
     judge = TransformerJudge(lm)
     found = [measured(lm, judge, load, arguments.repeats) for load in loads(judge, arguments.scale)]
     print(f"{arguments.model}, {str(model.dtype).removeprefix('torch.')}; {described()}\n")
-    print("| load | rows | tokens asked | after merging | read | remembered when asked again |")
+    print(
+        "| load | sequences | tokens requested | without duplicates | read | cached, second call |"
+    )
     print("| --- | --- | --- | --- | --- | --- |")
     for each in found:
         print(f"| {' | '.join(each.saved())} |")

@@ -19,9 +19,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from archive import Archive
+from archive import Archive, Reason
 
-TRANSFER_REASONS = ("does not help its parent", "covered by the scope")
+TRANSFER_REASONS = (Reason.NO_HELP, Reason.COVERED)
 
 
 def descendants(root: int) -> list[int]:

@@ -32,6 +32,7 @@ import yaml
 from machine import described
 
 from archive import Archive
+from archive.query import explanation, reason_of
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task
@@ -40,18 +41,16 @@ from evo.jobs.model_host import Outcome as JobOutcome
 from evo.record.collector import Collector
 from evo.record.ledger import Ledger
 from evo.record.progress import Silence
-from evo.search.growth import Place, rank
+from evo.search.growth import Candidate, Place, rank
 from evo.search.initial_scope import initial_tasks
 from evo.search.oracle import TransferOracle
-from meta_sampler import MetaSampler, Outcome, Proposal, make
-from meta_sampler.screening.normal_form import normal_form
+from evo.search.proposals import PROGRESS
+from meta_sampler import MetaSampler, Outcome, Progress, Proposal, make
+from meta_sampler.screening.normal_form import NormalForm, normal_form
 from xgl import Game, ProgramError, analyse, parse
 from xgl.analysis.tree_distance import distance
 
-UNFIT = ("never feasible", "too long to learn", "constant score", "forfeit rate")
-UNPLAYABLE = ("not playable", "its gain is not about the map")
-HELPLESS = ("does not help its parent", "own gain not confirmed")
-ACCEPTED = "helps and is new"
+HELPLESS = (Progress.UNHELPFUL, Progress.UNCONFIRMED)
 HEADS = (
     *("sampler", "proposals", "valid", "not degenerate", "new", "new and sound"),
     *("feasible", "playable", "may help", "accepted", "skeletons", "edits to parent"),
@@ -79,7 +78,7 @@ class Tally:
     skeletons: set[tuple[str, ...]] = field(default_factory=set)
     edits: list[int] = field(default_factory=list)
 
-    def add(self, proposal: Proposal, parent: Game, known: set[str]) -> None:
+    def add(self, proposal: Proposal, parent: Game, known: set[NormalForm]) -> None:
         """Count a proposal before any play; ``known`` are the meanings met before."""
         self.count["proposals"] += 1
         self.count["tokens"] += proposal.provenance.tokens
@@ -97,14 +96,14 @@ class Tally:
             self.skeletons.add(skeleton(proposal.game))
             self.edits.append(distance(parent.program, proposal.game.program))
 
-    def judge(self, reason: str) -> None:
-        """Count a verdict by the reason that the growth gives."""
-        feasible = not reason.startswith(UNFIT)
-        playable = feasible and not reason.startswith(UNPLAYABLE)
+    def judge(self, progress: Progress) -> None:
+        """Count a verdict by how far the candidate came."""
+        feasible = progress is not Progress.UNPLAYABLE
+        playable = feasible and progress is not Progress.UNLEARNED
         self.count["feasible"] += feasible
         self.count["playable"] += playable
-        self.count["may help"] += playable and reason not in HELPLESS
-        self.count["accepted"] += reason == ACCEPTED
+        self.count["may help"] += playable and progress not in HELPLESS
+        self.count["accepted"] += progress is Progress.ACCEPTED
 
     def row(self, name: str, judged: bool) -> str:
         """The table's row; what was not judged is left open."""
@@ -147,22 +146,21 @@ class Trial:
         """The growth's verdicts on a list, which the sampler is told."""
         began = time.perf_counter()
         tasks = [Task(e.game, self.parent.role) for e in made.values() if e.game is not None]
-        rows = verdicts(oracle, self.parent, tasks, place)
+        rows = verdicts(oracle, tasks, place)
         self.tally.count["judging"] += round(1000 * (time.perf_counter() - began))
         outcomes = [self._outcome(row, made[str(row["game_id"])]) for row in rows]
         self.sampler.observe(outcomes)
         for each in outcomes:
-            self.tally.judge(each.reason)
-            print(f"<!-- {self.name}: {each.reason}: {each.code!r} -->", flush=True)
+            self.tally.judge(each.progress)
+            print(f"<!-- {self.name}: {each.explanation}: {each.code!r} -->", flush=True)
 
-    def _outcome(self, row: dict[str, object], proposal: Proposal) -> Outcome:
+    def _outcome(self, row: dict[str, Any], proposal: Proposal) -> Outcome:
         assert proposal.game is not None
         return Outcome(
             proposal.game.game_id,
             proposal.provenance.operators,
-            row["verdict"] == "accepted",
-            str(row["verdict"]),
-            str(row["reason"]),
+            PROGRESS[reason_of(row)],
+            f"{row['verdict']}: {explanation(row)}",
             self.parent.game_id,
             proposal.game.code,
             self.parent.game.code,
@@ -177,15 +175,14 @@ def told(name: str, proposal: Proposal) -> str:
 
 
 def verdicts(
-    oracle: TransferOracle, parent: Task, candidates: Sequence[Task], place: Place[Task]
-) -> list[dict[str, object]]:
+    oracle: TransferOracle, games: Sequence[Task], place: Place[Task]
+) -> list[dict[str, Any]]:
     """Decisions of a list, every one on its own; the scope is the parent."""
-    oracle.place = place
-    oracle.indices = {task.game_id: index for index, task in enumerate(candidates)}
     before = len(oracle.ledger.decisions)
-    assessed = oracle.assess(parent, candidates, [parent])
-    for task in rank(assessed, oracle.thresholds.alpha1, oracle.thresholds.alpha2):
-        oracle.confirm(parent, [task], [parent])
+    candidates = [Candidate(game, place, index) for index, game in enumerate(games)]
+    assessed = oracle.assess(candidates, [place.parent])
+    for each in rank(assessed, oracle.thresholds.alpha1, oracle.thresholds.alpha2):
+        oracle.confirm([each])
     return list(oracle.ledger.decisions.values())[before:]
 
 

@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from archive import Archive, Purpose
-from evo.search.growth import Assessment, GrowthSettings, grow
+from archive import Archive, Purpose, Reason
+from evo.search.growth import Assessment, Candidate, GrowthSettings, grow
 from evo.toy.world import Neighbourhood, ToyGame, ToyOracle, matrix, transfer
 
 NEWEST = 10
 """A generation's parents are the games that the last one accepted: here one game in so many."""
 PURPOSES = (Purpose.CALIBRATION, Purpose.SELECTION, Purpose.ACCEPTANCE)
-UNPLAYABLE = ("not playable", "its gain is not about the map")
+UNPLAYABLE = (Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP)
 PARENTS_OWN = 2
 """Evaluations of the parent that an acceptance test asks for beside the candidate's: base, own."""
 
@@ -144,13 +144,13 @@ class Watched:
     """Games in the scope, whether one covers the candidate, ``in_order``, ``by_promise``."""
 
     def assess(
-        self, parent: ToyGame, candidates: Sequence[ToyGame], scope: Sequence[ToyGame]
+        self, candidates: Sequence[Candidate[ToyGame]], scope: Sequence[ToyGame]
     ) -> list[Assessment[ToyGame]]:
-        found = self.inner.assess(parent, candidates, scope)
-        helping = [a.candidate for a in found if (a.helps or 0) >= self.alpha1]
+        found = self.inner.assess(candidates, scope)
+        helping = [a.candidate.game for a in found if (a.helps or 0) >= self.alpha1]
         if helping:
-            sources = matrix(scope)
-            promise = np.argsort(-transfer(sources, matrix([parent]))[0], kind="stable")
+            sources, parent = matrix(scope), matrix([candidates[0].parent])
+            promise = np.argsort(-transfer(sources, parent)[0], kind="stable")
             covers = transfer(sources, matrix(helping)) >= self.covered_at
             for row in covers:
                 hit = bool(row.any())
@@ -158,10 +158,8 @@ class Watched:
                 self.seen.append((len(scope), hit, ranks[0], ranks[1]))
         return found
 
-    def confirm(
-        self, parent: ToyGame, ranked: Sequence[ToyGame], scope: Sequence[ToyGame]
-    ) -> Assessment[ToyGame] | None:
-        return self.inner.confirm(parent, ranked, scope)
+    def confirm(self, ranked: Sequence[Assessment[ToyGame]]) -> Assessment[ToyGame] | None:
+        return self.inner.confirm(ranked)
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ class Display:
     def decision(self, task: Task, decision: Decision) -> None:
         verdict = str(decision.verdict)
         self.verdicts[verdict] += 1
-        self._log(f"{verdict} {task.game_id[:8]}: {decision.reason}")
+        self._log(f"{verdict} {task.game_id[:8]}: {decision}")
 
     # -- how it looks ------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Any, Protocol, runtime_checkable
 
 from xgl import Game
@@ -56,23 +57,46 @@ class Proposal:
     """Why ``game`` is None, in a word."""
 
 
+class Progress(Enum):
+    """How far a candidate came, the farther the later in this list."""
+
+    UNPLAYABLE = auto()
+    """The base player cannot play it, or playing it costs too much."""
+    UNLEARNED = auto()
+    """Fine-tuning taught nothing about its maps."""
+    UNCONFIRMED = auto()
+    """What fine-tuning taught was not seen again on fresh maps."""
+    UNHELPFUL = auto()
+    """What was learned does not help its parent."""
+    COVERED = auto()
+    """A game of the scope teaches it already."""
+    OPEN = auto()
+    """Plays ran out before help or coverage was decided."""
+    OUTRANKED = auto()
+    """Another game of its list was preferred."""
+    ACCEPTED = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of a proposal, told to the sampler that made it."""
 
     game_id: str
     operators: tuple[str, ...]
-    accepted: bool
-    verdict: str = ""
-    """accepted, refused or undecided."""
-    reason: str = ""
-    """Why, in one or a few words."""
+    progress: Progress
+    explanation: str = ""
+    """Verdict and reason, for a reader."""
     parent_id: str = ""
     """Game id of the parent that it was proposed for."""
     code: str = ""
     """Canonical text of the game."""
     parent_code: str = ""
     """That of the parent."""
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the game is in the scope now."""
+        return self.progress is Progress.ACCEPTED
 
 
 class MetaSampler(Protocol):

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from archive.query import Run, ScopeRow, find_run, newest_scope, scopes
+from archive.query import Run, ScopeRow, find_run, newest_scope, reason_of, scopes
 from archive.report.covers import Covers, gather_covers
 from archive.report.facts import (
     Candidate,
@@ -24,7 +24,7 @@ from archive.report.facts import (
 )
 from archive.report.games import gather_games, interval
 from archive.report.measures import PlayerMeasure, gather_measures
-from archive.report.words import FATES, STAGES, reason_group, reason_told
+from archive.report.words import FATES, STAGES
 from archive.schema import SCHEMA_VERSION, Definition, GainKind, TaskId
 from archive.statistics.transfer_matrix import TransferMatrix
 from archive.store.archive import Archive, Filter
@@ -134,7 +134,7 @@ def _candidates(
         Candidate(
             row["game_id"],
             row["verdict"],
-            reason_group(row["reason"]),
+            reason_of(row),
             row["generation"],
             interval(row, name),
             interval(row, "gamma"),
@@ -147,13 +147,13 @@ def _candidates(
 
 def _verdicts(decisions: Sequence[Mapping[str, Any]]) -> tuple[Count, ...]:
     """Accepted first, then the most frequent reasons."""
-    counted = Counter((row["verdict"], reason_group(row["reason"])) for row in decisions)
+    counted = Counter((row["verdict"], reason_of(row)) for row in decisions)
     order = {"accepted": 0, "undecided": 1, "refused": 2}
     ranked = sorted(
         counted.items(), key=lambda item: (order.get(item[0][0], 3), -item[1], item[0][1])
     )
     return tuple(
-        Count(verdict, reason, reason_told(reason), count) for (verdict, reason), count in ranked
+        Count(verdict, reason, reason.meaning, count) for (verdict, reason), count in ranked
     )
 
 

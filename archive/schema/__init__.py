@@ -20,6 +20,7 @@ from archive.schema.words import (
     PlaysKey,
     ProposalOutcome,
     Purpose,
+    Reason,
     RunEvent,
     TaskId,
     Verdict,
@@ -35,12 +36,13 @@ __all__ = [
     "PlaysKey",
     "ProposalOutcome",
     "Purpose",
+    "Reason",
     "RunEvent",
     "TaskId",
     "Verdict",
 ]
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 TABLES: Mapping[str, Table] = MappingProxyType(
     {

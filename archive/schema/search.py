@@ -30,6 +30,7 @@ from archive.schema.words import (
     GainKind,
     ProposalOutcome,
     Purpose,
+    Reason,
     RunEvent,
     Verdict,
 )
@@ -127,7 +128,8 @@ DECISIONS = Table(
         ROLE,
         Column("finetune_id", STRING, "id", "its fine-tuning", "refused before fine-tuning"),
         Column("verdict", STRING, "enum", "what was decided", values=values_of(Verdict)),
-        Column("reason", STRING, "name", "why, in one or a few words"),
+        Column("reason", STRING, "enum", "why", values=values_of(Reason)),
+        Column("detail", STRING, "text", "the numbers behind the reason", "the reason has none"),
         Column(
             "definition", STRING, "enum", "the value that decides", values=values_of(Definition)
         ),

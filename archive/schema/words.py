@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 
 class RunEvent(StrEnum):
@@ -57,6 +57,107 @@ class Verdict(StrEnum):
     REFUSED = "refused"
     UNDECIDED = "undecided"
     ARTIFACT = "artifact"
+
+
+class Reason(StrEnum):
+    """Why a verdict was given: the text that archives hold, the verdict that it stands for, and
+    what it means, for somebody who reads it for the first time."""
+
+    verdict: Verdict
+    meaning: str
+
+    # The defaults are for type checkers, which take the look-up Reason(text) for a call of this.
+    def __new__(cls, text: str, verdict: Verdict = Verdict.REFUSED, meaning: str = "") -> Self:
+        member = str.__new__(cls, text)
+        member._value_ = text
+        member.verdict, member.meaning = verdict, meaning
+        return member
+
+    NEW_AND_USEFUL = (
+        "helps and is new",
+        Verdict.ACCEPTED,
+        "teaches enough of its parent, and no game of the scope teaches it",
+    )
+    NEVER_FEASIBLE = (
+        "never feasible",
+        Verdict.REFUSED,
+        "no try of the untrained player satisfied the rules",
+    )
+    FORFEIT_RATE = (
+        "forfeit rate",
+        Verdict.REFUSED,
+        "the untrained player broke the rules too often",
+    )
+    TOO_LONG = (
+        "too long to learn",
+        Verdict.REFUSED,
+        "its plays are so long that the budget pays for too few training steps",
+    )
+    CONSTANT_SCORE = (
+        "constant score",
+        Verdict.REFUSED,
+        "every play scores the same: nothing can be learned",
+    )
+    ILL_POSED = (
+        "ill-posed",
+        Verdict.REFUSED,
+        "its best move changes too often when tiny probabilities are clipped",
+    )
+    NOT_FEW_SHOT = (
+        "not few-shot playable",
+        Verdict.REFUSED,
+        "the untrained player was not shown to improve from round to round",
+    )
+    FEW_SHOT_LUCK = (
+        "no more than luck in few-shot mode",
+        Verdict.REFUSED,
+        "rounds on other maps improved the untrained player as much",
+    )
+    NOT_LEARNED = (
+        "not playable",
+        Verdict.REFUSED,
+        "training on it did not improve play of the game itself",
+    )
+    NOT_ABOUT_MAP = (
+        "its gain is not about the map",
+        Verdict.ARTIFACT,
+        "training improved play alike on every map: no skill",
+    )
+    NO_HELP = (
+        "does not help its parent",
+        Verdict.REFUSED,
+        "training on it improves play of its parent too little (C < α1)",
+    )
+    COVERED = (
+        "covered by the scope",
+        Verdict.REFUSED,
+        "a game of the scope already teaches most of it (γ > 1 − α2)",
+    )
+    RIVAL_ACCEPTED = (
+        "another of its list was newer",
+        Verdict.REFUSED,
+        "a rival from the same list was taken instead",
+    )
+    RIVALS_TESTED = (
+        "others of its list looked newer",
+        Verdict.REFUSED,
+        "rivals of the same list had a smaller γ and went first",
+    )
+    OWN_GAIN_OPEN = (
+        "own gain not confirmed",
+        Verdict.UNDECIDED,
+        "its own gain was not seen again on fresh maps",
+    )
+    HELP_OPEN = (
+        "help to its parent not settled",
+        Verdict.UNDECIDED,
+        "plays ran out before C lay clearly on one side of α1",
+    )
+    COVERAGE_OPEN = (
+        "coverage not settled",
+        Verdict.UNDECIDED,
+        "plays ran out before γ lay clearly on one side of 1 − α2",
+    )
 
 
 class Definition(StrEnum):

@@ -10,11 +10,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from archive.schema import Reason
 from archive.statistics.intervals import Scores
 from archive.statistics.transfer_values import forfeit_rate
+from archive.statistics.verdict import Decision
 
-REASONS = ("never feasible", "forfeit rate", "too long to learn", "constant score")
-"""How the reasons for a refusal on calibration plays begin."""
+REASONS = frozenset(
+    {Reason.NEVER_FEASIBLE, Reason.FORFEIT_RATE, Reason.TOO_LONG, Reason.CONSTANT_SCORE}
+)
+"""Reasons for a refusal on calibration plays."""
 
 
 @dataclass(frozen=True)
@@ -39,22 +43,23 @@ class Limits:
     min_steps: int
 
 
-def unfit(found: Calibration, limits: Limits) -> str:
-    """Why the base player cannot play the game; empty if it can."""
+def refusal(found: Calibration, limits: Limits) -> Decision | None:
+    """The refusal of a game that the base player cannot play; None if it can."""
     if "finished" not in found.outcomes:
-        return "never feasible"
+        return Decision(Reason.NEVER_FEASIBLE, decided=True)
     rate, limit = forfeit_rate(list(found.outcomes)), limits.max_forfeit_rate
     if rate > limit:
-        return f"forfeit rate {rate:.2f} above {limit:.2f}"
+        return Decision(Reason.FORFEIT_RATE, True, f"{rate:.2f} above {limit:.2f}")
     steps = affordable_steps(found, limits)
     if limits.tokens and steps < limits.min_steps:
-        return (
-            f"too long to learn: finetune.tokens pays for {steps} gradient steps, "
-            f"transfer.min_steps asks for {limits.min_steps}"
+        detail = (
+            f"finetune.tokens pays for {steps} gradient steps, transfer.min_steps asks for "
+            f"{limits.min_steps}"
         )
+        return Decision(Reason.TOO_LONG, True, detail)
     if not (found.own != found.permuted).any() and not found.own.std() > 0:
-        return "constant score"
-    return ""
+        return Decision(Reason.CONSTANT_SCORE, decided=True)
+    return None
 
 
 def affordable_steps(found: Calibration, limits: Limits) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from archive.schema import Verdict
+from archive.schema import Reason
 from archive.statistics.decision_rule import Answer, helps, is_new
 from archive.statistics.intervals import Interval
 from archive.statistics.looks import Looks, chunks
@@ -81,8 +81,8 @@ def _unlearned(evidence: Evidence) -> Decision:
     """A game that is not learned; an artifact where only its total gain is established."""
     settled = evidence.own.gain.high <= 0
     if evidence.own.total.low > 0:
-        return Decision(Verdict.ARTIFACT, "its gain is not about the map", settled)
-    return Decision(Verdict.REFUSED, "not playable", settled)
+        return Decision(Reason.NOT_ABOUT_MAP, settled)
+    return Decision(Reason.NOT_LEARNED, settled)
 
 
 def _scanned(

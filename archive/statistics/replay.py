@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from archive.schema import BASE_POLICY, GainKind, PlaysKey, Purpose, TaskId, Verdict
+from archive.schema import BASE_POLICY, GainKind, PlaysKey, Purpose, TaskId
 from archive.statistics.candidate_bounds import CandidateBounds
 from archive.statistics.intervals import Scores
 from archive.statistics.looks import Looks
@@ -17,8 +17,6 @@ from archive.statistics.plays import Plays
 from archive.statistics.race import Course, Found, Question, acceptance, run, selection
 from archive.statistics.verdict import Decision, Evidence, Thresholds, decide
 
-RANKED = ("another of its list was newer", "others of its list looked newer")
-"""Reasons of candidates that passed selection and were not put to the acceptance test."""
 Policies = Mapping[TaskId, Sequence[str]]
 """By game, the fine-tunes that speak for it: one under each training seed."""
 
@@ -58,16 +56,6 @@ class Replay:
     asked: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What the rule says. ``reason`` is None for a candidate that is ranked: what became of it
-    then hangs on the others of its list."""
-
-    verdict: str
-    reason: str | None
-    decided: bool
-
-
 def replay(case: Case, plays: Mapping[PlaysKey, Plays], policies: Policies) -> Replay:
     """The race of a case. Raises MissingPlaysError."""
     reader = _Reader(case, plays, policies)
@@ -83,17 +71,17 @@ def replay(case: Case, plays: Mapping[PlaysKey, Plays], policies: Policies) -> R
     return Replay(evidence, decision, reader.means, frozenset(reader.asked))
 
 
-def outcome(case: Case, found: Replay) -> Outcome:
-    """The verdict that the rule takes on what was found."""
-    decision = found.decision
-    if decision is None:
-        value = found.evidence.value(case.thresholds).value
-        most = found.evidence.gamma.interval.value
-        helps = value is not None and value >= case.thresholds.alpha1
-        if helps and (most is None or most <= 1 - case.thresholds.alpha2):
-            return Outcome(Verdict.REFUSED, None, False)
-        decision = decide(found.evidence, case.thresholds)
-    return Outcome(decision.verdict, decision.reason, decision.decided)
+def redecided(case: Case, found: Replay) -> Decision | None:
+    """The decision of the rule on what was found. None for a candidate that is ranked: what became
+    of it then depends on the others of its list."""
+    if found.decision is not None:
+        return found.decision
+    value = found.evidence.value(case.thresholds).value
+    most = found.evidence.gamma.interval.value
+    helps = value is not None and value >= case.thresholds.alpha1
+    if helps and (most is None or most <= 1 - case.thresholds.alpha2):
+        return None
+    return decide(found.evidence, case.thresholds)
 
 
 class _Reader:

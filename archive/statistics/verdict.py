@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from archive.schema import Definition, GainKind, Purpose, Verdict
+from archive.schema import Definition, GainKind, Purpose, Reason, Verdict
 from archive.statistics.decision_rule import Answer, Gamma, gamma, helps, is_new
 from archive.statistics.intervals import UNDEFINED, Interval
 from archive.statistics.looks import Looks
@@ -65,11 +65,20 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Decision:
-    """A verdict with its reason; ``decided`` says whether the intervals settled it."""
+    """Why a candidate was accepted or not; ``decided`` says whether the intervals settled it,
+    ``detail`` the numbers behind the reason where it has any."""
 
-    verdict: Verdict
-    reason: str
+    reason: Reason
     decided: bool
+    detail: str | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict that the reason stands for."""
+        return self.reason.verdict
+
+    def __str__(self) -> str:
+        return self.reason if self.detail is None else f"{self.reason}: {self.detail}"
 
 
 def decide(evidence: Evidence, thresholds: Thresholds) -> Decision:
@@ -78,17 +87,17 @@ def decide(evidence: Evidence, thresholds: Thresholds) -> Decision:
     A candidate whose own gain is not established has no defined C and is never accepted.
     """
     if evidence.own.gain.low <= 0:
-        return Decision(Verdict.UNDECIDED, "own gain not confirmed", False)
+        return Decision(Reason.OWN_GAIN_OPEN, decided=False)
     useful = helps(evidence.value(thresholds), thresholds.alpha1)
     new = is_new(evidence.gamma, thresholds.alpha2)
     if useful is Answer.NO:
-        return Decision(Verdict.REFUSED, "does not help its parent", True)
+        return Decision(Reason.NO_HELP, decided=True)
     if new is Answer.NO:
-        return Decision(Verdict.REFUSED, "covered by the scope", True)
+        return Decision(Reason.COVERED, decided=True)
     if useful is Answer.YES and new is Answer.YES:
-        return Decision(Verdict.ACCEPTED, "helps and is new", True)
-    open_question = "help to its parent" if useful is Answer.OPEN else "coverage"
-    return Decision(Verdict.UNDECIDED, f"{open_question} not settled", False)
+        return Decision(Reason.NEW_AND_USEFUL, decided=True)
+    reason = Reason.HELP_OPEN if useful is Answer.OPEN else Reason.COVERAGE_OPEN
+    return Decision(reason, decided=False)
 
 
 def decision_columns(
@@ -99,6 +108,7 @@ def decision_columns(
     return {
         "verdict": decision.verdict,
         "reason": decision.reason,
+        "detail": decision.detail,
         "decided": decision.decided,
         "definition": thresholds.definition,
         "gain_kind": thresholds.gain,

@@ -45,6 +45,7 @@ from archive.store.commits import (
 from archive.store.disk import TEMPORARY, make_folder, write_whole, writing
 from archive.store.files import check_size, read_batches, write_table
 from archive.store.lock import LOCK, acquire
+from archive.store.older import VERSIONS
 from archive.store.rows import Row, from_arrow, to_arrow
 
 MARKER = "archive.json"
@@ -81,10 +82,8 @@ class Archive:
         if found:
             raise WriteError(f"{folder} is in use: found {min(found)}, expected an empty folder")
         lock = acquire(folder)
-        marker = {"format": _FORMAT, "schema_version": SCHEMA_VERSION}
         try:
-            with writing(folder):
-                write_whole(folder / MARKER, json.dumps(marker).encode())
+            _write_marker(folder)
             return cls._writer(folder, lock)
         except BaseException:
             lock.close()
@@ -100,11 +99,13 @@ class Archive:
         folder = Path(folder)
         if mode not in ("r", "a"):
             raise ArchiveError(f"{folder}: found mode {mode!r}, expected 'r' or 'a'")
-        _check_marker(folder)
+        version = _version(folder)
         if mode == "r":
             return cls(folder, None)
         lock = acquire(folder)
         try:
+            if version != SCHEMA_VERSION:
+                _write_marker(folder)  # what is appended has the schema of today
             return cls._writer(folder, lock)
         except BaseException:
             lock.close()
@@ -297,7 +298,18 @@ def strays(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} - {LOCK, MARKER + TEMPORARY}
 
 
-def _check_marker(folder: Path) -> None:
+def _write_marker(folder: Path) -> None:
+    """Raises WriteError."""
+    marker = {"format": _FORMAT, "schema_version": SCHEMA_VERSION}
+    with writing(folder):
+        write_whole(folder / MARKER, json.dumps(marker).encode())
+
+
+def _version(folder: Path) -> int:
+    """The schema version of an archive that can be read.
+
+    Raises NotAnArchiveError, DamagedError and VersionError.
+    """
     path = folder / MARKER
     if not path.is_file():
         found = f"no {MARKER}" if folder.is_dir() else "no such folder"
@@ -315,13 +327,14 @@ def _check_marker(folder: Path) -> None:
         raise NotAnArchiveError(
             f"{folder} is not an archive: found format {form!r}, expected {_FORMAT!r}"
         )
-    if version != SCHEMA_VERSION:
+    if version not in (*VERSIONS, SCHEMA_VERSION):
         newer = isinstance(version, int) and version > SCHEMA_VERSION
         advice = "; a newer release of this project reads it" if newer else ""
         raise VersionError(
             f"{folder} has another schema: found version {version!r}, expected "
             f"{SCHEMA_VERSION}{advice}"
         )
+    return int(version)
 
 
 def _checked(name: str, rows: Sequence[Row] | pa.Table) -> pa.Table:

@@ -14,6 +14,7 @@ from archive.errors import DamagedError
 from archive.schema import TABLES
 from archive.store.commits import DataFile
 from archive.store.disk import TEMPORARY, flush_folder, make_folder
+from archive.store.older import is_older, stored_columns, upgraded
 
 BATCH = 65_536
 """Rows in memory at once, and in a row group."""
@@ -77,21 +78,24 @@ def read_batches(folder: Path, file: DataFile, columns: Sequence[str]) -> Iterat
     """The rows of a committed file, a batch at a time. Raises DamagedError naming the file."""
     check_size(folder, file)
     path = folder / file.file
-    schema = TABLES[file.table].schema
     rows = 0
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as parquet:
-            if parquet.schema_arrow.equals(schema):
-                for batch in parquet.iter_batches(BATCH, columns=list(columns)):
-                    rows += batch.num_rows
-                    yield pa.Table.from_batches([batch]).select(list(columns))
-            declared = parquet.schema_arrow.equals(schema)
+            older = is_older(file.table, parquet.schema_arrow)
+            declared = older or parquet.schema_arrow.equals(TABLES[file.table].schema)
+            stored = stored_columns(columns) if older else list(columns)
+            for batch in parquet.iter_batches(BATCH, columns=stored) if declared else ():
+                rows += batch.num_rows
+                part = pa.Table.from_batches([batch])
+                yield upgraded(part, columns) if older else part.select(stored)
             rows = rows if columns else parquet.metadata.num_rows
     except (pa.ArrowException, OSError, UnicodeError) as error:
         found = (str(error).splitlines() or [type(error).__name__])[0]
         raise DamagedError(
             f"{path} is damaged: found {found!r}, expected readable Parquet"
         ) from error
+    except ValueError as error:  # of an older file
+        raise DamagedError(f"{path} is damaged: found {error}") from error
     if not declared or rows != file.rows:
         raise DamagedError(
             f"{path} is damaged: found {rows} rows or another schema, expected "

@@ -9,23 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from archive.query import ScopeRow
-from archive.schema import BASE_POLICY, PlaysKey, Purpose, TaskId, Verdict
-from archive.statistics.calibration import REASONS, unfit
+from archive.query import ScopeRow, reason_of
+from archive.schema import BASE_POLICY, PlaysKey, Purpose, Reason, TaskId, Verdict
+from archive.statistics.calibration import REASONS, refusal
 from archive.statistics.candidate_bounds import two_sided
 from archive.statistics.cases import Record, Row, cases
 from archive.statistics.intervals import Interval, mean_interval
 from archive.statistics.looks import Looks
 from archive.statistics.plays import Plays
-from archive.statistics.replay import (
-    RANKED,
-    Case,
-    MissingPlaysError,
-    Outcome,
-    Replay,
-    outcome,
-    replay,
-)
+from archive.statistics.replay import Case, MissingPlaysError, Replay, redecided, replay
+from archive.statistics.verdict import Decision
 from archive.verification.findings import Finding
 
 SETTINGS = {
@@ -48,8 +41,8 @@ def decisions(found: Record, unchecked: Counter[str]) -> Iterator[Finding]:
         if case is None:
             yield from _without_plays(found, row, unchecked)
             continue
-        if reason := _unfit(found, row):
-            yield Finding(where(row), "a fine-tuned game", f"refused, {reason!r}")
+        if refused := _refusal(found, row):
+            yield Finding(where(row), "a fine-tuned game", f"refused, {str(refused)!r}")
         policies = newest
         if newest.get(case.candidate, ("",))[0] != row["finetune_id"]:
             policies = found.policies(row)
@@ -59,7 +52,7 @@ def decisions(found: Record, unchecked: Counter[str]) -> Iterator[Finding]:
             yield Finding(where(row), "plays missing", f"what it was decided on ({error})")
             continue
         yield from _columns(row, columns(case, seen))
-        yield from _verdict(row, outcome(case, seen), _list(row) in accepting)
+        yield from _verdict(row, redecided(case, seen), _list(row) in accepting)
 
 
 def columns(case: Case, seen: Replay) -> dict[str, object]:
@@ -169,18 +162,24 @@ def _without_plays(found: Record, row: Row, unchecked: Counter[str]) -> Iterator
     """Refused on calibration plays, for a reason that those give."""
     if row["verdict"] == Verdict.ACCEPTED:
         yield Finding(where(row), "accepted without plays", "refused")
-    elif not row["reason"].startswith(REASONS) or found.limits is None:
+    elif row["reason"] not in list(Reason):
+        yield Finding(where(row), f"reason {row['reason']!r}", f"one of {', '.join(Reason)}")
+    elif row["reason"] not in REASONS or found.limits is None:
         unchecked[row["reason"]] += 1
-    elif (reason := _unfit(found, row)) != row["reason"]:
-        yield Finding(where(row), repr(row["reason"]), f"{reason!r}, from the calibration plays")
+    else:
+        refused = _refusal(found, row)
+        given = Decision(reason_of(row), True, row["detail"])
+        if refused is None or refused.reason is not given.reason:
+            expected = f"{str(refused or '')!r}, from the calibration plays"
+            yield Finding(where(row), repr(str(given)), expected)
 
 
-def _unfit(found: Record, row: Row) -> str:
-    """Why the game was not to be fine-tuned; empty if it was."""
+def _refusal(found: Record, row: Row) -> Decision | None:
+    """The refusal of a game that was not to be fine-tuned; None where it was."""
     calibration = found.calibrations.get(TaskId.of(row))
     if calibration is None or found.limits is None:
-        return ""
-    return unfit(calibration, found.limits).partition(":")[0]
+        return None
+    return refusal(calibration, found.limits)
 
 
 def _columns(row: Row, expected: Mapping[str, object]) -> Iterator[Finding]:
@@ -189,13 +188,18 @@ def _columns(row: Row, expected: Mapping[str, object]) -> Iterator[Finding]:
             yield Finding(where(row), f"{name} {row[name]}", f"{value}, from the scores")
 
 
-def _verdict(row: Row, expected: Outcome, list_accepted: bool) -> Iterator[Finding]:
-    reason = expected.reason or RANKED[0 if list_accepted else 1]
+def _verdict(row: Row, decision: Decision | None, list_accepted: bool) -> Iterator[Finding]:
+    if decision is None:
+        reason = Reason.RIVAL_ACCEPTED if list_accepted else Reason.RIVALS_TESTED
+        decision = Decision(reason, decided=False)
+    expected = (decision.verdict, decision.reason, decision.decided)
     found = (row["verdict"], row["reason"], row["decided"])
-    if found != (expected.verdict, reason, expected.decided):
-        settled = "settled" if expected.decided else "not settled"
-        said = f"{row['verdict']}, {row['reason']!r}, {'' if row['decided'] else 'not '}settled"
-        yield Finding(where(row), said, f"{expected.verdict}, {reason!r}, {settled}")
+    if found != expected:
+        yield Finding(where(row), _described(*found), _described(*expected))
+
+
+def _described(verdict: str, reason: str, decided: bool) -> str:
+    return f"{verdict}, {str(reason)!r}, {'' if decided else 'not '}decided by the intervals"
 
 
 def _difference(

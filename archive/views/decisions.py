@@ -9,19 +9,19 @@ from typing import Any
 from rich.console import Console
 
 from archive.errors import LookupFailedError
-from archive.query import resolve
-from archive.schema import Definition, TaskId
+from archive.query import explanation, resolve
+from archive.schema import Definition, TaskId, Verdict
 from archive.statistics.cases import Record, Row, cases, record
 from archive.statistics.intervals import Interval
 from archive.statistics.replay import (
     Case,
     MissingPlaysError,
-    Outcome,
     Policies,
     Replay,
-    outcome,
+    redecided,
     replay,
 )
+from archive.statistics.verdict import Decision
 from archive.store.archive import Archive
 from archive.views.tables import SHORT, add, interval, number, shown, table
 
@@ -67,13 +67,13 @@ class Why:
     missing: str | None = None
 
 
-def listed(archive: Archive, run_id: str, verdict: str | None) -> list[dict[str, Any]]:
+def decision_rows(archive: Archive, run_id: str, verdict: str | None) -> list[dict[str, Any]]:
     """The decisions of a run in order, all columns; of one verdict, or of all."""
     filters = [("run_id", "=", run_id)] + ([("verdict", "=", verdict)] if verdict else [])
     return archive.rows("decisions", filters=filters)
 
 
-def why(archive: Archive, run_id: str, shortened: str) -> list[Why]:
+def explain(archive: Archive, run_id: str, shortened: str) -> list[Why]:
     """Every decision of the run on the game that ``shortened`` names.
 
     Raises LookupFailedError where the run decided nothing on such a game.
@@ -94,7 +94,7 @@ def _why(found: Record, row: Row, case: Case | None) -> Why:
         seen = replay(case, found.plays, policies)
     except (MissingPlaysError, ValueError) as error:
         return Why(found.run_id, row, case.purpose, missing=str(error))
-    again = outcome(case, seen)
+    again = redecided(case, seen)
     steps = tuple(_steps(case, seen, policies))
     return Why(
         found.run_id,
@@ -106,9 +106,11 @@ def _why(found: Record, row: Row, case: Case | None) -> Why:
     )
 
 
-def _again(found: Outcome) -> dict[str, Any]:
-    reason = found.reason or "passed selection; another of its list was preferred"
-    return {"verdict": found.verdict, "reason": reason, "decided": found.decided}
+def _again(found: Decision | None) -> dict[str, Any]:
+    if found is None:
+        reason = "passed selection; another of its list was preferred"
+        return {"verdict": Verdict.REFUSED, "reason": reason, "decided": False}
+    return {"verdict": found.verdict, "reason": found.reason, "decided": found.decided}
 
 
 def _steps(case: Case, seen: Replay, policies: Policies) -> list[Step]:
@@ -170,7 +172,7 @@ def show_list(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
             row["generation"],
             (row["parent_game_id"] or "–")[:SHORT],
             row["game_id"][:SHORT],
-            f"{row['verdict']}\n{row['reason']}",
+            f"{row['verdict']}\n{explanation(row)}",
             interval(row[value], row[f"{value}_low"], row[f"{value}_high"]),
             interval(row["gamma"], row["gamma_low"], row["gamma_high"]),
             row["purpose"] or "no scores",
@@ -178,15 +180,20 @@ def show_list(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
     console.print(found)
 
 
-def show_why(found: Why, console: Console) -> None:
-    """A decision, then every question with the gains that answer it."""
+def show_why(explained: Sequence[Why], console: Console) -> None:
+    """Each decision, then every question with the gains that answer it."""
+    for each in explained:
+        _show_one(each, console)
+
+
+def _show_one(found: Why, console: Console) -> None:
     row = found.row
     console.print(shown(f"Game {row['game_id']} ({row['role']}), run {found.run_id}"))
     console.print(
         shown(
             f"  generation {row['generation']}, parent {row['parent_game_id']}, "
             f"round {row['round']}, index {row['index']}\n"
-            f"  {row['verdict']}: {row['reason']}"
+            f"  {row['verdict']}: {explanation(row)}"
             + ("" if row["decided"] else " (the intervals did not settle it)")
         )
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from archive.query import find_game
+from archive.query import explanation, find_game
 from archive.schema import Definition
 from archive.store.archive import Archive
 from archive.views.tables import SHORT, add, interval, number, program, shown, table
@@ -110,7 +110,7 @@ def _decisions(rows: Sequence[Row]) -> Any:
         value = Definition(row["definition"]).column
         bounds = interval(row[value], row[f"{value}_low"], row[f"{value}_high"])
         most = interval(row["gamma"], row["gamma_low"], row["gamma_high"])
-        verdict = f"{row['verdict']}\n{row['reason']}"
+        verdict = f"{row['verdict']}\n{explanation(row)}"
         add(found, row["run_id"], row["generation"], verdict, bounds, most, number(row["own_gain"]))
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -13,6 +13,7 @@ from archive.query import (
     Run,
     ScopeRow,
     VerdictCount,
+    explanation,
     find_run,
     games,
     recent_decisions,
@@ -33,6 +34,9 @@ from archive.views.tables import (
     shown,
     table,
 )
+
+if TYPE_CHECKING:
+    from archive.verification import Verification
 
 
 @dataclass(frozen=True)
@@ -128,7 +132,7 @@ def _decisions(state: Inspection) -> Table:
             found,
             row["generation"],
             f"{row['game_id'][:SHORT]}\n({row['role']})",
-            f"{row['verdict']}\n{row['reason']}",
+            f"{row['verdict']}\n{explanation(row)}",
             interval(row[value], row[f"{value}_low"], row[f"{value}_high"]),
             interval(row["gamma"], row["gamma_low"], row["gamma_high"]),
             seeds if row["decided"] or row["purpose"] is None else f"{seeds}, not settled",
@@ -141,3 +145,20 @@ def _tables(state: Inspection) -> Table:
     for name, count in state.rows.items():
         add(found, name, f"{count:,}", f"{name}/*.parquet")
     return found
+
+
+def show_verification(found: Verification, console: Console) -> None:
+    """Findings as tables, then what was checked and the verdict."""
+    for title, findings in (("Does not fit", found.faults), ("Allowed", found.notes)):
+        if findings:
+            rows = table(title, "where", "found", "expected")
+            for finding in findings:
+                add(rows, finding.where, finding.found, finding.expected)
+            console.print(rows)
+    checked = ", ".join(f"{count:,} {name}" for name, count in found.checked.items() if count)
+    console.print(shown(f"{found.folder}: checked {checked}."))
+    for reason, count in found.unchecked.items():
+        decisions = counted(count, "decision")
+        console.print(shown(f"{decisions} not taken again: {reason}."))
+    verdict = counted(len(found.faults), "fault") if found.faults else "everything fits"
+    console.print(shown(f"{verdict[0].upper()}{verdict[1:]}."))

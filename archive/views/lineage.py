@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.tree import Tree
 
-from archive.query import resolve
+from archive.query import explanation, resolve
 from archive.schema import Definition
 from archive.store.archive import Archive
 from archive.views.tables import SHORT, number, shown
@@ -107,7 +107,7 @@ def _decided(row: Row, made: Row | None, codes: Mapping[str, str]) -> Descent:
         operators=made["operators"] if made else (),
         sampler=made["sampler"] if made else None,
         verdict=row["verdict"],
-        reason=row["reason"],
+        reason=explanation(row),
         captured=row[value],
         gamma=row["gamma"],
         code=codes.get(row["game_id"], ""),

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from archive.query import find_run
 from archive.schema import ProposalOutcome, Verdict
@@ -75,7 +78,7 @@ class SamplerReport:
     distance: Spread | None
 
 
-def sampler_reports(archive: Archive, run_id: str | None = None) -> list[SamplerReport]:
+def gather(archive: Archive, run_id: str | None = None) -> list[SamplerReport]:
     """A report for each meta-sampler of a run (default: the last touched), by name.
 
     Raises LookupFailedError when the run is not archived.
@@ -136,3 +139,45 @@ def _program(row: Row, dialects: Mapping[str, str]) -> Program | None:
 
 def _distinct(programs: Iterable[Program]) -> list[Program]:
     return list(dict.fromkeys(programs))
+
+
+def show(reports: Sequence[SamplerReport], console: Console) -> None:
+    """How far proposals came, what they cost, and how similar they are."""
+    for each in (_funnels(reports), _costs(reports), _spreads(reports)):
+        console.print(each)
+
+
+def _funnels(reports: Sequence[SamplerReport]) -> Table:
+    steps = ("proposals", "valid", "new", "candidates", "feasible", "playable", "accepted")
+    table = _table("How far proposals came", "sampler", *steps)
+    for report in reports:
+        table.add_row(Text(report.sampler), *(str(getattr(report.funnel, step)) for step in steps))
+    return table
+
+
+def _costs(reports: Sequence[SamplerReport]) -> Table:
+    table = _table("Cost", "sampler", "its tokens", "seconds", "dollars", "player tokens after it")
+    for each in reports:
+        spent = f"{each.tokens:,}", f"{each.seconds:,.1f}", f"{each.dollars:.4f}"
+        table.add_row(Text(each.sampler), *spent, f"{each.judged_tokens:,}")
+    return table
+
+
+def _spreads(reports: Sequence[SamplerReport]) -> Table:
+    names = ("mean", "std", "min", "q25", "median", "q75", "max")
+    table = _table("Highest similarity to another game; edits to the nearest known", "", *names)
+    for each in reports:
+        table.add_row(Text(f"{each.sampler}, similarity"), *_cells(each.similarity, names, 3))
+        table.add_row(Text(f"{each.sampler}, edits"), *_cells(each.distance, names, 1))
+    return table
+
+
+def _cells(spread: Spread | None, names: Sequence[str], digits: int) -> list[str]:
+    return ["–" if spread is None else f"{getattr(spread, name):.{digits}f}" for name in names]
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    for place, column in enumerate(columns):
+        table.add_column(column, justify="right" if place else "left")
+    return table

@@ -13,11 +13,17 @@ from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 SHORT = 12
 """Letters of an id that tables show."""
+
+
+def console() -> Console:
+    """Where tables for people go; the text of games is never read as markup."""
+    return Console(markup=False, highlight=False)
 
 
 def visible(text: str) -> str:

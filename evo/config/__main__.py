@@ -138,7 +138,8 @@ def allowed(kind: Any, name: str) -> str:
 def meanings(kind: Any) -> dict[str, str]:
     """The text beneath each field, those of base classes included."""
     found: dict[str, str] = {}
-    for each in reversed([base for base in kind.__mro__ if is_dataclass(base)]):
+    bases: list[Any] = [base for base in reversed(kind.__mro__) if is_dataclass(base)]
+    for each in bases:
         body = ast.parse(dedent(getsource(each))).body[0].body  # type: ignore[attr-defined]
         for line, after in pairwise(body):
             if isinstance(line, ast.AnnAssign) and isinstance(after, ast.Expr):

@@ -50,7 +50,7 @@ class JudgeConfig:
     remembered_mib: Natural = 64
     """MiB of scores that are remembered within a job."""
     roots_mib: Natural = 256
-    """MiB of caches of prefixes that many texts have in common."""
+    """MiB of key-value caches of prefixes that many texts share."""
     stories: Literal["corpus", "judge"] = "corpus"
     """Where maps come from: corpus (held-out stories of the package) or judge (it writes)."""
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from archive import Reason
 from archive.statistics.decision_rule import Answer
 from archive.statistics.intervals import Interval
 from archive.statistics.repeated_play import (
@@ -23,6 +24,7 @@ from archive.statistics.repeated_play import (
     best_kept,
     increases_surely,
 )
+from archive.statistics.verdict import Decision
 from evo.config.schema import PlayabilityConfig
 from evo.jobs.repeated_play import series
 
@@ -60,29 +62,35 @@ def few_shot(rows: Sequence[Row], config: PlayabilityConfig, confidence: float) 
     return FewShot(rises, above_control(found.own, found.control, both))
 
 
-def ill_posed(found: WellPosed | None, config: PlayabilityConfig, confidence: float) -> str:
-    """Why clipping changes play too often; empty where it does not surely do."""
+def ill_posed(
+    found: WellPosed | None, config: PlayabilityConfig, confidence: float
+) -> Decision | None:
+    """The refusal of a game whose best moves clipping changes too often; None where it does not
+    surely do."""
     if found is None or not found.maps:
-        return ""
+        return None
     n, kept = found.maps, found.kept
     high = 1.0 if kept == n else float(stats.beta.ppf(confidence, kept + 1, n - kept))
     if high >= config.best_kept:
-        return ""
-    return f"ill-posed: clipping keeps the best move on {kept} of {n} maps"
+        return None
+    return Decision(Reason.ILL_POSED, True, f"clipping keeps the best move on {kept} of {n} maps")
 
 
-def not_few_shot(found: FewShot | None, config: PlayabilityConfig) -> str:
-    """Why a game is not established to be playable in few-shot mode; empty if it is."""
+def not_few_shot(found: FewShot | None, config: PlayabilityConfig) -> Decision | None:
+    """The refusal of a game that is not established to be playable in few-shot mode; None if it
+    is."""
     if found is None:
-        return ""
+        return None
     if found.rises.answer is not Answer.YES:
-        return (
-            f"not few-shot playable: arms rises with probability {found.rises.low:.2f} at least, "
-            f"expected {1 - config.few_shot_epsilon:.2f}"
+        detail = (
+            f"arms rises with probability {found.rises.low:.2f} at least, expected "
+            f"{1 - config.few_shot_epsilon:.2f}"
         )
+        return Decision(Reason.NOT_FEW_SHOT, True, detail)
     if config.few_shot_above_control and found.above.low <= 0:
-        return f"no more than luck in few-shot mode: {found.above.value:.2f} bits above the control"
-    return ""
+        detail = f"{found.above.value:.2f} bits above the control"
+        return Decision(Reason.FEW_SHOT_LUCK, True, detail)
+    return None
 
 
 def evidence_columns(posed: WellPosed | None, shot: FewShot | None) -> dict[str, float | None]:

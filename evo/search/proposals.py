@@ -7,15 +7,16 @@ candidate. A round whose rows are in the archive is not asked for again.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from archive import Reason
+from archive.query import explanation, reason_of
 from evo.jobs.evaluate import Task
 from evo.record.ledger import Ledger, Row
 from evo.record.progress import Listener
 from evo.search.diversity import chosen, pool_size
 from evo.search.growth import Place
-from evo.search.oracle import TransferOracle
-from meta_sampler import MetaSampler, Outcome, Proposal, Provenance, Remote
+from meta_sampler import MetaSampler, Outcome, Progress, Proposal, Provenance, Remote
 from xgl import Game, Program, game, parse
 from xgl.analysis.static_facts import analyse
 from xgl.analysis.tree_distance import nearest
@@ -24,6 +25,27 @@ from xgl.random_streams import seed as named_seed
 
 ATTEMPTS = 8
 """Lists asked of the meta-sampler before a shorter list is taken."""
+
+PROGRESS: Mapping[Reason, Progress] = {
+    Reason.NEVER_FEASIBLE: Progress.UNPLAYABLE,
+    Reason.FORFEIT_RATE: Progress.UNPLAYABLE,
+    Reason.TOO_LONG: Progress.UNPLAYABLE,
+    Reason.CONSTANT_SCORE: Progress.UNPLAYABLE,
+    Reason.ILL_POSED: Progress.UNPLAYABLE,
+    Reason.NOT_FEW_SHOT: Progress.UNPLAYABLE,
+    Reason.FEW_SHOT_LUCK: Progress.UNPLAYABLE,
+    Reason.NOT_LEARNED: Progress.UNLEARNED,
+    Reason.NOT_ABOUT_MAP: Progress.UNLEARNED,
+    Reason.OWN_GAIN_OPEN: Progress.UNCONFIRMED,
+    Reason.NO_HELP: Progress.UNHELPFUL,
+    Reason.COVERED: Progress.COVERED,
+    Reason.HELP_OPEN: Progress.OPEN,
+    Reason.COVERAGE_OPEN: Progress.OPEN,
+    Reason.RIVAL_ACCEPTED: Progress.OUTRANKED,
+    Reason.RIVALS_TESTED: Progress.OUTRANKED,
+    Reason.NEW_AND_USEFUL: Progress.ACCEPTED,
+}
+"""How far a candidate came that was decided on for a reason."""
 
 Round = tuple[int, str, int]
 """Generation, parent's game id, round."""
@@ -40,13 +62,12 @@ class Proposer:
         self,
         sampler: MetaSampler,
         ledger: Ledger,
-        oracle: TransferOracle,
         listener: Listener,
         seed: int,
         diversity: float = 0.0,
     ) -> None:
-        self.sampler, self.ledger, self.oracle = sampler, ledger, oracle
-        self.listener, self.seed, self.diversity = listener, seed, diversity
+        self.sampler, self.ledger, self.listener = sampler, ledger, listener
+        self.seed, self.diversity = seed, diversity
         self.known: dict[str, Program] = {}
         """Every game met so far in this run, by id."""
         self.codes: dict[str, str] = {}
@@ -63,7 +84,6 @@ class Proposer:
     def propose(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Task]:
         """At most ``n`` games never met before in this run."""
         self._meet(task.game for task in scope)
-        self.oracle.place = place
         self.listener.place(place)
         self._observe()
         archived = self._archived.get((place.generation, place.parent.game_id, place.round))
@@ -73,7 +93,6 @@ class Proposer:
             self.waiting[proposal.game.game_id] = proposal
         games = [proposal.game for proposal in proposals if proposal.game is not None]
         self._meet(games)
-        self.oracle.indices.update({each.game_id: index for index, each in enumerate(games)})
         return [Task(each, MAIN_PLAYER) for each in games]
 
     def _meet(self, games: Iterable[Game]) -> None:
@@ -174,9 +193,8 @@ class Proposer:
         return Outcome(
             row["game_id"],
             proposal.provenance.operators,
-            row["verdict"] == "accepted",
-            verdict=str(row["verdict"]),
-            reason=row["reason"],
+            PROGRESS[reason_of(row)],
+            f"{row['verdict']}: {explanation(row)}",
             parent_id=row["parent_game_id"],
             code=proposal.game.code if proposal.game else proposal.text,
             parent_code=self.codes[row["parent_game_id"]],

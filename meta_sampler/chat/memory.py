@@ -37,8 +37,9 @@ class Memory:
             if each.accepted:
                 self._parents[each.game_id] = each.parent_id
             elif each.code:
-                reason = f"{each.verdict}: {each.reason}" if each.verdict else each.reason
-                refusal = _Refusal(each.game_id, each.parent_id, each.code, excerpt(reason))
+                refusal = _Refusal(
+                    each.game_id, each.parent_id, each.code, excerpt(each.explanation)
+                )
                 self._refused.append(refusal)
         self._refused = self._refused[-MOST_REFUSED:]
 

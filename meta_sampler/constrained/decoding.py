@@ -71,7 +71,7 @@ class Writer:
             uniforms,
             self._stops,
             self.decoding,
-            long_enough=guides.ended,
+            stop_when=guides.ended,
             allowed=guides.allowed,
         )
         return [guides.draft(row, found.ids) for row, found in enumerate(written)]

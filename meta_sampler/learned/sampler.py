@@ -20,7 +20,7 @@ from meta_sampler.base import Outcome, Proposal, Provenance, SamplerError
 from meta_sampler.constrained.decoding import Writer
 from meta_sampler.constrained.drafts import DECODE, DraftRequest, written
 from meta_sampler.learned.adaptation import Lesson, adapted, one_thread
-from meta_sampler.learned.rewards import reward
+from meta_sampler.learned.rewards import REWARDS
 from meta_sampler.settings import LearnedSettings
 from xgl import Game
 from xgl.lm.language_model import LanguageModel
@@ -76,7 +76,7 @@ class Learned:
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
         """Learn from committed decisions; those without the game's text teach nothing."""
-        new = [Lesson(o.parent_code, o.code, reward(o)) for o in outcomes if o.code]
+        new = [Lesson(o.parent_code, o.code, REWARDS[o.progress]) for o in outcomes if o.code]
         self._learn((*self._lessons, *new))
 
     def _learn(self, lessons: Sequence[Lesson]) -> None:

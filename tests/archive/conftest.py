@@ -98,11 +98,11 @@ def _populate(archive: Archive) -> None:
                 _play("f1", 1, 3.0, 1.5),
             ],
             "decisions": [
-                _decision("cccc33330000ffff", "refused", "covered", finetune_id="f0"),
+                _decision("cccc33330000ffff", "refused", "covered by the scope", finetune_id="f0"),
                 _decision(
                     found,
                     "accepted",
-                    "new",
+                    "helps and is new",
                     finetune_id="f1",
                     captured=0.5,
                     captured_low=0.25,
@@ -111,7 +111,7 @@ def _populate(archive: Archive) -> None:
                     purpose="acceptance",
                     decided=True,
                 ),
-                _decision("dddd44440000ffff", "refused", "covered"),
+                _decision("dddd44440000ffff", "refused", "covered by the scope"),
             ],
             "scopes": [
                 _member(1, initial),

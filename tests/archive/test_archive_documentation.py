@@ -15,7 +15,7 @@ QUERIES = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.D
 FOUND = "bbbb22220000ffff"
 INITIAL = "aaaa11110000ffff"
 EXPECTED = [
-    [("accepted", "new", 1, 100), ("refused", "covered", 2, 200)],
+    [("accepted", "helps and is new", 1, 100), ("refused", "covered by the scope", 2, 200)],
     [
         (1, FOUND, "black", 0.125, "reward(xed(s | t))\n"),
         (1, INITIAL, "black", None, "elicit(s, 9)"),

@@ -70,8 +70,8 @@ def test_games_by_id(archive: Archive) -> None:
 
 def test_verdicts_are_counted_by_reason(archive: Archive) -> None:
     assert verdict_counts(archive, "r1") == [
-        VerdictCount("accepted", "new", 1),
-        VerdictCount("refused", "covered", 2),
+        VerdictCount("accepted", "helps and is new", 1),
+        VerdictCount("refused", "covered by the scope", 2),
     ]
 
 

@@ -139,5 +139,5 @@ def cast() -> Cast:
 
 
 @pytest.fixture
-def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Search:
-    return Search(tmp_path, monkeypatch)
+def search(tmp_path: Path) -> Search:
+    return Search(tmp_path)

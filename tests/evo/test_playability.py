@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from archive import Reason
 from archive.statistics.decision_rule import Answer
+from archive.statistics.verdict import Decision
 from evo.jobs.evaluate import Task, evaluation_seeds
 from evo.jobs.model_host import Evaluation, ModelHost, Repetition
 from evo.jobs.repeated_play import RoundScore, round_floor, round_rows, series, with_round_floor
@@ -98,11 +100,12 @@ def _rows(plain: list[float], clipped: list[float]) -> list[dict[str, Any]]:
 def test_a_game_whose_best_moves_are_artifacts_is_ill_posed() -> None:
     kept = well_posed(_rows([1.0] * 20, [1.0] * 20))
     lost = well_posed(_rows([1.0] * 20, [-1.0] * 16 + [1.0] * 4))
-    assert ill_posed(kept, CONFIG, 0.95) == ""
-    assert ill_posed(lost, CONFIG, 0.95).startswith("ill-posed: clipping keeps the best move on 4")
+    assert ill_posed(kept, CONFIG, 0.95) is None
+    detail = "clipping keeps the best move on 4 of 20 maps"
+    assert ill_posed(lost, CONFIG, 0.95) == Decision(Reason.ILL_POSED, True, detail)
     unsure = well_posed(_rows([1.0] * 20, [-1.0] * 12 + [1.0] * 8))
-    assert ill_posed(unsure, CONFIG, 0.95) == "", "8 of 20 may still be a half"
-    assert ill_posed(None, CONFIG, 0.95) == ""
+    assert ill_posed(unsure, CONFIG, 0.95) is None, "8 of 20 may still be a half"
+    assert ill_posed(None, CONFIG, 0.95) is None
     assert evidence_columns(lost, None)["best_kept"] == 0.2
 
 
@@ -129,13 +132,17 @@ def test_few_shot_play_is_judged_from_rows() -> None:
     assert learns is not None
     assert learns.rises.answer is Answer.YES
     assert learns.above.low > 0
-    assert not_few_shot(learns, CONFIG) == ""
+    assert not_few_shot(learns, CONFIG) is None
     flat = few_shot(_series(np.zeros((40, 4)), np.zeros((40, 4))), CONFIG, 0.95)
-    assert not_few_shot(flat, CONFIG).startswith("not few-shot playable")
+    refused = not_few_shot(flat, CONFIG)
+    assert refused
+    assert refused.reason is Reason.NOT_FEW_SHOT
     lucky = few_shot(_series(luck, luck), CONFIG, 0.95)
-    assert not_few_shot(lucky, CONFIG) == ""
+    assert not_few_shot(lucky, CONFIG) is None
     strict = replace(CONFIG, few_shot_above_control=True)
-    assert not_few_shot(lucky, strict).startswith("no more than luck")
+    refused = not_few_shot(lucky, strict)
+    assert refused
+    assert refused.reason is Reason.FEW_SHOT_LUCK
     assert few_shot([], CONFIG, 0.95) is None
     columns = evidence_columns(None, learns)
     assert columns["few_shot_low"] == learns.rises.low

@@ -15,7 +15,7 @@ from evo.jobs.model_host import Training
 
 VERDICTS = [
     (Nature(forfeits=1.0), "refused", "never feasible", True, None),
-    (Nature(forfeits=0.6), "refused", r"forfeit rate 0\.\d+ above 0.25", True, None),
+    (Nature(forfeits=0.6), "refused", "forfeit rate", True, None),
     (Nature(constant=True), "refused", "constant score", True, None),
     (Nature(tokens=500), "refused", "too long to learn", True, None),
     (Nature(own=0.0), "refused", "not playable", False, "selection"),
@@ -61,6 +61,10 @@ VERDICTS = [
         "acceptance",
     ),
 ]
+DETAILS = {
+    "forfeit rate": r"0\.\d+ above 0\.25",
+    "too long to learn": r"finetune\.tokens pays for \d+ gradient steps, .* asks for \d+",
+}
 
 
 @pytest.mark.parametrize(("nature", "verdict", "reason", "decided", "purpose"), VERDICTS)
@@ -71,7 +75,8 @@ def test_verdicts(
     assert search.run(of_limits(l7=nature), "growth.list_size=1", sampler=sampler) == 0
     [row] = search.rows("decisions")
     assert (row["verdict"], row["decided"], row["purpose"]) == (verdict, decided, purpose)
-    assert re.fullmatch(reason, row["reason"])
+    assert row["reason"] == reason
+    assert re.fullmatch(DETAILS.get(reason, ""), row["detail"] or "")
     assert (row["finetune_id"] is None) == (purpose is None)
     assert (row["generation"], row["round"], row["index"]) == (0, 0, 0)
     assert row["plays"] > 0
@@ -130,7 +135,7 @@ def test_an_accepted_row_tells_the_whole_story(search: Search) -> None:
     search.run(of_limits(), "growth.list_size=1", sampler=Listed([code(7)]))
     [row] = search.rows("decisions")
     # The executor clips nothing, and few-shot play is not asked for.
-    may_be_null = {name for name in row if name.startswith("few_shot_")} | {"best_kept"}
+    may_be_null = {name for name in row if name.startswith("few_shot_")} | {"best_kept", "detail"}
     assert {name for name, value in row.items() if value is None} <= may_be_null
     assert row["captured_low"] <= row["captured"] <= row["captured_high"]
     assert row["captured"] == pytest.approx(0.6, abs=0.1)

@@ -1,10 +1,12 @@
-"""A deterministic judge, stories and players behind the protocols."""
+"""A deterministic judge, stories and players behind the protocols; the embedded model, loaded once:
+no test depends on what it has learned."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import strategies as st
@@ -17,6 +19,10 @@ from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
 from xgl.runtime.presentation import render
 from xgl.runtime.requests import Move, ScoreRequest, TokenScores, Turn, View
+
+if TYPE_CHECKING:
+    from xgl.judge.transformer_judge import TransformerJudge
+    from xgl.lm.language_model import LanguageModel
 
 
 @dataclass
@@ -111,3 +117,21 @@ def seat() -> Callable[[EchoPlayer], Cast]:
         return Cast(WordJudge(), NumberedStories(), dict.fromkeys(syn.PLAYERS, player))
 
     return cast
+
+
+@pytest.fixture(scope="session")
+def lm() -> LanguageModel:
+    import torch
+
+    from xgl.lm.language_model import LanguageModel
+    from xgl.models import resolve
+
+    torch.set_num_threads(1)
+    return LanguageModel(*resolve.load("embedded"), torch.device("cpu"))
+
+
+@pytest.fixture(scope="session")
+def judge(lm: LanguageModel) -> TransformerJudge:
+    from xgl.judge.transformer_judge import TransformerJudge
+
+    return TransformerJudge(lm)

@@ -6,6 +6,7 @@ programs took longer by a factor of ten or more.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from xgl import ProgramError, parse
+from xgl.cli import checking
 from xgl.language.dialects import DIALECTS
 
 SECONDS = 2.0
@@ -47,3 +50,53 @@ def test_words_of_wide_lists_are_removed_in_one_pass(dialect: str, table: Any) -
     """Three lists of 250 words, 51 removals a turn, 333 turns."""
     with bounded():
         table.play(COMPILED, "000 abc 251 def 502", dialect=dialect)
+
+
+# -- wide statements in loops --------------------------------------------------------------------
+
+LOOP = "beacon(flag_1)\n{body}\nreplay(flag_1, {times})"
+
+
+def wide(part: str, count: int) -> str:
+    return ", ".join([part] * count)
+
+
+WIDE = {
+    "draws": 'assign(l=["a", "b", "c"])\n'
+    + LOOP.format(body=f"assign(l1=[{wide('sample(l)', 160)}])", times=200),
+    "shuffles": f"assign(l=[{wide('s', 250)}])\n"
+    + LOOP.format(body=f"reveal({wide('shuffle(l)', 150)})", times=200),
+    "sums": LOOP.format(body="reward(" + " + ".join(["xed(s | t, x)"] * 32) + ")", times=330),
+    "sixty statements": "elicit(x, 9)\n"
+    + LOOP.format(body="\n".join([f"ensure({wide('is_true(s)', 60)})"] * 60), times=15),
+    "wide elicits": LOOP.format(
+        body=f"elicit({wide('t', 150)})\nelicit(alice, {wide('x, y3, t', 50)})", times=250
+    ),
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("name", WIDE)
+def test_wide_statements_in_loops_are_played_soon(name: str, dialect: str, table: Any) -> None:
+    with bounded():
+        play = table.play(WIDE[name], *["m"] * 99_999, dialect=dialect, alice=["m"] * 99_999)
+    assert play.outcome in ("finished", "oversize")
+    assert bool(play.reason) == (play.outcome == "oversize")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("name", WIDE)
+def test_wide_statements_in_loops_are_checked_soon(name: str, dialect: str) -> None:
+    with bounded():
+        program = parse(WIDE[name], dialect)
+        assert checking.record(program, checking.roles(program))
+
+
+def test_what_loops_make_too_long_is_refused_in_one_sentence() -> None:
+    with pytest.raises(ProgramError, match="302204 parts in all steps; expected at most 131072"):
+        parse(LOOP.format(body=f"elicit({wide('t', 600)})\nelicit({wide('x', 600)})", times=250))
+
+
+def test_a_play_that_is_too_large_says_what_is(table: Any) -> None:
+    play = table.play(WIDE["draws"], dialect="xent")
+    assert re.fullmatch(r"line 3: the play takes [\d,]+ units of work, at most [\d,]+", play.reason)

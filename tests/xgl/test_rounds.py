@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from support.doubles import NumberedStories, WordJudge
@@ -15,8 +14,7 @@ from support.doubles import NumberedStories, WordJudge
 from xgl import Cast, Instance, Seeds, analyse, game, parse, play_all
 from xgl.errors import OversizeError
 from xgl.lm.language_model import LanguageModel
-from xgl.models import resolve
-from xgl.players.chat import shown
+from xgl.players.chat import view_text
 from xgl.players.local import LocalPolicy
 from xgl.runtime.presentation import item_lines, render
 from xgl.runtime.requests import Item, Move, MoveRequest, Rewarded, TokenScores, Turn, View
@@ -26,12 +24,6 @@ GAME = game(parse("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))", "xent")
 MAPS = [Seeds(1, 0), Seeds(3, 1), Seeds(5, 2)]
 MakePlayer = Callable[[], Any]
 Seat = Callable[[Any], Cast]
-
-
-@pytest.fixture(scope="module")
-def lm() -> LanguageModel:
-    model, tokenizer = resolve.load("embedded")
-    return LanguageModel(model, tokenizer, torch.device("cpu"))
 
 
 def test_earlier_rounds_of_the_map_are_in_view(echo_player: MakePlayer, seat: Seat) -> None:
@@ -122,8 +114,8 @@ def test_a_view_without_earlier_rounds_reads_as_ever() -> None:
     assert render(again) == (
         "elicit(t)\nearlier round\ns: A dog.\nreward: 1.0\nthis round\ns: A cat.\nt:"
     )
-    assert shown(view, 4).count("What you") == 1
-    assert "What you saw in the round before:\ns: A dog.\nreward: 1.0" in shown(again, 4)
+    assert view_text(view, 4).count("What you") == 1
+    assert "What you saw in the round before:\ns: A dog.\nreward: 1.0" in view_text(again, 4)
 
 
 def test_rounds_shown_is_the_fewest_at_a_move(lm: LanguageModel) -> None:

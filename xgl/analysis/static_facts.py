@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from xgl.analysis.request_bounds import Asked, Bound, Unrolled, asked, bounds
@@ -15,7 +16,7 @@ from xgl.language import syntax as syn
 from xgl.language.canonical import Metadata
 from xgl.language.control_flow import path
 from xgl.language.dialects import DIALECTS
-from xgl.language.visitors import descendants, held, reads, rebuild, writes
+from xgl.language.visitors import descendants, held, reads, writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,33 +126,69 @@ def _order(program: syn.Program) -> tuple[tuple[int, ...], tuple[str, ...]]:
     return tuple(order), tuple(faults)
 
 
-def _data_flow(program: syn.Program, order: tuple[int, ...]) -> list[syn.Instruction]:
-    """The instructions as they run: an assign that stores left to right as one for each target,
-    and each list read together with the registers that it may hold."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Step:
+    """An instruction as it runs, with what it reads: each list together with the registers that
+    it may hold."""
+
+    line: syn.Instruction
+    reads: tuple[str, ...]
+    """Each register once, in order."""
+    writes: dict[str, int]
+    """The registers that it sets, and how often."""
+    sources: dict[str, tuple[frozenset[str], str]]
+    """Of an assign: what each target's value reads, and the register that it is by itself."""
+    shown: tuple[str, ...]
+    """Of a reveal: the registers that it shows by themselves."""
+
+
+def _data_flow(program: syn.Program, order: tuple[int, ...]) -> list[_Step]:
+    """The instructions as they run: an assign that stores left to right as one for each target."""
     dialect = DIALECTS[program.dialect]
-    kept = held(program) if dialect.aliases else ()
-    parts: dict[int, list[syn.Instruction]] = {}
+    kept = tuple(item.name for item in held(program)) if dialect.aliases else ()
+    steps: dict[int, list[_Step]] = {}
     for position in dict.fromkeys(order):
         line = program.instructions[position]
         if isinstance(line, syn.Assign) and not dialect.parallel_assign:
-            parts[position] = [replace(line, targets=(target,)) for target in line.targets]
+            steps[position] = [_assigned(line, (target,), kept) for target in line.targets]
         else:
-            parts[position] = [_with_held(line, kept) if kept and _reads_list(line) else line]
-    return [part for position in order for part in parts[position]]
+            steps[position] = [_step(line, kept)]
+    return [step for position in order for step in steps[position]]
 
 
 _LISTS = frozenset(syn.LIST_REGISTERS)
+Target = tuple[str, syn.StringExpr | syn.ListExpr]
 
 
-def _reads_list(line: Any) -> bool:
-    return not _LISTS.isdisjoint(reads(line))
+def _step(line: syn.Instruction, kept: tuple[str, ...]) -> _Step:
+    if isinstance(line, syn.Assign):
+        return _assigned(line, line.targets, kept)
+    shown = line.values if isinstance(line, syn.Reveal) else ()
+    bare = tuple(dict.fromkeys(_bare(value, kept) for value in shown))
+    return _Step(line, _reads(line, kept), dict(Counter(writes(line))), {}, bare)
 
 
-def _with_held(node: Any, kept: tuple[syn.Register, ...]) -> Any:
-    """``node`` with every list register in it read together with all that a list may hold."""
-    if isinstance(node, syn.Register) and node.name in syn.LIST_REGISTERS:
-        return syn.Chain(node, syn.ListOf(kept))
-    return rebuild(node, lambda part: _with_held(part, kept) if _reads_list(part) else part)
+def _assigned(line: syn.Assign, targets: Sequence[Target], kept: tuple[str, ...]) -> _Step:
+    values = [_reads(value, kept) for _, value in targets]
+    sources = {
+        name: (frozenset(names), _bare(value, kept))
+        for (name, value), names in zip(targets, values, strict=True)
+    }
+    names = tuple(dict.fromkeys(chain.from_iterable(values)))
+    return _Step(line, names, dict(Counter(name for name, _ in targets)), sources, ())
+
+
+def _reads(node: Any, kept: tuple[str, ...]) -> tuple[str, ...]:
+    """Registers that a node reads, each once; after a list those that a list may hold."""
+    names = ((name, *kept) if name in _LISTS else (name,) for name in dict.fromkeys(reads(node)))
+    return tuple(dict.fromkeys(chain.from_iterable(names)))
+
+
+def _bare(value: Any, kept: tuple[str, ...]) -> str:
+    """The register that a value is, by itself; empty for any other value."""
+    if not isinstance(value, syn.Register) or (kept and value.name in _LISTS):
+        return ""
+    return value.name
 
 
 def _move_tokens(instruction: syn.Instruction, role: str, max_len: int) -> int:
@@ -169,54 +206,47 @@ def _signs(role: str) -> dict[str, int]:
     return {role: 1} | ({_PARTNERS[role]: -1} if role in _PARTNERS else {})
 
 
-def _reward_depends(flow: list[syn.Instruction], role: str, live: bool) -> bool:
+def _reward_depends(flow: list[_Step], role: str, live: bool) -> bool:
     """Whether a move can reach a reward: through assigns, or through another player that was
     shown something of it before its own move (``live``: or a register before it was set)."""
     paid = _signs(role)
     tainted: set[str] = set()
     informed: set[str] = set()
     watchers: defaultdict[str, set[str]] = defaultdict(set)
-    for line in flow:
-        touched = bool(tainted.intersection(reads(line)))
+    for step in flow:
+        line, touched = step.line, not tainted.isdisjoint(step.reads)
         if isinstance(line, syn.Reward) and line.player in paid and touched:
             return True
         if isinstance(line, syn.Reveal):
             informed.update([line.player] if touched else [])
-            for value in line.values if live else ():
-                watchers[_bare(value)].add(line.player)
+            for name in step.shown if live else ():
+                watchers[name].add(line.player)
         elif isinstance(line, syn.Elicit):
             if line.player == role:
-                informed.update(_onlookers(line.registers, watchers))
+                informed.update(_onlookers(step.writes, watchers))
             reached = line.player == role or line.player in informed
-            (tainted.update if reached else tainted.difference_update)(line.registers)
+            (tainted.update if reached else tainted.difference_update)(step.writes)
         elif isinstance(line, syn.Assign):
-            changed = _tainted_by(line, tainted)
+            changed = _tainted_by(step, tainted)
             informed.update(_onlookers(changed, watchers) if changed else ())
     return False
 
 
-def _tainted_by(assign: syn.Assign, tainted: set[str]) -> tuple[str, ...]:
+def _tainted_by(step: _Step, tainted: set[str]) -> tuple[str, ...]:
     """Carry ``tainted`` through an assign; the targets that depend on a move.
 
     A register by itself is read as it is stored, all else before anything is.
     """
-    values = dict(assign.targets)
-    before = {name: not tainted.isdisjoint(reads(value)) for name, value in values.items()}
+    before = {name: not tainted.isdisjoint(names) for name, (names, _) in step.sources.items()}
     changed = []
-    for name, value in values.items():
-        source = _bare(value)
+    for name, (_, source) in step.sources.items():
         depends = source in tainted if source else before[name]
         (tainted.add if depends else tainted.discard)(name)
         changed += [name] if depends else []
     return tuple(changed)
 
 
-def _bare(value: Any) -> str:
-    """The register that a value is, by itself; empty for any other value."""
-    return value.name if isinstance(value, syn.Register) else ""
-
-
-def _onlookers(names: tuple[str, ...], watchers: Mapping[str, set[str]]) -> Iterable[str]:
+def _onlookers(names: Collection[str], watchers: Mapping[str, set[str]]) -> Iterable[str]:
     """Who sees registers as they are set: the omniscient, those they were revealed to, and
     everyone where one is public."""
     if any(name[0] in syn.PUBLIC_TYPES for name in names):
@@ -230,25 +260,33 @@ _SIGNS = {"xent": 1, "nex": -1, "xed": -1, "dex": 1}
 
 def _rewards_cancel(program: syn.Program, order: tuple[int, ...], role: str) -> bool:
     """Whether equal terms of opposite sign leave nothing, while no register changes between."""
-    terms = {i: _paid_terms(program.instructions[i], role) for i in dict.fromkeys(order)}
+    lines = {place: program.instructions[place] for place in dict.fromkeys(order)}
+    numbers: dict[syn.Xent, int] = {}
+    terms = {place: _paid_terms(line, role, numbers) for place, line in lines.items()}
+    written = {place: tuple(dict.fromkeys(writes(line))) for place, line in lines.items()}
     balance: Counter[object] = Counter()
     versions: Counter[str] = Counter()
-    for position in order:
-        for name in writes(program.instructions[position]):
-            versions[name] += 1
-        for sign, xent, names in terms[position]:
-            state = tuple([versions[name] for name in names])
-            balance[xent, state] += sign
+    for place in order:
+        versions.update(written[place])
+        for sign, number, names in terms[place]:
+            balance[number, tuple([versions[name] for name in names])] += sign
     return bool(balance) and not any(balance.values())
 
 
-def _paid_terms(line: syn.Instruction, role: str) -> list[tuple[int, syn.Xent, list[str]]]:
-    """The plain xents that a line pays to ``role``, with their sign and the registers in them."""
+def _paid_terms(
+    line: syn.Instruction, role: str, numbers: dict[syn.Xent, int]
+) -> list[tuple[int, int, tuple[str, ...]]]:
+    """The plain xents that a line pays to ``role``: sign, number (equal ones have one) and the
+    registers in them."""
     paid = _signs(role)
     if not isinstance(line, syn.Reward) or line.player not in paid:
         return []
     return [
-        (paid[line.player] * sign * part_sign, part, reads(part))
+        (
+            paid[line.player] * sign * part_sign,
+            numbers.setdefault(part, len(numbers)),
+            tuple(dict.fromkeys(reads(part))),
+        )
         for sign, term in line.amount.terms
         for part_sign, part in _xents(term)
     ]
@@ -263,31 +301,29 @@ def _xents(term: syn.Term) -> Iterator[tuple[int, syn.Xent]]:
             yield -sign, replace(term, kind="xent", prefix=None)
 
 
-def _unused(flow: list[syn.Instruction], role: str) -> tuple[str, ...]:
+def _unused(flow: list[_Step], role: str) -> tuple[str, ...]:
     """Elicited registers of ``role`` that nothing reads before they are overwritten."""
     pending: dict[str, int] = {}
     used: set[int] = set()
-    asked: dict[int, str] = {}
-    names = {key: reads(line) for key, line in _distinct(flow).items()}
-    for step, line in enumerate(flow):
-        used.update(pending[name] for name in names[id(line)] if name in pending)
-        for offset, name in enumerate(writes(line)):
+    asked: list[str] = []
+    lost: set[int] = set()
+    for step in flow:
+        used.update(pending[name] for name in step.reads if name in pending)
+        own = isinstance(step.line, syn.Elicit) and step.line.player == role
+        for name, times in step.writes.items():
             pending.pop(name, None)
-            if isinstance(line, syn.Elicit) and line.player == role:
-                pending[name] = key = step * len(syn.REGISTERS) + offset
-                asked[key] = name
-    return tuple(dict.fromkeys(name for key, name in asked.items() if key not in used))
+            if own:
+                pending[name] = len(asked)
+                lost.update([len(asked)] if times > 1 else [])
+                asked.append(name)
+    unread = (name for key, name in enumerate(asked) if key not in used or key in lost)
+    return tuple(dict.fromkeys(unread))
 
 
-def _distinct(flow: list[syn.Instruction]) -> dict[int, syn.Instruction]:
-    """The lines by identity, in order of their first turn: the turns of a loop share them."""
-    return {id(line): line for line in flow}
-
-
-def _read_before_set(flow: list[syn.Instruction]) -> tuple[str, ...]:
+def _read_before_set(flow: list[_Step]) -> tuple[str, ...]:
     known: set[str] = set()
     early: dict[str, None] = {}
-    for line in _distinct(flow).values():  # later turns of a loop read nothing sooner
-        early |= {n: None for n in reads(line) if n not in known and n[0] not in "abc"}
-        known.update(writes(line))
+    for step in dict.fromkeys(flow):  # later turns of a loop read nothing sooner
+        early |= {n: None for n in step.reads if n not in known and n[0] not in "abc"}
+        known.update(step.writes)
     return tuple(early)

@@ -7,11 +7,11 @@ and numbers count a token a byte.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
-from xgl.analysis.request_bounds import Bound, Scale, Unrolled
+from xgl.analysis.request_bounds import Bound, Form, Scale, Unrolled
 from xgl.language import syntax as syn
-from xgl.language.canonical import canonicalise
+from xgl.language.canonical import Metadata, canonicalise
 from xgl.language.unparse import expression_text, to_text
 from xgl.language.visitors import held
 
@@ -35,21 +35,19 @@ def shown(run: Unrolled) -> dict[str, int]:
 
 def _followed(run: Unrolled) -> tuple[dict[int, int], _Shown]:
     """The largest view by line, and what was shown by the end."""
-    largest: dict[int, int] = {}
-    shown = _Shown(Scale(run.program.dialect, run.metadata))
-    in_lists = {kept.name for kept in held(run.program)} if shown.scale.dialect.aliases else set()
-    code = len(to_text(canonicalise(run.program)).encode())
+    program, largest = run.program, dict[int, int]()
+    shown = _Shown(program, run.metadata)
+    code = len(to_text(canonicalise(program)).encode())
     for position in run.order:
-        line = run.program.instructions[position]
-        stored = shown.scale.store(line)
-        for name, tokens in stored:
-            if isinstance(line, syn.Elicit):
-                view = code + shown.tokens[line.player] + _label(name)
-                largest[position + 1] = max(largest.get(position + 1, 0), view)
-                shown.tell(line.player, _label(name) + tokens)
-            shown.keep(name, tokens, line.player if isinstance(line, syn.Elicit) else "")
-            if name in in_lists:
-                shown.keep_lists()
+        line = program.instructions[position]
+        if isinstance(line, syn.Elicit):
+            view = code + shown.ask(line)
+            largest[position + 1] = max(largest.get(position + 1, 0), view)
+            continue
+        for name, tokens in shown.scale.store(line):
+            shown.keep(name, _label(name) + tokens)
+            if name in shown.in_lists:
+                shown.keep_lists(1)
         shown.learn(line)
     return largest, shown
 
@@ -61,40 +59,74 @@ def _label(text: str) -> int:
 class _Shown:
     """Tokens that each player was shown by now."""
 
-    def __init__(self, scale: Scale) -> None:
-        self.scale = scale
+    def __init__(self, program: syn.Program, metadata: Metadata) -> None:
+        self.scale = Scale(program.dialect, metadata)
+        aliases = self.scale.dialect.aliases
+        self.in_lists = {item.name for item in held(program)} if aliases else set()
+        """The registers that lists may hold themselves."""
         self.tokens: defaultdict[str, int] = defaultdict(int)
-        self.revealed: set[tuple[str, str]] = set()
-        for name, tokens in scale.sizes.items():
-            self.keep(name, tokens)
-
-    def tell(self, player: str, tokens: int) -> None:
-        self.tokens[player] += tokens
+        self._viewers = {name: _viewers(name) for name in (*syn.REGISTERS, *syn.LIST_REGISTERS)}
+        self._lines: dict[int, list[tuple[int, Form]]] = {}
+        for name, tokens in self.scale.sizes.items():
+            self.keep(name, _label(name) + tokens)
 
     def keep(self, name: str, tokens: int, mover: str = "") -> None:
         """A register was set: shown to those in whose sight it is, and who was shown it once."""
-        for player in syn.PLAYERS:
-            public = name[0] in syn.PUBLIC_TYPES or player in syn.OMNISCIENT
-            if player != mover and (public or (player, name) in self.revealed):
-                self.tell(player, _label(name) + tokens)
+        for player in self._viewers[name]:
+            if player != mover:
+                self.tokens[player] += tokens
 
-    def keep_lists(self) -> None:
+    def keep_lists(self, times: int) -> None:
         """A register that lists may hold was set: what they show may have changed with it."""
         for name in syn.LIST_REGISTERS:
             if name in self.scale.sizes:
-                self.keep(name, self.scale.sizes[name])
+                self.keep(name, times * (_label(name) + self.scale.sizes[name]))
+
+    def ask(self, line: syn.Elicit) -> int:
+        """Take in the moves of a line; tokens that its player was shown when it was asked for
+        the last of its registers, which is when it was shown most."""
+        *earlier, last = self.scale.store(line)
+        for (name, tokens), times in Counter(earlier).items():
+            self._keep_move(name, tokens, line.player, times)
+        view = self.tokens[line.player] + _label(last[0])
+        self._keep_move(*last, line.player, 1)
+        return view
+
+    def _keep_move(self, name: str, tokens: int, mover: str, times: int) -> None:
+        seen = times * (_label(name) + tokens)
+        self.tokens[mover] += seen
+        self.keep(name, seen, mover)
+        if name in self.in_lists:
+            self.keep_lists(times)
 
     def learn(self, line: syn.Instruction) -> None:
         """What a reveal and a reward show."""
         match line:
             case syn.Reveal(player, values):
+                for own, form in self._forms(line):
+                    self.tokens[player] += own + self.scale.tokens(form)
                 for value in values:
-                    self.tell(player, _label(expression_text(value)) + self.scale.of(value))
                     if isinstance(value, syn.Register):
-                        self.revealed.add((player, value.name))
-            case syn.Reward(player, amount):
-                xents = [term for _, term in amount.terms if isinstance(term, syn.Xent)]
-                bits = sum(NUMBER * (self.scale.of(term.target) + 1) for term in xents)
+                        self._viewers[value.name].setdefault(player)
+            case syn.Reward(player):
+                bits = sum(NUMBER * (self.scale.tokens(form) + 1) for _, form in self._forms(line))
                 paid = {player, _PARTNERS.get(player, player)}
                 for reader in {*paid, *syn.OMNISCIENT}:
-                    self.tell(reader, len(paid) * (REWARD + bits))
+                    self.tokens[reader] += len(paid) * (REWARD + bits)
+
+    def _forms(self, line: syn.Reveal | syn.Reward) -> list[tuple[int, Form]]:
+        """What a line shows: its label's tokens and its bound."""
+        if id(line) not in self._lines:
+            if isinstance(line, syn.Reveal):
+                labels = [_label(expression_text(value)) for value in line.values]
+                nodes: list[object] = list(line.values)
+            else:
+                nodes = [t.target for _, t in line.amount.terms if isinstance(t, syn.Xent)]
+                labels = [0] * len(nodes)
+            self._lines[id(line)] = list(zip(labels, map(self.scale.form, nodes), strict=True))
+        return self._lines[id(line)]
+
+
+def _viewers(name: str) -> dict[str, None]:
+    """Who sees a register whenever it is set, in order."""
+    return dict.fromkeys(syn.PLAYERS if name[0] in syn.PUBLIC_TYPES else syn.OMNISCIENT)

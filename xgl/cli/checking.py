@@ -42,9 +42,9 @@ def facts(program: Program, report: Report) -> Iterator[str]:
     yield f"{report.steps} steps, {stories}; players: {', '.join(report.players)}"
     for asked in report.asked:
         yield _asking(program, asked)
+    bounds = (*report.bounds, *report.views)
     for kind, said in _READ.items():
-        requests = (b for b in (*report.bounds, *report.views) if b.kind == kind)
-        largest = max(requests, key=_size, default=None)
+        largest = max((b for b in bounds if b.kind == kind), key=_size, default=None)
         if largest is not None:
             where = program.source_line(largest.line - 1)
             yield f"{said} at most {largest.tokens} tokens (line {where})"
@@ -73,23 +73,33 @@ def _asking(program: Program, asked: Asked) -> str:
 
 def record(program: Program, reports: list[Report]) -> dict[str, Any]:
     """All facts, for JSON."""
+    rows = _rows(program, reports[0])
     return {
         "game_id": game(program).game_id,
         "dialect": program.dialect,
         "faults": faults(reports),
         "notes": notes(reports),
         "roles": {
-            report.role: {**_placed(program, report), "degenerate": report.degenerate}
+            report.role: {**_fields(report), **rows, "degenerate": report.degenerate}
             for report in reports
         },
     }
 
 
-def _placed(program: Program, report: Report) -> dict[str, Any]:
-    """A report whose lines are those of the file."""
+def _fields(report: Report) -> dict[str, Any]:
     fields = asdict(replace(report, run=None))
     del fields["run"]
-    for name in ("asked", "bounds", "views"):
-        rows: list[Asked | Bound] = list(getattr(report, name))
-        fields[name] = [asdict(row) | {"line": program.source_line(row.line - 1)} for row in rows]
     return fields
+
+
+def _rows(program: Program, report: Report) -> dict[str, list[dict[str, Any]]]:
+    """The facts that are the same for every role, with the lines of the file."""
+    rows: dict[str, tuple[Asked | Bound, ...]] = {
+        "asked": report.asked,
+        "bounds": report.bounds,
+        "views": report.views,
+    }
+    return {
+        name: [asdict(row) | {"line": program.source_line(row.line - 1)} for row in found]
+        for name, found in rows.items()
+    }

@@ -207,7 +207,8 @@ class Session:
         if play.outcome == "forfeit":
             self.screen.say(f"{play.forfeiter} has failed too often: a forfeit.", "bold red")
         elif play.outcome == "oversize":
-            self.screen.say("A text grew beyond its cap: the game ends there.", "bold red")
+            said = play.reason or "the judge or a player cannot read so much at once"
+            self.screen.say(f"The game ends here, for its size: {said}.", "bold red")
         score = "none" if done.score is None else f"{signed(done.score)} bits"
         self.screen.say(f"Score of {self.role}: {score}", "bold")
 
@@ -238,6 +239,7 @@ def _round_record(done: Round) -> dict[str, Any]:
         "round": done.number,
         "outcome": play.outcome,
         "forfeiter": play.forfeiter,
+        "reason": play.reason,
         "score": done.score,
         "scores": play.scores,
         "moves": done.moves,

@@ -1,9 +1,8 @@
-"""The scoring engine: bits of many rows of tokens from as few tokens read as possible.
+"""The scoring engine: bits of many token sequences from as few tokens read as possible.
 
-Rows that begin alike are read as one pack (``xgl.judge.prefix_tree``). Beginnings that are
-announced as ``roots``, and long contexts that come again in a later call, are read once and kept
-as key-value caches. Batches are functions of what was asked since the last
-:meth:`ScoringEngine.forget`.
+Sequences with a common prefix are read as one tree (``xgl.lm.prefix_sharing``). Prefixes that are
+``pinned``, and long contexts that come again in a later call, are read once and kept as key-value
+caches. Batches are functions of what was requested since the last :meth:`ScoringEngine.forget`.
 """
 
 from __future__ import annotations
@@ -15,46 +14,52 @@ from dataclasses import dataclass, fields
 from functools import partial
 from itertools import chain
 
-from xgl.judge.forward import Bits, Root, read, shares_beginnings
-from xgl.judge.prefix_cache import Roots, RootSettings
-from xgl.judge.prefix_tree import LONGEST, Ids, Pack, Row, batches, packs
-from xgl.judge.score_memory import ScoreMemory
+from xgl.judge.caches import PrefixCache, ScoreCache
+from xgl.judge.forward import Bits, CachedPrefix, supports_prefix_sharing, tree_bits
 from xgl.lm.language_model import LanguageModel
-from xgl.lm.memory import Budget, free, out_of_memory, retry_in_halves
+from xgl.lm.memory import ForwardBudget, out_of_memory, release_memory, retry_in_halves
+from xgl.lm.prefix_sharing import (
+    MAX_TREE_TOKENS,
+    Ids,
+    PrefixTree,
+    ScoredSequence,
+    prefix_trees,
+    tree_batches,
+)
 
 _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """What was asked and what it took. Tokens are those that a model reads: the last of a row is
-    only predicted."""
+    """What was requested and what it took. Tokens are those that a model reads: the last of a
+    sequence is only predicted."""
 
-    asked: int = 0
-    """Rows asked for."""
-    merged: int = 0
+    requested: int = 0
+    """Sequences requested."""
+    duplicates: int = 0
     """Of these, equal to another of the same call."""
-    remembered: int = 0
-    """Of these, answered from memory."""
-    asked_tokens: int = 0
-    """Tokens of the rows asked for, each by itself."""
+    cached: int = 0
+    """Of these, answered from the score cache."""
+    requested_tokens: int = 0
+    """Tokens of the sequences requested, each by itself."""
     new_tokens: int = 0
-    """The same, of the rows that were neither merged nor remembered."""
+    """The same, of the sequences that were neither duplicates nor cached."""
     read_tokens: int = 0
-    """Tokens that were read: beginnings in common once, padding not counted."""
+    """Tokens that the model read: common prefixes once, padding not counted."""
     padded_tokens: int = 0
     """The same with padding."""
     scored_tokens: int = 0
     """Tokens whose bits were computed."""
-    sequences: int = 0
+    trees: int = 0
     """Rows of the batches."""
     forwards: int = 0
 
     @property
     def hit_rate(self) -> float:
-        """Share of a call's distinct rows that memory answered."""
-        distinct = self.asked - self.merged
-        return self.remembered / distinct if distinct else 0.0
+        """Share of a call's distinct sequences that the score cache answered."""
+        distinct = self.requested - self.duplicates
+        return self.cached / distinct if distinct else 0.0
 
     def __add__(self, other: Statistics) -> Statistics:
         names = [each.name for each in fields(self)]
@@ -66,141 +71,155 @@ class EngineSettings:
     """Bounds of one engine; documented in ``conf/judge``.
 
     ``batch_tokens``: padded tokens of one forward pass (None: what was measured to be fast on the
-    kind of device), fewer where ``memory_bytes`` would be exceeded by them. ``remembered_bytes``
-    bound the scores kept, ``root_bytes`` the caches of beginnings; contexts of ``long_tokens`` are
-    worth one.
+    kind of device), fewer where they would exceed ``memory_bytes``. ``score_cache_bytes`` bound the
+    scores kept, ``prefix_cache_bytes`` the key-value caches of prefixes; contexts of
+    ``long_tokens`` are worth one.
     """
 
     batch_tokens: int | None = None
     memory_bytes: int = 1 << 30
-    remembered_bytes: int = 64 << 20
-    root_bytes: int = 256 << 20
+    score_cache_bytes: int = 64 << 20
+    prefix_cache_bytes: int = 256 << 20
     long_tokens: int = 256
 
 
 class ScoringEngine:
-    """Scores rows with ``lm``; remembers scores, and the caches of beginnings."""
+    """Scores token sequences with ``lm``; keeps scores, and the caches of prefixes."""
 
     def __init__(
         self,
         lm: LanguageModel,
         settings: EngineSettings | None = None,
-        roots: Sequence[Ids] = (),
+        pinned: Sequence[Ids] = (),
     ) -> None:
         settings = settings or EngineSettings()
         self.lm = lm
         self.statistics = Statistics()
-        self.budget = Budget.of(lm, settings.batch_tokens, settings.memory_bytes)
-        self._memory = ScoreMemory(settings.remembered_bytes)
-        kept = RootSettings(settings.root_bytes, settings.long_tokens)
-        self._roots = Roots(lm, kept, roots)
-        self._sharing: bool | None = None
+        self.budget = ForwardBudget.of(lm, settings.batch_tokens, settings.memory_bytes)
+        self._scores = ScoreCache(settings.score_cache_bytes)
+        self._prefixes = PrefixCache(lm, settings.prefix_cache_bytes, settings.long_tokens, pinned)
+        self._shares_prefixes: bool | None = None
 
-    def bits(self, rows: Sequence[Row]) -> list[Bits]:
-        """Bits of each row's counted tokens, in order; not checked for being finite."""
-        distinct = list(dict.fromkeys(rows))
-        found = {row: bits for row in distinct if (bits := self._memory.get(row)) is not None}
-        new = [row for row in distinct if row not in found]
+    def bits(self, sequences: Sequence[ScoredSequence]) -> list[Bits]:
+        """Bits of each sequence's scored tokens, in order; not checked for being finite."""
+        distinct = list(dict.fromkeys(sequences))
+        known = {each: bits for each in distinct if (bits := self._scores.get(each)) is not None}
+        new = [each for each in distinct if each not in known]
         self.statistics += Statistics(
-            asked=len(rows),
-            merged=len(rows) - len(distinct),
-            remembered=len(found),
-            asked_tokens=sum(len(row.ids) - 1 for row in rows),
-            new_tokens=sum(len(row.ids) - 1 for row in new),
+            requested=len(sequences),
+            duplicates=len(sequences) - len(distinct),
+            cached=len(known),
+            requested_tokens=sum(len(each.ids) - 1 for each in sequences),
+            new_tokens=sum(len(each.ids) - 1 for each in new),
         )
-        for row, bits in self._computed(new):
-            found[row] = bits
-            self._memory.put(row, bits)
-        return [found[row] for row in rows]
+        for sequence, bits in self._computed(new):
+            known[sequence] = bits
+            self._scores.put(sequence, bits)
+        return [known[each] for each in sequences]
 
     def forget(self) -> None:
-        """Drop remembered scores and caches. They shape batches and so the last bits of new
-        scores: what must not hang on earlier work begins with this."""
-        self._memory.clear()
-        self._roots.forget()
+        """Drop cached scores and prefixes. They shape batches and so the last bits of new scores:
+        what must not depend on earlier work begins with this."""
+        self._scores.clear()
+        self._prefixes.clear()
 
     # -- plans -----------------------------------------------------------------------------
 
-    def _computed(self, rows: Sequence[Row]) -> Iterator[tuple[Row, Bits]]:
-        if not rows:
+    def _computed(
+        self, sequences: Sequence[ScoredSequence]
+    ) -> Iterator[tuple[ScoredSequence, Bits]]:
+        if not sequences:
             return
         if not self._can_share():
-            yield from self._below(None, rows, 0)
+            yield from self._computed_after(None, sequences, 0)
             return
-        for ids, members in self._roots.groups(rows).items():
-            root = self._root(ids) if ids else None
-            yield from self._below(root, members, min(LONGEST, self.budget.tokens))
+        for ids, members in self._prefixes.groups(sequences).items():
+            prefix = self._prefix(ids) if ids else None
+            most = min(MAX_TREE_TOKENS, self.budget.tokens)
+            yield from self._computed_after(prefix, members, most)
 
-    def _below(
-        self, root: Root | None, rows: Sequence[Row], longest: int
-    ) -> Iterator[tuple[Row, Bits]]:
-        """Rows below a root, in packs of at most ``longest`` tokens."""
-        before = len(root.ids) if root else 0
-        for batch in batches(packs(rows, before, longest), partial(self.budget.rows, root=before)):
-            for pack, answers in zip(batch, self._answers(root, rows, batch), strict=True):
-                members = [rows[index] for index in pack.rows]
-                if len(members) > 1 and not _finite(answers):  # one row's may have spread to others
-                    yield from self._below(None, members, 0)
+    def _computed_after(
+        self, prefix: CachedPrefix | None, sequences: Sequence[ScoredSequence], max_tokens: int
+    ) -> Iterator[tuple[ScoredSequence, Bits]]:
+        """Sequences that begin with a prefix, in trees of at most ``max_tokens``."""
+        before = len(prefix.ids) if prefix else 0
+        trees = prefix_trees(sequences, before, max_tokens)
+        for batch in tree_batches(trees, partial(self.budget.rows, prefix=before)):
+            for tree, bits in zip(batch, self._forward(prefix, sequences, batch), strict=True):
+                members = [sequences[index] for index in tree.members]
+                if len(members) > 1 and not _finite(bits):  # one's may have spread to others
+                    yield from self._computed_after(None, members, 0)
                 else:
-                    yield from zip(members, answers, strict=True)
+                    yield from zip(members, bits, strict=True)
 
-    def _root(self, ids: Ids) -> Root:
-        root, read_now = self._roots.root(ids)
+    def _prefix(self, ids: Ids) -> CachedPrefix:
+        prefix, read_now = self._prefixes.prefix(ids)
         if read_now:
             size = len(ids)
             self.statistics += Statistics(read_tokens=size, padded_tokens=size, forwards=1)
-        return root
+        return prefix
 
     # -- forward passes --------------------------------------------------------------------
 
-    def _answers(
-        self, root: Root | None, rows: Sequence[Row], batch: Sequence[Pack]
+    def _forward(
+        self,
+        prefix: CachedPrefix | None,
+        sequences: Sequence[ScoredSequence],
+        batch: Sequence[PrefixTree],
     ) -> list[list[Bits]]:
-        return retry_in_halves(
-            lambda some: self._read(root, rows, some), batch, "sequences to score"
-        )
+        """Bits of the members of each tree, in smaller batches where memory runs out."""
 
-    def _read(
-        self, root: Root | None, rows: Sequence[Row], some: Sequence[Pack]
+        def run(trees: Sequence[PrefixTree]) -> list[list[Bits]]:
+            return self._forward_once(prefix, sequences, trees)
+
+        return retry_in_halves(run, batch, "sequences to score")
+
+    def _forward_once(
+        self,
+        prefix: CachedPrefix | None,
+        sequences: Sequence[ScoredSequence],
+        trees: Sequence[PrefixTree],
     ) -> list[list[Bits]]:
         try:
-            found = read(self.lm, some, root, self.budget.bytes // 8)
+            bits = tree_bits(self.lm, trees, prefix, self.budget.bytes // 8)
         except (RuntimeError, MemoryError) as error:
-            if len(some) > 1 or len(some[0].rows) == 1 or not out_of_memory(error):
+            if len(trees) > 1 or len(trees[0].members) == 1 or not out_of_memory(error):
                 raise
         else:
-            self.statistics += _read_statistics(some)
-            return found
-        free()
-        return [self._in_halves(root, [rows[index] for index in some[0].rows])]
+            self.statistics += _forward_statistics(trees)
+            return bits
+        release_memory()
+        return [self._smaller_trees(prefix, [sequences[index] for index in trees[0].members])]
 
-    def _in_halves(self, root: Root | None, members: Sequence[Row]) -> list[Bits]:
-        """Answers of one pack that memory has no room for."""
+    def _smaller_trees(
+        self, prefix: CachedPrefix | None, members: Sequence[ScoredSequence]
+    ) -> list[Bits]:
+        """Bits of the members of one tree that memory has no room for."""
         middle = len(members) // 2
-        _LOG.warning("out of memory at a pack of %d, going on with %d", len(members), middle)
-        found: dict[Row, Bits] = {}
+        _LOG.warning("out of memory at a tree of %d, going on with %d", len(members), middle)
+        bits: dict[ScoredSequence, Bits] = {}
         for part in (members[:middle], members[middle:]):
-            found.update(self._below(root, part, LONGEST))
-        return [found[row] for row in members]
+            bits.update(self._computed_after(prefix, part, MAX_TREE_TOKENS))
+        return [bits[each] for each in members]
 
     def _can_share(self) -> bool:
-        if self._sharing is None:
-            self._sharing = shares_beginnings(self.lm)
-            if not self._sharing:
+        if self._shares_prefixes is None:
+            self._shares_prefixes = supports_prefix_sharing(self.lm)
+            if not self._shares_prefixes:
                 name = type(self.lm.model).__name__
-                _LOG.warning("%s shares no beginnings between texts: each is read whole", name)
-        return self._sharing
+                _LOG.warning("%s cannot share prefixes between texts: each is read whole", name)
+        return self._shares_prefixes
 
 
-def _finite(answers: Sequence[Bits]) -> bool:
-    return all(map(math.isfinite, chain.from_iterable(answers)))
+def _finite(bits: Sequence[Bits]) -> bool:
+    return all(map(math.isfinite, chain.from_iterable(bits)))
 
 
-def _read_statistics(batch: Sequence[Pack]) -> Statistics:
+def _forward_statistics(batch: Sequence[PrefixTree]) -> Statistics:
     return Statistics(
-        read_tokens=sum(len(pack.tokens) for pack in batch),
-        padded_tokens=len(batch) * max(len(pack.tokens) for pack in batch),
-        scored_tokens=sum(len(row) for pack in batch for row in pack.targets),
-        sequences=len(batch),
+        read_tokens=sum(len(tree.tokens) for tree in batch),
+        padded_tokens=len(batch) * max(len(tree.tokens) for tree in batch),
+        scored_tokens=sum(len(each) for tree in batch for each in tree.targets),
+        trees=len(batch),
         forwards=1,
     )

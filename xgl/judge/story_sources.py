@@ -70,24 +70,24 @@ class JudgeStories:
         self.lm = lm
         self.truncate = truncate
         self._stops = stop_tokens(lm, "\n")
-        self._told: dict[tuple[int, StoryRequest], str] = {}
+        self._texts: dict[tuple[int, StoryRequest], str] = {}
 
     def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
-        new = [key for key in dict.fromkeys(asked) if key not in self._told]
+        new = [key for key in dict.fromkeys(asked) if key not in self._texts]
         for first in range(0, len(new), STORY_ROWS):
-            some = new[first : first + STORY_ROWS]
-            texts = retry_in_halves(self._write, some, "stories to write")
-            self._told.update(zip(some, texts, strict=True))
-        return [self._told[key] for key in asked]
+            batch = new[first : first + STORY_ROWS]
+            texts = retry_in_halves(self._write, batch, "stories to write")
+            self._texts.update(zip(batch, texts, strict=True))
+        return [self._texts[key] for key in asked]
 
     def forget(self) -> None:
-        """Drop what was told: what is asked for anew shares its batch with it."""
-        self._told.clear()
+        """Drop the stories told: they shape the batches of later ones."""
+        self._texts.clear()
 
-    def _write(self, asked: Sequence[tuple[int, StoryRequest]]) -> list[str]:
-        limits = [request.tokens for _, request in asked]
-        prompts = [(self.lm.bos, *self.lm.encode(request.prompt)) for _, request in asked]
-        uniforms = [stream("story", seed, r.site).random(max(limits)) for seed, r in asked]
-        drawn = sample(self.lm, prompts, limits, np.stack(uniforms), self._stops)
-        texts = [" ".join(self.lm.decode(each.ids).split()) for each in drawn]
+    def _write(self, batch: Sequence[tuple[int, StoryRequest]]) -> list[str]:
+        limits = [request.tokens for _, request in batch]
+        prompts = [(self.lm.bos, *self.lm.encode(request.prompt)) for _, request in batch]
+        uniforms = [stream("story", seed, r.site).random(max(limits)) for seed, r in batch]
+        continuations = sample(self.lm, prompts, limits, np.stack(uniforms), self._stops)
+        texts = [" ".join(self.lm.decode(each.ids).split()) for each in continuations]
         return [self.truncate(text, limit) for text, limit in zip(texts, limits, strict=True)]

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 
 from xgl.errors import JudgeError, OversizeError
 from xgl.judge.engine import EngineSettings, ScoringEngine
-from xgl.judge.prefix_tree import Ids, Row
-from xgl.judge.score_memory import KNOWN_BYTES, TOKEN_BYTES, Bounded
 from xgl.language.dialects import Scoring
-from xgl.lm.language_model import PLAIN, LanguageModel
+from xgl.lm.language_model import ENCODING, LanguageModel, cached_encoder
+from xgl.lm.prefix_sharing import ScoredSequence
 from xgl.runtime.predicates import decide
 from xgl.runtime.requests import ScoreRequest, TokenScores, TruthRequest
 
@@ -23,6 +22,8 @@ TRUTH_PREAMBLE = (
     '"A short word is shorter than a long word." true\n'
     '"Winter is warmer than summer." false\n'
 )
+LONG_WORD, TRIES = 64, 16
+"""Characters of a word after which few ends are tried, and how many then are."""
 _TRUTH_SCORING = Scoring(bos=True, first_token=True)
 
 
@@ -31,16 +32,9 @@ class TransformerJudge:
 
     def __init__(self, lm: LanguageModel, settings: EngineSettings | None = None) -> None:
         self.lm = lm
-        self._known: Bounded[Ids] = Bounded(KNOWN_BYTES, lambda ids: TOKEN_BYTES * len(ids))
-        preamble = (lm.bos, *self._encode(TRUTH_PREAMBLE))
-        self.engine = ScoringEngine(lm, settings, [preamble[:-1]])  # its last may join the quote
-
-    def _encode(self, text: str) -> Ids:
-        ids = self._known.get(text)
-        if ids is None:
-            ids = self.lm.encode(text)
-            self._known.put(text, ids)
-        return ids
+        self._encode = cached_encoder(lm)
+        preamble = (lm.bos, *self._encode(TRUTH_PREAMBLE))[:-1]  # the last may merge with the quote
+        self.engine = ScoringEngine(lm, settings, [preamble])
 
     # -- the Judge protocol ----------------------------------------------------------------
 
@@ -49,29 +43,29 @@ class TransformerJudge:
 
         Raises :class:`JudgeError` naming the request whose logits are not finite.
         """
-        rows = [self._row(request) for request in requests]
-        fitting = [row for row in rows if row and len(row.ids) <= self.lm.window]
-        answers = iter(self.engine.bits(fitting))
+        sequences = [self._sequence(request) for request in requests]
+        fitting = [each for each in sequences if each and len(each.ids) <= self.lm.window]
+        bits = iter(self.engine.bits(fitting))
         results: list[TokenScores | OversizeError] = []
-        for request, row in zip(requests, rows, strict=True):
-            if row is None:
+        for request, sequence in zip(requests, sequences, strict=True):
+            if sequence is None:
                 results.append(TokenScores(()))
-            elif len(row.ids) > self.lm.window:
-                results.append(OversizeError(f"{len(row.ids)} tokens do not fit the judge"))
+            elif len(sequence.ids) > self.lm.window:
+                results.append(OversizeError(f"{len(sequence.ids)} tokens do not fit the judge"))
             else:
-                results.append(_checked(request, next(answers)))
+                results.append(_token_scores(request, next(bits)))
         return results
 
     def forget(self) -> None:
-        """Begin anew, without remembered scores: see :meth:`ScoringEngine.forget`."""
+        """Drop cached scores and prefixes: see :meth:`ScoringEngine.forget`."""
         self.engine.forget()
 
     def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
         """Plain predicates by their function, all other statements by the model."""
-        asked = [request for request in requests if request.predicate is None]
-        judged = dict(zip(asked, self._judged(asked), strict=True))
+        free = [request for request in requests if request.predicate is None]
+        truths = dict(zip(free, self._model_truths(free), strict=True))
         return [
-            judged[request] if request.predicate is None else decide(request.predicate, self.count)
+            truths[request] if request.predicate is None else decide(request.predicate, self.count)
             for request in requests
         ]
 
@@ -84,14 +78,19 @@ class TransformerJudge:
         return len(self._encode(text))
 
     def truncate(self, text: str, max_len: int) -> str:
-        """The longest prefix that re-tokenises to at most ``max_len`` tokens."""
+        """The longest prefix that re-tokenises to at most ``max_len`` tokens; in a word that goes
+        on for more than 64 characters, the longest that is at most 16 longer than its first
+        ``max_len`` tokens."""
         if self.count(text) <= max_len:
             return text
-        encoding = self.lm.tokenizer(text, return_offsets_mapping=True, **PLAIN)
+        encoding = self.lm.tokenizer(text, return_offsets_mapping=True, **ENCODING)
         # Past the word of the first token too many no prefix fits; inside it a longer one may.
         words = encoding.word_ids()
         beyond = len(words) - words[::-1].index(words[max_len])
         end = encoding["offset_mapping"][beyond - 1][1]
+        first = encoding["offset_mapping"][max_len][0]
+        if end - first > LONG_WORD:  # each try reads the whole prefix
+            end = first + TRIES
         while self.count(text[:end]) > max_len:
             end -= 1
         return text[:end]
@@ -101,36 +100,36 @@ class TransformerJudge:
         ids = self._encode(text)
         return text if len(ids) <= tokens else str(self.lm.tokenizer.decode(ids[:tokens]))
 
-    # -- rows ------------------------------------------------------------------------------
+    # -- token sequences -------------------------------------------------------------------
 
-    def _row(self, request: ScoreRequest) -> Row | None:
+    def _sequence(self, request: ScoreRequest) -> ScoredSequence | None:
         """The request's tokens; None where none of them is scored."""
         text = self._encode(request.text) if request.text else ()
         before: tuple[int, ...] = (self.lm.bos,) if request.scoring.bos else ()
         for part in request.context:
             before += self._encode(part)
         skipped = 0 if request.scoring.first_token and before else 1
-        counted = len(text) - skipped
-        return Row(before + text, counted) if counted > 0 else None
+        scored = len(text) - skipped
+        return ScoredSequence(before + text, scored) if scored > 0 else None
 
-    def _judged(self, asked: Sequence[TruthRequest]) -> list[bool | OversizeError]:
+    def _model_truths(self, requests: Sequence[TruthRequest]) -> list[bool | OversizeError]:
         """xent(" true" | preamble + quoted statement) < xent(" false" | the same)."""
         pairs = [
             ScoreRequest(word, (TRUTH_PREAMBLE + json.dumps(request.statement),), _TRUTH_SCORING)
-            for request in asked
+            for request in requests
             for word in (" true", " false")
         ]
         scores = self.score(pairs)
-        verdicts: list[bool | OversizeError] = []
+        truths: list[bool | OversizeError] = []
         for true, false in zip(scores[::2], scores[1::2], strict=True):
             if isinstance(true, OversizeError) or isinstance(false, OversizeError):
-                verdicts.append(OversizeError("a statement does not fit the judge"))
+                truths.append(OversizeError("a statement does not fit the judge"))
             else:
-                verdicts.append(true.total < false.total)
-        return verdicts
+                truths.append(true.total < false.total)
+        return truths
 
 
-def _checked(request: ScoreRequest, bits: tuple[float, ...]) -> TokenScores:
+def _token_scores(request: ScoreRequest, bits: tuple[float, ...]) -> TokenScores:
     if not all(map(math.isfinite, bits)):
         before = "".join(request.context)[-80:]
         after = f" after {before!r}" if before else ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from xgl.errors import FlagMissingError, FlagOrderError, FlowError
 from xgl.language.dialects import DIALECTS, Dialect
@@ -75,14 +76,17 @@ def path(program: Program) -> Iterator[int]:
         flow.advance()
 
 
-def unrolled_steps(program: Program) -> int:
-    """Steps of the unrolled program, counted to at most ``MAX_STEPS + 1``."""
-    steps = 0
+def unrolled(program: Program) -> list[int]:
+    """Positions of the unrolled program's steps, at most ``MAX_STEPS + 1`` of them."""
+    order: list[int] = []
     try:
-        for _ in path(program):
-            steps += 1
-            if steps > MAX_STEPS:
-                break
+        for position in islice(path(program), MAX_STEPS + 1):
+            order.append(position)
     except FlowError:
         pass  # ends there when played; the analysis names it
-    return steps
+    return order
+
+
+def unrolled_steps(program: Program) -> int:
+    """Steps of the unrolled program, counted to at most ``MAX_STEPS + 1``."""
+    return len(unrolled(program))

@@ -16,12 +16,13 @@ from xgl.errors import MAX_PROBLEMS, DialectError, Problem, ProgramError, excerp
 from xgl.language import syntax as syn
 from xgl.language.characters import first_invisible, is_visible
 from xgl.language.conditions import condition, xent_sum
+from xgl.language.control_flow import unrolled
 from xgl.language.dialects import DIALECTS, Dialect
 from xgl.language.expressions import kind_of, list_of, string, value
 from xgl.language.parse_errors import Place, Refusal, each, nearest, register, whole
 from xgl.language.syntax import Program
 from xgl.language.unparse import instruction_text
-from xgl.language.visitors import rename
+from xgl.language.visitors import parts, rename
 
 _TAB = "\t"
 _ONE_LETTER = dict.fromkeys(syn.REGISTERS, "s") | dict.fromkeys(syn.LIST_REGISTERS, "l")
@@ -300,14 +301,26 @@ _INSTRUCTIONS: dict[str, Callable[[ast.Call, Place], syn.Instruction]] = {
 
 
 def _whole_program_problems(program: Program, sources: list[str]) -> list[Problem]:
-    from xgl.language.control_flow import unrolled_steps
-
     if not program.instructions:
         shown = _shown(sources[0])
         return [Problem(1, 1, "no instruction", "at least one instruction", shown)]
-    if unrolled_steps(program) > syn.MAX_STEPS:
+    found, limit = _unrolled_excess(program)
+    if found:
         line = program.instructions[-1].span.line
-        limit = f"at most {syn.MAX_STEPS} when its loops are unrolled"
-        found, shown = f"more than {syn.MAX_STEPS} steps", _shown(sources[line - 1])
-        return [Problem(line, 1, found, limit, shown)]
+        return [Problem(line, 1, found, limit, _shown(sources[line - 1]))]
     return []
+
+
+def _unrolled_excess(program: Program) -> tuple[str, str]:
+    """What of a program is too much when its loops are unrolled, and how much may be."""
+    when, order = "when its loops are unrolled", unrolled(program)
+    if len(order) > syn.MAX_STEPS:
+        return f"more than {syn.MAX_STEPS} steps", f"at most {syn.MAX_STEPS} {when}"
+    lines = program.instructions
+    if sum(2 * lines[place].span.end_column for place in order) <= syn.MAX_PARTS:
+        return "", ""  # no line has more parts than twice its characters
+    sizes = [parts(line) for line in lines]
+    size = sum(sizes[place] for place in order)
+    if size > syn.MAX_PARTS:
+        return f"{size} parts in all steps", f"at most {syn.MAX_PARTS} {when}"
+    return "", ""

@@ -22,9 +22,14 @@ MAX_ITEMS = 256
 MAX_EXECUTED = 32 * MAX_STEPS
 """Steps that one play may take, retries included; beyond it ends as oversize. Only the xent
 dialect, which forgets failures, can come so far."""
-MAX_WORK = 4096
-"""Longest strings (of the metadata's cap) that one play may make, compare, send to a judge or
-show; beyond it ends as oversize."""
+MAX_PARTS = 1 << 17
+"""Nodes and registers of the lines of a program when its loops are unrolled. A program without
+loops has fewer."""
+MAX_WORK = 40_000_000
+"""Units of work (``xgl.runtime.meter``; about 10 ns each) that one play may take; beyond it ends
+as oversize."""
+MAX_RECORD = 1_000_000
+"""Bytes that the record of one play may have; beyond it ends as oversize."""
 MAX_LINE_CHARACTERS = 2000
 """Of an instruction as ``to_text`` spells it with one-letter registers; its source may have
 twice as many. So the canonical text of a valid line, whatever its registers, is valid."""

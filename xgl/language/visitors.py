@@ -50,6 +50,11 @@ def descendants(node: object) -> Iterator[Any]:
             waiting += of(node)[::-1]
 
 
+def parts(instruction: syn.Instruction) -> int:
+    """How many nodes and registers an instruction has: the measure of its size."""
+    return sum(1 for _ in descendants(instruction)) + len(writes(instruction))
+
+
 def rebuild(node: Node, change: Callable[[Any], Any]) -> Node:
     """``node`` with ``change`` applied to each direct sub-expression."""
 

@@ -1,27 +1,30 @@
 """A causal language model as the judge and the local policy both use it.
 
 Right padding, positions counted from each row's own start, logits only where they are needed.
-What prompts have in common is encoded once: its key-value cache is then selected row by row.
+Common prefixes of prompts are encoded once; their key-value caches are then copied to the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import numpy as np
 import torch
+from cachetools import LRUCache, cached
 from torch import Tensor
 
-from xgl.lm.prefix_plan import plan
+from xgl.lm.prefix_sharing import Ids, common_prefixes
 
 UNBOUNDED = 1 << 20
-PLAIN = {"add_special_tokens": False, "split_special_tokens": True}
-"""How a tokenizer reads a text: a move that spells out EOS must not end anything."""
-LOCAL = ("sliding_window", "window_size", "attention_chunk_size")
-"""What configurations call a width of attention that counts places in a cache."""
+ENCODING = {"add_special_tokens": False, "split_special_tokens": True}
+"""How a tokenizer encodes a text: a move that spells out EOS must not end anything."""
+ENCODED_BYTES = 64 << 20
+"""Of texts whose tokens a judge or a player keeps."""
+LOCAL_ATTENTION = ("sliding_window", "window_size", "attention_chunk_size")
+"""What configurations call the width of local attention, in positions of the cache."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,8 @@ class LanguageModel:
     device: torch.device
 
     @property
-    def several(self) -> bool:
-        """Whether each row must name the policy that reads it."""
+    def multi_policy(self) -> bool:
+        """Whether each row must name its policy."""
         return False
 
     @property
@@ -43,18 +46,18 @@ class LanguageModel:
         return int(getattr(self.model.config, "max_position_embeddings", None) or UNBOUNDED)
 
     @property
-    def reach(self) -> int:
-        """Places of a cache back to which every layer attends; unbounded where none is local."""
-        widths = [getattr(self.model.config, name, None) for name in LOCAL]
+    def local_attention(self) -> int:
+        """Positions back to which every layer attends; unbounded where no layer is local."""
+        widths = [getattr(self.model.config, name, None) for name in LOCAL_ATTENTION]
         return min([UNBOUNDED, *(int(width) for width in widths if width)])
 
     @property
     def bos(self) -> int:
         return int(self.tokenizer.bos_token_id)
 
-    def encode(self, text: str) -> tuple[int, ...]:
+    def encode(self, text: str) -> Ids:
         """Token ids of a text. No special token is added, and one spelt out in it is a text."""
-        return tuple(self.tokenizer.encode(text, **PLAIN))
+        return tuple(self.tokenizer.encode(text, **ENCODING))
 
     def decode(self, ids: Sequence[int]) -> str:
         return str(self.tokenizer.decode(ids, skip_special_tokens=True))
@@ -79,6 +82,16 @@ class LanguageModel:
         return torch.as_tensor(self.head(hidden)).float()
 
 
+def cached_encoder(lm: LanguageModel, max_bytes: int = ENCODED_BYTES) -> Callable[[str], Ids]:
+    """``lm.encode``, with the tokens of the texts that were used last kept."""
+
+    def size(ids: Ids) -> int:
+        """An entry, and for each token a pointer, a number and a few letters of the text, about."""
+        return 400 + 48 * len(ids)
+
+    return cached(LRUCache(max_bytes, size))(lm.encode)
+
+
 def padded(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
     """Right-padded ids (N, L) and their lengths (N,), int64; pads are token 0 and masked."""
     lengths = np.fromiter(map(len, rows), np.int64)
@@ -95,9 +108,9 @@ def length_mask(lengths: Tensor, width: int) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Context:
-    """What N rows have read: cache, its mask (N, W), lengths (N,), last hidden state (N, H), and
-    the policy that reads each row, where there are several."""
+class DecoderState:
+    """N rows after a forward pass: cache, its mask (N, W), lengths (N,), last hidden state (N, H),
+    and the policy of each row, where there are several."""
 
     cache: Any
     mask: Tensor
@@ -108,50 +121,52 @@ class Context:
 
 def encode_prompts(
     lm: LanguageModel,
-    prompts: Sequence[tuple[int, ...]],
+    prompts: Sequence[Ids],
     policies: Sequence[str] | None = None,
-) -> Context:
-    """Read one prompt a row: equal ones once, and once what others have in common.
+) -> DecoderState:
+    """The state after one prompt a row; equal prompts and common prefixes are encoded once.
 
     ``policies`` (N,), None for a single one: nothing is shared between two of them.
     """
     rows = list(zip(policies or [""] * len(prompts), prompts, strict=True))
     unique = sorted(dict.fromkeys(rows), key=lambda row: row[0])
-    stems: list[tuple[str, tuple[int, ...]]] = []
+    prefixes: list[tuple[str, Ids]] = []
     owner: list[int] = []
     for policy in dict.fromkeys(each for each, _ in unique):
-        found, owners = plan([prompt for each, prompt in unique if each == policy])
-        owner += [len(stems) + index for index in owners]
-        stems += [(policy, stem) for stem in found]
-    state = select(_encode(lm, stems, policies is not None), owner)
-    rests = [prompt[len(stems[stem][1]) :] for (_, prompt), stem in zip(unique, owner, strict=True)]
-    if any(rests):
-        state = _read_rests(lm, state, rests)
+        shared, owners = common_prefixes([prompt for each, prompt in unique if each == policy])
+        owner += [len(prefixes) + index for index in owners]
+        prefixes += [(policy, prefix) for prefix in shared]
+    state = select_rows(_encode_prefixes(lm, prefixes, policies is not None), owner)
+    suffixes = [
+        prompt[len(prefixes[index][1]) :] for (_, prompt), index in zip(unique, owner, strict=True)
+    ]
+    if any(suffixes):
+        state = _extend_some(lm, state, suffixes)
     place = {row: index for index, row in enumerate(unique)}
-    return select(state, [place[row] for row in rows])
+    return select_rows(state, [place[row] for row in rows])
 
 
-def _encode(
-    lm: LanguageModel, stems: Sequence[tuple[str, tuple[int, ...]]], several: bool
-) -> Context:
-    policies = tuple(policy for policy, _ in stems) if several else None
-    ids, lengths = padded([ids for _, ids in stems], lm.device)
+def _encode_prefixes(
+    lm: LanguageModel, prefixes: Sequence[tuple[str, Ids]], multi_policy: bool
+) -> DecoderState:
+    policies = tuple(policy for policy, _ in prefixes) if multi_policy else None
+    ids, lengths = padded([ids for _, ids in prefixes], lm.device)
     mask = length_mask(lengths, ids.shape[1])
     out = lm.backbone(policies, input_ids=ids, attention_mask=mask, use_cache=True)
-    last = out.last_hidden_state[torch.arange(len(stems), device=lm.device), lengths - 1]
-    return Context(out.past_key_values, mask, lengths, last, policies)
+    last = out.last_hidden_state[torch.arange(len(prefixes), device=lm.device), lengths - 1]
+    return DecoderState(out.past_key_values, mask, lengths, last, policies)
 
 
-def _read_rests(lm: LanguageModel, state: Context, rests: Sequence[tuple[int, ...]]) -> Context:
-    """Read on by rests of one or more tokens in some rows and none in others."""
-    if all(rests):
-        return read_on(lm, state, *padded(rests, lm.device))[1]
-    ids, lengths = padded([rest or (0,) for rest in rests], lm.device)
-    some = torch.tensor([bool(rest) for rest in rests], device=lm.device)
-    after = read_on(lm, state, ids, lengths)[1]
+def _extend_some(lm: LanguageModel, state: DecoderState, suffixes: Sequence[Ids]) -> DecoderState:
+    """The state after suffixes of one or more tokens in some rows and none in others."""
+    if all(suffixes):
+        return extend(lm, state, *padded(suffixes, lm.device))[1]
+    ids, lengths = padded([suffix or (0,) for suffix in suffixes], lm.device)
+    some = torch.tensor([bool(suffix) for suffix in suffixes], device=lm.device)
+    after = extend(lm, state, ids, lengths)[1]
     mask = after.mask.clone()
     mask[~some, state.mask.shape[1] :] = 0
-    return Context(
+    return DecoderState(
         after.cache,
         mask,
         torch.where(some, after.lengths, state.lengths),
@@ -160,22 +175,22 @@ def _read_rests(lm: LanguageModel, state: Context, rests: Sequence[tuple[int, ..
     )
 
 
-def select(state: Context, rows: Sequence[int]) -> Context:
-    """The context of ``rows``, which may repeat; takes the cache over."""
+def select_rows(state: DecoderState, rows: Sequence[int]) -> DecoderState:
+    """The state of ``rows``, which may repeat; changes the cache in place."""
     if list(rows) == list(range(len(state.lengths))):
         return state
     index = torch.tensor(list(rows), device=state.lengths.device)
     state.cache.batch_select_indices(index)
     policies = None if state.policies is None else tuple(state.policies[row] for row in rows)
-    return Context(
+    return DecoderState(
         state.cache, state.mask[index], state.lengths[index], state.last[index], policies
     )
 
 
-def read_on(
-    lm: LanguageModel, state: Context, ids: Tensor, lengths: Tensor | None = None
-) -> tuple[Tensor, Context]:
-    """Hidden states (N, T, H) of the next tokens ``ids`` (N, T), and the context after them.
+def extend(
+    lm: LanguageModel, state: DecoderState, ids: Tensor, lengths: Tensor | None = None
+) -> tuple[Tensor, DecoderState]:
+    """Hidden states (N, T, H) of the next tokens ``ids`` (N, T), and the state after them.
 
     ``lengths`` (N,) ≥ 1 says how many of a row's tokens count; None: all. Grows the cache.
     """
@@ -195,32 +210,32 @@ def read_on(
     hidden: Tensor = out.last_hidden_state
     last = hidden[torch.arange(count, device=lm.device), lengths - 1]
     after = state.lengths + lengths
-    return hidden, Context(out.past_key_values, mask, after, last, state.policies)
+    return hidden, DecoderState(out.past_key_values, mask, after, last, state.policies)
 
 
 def continuation_logits(
     lm: LanguageModel,
-    prompts: Sequence[tuple[int, ...]],
-    completions: Sequence[tuple[int, ...]],
+    prompts: Sequence[Ids],
+    completions: Sequence[Ids],
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Logits (N, T, V), ids (N, T) and mask (N, T) of completions; differentiable."""
     ids, lengths = padded(completions, lm.device)
     whole = slice(0, len(prompts))
-    alone = beyond_reach(lm, prompts, ids.shape[1])
+    alone = exceeds_local_attention(lm, prompts, ids.shape[1])
     parts = [slice(row, row + 1) for row in range(len(prompts))] if alone else [whole]
-    hidden = torch.cat([_continued(lm, prompts[part], ids[part]) for part in parts])
+    hidden = torch.cat([_hidden_states(lm, prompts[part], ids[part]) for part in parts])
     return lm.logits(hidden), ids, length_mask(lengths, ids.shape[1])
 
 
-def _continued(lm: LanguageModel, prompts: Sequence[tuple[int, ...]], ids: Tensor) -> Tensor:
+def _hidden_states(lm: LanguageModel, prompts: Sequence[Ids], ids: Tensor) -> Tensor:
     """Hidden states (N, T, H) before each of the next tokens ``ids`` (N, T)."""
     state = encode_prompts(lm, prompts)
     hidden = state.last[:, None]
     if ids.shape[1] == 1:
         return hidden
-    return torch.cat([hidden, read_on(lm, state, ids[:, :-1])[0]], dim=1)
+    return torch.cat([hidden, extend(lm, state, ids[:, :-1])[0]], dim=1)
 
 
-def beyond_reach(lm: LanguageModel, prompts: Sequence[tuple[int, ...]], steps: int) -> bool:
+def exceeds_local_attention(lm: LanguageModel, prompts: Sequence[Ids], steps: int) -> bool:
     """Whether local attention would count padding for text, so that rows must be read alone."""
-    return 2 * max(map(len, prompts)) + steps > lm.reach
+    return 2 * max(map(len, prompts)) + steps > lm.local_attention

@@ -27,7 +27,7 @@ DRAW_BYTES = 56
 
 
 @dataclass(frozen=True)
-class Budget:
+class ForwardBudget:
     """What one forward pass may take: padded tokens, and bytes beside the weights."""
 
     tokens: int
@@ -36,16 +36,16 @@ class Budget:
     cache_bytes: int
 
     @classmethod
-    def of(cls, lm: LanguageModel, tokens: int | None, limit: int) -> Budget:
+    def of(cls, lm: LanguageModel, tokens: int | None, limit: int) -> ForwardBudget:
         """``tokens`` None: what is fast on the kind of device."""
         fast = tokens or FAST_TOKENS.get(lm.device.type, 65536)
         return cls(fast, limit, token_bytes(lm), cache_bytes(lm))
 
-    def rows(self, width: int, root: int = 0) -> int:
-        """How many rows of ``width`` tokens fit, each below a copy of ``root`` tokens' cache."""
-        row = width * (self.token_bytes + MASK_BYTES * (width + root))
-        if root:
-            row += (width + root) * self.cache_bytes * 5 // 4  # a layer is held twice as it grows
+    def rows(self, width: int, prefix: int = 0) -> int:
+        """How many rows of ``width`` tokens fit, each after a copy of ``prefix`` tokens' cache."""
+        row = width * (self.token_bytes + MASK_BYTES * (width + prefix))
+        if prefix:
+            row += (width + prefix) * self.cache_bytes * 5 // 4  # a layer is held twice as it grows
         return max(1, min(self.tokens // width, self.bytes // row))
 
 
@@ -59,7 +59,7 @@ def rows_to_sample(lm: LanguageModel, tokens: int, limit: int) -> int:
     return max(1, limit // (tokens * cache_bytes(lm) * 5 // 4 + max(reading, drawing)))
 
 
-def parts_to_learn(
+def micro_batches(
     lm: LanguageModel, rows: Sequence[tuple[tuple[int, ...], int]], limit: int
 ) -> list[slice]:
     """Rows in their order, (prompt, tokens of its continuation), in parts whose gradients take at
@@ -122,7 +122,7 @@ def retry_in_halves(
         if len(batch) == 1 or not out_of_memory(error):
             raise
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    free()
+    release_memory()
     middle = len(batch) // 2
     _LOG.warning("out of memory at %d %s, going on with %d: %s", len(batch), what, middle, reason)
     return [
@@ -139,7 +139,7 @@ def out_of_memory(error: BaseException) -> bool:
     return any(words in message for words in _MESSAGES)
 
 
-def free() -> None:
+def release_memory() -> None:
     """Give back what a failed pass held; call it outside its ``except``, which keeps it alive."""
     gc.collect()
     if torch.cuda.is_available():

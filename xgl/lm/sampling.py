@@ -12,7 +12,13 @@ import torch
 from torch import Tensor
 
 from xgl.errors import PlayerError
-from xgl.lm.language_model import LanguageModel, beyond_reach, encode_prompts, read_on, select
+from xgl.lm.language_model import (
+    LanguageModel,
+    encode_prompts,
+    exceeds_local_attention,
+    extend,
+    select_rows,
+)
 
 
 @dataclass(frozen=True)
@@ -27,9 +33,9 @@ def stop_tokens(lm: LanguageModel, mark: str) -> Tensor:
     """(V,) bool: tokens that end a continuation: those that contain ``mark``, and EOS."""
     size = int(lm.model.config.vocab_size)
     stops = torch.zeros(size, dtype=torch.bool)
-    pieces = lm.tokenizer.batch_decode([[index] for index in range(min(size, len(lm.tokenizer)))])
-    for index, piece in enumerate(pieces):
-        stops[index] = mark in piece
+    texts = lm.tokenizer.batch_decode([[token] for token in range(min(size, len(lm.tokenizer)))])
+    for token, text in enumerate(texts):
+        stops[token] = mark in text
     stops[lm.tokenizer.eos_token_id] = True
     return stops.to(lm.device)
 
@@ -59,14 +65,15 @@ class Decoding:
         """Tokens (N,) drawn from ``logprobs`` (N, V) by numbers (N,) in [0, 1)."""
         if self.temperature == 0:
             return logprobs.argmax(-1)
-        kept = _nucleus(logprobs, self.top_p) if self.top_p < 1 else logprobs
-        return _invert(kept, uniform)
+        if self.top_p < 1:
+            logprobs = _nucleus(logprobs, self.top_p)
+        return _inverse_cdf(logprobs, uniform)
 
 
-LongEnough = Callable[[int, Sequence[int]], bool]
-"""Whether the continuation of a row (an index) needs no token after those it has."""
+StopCondition = Callable[[int, Sequence[int]], bool]
+"""Whether the continuation of a row (an index) ends after the tokens that it has."""
 
-Allowed = Callable[[int, Sequence[int]], Tensor]
+AllowedTokens = Callable[[int, Sequence[int]], Tensor]
 """(V,) bool, on the CPU: tokens that may follow those which a row (an index) has; at least one."""
 
 
@@ -79,20 +86,20 @@ def sample(
     stops: Tensor,
     decoding: Decoding | None = None,
     policies: Sequence[str] | None = None,
-    long_enough: LongEnough | None = None,
-    allowed: Allowed | None = None,
+    stop_when: StopCondition | None = None,
+    allowed: AllowedTokens | None = None,
 ) -> list[Continuation]:
     """One continuation for each prompt, by inversion of the cumulative distribution.
 
     ``uniforms`` (N, T ≥ max limit) float64 in [0, 1): row ``i`` decides all of continuation
     ``i``, so policies that agree sample alike. ``limits`` are in the model's tokens;
-    ``long_enough`` may end a row before. ``policies`` (N,) name who answers, where ``lm`` holds
-    several. Common beginnings are encoded once. Log-probabilities are :meth:`Decoding.logprobs`,
-    over the tokens that are ``allowed``. Rows that local attention would mix up are read one by
-    one. Raises :class:`PlayerError` where logits are not finite.
+    ``stop_when`` may end a row before. ``policies`` (N,) name each row's policy, where ``lm`` holds
+    several. Common prefixes are encoded once. Log-probabilities are :meth:`Decoding.logprobs`,
+    over the tokens that are ``allowed``. Rows in which local attention would count padding
+    are sampled one by one. Raises :class:`PlayerError` where logits are not finite.
     """
     decoding = decoding or Decoding()
-    if len(prompts) > 1 and beyond_reach(lm, prompts, max(limits)):
+    if len(prompts) > 1 and exceeds_local_attention(lm, prompts, max(limits)):
         return [
             sample(
                 lm,
@@ -102,48 +109,48 @@ def sample(
                 stops,
                 decoding,
                 policies and [policies[row]],
-                _of_row(long_enough, row),
-                _of_row(allowed, row),
+                _for_row(stop_when, row),
+                _for_row(allowed, row),
             )[0]
             for row in range(len(prompts))
         ]
     state = encode_prompts(lm, prompts, policies)
     draws = torch.from_numpy(np.asarray(uniforms)).to(lm.device)
-    rows, said = list(range(len(prompts))), _Said(lm, prompts)
+    rows, samples = list(range(len(prompts))), _Samples(lm, prompts)
     for step in range(max(limits)):
         logits = lm.logits(state.last)
         if allowed is not None:
-            masks = torch.stack([allowed(row, said.ids[row]) for row in rows])
+            masks = torch.stack([allowed(row, samples.ids[row]) for row in rows])
             logits = logits.masked_fill(~masks.to(lm.device), -torch.inf)
         scores = decoding.logprobs(logits)
         chosen = decoding.choose(scores, draws[rows, step])
-        said.add(rows, chosen, scores)
+        samples.add(rows, chosen, scores)
         ended = stops[chosen].tolist()
         alive = [
             place
             for place, row in enumerate(rows)
             if step + 1 < limits[row]
             and not ended[place]
-            and not (long_enough and long_enough(row, said.ids[row]))
+            and not (stop_when and stop_when(row, samples.ids[row]))
         ]
         if not alive:
             break
         if len(alive) < len(rows):
-            state, chosen, rows = select(state, alive), chosen[alive], [rows[i] for i in alive]
-        state = read_on(lm, state, chosen[:, None])[1]
-    return said.continuations()
+            state, chosen, rows = select_rows(state, alive), chosen[alive], [rows[i] for i in alive]
+        state = extend(lm, state, chosen[:, None])[1]
+    return samples.continuations()
 
 
-Answer = TypeVar("Answer")
-Asked = Callable[[int, Sequence[int]], Answer]
+Value = TypeVar("Value")
+RowFunction = Callable[[int, Sequence[int]], Value]
 
 
-def _of_row(ask: Asked[Answer] | None, row: int) -> Asked[Answer] | None:
-    """``ask`` for a batch of this row only."""
-    return ask and (lambda _, ids: ask(row, ids))
+def _for_row(function: RowFunction[Value] | None, row: int) -> RowFunction[Value] | None:
+    """``function`` for a batch of this row only."""
+    return function and (lambda _, ids: function(row, ids))
 
 
-class _Said:
+class _Samples:
     """Tokens and log-probabilities of each row, so far."""
 
     def __init__(self, lm: LanguageModel, prompts: Sequence[tuple[int, ...]]) -> None:
@@ -175,7 +182,7 @@ def _nucleus(logprobs: Tensor, top_p: float) -> Tensor:
     return logprobs.scatter(1, places, ordered.masked_fill(beyond, -torch.inf))
 
 
-def _invert(logprobs: Tensor, uniform: Tensor) -> Tensor:
+def _inverse_cdf(logprobs: Tensor, uniform: Tensor) -> Tensor:
     """The token at which the cumulative probability first exceeds ``uniform`` (N,)."""
     cumulative = logprobs.double().exp().cumsum(-1)
     target = (uniform * cumulative[:, -1])[:, None]

@@ -115,14 +115,14 @@ def load(reference: str, *, device: str = "cpu", dtype: str = "auto") -> tuple[A
 def unsupported(model: Any) -> str:
     """Why judge and policy would get wrong numbers from a model; empty where they would not.
 
-    They read logits off the head, and expect a token's numbers not to hang on the rest of a batch.
+    They apply the head themselves, and expect a token's numbers not to depend on other rows.
     """
     import torch
 
     rotary = getattr(model.config, "rope_parameters", None) or {}
     kind = rotary.get("rope_type") if isinstance(rotary, dict) else None
     if kind in BATCHED_ROTARY:
-        return f"its positions ({kind}) hang on the longest text of a batch"
+        return f"its positions ({kind}) depend on the longest text of a batch"
     ids = torch.arange(4, device=model.device)[None] % int(model.config.vocab_size)
     with torch.inference_mode():
         whole = model(input_ids=ids).logits.float()

@@ -10,18 +10,17 @@ from dataclasses import replace
 import numpy as np
 
 from xgl.errors import OversizeError
-from xgl.judge.prefix_tree import Ids
-from xgl.judge.score_memory import KNOWN_BYTES, TOKEN_BYTES, Bounded
-from xgl.lm.language_model import LanguageModel
+from xgl.lm.language_model import LanguageModel, cached_encoder
 from xgl.lm.memory import retry_in_halves, rows_to_sample
-from xgl.lm.sampling import Continuation, Decoding, LongEnough, sample, stop_tokens
+from xgl.lm.prefix_sharing import Ids
+from xgl.lm.sampling import Continuation, Decoding, StopCondition, sample, stop_tokens
 from xgl.random_streams import stream
 from xgl.runtime.presentation import STOP, render
 from xgl.runtime.requests import Move, Turn, View
 
 BATCH_ROWS = 128
 """Moves that one policy samples at once."""
-ROOM = 8
+MAX_TOKEN_RATIO = 8
 """Tokens of a policy for one of the judge's, at most, where their tokenizers differ."""
 MEMORY_BYTES = 1 << 30
 """What a batch of moves may take beside the weights."""
@@ -51,29 +50,22 @@ class LocalPolicy:
         self.memory_bytes = memory_bytes
         self.prompt_tokens = self.new_tokens = 0
         self._stops = stop_tokens(lm, STOP)
-        self._known: Bounded[Ids] = Bounded(KNOWN_BYTES, lambda ids: TOKEN_BYTES * len(ids))
+        self._encode = cached_encoder(lm)
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         """One move a turn; an error value where the view does not fit the model's window."""
         shown = [self._rounds_shown(turn) for turn in turns]
-        prompts = [self._read(t.request.view, n) for t, n in zip(turns, shown, strict=True)]
-        answers: list[Move | OversizeError] = [OversizeError("view too long")] * len(turns)
+        prompts = [self._prompt(t.request.view, n) for t, n in zip(turns, shown, strict=True)]
+        moves: list[Move | OversizeError] = [OversizeError("view too long")] * len(turns)
         fitting = [i for i, turn in enumerate(turns) if self._fits(prompts[i], turn)]
         rows = self._rows([len(prompts[i]) + self._limit(turns[i], prompts[i]) for i in fitting])
         for first in range(0, len(fitting), rows):
             batch = fitting[first : first + rows]
-            asked = [(turns[index], prompts[index]) for index in batch]
-            moves = retry_in_halves(self._sample, asked, "moves to sample")
-            for index, move in zip(batch, moves, strict=True):
-                answers[index] = replace(move, rounds_shown=shown[index])
-        return answers
-
-    def _encode(self, text: str) -> Ids:
-        ids = self._known.get(text)
-        if ids is None:
-            ids = self.lm.encode(text)
-            self._known.put(text, ids)
-        return ids
+            pairs = [(turns[index], prompts[index]) for index in batch]
+            sampled = retry_in_halves(self._sample, pairs, "moves to sample")
+            for index, move in zip(batch, sampled, strict=True):
+                moves[index] = replace(move, rounds_shown=shown[index])
+        return moves
 
     def _rows(self, lengths: Sequence[int]) -> int:
         return min(
@@ -85,56 +77,57 @@ class LocalPolicy:
         view = turn.request.view
         counts = range(1, len(view.earlier) + 1)
         return bisect_left(
-            counts, True, key=lambda count: not self._fits(self._read(view, count), turn)
+            counts, True, key=lambda count: not self._fits(self._prompt(view, count), turn)
         )
 
-    def _read(self, view: View, rounds: int) -> tuple[int, ...]:
+    def _prompt(self, view: View, rounds: int) -> Ids:
         return (self.lm.bos, *self._encode(render(view.latest(rounds))))
 
-    def _fits(self, prompt: tuple[int, ...], turn: Turn) -> bool:
+    def _fits(self, prompt: Ids, turn: Turn) -> bool:
         return len(prompt) + turn.request.max_len <= self.lm.window
 
-    def _sample(self, asked: Sequence[tuple[Turn, tuple[int, ...]]]) -> list[Move]:
-        limits = [self._limit(turn, prompt) for turn, prompt in asked]
-        uniforms = np.stack([_uniforms(turn, max(limits)) for turn, _ in asked])
-        prompts = [prompt for _, prompt in asked]
-        most = [turn.request.max_len for turn, _ in asked]
-        drawn = sample(
+    def _sample(self, batch: Sequence[tuple[Turn, Ids]]) -> list[Move]:
+        limits = [self._limit(turn, prompt) for turn, prompt in batch]
+        uniforms = np.stack([_uniforms(turn, max(limits)) for turn, _ in batch])
+        prompts = [prompt for _, prompt in batch]
+        max_lens = [turn.request.max_len for turn, _ in batch]
+        continuations = sample(
             self.lm,
             prompts,
             limits,
             uniforms,
             self._stops,
             self.decoding,
-            policies=[turn.policy for turn, _ in asked] if self.lm.several else None,
-            long_enough=self._long_enough(most) if self.count else None,
+            policies=[turn.policy for turn, _ in batch] if self.lm.multi_policy else None,
+            stop_when=self._over_limit(max_lens) if self.count else None,
         )
-        return [self._move(p, c) for p, c in zip(prompts, drawn, strict=True)]
+        return [self._move(p, c) for p, c in zip(prompts, continuations, strict=True)]
 
-    def _limit(self, turn: Turn, prompt: tuple[int, ...]) -> int:
+    def _limit(self, turn: Turn, prompt: Ids) -> int:
         """Most tokens of a move: judge tokens, or what surely holds as many."""
-        most = turn.request.max_len
-        return min(most * (ROOM if self.count else 1), self.lm.window - len(prompt))
+        max_len = turn.request.max_len
+        return min(max_len * (MAX_TOKEN_RATIO if self.count else 1), self.lm.window - len(prompt))
 
-    def _long_enough(self, most: Sequence[int]) -> LongEnough:
+    def _over_limit(self, max_lens: Sequence[int]) -> StopCondition:
         """A move of more judge tokens than allowed is cut, so none need follow."""
 
-        def long_enough(row: int, ids: Sequence[int]) -> bool:
+        def over_limit(row: int, ids: Sequence[int]) -> bool:
             """Decided at the beginning of a word: more of a word may be fewer tokens."""
             assert self.count is not None
-            if len(ids) * ROOM < most[row]:
+            if len(ids) * MAX_TOKEN_RATIO < max_lens[row]:
                 return False
             words = self.lm.decode(ids[:-1])
             new = self.lm.decode(ids)[len(words) :]  # a token alone may lose its space
-            return new[:1].isspace() and self.count(words.lstrip()) > most[row]
+            return new[:1].isspace() and self.count(words.lstrip()) > max_lens[row]
 
-        return long_enough
+        return over_limit
 
-    def _move(self, prompt: tuple[int, ...], drawn: Continuation) -> Move:
+    def _move(self, prompt: Ids, continuation: Continuation) -> Move:
         self.prompt_tokens += len(prompt)
-        self.new_tokens += len(drawn.ids)
-        text = self.lm.decode(drawn.ids).split(STOP)[0].strip()
-        return Move(text, prompt, drawn.ids, drawn.logprobs, len(prompt), len(drawn.ids))
+        self.new_tokens += len(continuation.ids)
+        ids, logprobs = continuation.ids, continuation.logprobs
+        text = self.lm.decode(ids).split(STOP)[0].strip()
+        return Move(text, prompt, ids, logprobs, len(prompt), len(ids))
 
 
 def _uniforms(turn: Turn, width: int) -> np.ndarray:

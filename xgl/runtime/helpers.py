@@ -39,8 +39,7 @@ def remove_words(text: str, listed: Sequence[str]) -> str:
     'is new'
     """
     for part in removal_parts(tuple(listed)):
-        remove = _without_phrase if isinstance(part, str) else _without_words
-        text = remove(text, part)  # type: ignore[operator]
+        text = _without(text, part)
     return _tidy(text)
 
 
@@ -69,6 +68,10 @@ def _folded_letter(letter: str) -> str:
     lower = _SAME.get(letter) or letter.lower()
     upper = lower.upper()
     return _SAME.get(lower, lower) if len(upper) > 1 else upper.lower()
+
+
+def _without(text: str, part: str | frozenset[str]) -> str:
+    return _without_phrase(text, part) if isinstance(part, str) else _without_words(text, part)
 
 
 def _without_words(text: str, common: frozenset[str]) -> str:

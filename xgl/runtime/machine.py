@@ -9,18 +9,17 @@ at a request ends the game as ``oversize``.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from itertools import count
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from xgl.errors import EarlyEnsureError, OversizeError
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game
 from xgl.language.control_flow import Flow
 from xgl.language.dialects import DIALECTS
-from xgl.language.unparse import expression_text
-from xgl.language.visitors import descendants
+from xgl.runtime import meter
+from xgl.runtime.plan import Plan
 from xgl.runtime.predicates import predicate
 from xgl.runtime.presentation import Sight, visible
 from xgl.runtime.requests import (
@@ -42,36 +41,14 @@ from xgl.runtime.requests import (
     TruthRequest,
     View,
 )
-from xgl.runtime.values import MissingError, Text, Value, Values, compare
+from xgl.runtime.values import Text, Value, Values, compare
 
 Asking = Generator[tuple[Request, ...], tuple[Answer, ...], Any]
-Settled = TypeVar("Settled")
 
 
 class _ForfeitError(Exception):
     def __init__(self, player: str) -> None:
         self.player = player
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What all instances of one game share: who plays, and the ``story()`` calls of each line,
-    numbered through the program."""
-
-    cast: frozenset[str]
-    stories: tuple[tuple[tuple[int, syn.Story], ...], ...]
-
-    @classmethod
-    def of(cls, program: syn.Program) -> Plan:
-        lines = program.instructions
-        sites = count()
-        return cls(
-            frozenset(line.player for line in lines if isinstance(line, syn.Elicit)),
-            tuple(
-                tuple((next(sites), n) for n in descendants(line) if isinstance(n, syn.Story))
-                for line in lines
-            ),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +78,7 @@ class Machine:
         self.dialect = DIALECTS[game.dialect]
         self.flow = Flow(game.program)
         self.values = Values(self.dialect, game.metadata)
+        self.meter = self.values.meter
         self.scores: defaultdict[str, float] = defaultdict(float)
         self.events: list[Event] = []
         self.sights: dict[str, Sight] = {}
@@ -111,22 +89,25 @@ class Machine:
 
     def play(self) -> Generator[tuple[Request, ...], tuple[Answer, ...], Play]:
         """Run to the end; yields requests, takes their answers, returns the :class:`Play`."""
-        outcome, forfeiter = "finished", ""
+        outcome, forfeiter, reason = "finished", "", ""
         try:
             while not self.flow.done:
                 yield from self._step()
         except _ForfeitError as forfeit:
             outcome, forfeiter = "forfeit", forfeit.player
-        except OversizeError:
-            outcome = "oversize"
+        except OversizeError as error:
+            line = self.game.program.source_line(self.flow.position)
+            outcome, reason = "oversize", f"line {line}: {error}"
         scores = {name: self.scores[name] for name in sorted({*self.plan.cast, *self.scores})}
-        return Play(outcome, scores, self.values.held(), tuple(self.events), self.steps, forfeiter)
+        held, events = self.values.held(), tuple(self.events)
+        return Play(outcome, scores, held, events, self.steps, forfeiter, reason)
 
     def _step(self) -> Asking:
         self.steps += 1
         if self.steps > syn.MAX_EXECUTED:
             raise OversizeError(f"a play of more than {syn.MAX_EXECUTED} steps")
-        instruction = self.game.program.instructions[self.flow.position]
+        instruction = self.plan.lines[self.flow.position]
+        self.meter.spend(meter.STEP + meter.PART * self.plan.sizes[self.flow.position])
         self.values.begin(self.flow.position, self.visits[self.flow.position])
         match instruction:
             case syn.Assign():
@@ -143,10 +124,25 @@ class Machine:
         self.visits[self.flow.position] += 1
         self.flow.advance()
 
+    def _log(self, event: Event, size: int, looks: float) -> None:
+        """Keep an event with ``size`` bytes in it, work of ``looks`` for each player to see."""
+        self.meter.spend(looks * (1 + len(self.plan.cast)))
+        self.meter.write(meter.EVENT + size)
+        self.events.append(event)
+
+    def _log_values(self, event: Event, values: Sequence[tuple[str, str]]) -> None:
+        size = sum(meter.PAIR + meter.size(name) + meter.size(text) for name, text in values)
+        self._log(event, size, meter.ITEM * len(values))
+
+    def _ask(self, requests: tuple[Request, ...]) -> Generator[Any, Any, tuple[Any, ...]]:
+        """The answers to requests; where there are none, nobody is asked."""
+        self.meter.spend(meter.REQUEST * len(requests))
+        return (yield requests) if requests else ()
+
     # -- instructions ----------------------------------------------------------------------
 
     def _assign(self, assign: syn.Assign) -> Asking:
-        self.values.stories = yield from self._stories()
+        yield from self._stories()
         if self.dialect.parallel_assign:
             stored = yield from self._assign_at_once(assign)
         else:
@@ -154,7 +150,7 @@ class Machine:
             for name, expression in assign.targets:
                 self.values.store(name, (yield from self._value(expression)))
                 stored.append((name, self.values.shown(name)))
-        self.events.append(Assigned(tuple(stored)))
+        self._log_values(Assigned(tuple(stored)), stored)
 
     def _assign_at_once(self, assign: syn.Assign) -> Generator[Any, Any, list[tuple[str, str]]]:
         """All expressions first; a register named twice keeps its first place and last value.
@@ -169,10 +165,10 @@ class Machine:
         shown = [*values, *(name for name in self.values.holders(values) if name not in values)]
         return [(name, self.values.shown(name)) for name in shown]
 
-    def _stories(self) -> Generator[Any, Any, Sequence[str]]:
+    def _stories(self) -> Asking:
         calls = self.plan.stories[self.flow.position]
-        requests = tuple(self._story_request(site, story) for site, story in calls)
-        return (yield requests) if requests else ()
+        texts = yield from self._ask(tuple(self._story_request(*call) for call in calls))
+        self.values.stories.update(zip((id(story) for _, story in calls), texts, strict=True))
 
     def _story_request(self, site: int, story: syn.Story) -> StoryRequest:
         usual = self.game.metadata.story_tokens
@@ -190,20 +186,22 @@ class Machine:
         for name in elicit.registers:
             items = self._constants(elicit.player) + self._seen_by(elicit.player)
             view = View(elicit.player, self.game.code, items, name)
-            (answer,) = yield (MoveRequest(view, max_len, self.turns),)
+            self.meter.spend(meter.MOVE)
+            (answer,) = yield from self._ask((MoveRequest(view, max_len, self.turns),))
             move = cast(Move, answer)
             self.turns += 1
             self.values.store(name, Text(self.values.capped(move.text)))
-            self.events.append(Moved(elicit.player, name, move, self.flow.position))
+            moved = Moved(elicit.player, name, move, self.flow.position)
+            self._log(moved, meter.PAIR + meter.size(move.text), meter.ITEM)
             if holders := self.values.holders([name]):
                 shown = tuple((holder, self.values.shown(holder)) for holder in holders)
-                self.events.append(Assigned(shown))
+                self._log_values(Assigned(shown), shown)
 
     def _seen_by(self, player: str) -> tuple[Item, ...]:
         if player not in self.sights:
             self.sights[player] = Sight(player, self.dialect.live_reveal)
         items = self.sights[player].of(self.events)
-        self.values.spend(len(items))
+        self.meter.spend(len(items))
         return items
 
     def _constants(self, player: str) -> tuple[Any, ...]:
@@ -222,21 +220,25 @@ class Machine:
         if holds:
             if self.dialect.failures_per_line:
                 self.failures[key] = 0
-            self.events.append(Ensured(player, True, self.failures[key], tuple(self.sides)))
+            self._log_ensured(player, True, self.failures[key])
             return True
         self.failures[key] += 1
-        self.events.append(Ensured(player, False, self.failures[key], tuple(self.sides)))
+        self._log_ensured(player, False, self.failures[key])
         if asked is None or self.failures[key] > self.game.metadata.max_failures:
             raise _ForfeitError(player)
         self.flow.position, self.visits = asked.position, asked.visits.copy()
         return False
+
+    def _log_ensured(self, player: str, passed: bool, failures: int) -> None:
+        event = Ensured(player, passed, failures, tuple(self.sides))
+        self._log(event, 2 * meter.NUMBER * len(self.sides), meter.ITEM)
 
     def _conditions(self, conditions: tuple[syn.Condition, ...]) -> Generator[Any, Any, bool]:
         truths = []
         for condition in conditions:
             if isinstance(condition, syn.Truth):
                 truths.append((yield from self._truth_request(condition)))
-        decided = iter((yield tuple(truths)) if truths else ())
+        decided = iter((yield from self._ask(tuple(truths))))
         results = []
         for condition in conditions:
             if isinstance(condition, syn.Truth):
@@ -253,10 +255,8 @@ class Machine:
                 self.sides.append((one, other))
                 return compare(one, comparator, other)
             case syn.Test(left, comparator, right):
-                found: bool = yield from self._settled(
-                    lambda: compare(self.values.plain(left), comparator, self.values.plain(right))
-                )
-                return found
+                yield from self._settle(condition)
+                return compare(self.values.plain(left), comparator, self.values.plain(right))
             case syn.Logic("not", (inner,)):
                 return not (yield from self._holds(inner))
             case syn.Logic(word, parts):
@@ -266,15 +266,14 @@ class Machine:
                 return word == "and"
             case syn.Truth():
                 return (yield from self._conditions((condition,)))
-        return bool((yield from self._settled(lambda: self.values.plain(condition))))
+        yield from self._settle(condition)
+        return bool(self.values.plain(condition))
 
     def _truth_request(self, truth: syn.Truth) -> Generator[Any, Any, TruthRequest]:
-        def request() -> TruthRequest:
-            parts = [self.values.text(part) for part in (truth.statement, *truth.params)]
-            self.values.spend(2 * sum(map(len, parts)) + 1)
-            return TruthRequest(" ".join(parts), predicate(truth, self.values.text))
-
-        return (yield from self._settled(request))
+        yield from self._settle(truth)
+        texts = [self.values.text(part) for part in (truth.statement, *truth.params)]
+        self.meter.spend((meter.SEND + meter.WORD) * sum(map(len, texts)))
+        return TruthRequest(" ".join(texts), predicate(truth, self.values.text))
 
     def _reward(self, reward: syn.Reward) -> Asking:
         amount = yield from self._amount(reward.amount)
@@ -290,30 +289,29 @@ class Machine:
         self.scores[player] += bits
         terms = tuple((sign * s, kind, scores) for s, kind, scores in amount.terms)
         xents = tuple((sign * s, scores) for s, scores in amount.xents)
-        self.events.append(Rewarded(player, bits, terms, xents))
+        shown, kept = (sum(len(each[-1].bits) for each in some) for some in (terms, xents))
+        size = meter.PAIR * (len(terms) + len(xents)) + meter.NUMBER * (shown + kept)
+        self._log(Rewarded(player, bits, terms, xents), size, meter.TOKEN * shown)
 
     def _reveal(self, reveal: syn.Reveal) -> Asking:
         shown = []
         for expression in reveal.values:
             value = yield from self._value(expression)
-            shown.append((expression_text(expression), self.values.as_text(value)))
-        self.events.append(Revealed(reveal.player, tuple(shown)))
+            shown.append((self.plan.label(expression), self.values.as_text(value)))
+        self._log_values(Revealed(reveal.player, tuple(shown)), shown)
 
     # -- expressions -----------------------------------------------------------------------
 
-    def _settled(self, evaluate: Callable[[], Settled]) -> Generator[Any, Any, Settled]:
-        """Evaluate again until no helper function misses an answer of the judge or of chance."""
-        told, drawn = self.values.told, self.values.drawn
-        while True:
-            try:
-                return evaluate()
-            except MissingError as missing:
-                (answer,) = yield (missing.request,)
-                self.values.answers[missing.request] = answer
-                self.values.told, self.values.drawn = told, drawn
+    def _settle(self, node: Any) -> Asking:
+        """Ask what the calls in a node of a line ask, each once, before the node is evaluated."""
+        for call in self.plan.calls(node):
+            request, asked = self.values.request(call)
+            (answer,) = yield from self._ask((request,))
+            self.values.settle(call, asked, answer)
 
     def _value(self, expression: syn.StringExpr | syn.ListExpr) -> Generator[Any, Any, Value]:
-        return self._settled(lambda: self.values.value(expression))
+        yield from self._settle(expression)
+        return self.values.value(expression)
 
     def _amount(self, amount: syn.Sum) -> Generator[Any, Any, Amount]:
         """A signed sum."""
@@ -324,29 +322,32 @@ class Machine:
                 pair = yield from self._score_requests(term)
             asked.append(pair)
         requests = tuple(request for pair in asked for request in pair)
-        answers = iter((yield requests) if requests else ())
+        answers = iter((yield from self._ask(requests)))
         bits, terms = 0.0, []
         xents: list[tuple[int, TokenScores]] = []
         for (sign, term), pair in zip(amount.terms, asked, strict=True):
             if not isinstance(term, syn.Xent):
                 bits += sign * (yield from self._number(term))
                 continue
-            parts = [cast(TokenScores, next(answers)) for _ in pair]
-            scores = _combine(term.kind, parts)
+            xent = [cast(TokenScores, next(answers)) for _ in pair]
+            self.meter.spend(meter.TOKEN * len(xent[0].bits))
+            scores = _combine(term.kind, xent)
             bits += sign * scores.total
             terms.append((sign, term.kind, scores))
             first = -sign if term.kind in ("nex", "dex") else sign
-            xents += zip((first, -first), parts, strict=False)
+            xents += zip((first, -first), xent, strict=False)
         return Amount(bits, tuple(terms), tuple(xents))
 
     def _number(self, term: syn.Number | syn.Function) -> Generator[Any, Any, float]:
         if isinstance(term, syn.Number):
             return term.value
-        return (yield from self._settled(lambda: self.values.plain(term)))
+        yield from self._settle(term)
+        return float(self.values.plain(term))
 
     def _score_requests(self, term: syn.Xent) -> Generator[Any, Any, tuple[ScoreRequest, ...]]:
         """The conditional score, and for differences the one without the prefix before it."""
-        target, prefix, outer = yield from self._settled(lambda: self._parts(term))
+        yield from self._settle(term)
+        target, prefix, outer = self._parts(term)
         scoring = self.dialect.scoring
         given = ScoreRequest(target, self._context(outer, prefix), scoring)
         if term.kind in ("xent", "nex"):
@@ -358,7 +359,7 @@ class Machine:
         target = self.values.string(term.target)
         prefix = self.values.text(term.prefix) if term.prefix else target.prefix
         outer = self.values.text(term.outer) if term.outer else ""
-        self.values.spend(len(target.text) + len(prefix) + len(outer) + 1)
+        self.meter.spend(meter.SEND * (len(target.text) + len(prefix) + len(outer)))
         return target.text, prefix, outer
 
     def _context(self, outer: str, prefix: str) -> tuple[str, ...]:

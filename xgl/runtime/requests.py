@@ -219,6 +219,8 @@ class Play:
     events: tuple[Event, ...]
     steps: int
     forfeiter: str = ""
+    reason: str = field(default="", compare=False)
+    """Of ``oversize``: what was too large, how large it was and what may be."""
 
     def outcome_for(self, role: str) -> str:
         """A forfeit ends the game for all, but only the forfeiter's own score is lost."""

@@ -1,15 +1,14 @@
 """The registers of one game, and the values of expressions over them.
 
-Nothing here asks a model. Where a value needs an answer that is not there yet (the first tokens
-of a string, a random draw), :class:`MissingError` names the request; the machine yields it and
-evaluates again.
+Nothing here asks a model. A call that needs an answer (the first tokens of a string, a random
+draw) is settled before the expression that it stands in: the machine yields its request.
 """
 
 from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -17,7 +16,8 @@ from xgl.errors import OversizeError
 from xgl.language import syntax as syn
 from xgl.language.canonical import Metadata
 from xgl.language.dialects import Dialect
-from xgl.runtime import helpers
+from xgl.runtime import helpers, meter
+from xgl.runtime.meter import Meter
 from xgl.runtime.predicates import words
 from xgl.runtime.requests import DrawRequest, PrefixRequest
 
@@ -60,45 +60,49 @@ def compare(left: Any, comparator: syn.Comparator, right: Any) -> bool:
     return _COMPARE[comparator](left, right)
 
 
-class MissingError(Exception):
-    """A request whose answer an evaluation needs."""
+ASKING = ("first_n_tokens", "sample", "shuffle")
+"""Helper functions whose value needs an answer of the judge or of chance."""
 
-    def __init__(self, request: PrefixRequest | DrawRequest) -> None:
-        self.request = request
+
+class MissingError(Exception):
+    """An evaluation met a call that asks, or a story, and has no answer to it."""
 
 
 class Values:
-    """Registers and evaluation; ``stories`` are the texts of the present line's ``story()``."""
+    """Registers and evaluation.
+
+    ``stories`` and ``answers`` belong to the present line; both are by the identity of the call.
+    """
 
     def __init__(self, dialect: Dialect, metadata: Metadata) -> None:
         self.dialect = dialect
         self.limit = metadata.max_characters
-        self.work_left = syn.MAX_WORK * self.limit
+        self.meter = Meter(self.limit)
+        self.spend = self.meter.spend
         self.texts: dict[str, Text] = dict.fromkeys(syn.REGISTERS, NOTHING)
         self.texts |= {name: Text(text) for name, text in metadata.constants.items()}
         self.lists: dict[str, Items] = dict.fromkeys(syn.LIST_REGISTERS, ())
-        self.answers: dict[PrefixRequest | DrawRequest, Any] = {}
-        self.stories: Sequence[str] = ()
-        self.told = self.drawn = 0
+        self.aliased: dict[str, frozenset[str]] = {}
+        """The registers that a list holds themselves, not their values."""
+        self.stories: dict[int, str] = {}
+        self.answers: dict[int, Value] = {}
+        self.drawn = 0
         self.place = (0, 0)
 
     def begin(self, line: int, visit: int) -> None:
-        """A new line at its so-manieth run: no stories and no answers from lines before."""
+        """A new line, run ``visit`` times before: no stories and no answers of other lines."""
         self.place, self.drawn = (line, visit), 0
-        self.stories, self.told = (), 0
+        self.stories.clear()
         self.answers.clear()
-
-    def spend(self, characters: int) -> None:
-        """Count work; raises :class:`OversizeError` where a play does too much of it."""
-        self.work_left -= characters
-        if self.work_left < 0:
-            raise OversizeError(f"a play of more than {syn.MAX_WORK} strings of the longest kind")
 
     # -- registers -------------------------------------------------------------------------
 
     def store(self, name: str, value: Value) -> None:
         if name in self.lists:
-            self.lists[name] = self._items(value)
+            items = self.lists[name] = self._items(value)
+            self.spend(meter.ITEM * len(items))
+            aliases = frozenset(item.register for item in items if isinstance(item, Alias))
+            self.aliased[name] = aliases
         else:
             assert not isinstance(value, tuple)
             self.texts[name] = self._now(value)
@@ -112,10 +116,8 @@ class Values:
 
     def holders(self, names: Iterable[str]) -> list[str]:
         """The lists that hold one of these registers itself, not its value."""
-        if not any(self.lists.values()):
-            return []
-        changed = {Alias(name) for name in names}
-        return [name for name, items in self.lists.items() if not changed.isdisjoint(items)]
+        changed = frozenset(names)
+        return [name for name, held in self.aliased.items() if not changed.isdisjoint(held)]
 
     def held(self) -> dict[str, str]:
         """All registers that are not empty, as :meth:`shown`."""
@@ -141,7 +143,7 @@ class Values:
 
     def _strings(self, items: Items) -> list[str]:
         texts = [self._now(item).text for item in items]
-        self.spend(sum(map(len, texts)) + len(texts))
+        self.spend(meter.ITEM * len(texts) + meter.FIND * sum(map(len, texts)))
         return texts
 
     # -- strings and lists -----------------------------------------------------------------
@@ -152,7 +154,7 @@ class Values:
     def _read(self, expression: syn.StringExpr) -> str:
         """A text that will be looked through, which is work of its length."""
         text = self.text(expression)
-        self.spend(len(text) + 1)
+        self.spend(meter.FIND * len(text))
         return text
 
     def string(self, expression: syn.StringExpr) -> Text:
@@ -178,8 +180,9 @@ class Values:
             case syn.Given(text, prefix):
                 return Text(self.text(text), self.text(prefix))
             case syn.Story():
-                self.told += 1
-                return Text(self.capped(self.stories[self.told - 1]))
+                if id(expression) not in self.stories:
+                    raise MissingError
+                return Text(self.capped(self.stories[id(expression)]))
             case syn.ListOf(items):
                 return self._bounded(tuple(map(self._item, items)))
             case syn.Chain(left, right):
@@ -196,7 +199,7 @@ class Values:
 
     def capped(self, text: str) -> str:
         """``text``; raises :class:`OversizeError` where it is longer than the metadata's cap."""
-        self.spend(len(text) + 1)
+        self.spend(meter.COPY * len(text))
         if len(text) > self.limit:
             found = f"a string of {len(text)} characters"
             raise OversizeError(f"{found}, at most {self.limit} may stand")
@@ -218,50 +221,62 @@ class Values:
         match call.name:
             case "remove_common_words":
                 return Text(self.capped(self._uncommon(first, rest[0])))
-            case "first_n_tokens":
-                return self._first_tokens(first, rest[0])
-            case "sample":
-                items = self.items(first)
-                order = self._draw(len(items))
-                return items[order[0]] if items else NOTHING
-            case "shuffle":
-                items = self.items(first)
-                return tuple(items[place] for place in self._draw(len(items)))
             case "join":
                 joined = self.text(first).join(self._strings(self.items(rest[0])))
                 return Text(self.capped(joined))
-        mark = self.text(rest[0]) if rest else None
-        return self._bounded(tuple(map(Text, helpers.split(self._read(first), mark))))
+            case "split":
+                mark = self.text(rest[0]) if rest else None
+                whole = self._read(first)
+                self.spend(meter.ITEM * len(whole))
+                return self._bounded(tuple(map(Text, helpers.split(whole, mark))))
+        if id(call) not in self.answers:
+            raise MissingError
+        return self.answers[id(call)]
 
     def _uncommon(self, text: Any, other: Any) -> str:
         whole = self._read(text)
         if syn.kind_of(other) == "list":
             listed = self._strings(self.items(other))
             parts = helpers.removal_parts(tuple(listed))
-            self.spend(len(listed) + (len(whole) + 1) * (len(parts) + 1))
+            self.spend(meter.REMOVE * (len(whole) + 1) * (len(parts) + 1))
             return helpers.remove_words(whole, listed)
-        common = words(whole) & words(self._read(other))
-        self.spend(4 * len(whole))
+        common = words(self._counted(whole)) & words(self._counted(self._read(other)))
+        self.spend(meter.REMOVE * len(whole))
         return helpers.remove_common(whole, common)
 
-    def _first_tokens(self, text: Any, tokens: Any) -> Item:
-        """A string that is short enough stays what it is, with its prefix."""
-        value = self._item(text)
-        whole = self._now(value).text
-        self.spend(len(whole) + 1)
-        first = self._answer(PrefixRequest(whole, tokens.value))
-        return value if first == whole else Text(self.capped(first))
+    def _counted(self, text: str) -> str:
+        """A text that will be split into words."""
+        self.spend(meter.WORD * len(text))
+        return text
 
-    def _draw(self, size: int) -> tuple[int, ...]:
-        request = DrawRequest(size, *self.place, self.drawn)
+    # -- calls that ask --------------------------------------------------------------------
+
+    def request(self, call: syn.Function) -> tuple[PrefixRequest | DrawRequest, Value]:
+        """What a call of :data:`ASKING` asks, and of which value."""
+        first, *rest = cast("tuple[Any, ...]", call.arguments)
+        if call.name == "first_n_tokens":
+            item = self._item(first)
+            whole = self._now(item).text
+            self.spend(meter.SEND * len(whole))
+            return PrefixRequest(whole, rest[0].value), item
+        items = self.items(first)
+        self.spend(meter.DRAW + meter.ITEM * len(items))
+        request = DrawRequest(len(items), *self.place, self.drawn)
         self.drawn += 1
-        order: tuple[int, ...] = self._answer(request)
-        return order
+        return request, items
 
-    def _answer(self, request: PrefixRequest | DrawRequest) -> Any:
-        if request not in self.answers:
-            raise MissingError(request)
-        return self.answers[request]
+    def settle(self, call: syn.Function, asked: Value, answer: Any) -> None:
+        """Keep the value of a call for its line. A string that is short enough stays what it
+        is, with its prefix."""
+        value: Value
+        if call.name == "shuffle":
+            value = tuple(cast(Items, asked)[place] for place in answer)
+        elif call.name == "sample":
+            value = cast(Items, asked)[answer[0]] if asked else NOTHING
+        else:
+            short = self._now(cast(Item, asked)).text == answer
+            value = asked if short else Text(self.capped(answer))
+        self.answers[id(call)] = value
 
     def plain(self, expression: Any) -> Any:
         """A value as Python's own: str, list of str, set of words, whole number or bool."""
@@ -275,6 +290,8 @@ class Values:
     def _found(self, call: syn.Function) -> Any:
         """What a helper function gives that looks at strings only."""
         given = [self.plain(argument) for argument in call.arguments]
+        if call.name != "len":
+            self.spend(meter.WORD * sum(map(len, filter(_is_text, given))))
         match call.name:
             case "word_set":
                 return words(*given)
@@ -287,6 +304,10 @@ class Values:
             case "only_uses_chars":
                 return helpers.only_uses_chars(*given)
         return len(given[0])
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def cut(text: str, mark: str, side: str) -> str:

@@ -37,7 +37,11 @@ def test_inspect_json_is_json(run_folder: Path, capsys: pytest.CaptureFixture[st
     assert state["run_id"] == "r1"
     assert state["runs"][0]["events"][0] == ["created", "2026-01-02T03:04:05.678901+00:00"]
     assert [member["gamma"] for member in state["scopes"]["1"]] == [None, 0.125]
-    assert state["verdicts"][1] == {"verdict": "refused", "reason": "covered", "count": 2}
+    assert state["verdicts"][1] == {
+        "verdict": "refused",
+        "reason": "covered by the scope",
+        "count": 2,
+    }
     assert state["decisions"][1]["captured_high"] == "inf"
     assert state["rows"]["scores"] == 4
 
@@ -52,7 +56,7 @@ def test_control_characters_and_markup_are_shown_not_obeyed(
                 "runs": [make_row("runs")],
                 "games": [make_row("games", game_id="g", code=code)],
                 "scopes": [make_row("scopes", game_id="g", role="black")],
-                "decisions": [make_row("decisions", reason="[/odd]\x07")],
+                "decisions": [make_row("decisions", detail="[/odd]\x07")],
             }
         )
     assert main(["inspect", str(tmp_path / "a")]) == 0

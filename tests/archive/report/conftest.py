@@ -59,7 +59,7 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory, make_row: MakeRow) -> 
         for policy, score in (("base", 1.0), (attack, 5.0))
         for seed in (1, 3, 5)
     ]
-    decided = {"alpha1": 0.3, "alpha2": 0.2, "captured": 0.5, "gamma": 0.1, "reason": attack}
+    decided = {"alpha1": 0.3, "alpha2": 0.2, "captured": 0.5, "gamma": 0.1, "detail": attack}
     with Archive.create(folder / "archive") as archive:
         archive.commit(
             {

@@ -103,8 +103,8 @@ def test_numbers_are_those_of_the_archive(run_folder: Path) -> None:
         (1, 2, 1),
     ]
     assert [(each.kind, each.name, each.count) for each in found.verdicts] == [
-        ("accepted", "new", 1),
-        ("refused", "covered", 2),
+        ("accepted", "helps and is new", 1),
+        ("refused", "covered by the scope", 2),
     ]
     assert [game.name for game in found.games] == ["Game A", "Game A.1"]
     assert found.games[0].children == (1,)

@@ -18,6 +18,7 @@ from xgl.errors import FlowError
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
 from xgl.language.visitors import descendants
+from xgl.runtime import meter
 from xgl.runtime.machine import Machine
 from xgl.runtime.requests import (
     DrawRequest,
@@ -220,7 +221,7 @@ def _played(made: Game, rng: Random) -> str:
     except FlowError:
         return "misplaced"
     assert play.steps <= syn.MAX_EXECUTED + 1
-    assert sent <= 2 * syn.MAX_WORK * METADATA.max_characters
+    assert meter.SEND * sent <= syn.MAX_WORK
     texts = {n: text for n, text in play.registers.items() if n not in syn.LIST_REGISTERS}
     assert all(len(text) <= METADATA.max_characters for text in texts.values())
     assert all(map(_finite, play.scores.values()))

@@ -15,7 +15,7 @@ from support.chat_server import HangUp, Received, Sent, refused, said
 from support.chat_turns import KEY, Ask
 
 import xgl
-from meta_sampler import BudgetReached, Outcome, Proposal, Remote, SamplerError, make
+from meta_sampler import BudgetReached, Outcome, Progress, Proposal, Remote, SamplerError, make
 from meta_sampler.chat.sampler import ASKED_AGAIN, Chat
 from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.settings import ChatSamplerSettings
@@ -326,10 +326,10 @@ def test_a_prompt_beyond_the_window_is_shortened_then_refused(ask: Ask) -> None:
 def test_relatives_and_refusals_are_shown_the_parents_own_first(ask: Ask) -> None:
     sampler, server = ask(said(listed(GOOD[0])), refused=2, relatives=1, library=0)
     child = xgl.game(xgl.parse(GOOD[1], "xent"))
-    outcomes = [Outcome(child.game_id, (), True, "accepted", "new", PARENT.game_id, child.code)]
+    outcomes = [Outcome(child.game_id, (), Progress.ACCEPTED, "new", PARENT.game_id, child.code)]
     for i, parent in enumerate(("other", PARENT.game_id, "other")):
         code = f"assign(s=story())\nelicit(t, 1{i})\nreward(xed(s | t))"
-        outcomes.append(Outcome(f"g{i}", (), False, "refused", f"reason {i}", parent, code))
+        outcomes.append(Outcome(f"g{i}", (), Progress.COVERED, f"reason {i}", parent, code))
     sampler.observe(outcomes)
     sampler.propose(PARENT, [*SCOPE, child], 1, 1)
     asked = server.asked[0]
@@ -343,7 +343,8 @@ def test_relatives_and_refusals_are_shown_the_parents_own_first(ask: Ask) -> Non
 
 def test_the_state_carries_what_was_told(ask: Ask) -> None:
     sampler, _ = ask(said(""))
-    sampler.observe([Outcome("a", (), True, parent_id="p"), Outcome("b", (), False, code="c")])
+    accepted = Outcome("a", (), Progress.ACCEPTED, parent_id="p")
+    sampler.observe([accepted, Outcome("b", (), Progress.OPEN, code="c")])
     other, _ = ask(said(""))
     other.restore(json.loads(json.dumps(sampler.state())))
     assert other.state() == sampler.state()

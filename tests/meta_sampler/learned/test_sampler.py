@@ -6,19 +6,16 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from support import parents
 
-import archive
-import evo
 import xgl
-from meta_sampler import Mutate, MutateSettings, Outcome, Proposal, SamplerError
+from meta_sampler import Mutate, MutateSettings, Outcome, Progress, Proposal, SamplerError
 from meta_sampler.learned.adaptation import Lesson, adapted
-from meta_sampler.learned.rewards import ACCEPTED, REWARDS, UNFIT, reward
+from meta_sampler.learned.rewards import REWARDS
 from meta_sampler.learned.sampler import MODEL, Learned, shipped
 from meta_sampler.learned.training import child_bits, example
 from meta_sampler.screening.normal_form import normal_form
@@ -137,9 +134,9 @@ def children() -> tuple[xgl.Game, ...]:
 
 def told(candidate: xgl.Game) -> Outcome:
     """Accepted where the skeleton is the shortest one; anything else is too long to learn."""
-    reason = "helps and is new" if plain(candidate) else "too long to learn"
+    progress = Progress.ACCEPTED if plain(candidate) else Progress.UNPLAYABLE
     id_, code = candidate.game_id, candidate.code
-    return Outcome(id_, (), plain(candidate), "", reason, PARENT.game_id, code, PARENT.code)
+    return Outcome(id_, (), progress, "", PARENT.game_id, code, PARENT.code)
 
 
 @cache
@@ -200,32 +197,15 @@ def test_what_teaches_nothing_leaves_the_shipped_model() -> None:
 def test_only_the_latest_verdicts_are_kept() -> None:
     chosen = Learned(replace(FAST, memory=3))
     chosen.observe([told(each) for each in children()[:5]])
-    chosen.observe([Outcome("no text", (), True)])
+    chosen.observe([Outcome("no text", (), Progress.ACCEPTED)])
     kept = [lesson["child"] for lesson in chosen.state()["lessons"]]
     assert kept == [each.code for each in children()[2:5]]
 
 
-def test_verdicts_are_worth_more_the_further_a_candidate_came() -> None:
-    way = [UNFIT, *reversed(REWARDS.values()), ACCEPTED]
-    assert way == sorted(way)
-    assert reward(Outcome("g", (), True, reason="helps and is new")) == ACCEPTED
-    assert reward(Outcome("g", (), False, reason="never feasible")) == UNFIT
-    assert reward(Outcome("g", (), False, reason="not playable")) == 0
-
-
-def test_the_reasons_are_those_of_the_search() -> None:
-    derive = Path(str(archive.__file__)).parent / "statistics"
-    files = (
-        derive / "verdict.py",
-        derive / "race.py",
-        Path(str(evo.__file__)).parent / "search" / "oracle.py",
-    )
-    search = "".join(file.read_text() for file in files)
-    open_questions = {"coverage not settled", "help to its parent not settled"}
-    for reason in REWARDS.keys() - open_questions:
-        assert f'"{reason}' in search
-    for reason in open_questions:
-        assert f'"{reason.removesuffix(" not settled")}"' in search
+def test_every_progress_has_a_reward_and_more_of_it_a_higher_one() -> None:
+    rewards = [REWARDS[progress] for progress in Progress]
+    assert rewards == sorted(set(rewards))
+    assert (rewards[0], rewards[-1]) == (-0.3, 1.0)
 
 
 # -- settings and training data --------------------------------------------------------------------

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from support import parents
 
 import xgl
-from meta_sampler import Mutate, MutateSettings, Outcome, Proposal
+from meta_sampler import Mutate, MutateSettings, Outcome, Progress, Proposal
 from meta_sampler.mutate.operators import OPERATORS, Entry
-from meta_sampler.mutate.program_editor import Bench, Lines
-from meta_sampler.mutate.prune import PRUNE
-from meta_sampler.screening.caps import FIT, move_tokens
+from meta_sampler.mutate.program_editor import PRUNE, Bench, Lines
 from meta_sampler.screening.normal_form import normal_form
+from meta_sampler.screening.soundness import FIT, move_tokens
 from xgl.language import syntax as syn
 
 REPAIRS = {FIT, PRUNE}
@@ -214,8 +213,8 @@ def test_a_parent_beyond_the_caps_has_children_within_them() -> None:
 def test_observation_leads_the_draws_within_bounds_and_survives_a_restore() -> None:
     scope = parents.SCOPE["xent"]
     learned, fresh = Mutate(WIDE), Mutate(WIDE)
-    good = [Outcome(f"g{i}", ("replace_operand",), True) for i in range(60)]
-    bad = [Outcome(f"b{i}", ("add_term", "insert_story"), False) for i in range(60)]
+    good = [Outcome(f"g{i}", ("replace_operand",), Progress.ACCEPTED) for i in range(60)]
+    bad = [Outcome(f"b{i}", ("add_term", "insert_story"), Progress.COVERED) for i in range(60)]
     learned.observe(good + bad)
     resumed = Mutate(WIDE)
     resumed.restore(learned.state())

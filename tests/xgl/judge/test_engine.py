@@ -1,4 +1,4 @@
-"""The scoring engine: the same number whatever the company, the memory, the bounds."""
+"""The scoring engine: the same number whatever the company, the caches, the bounds."""
 
 from __future__ import annotations
 
@@ -28,25 +28,26 @@ from transformers import (
 )
 
 from xgl.judge.engine import EngineSettings, ScoringEngine
-from xgl.judge.forward import shares_beginnings
-from xgl.judge.prefix_tree import Row
+from xgl.judge.forward import supports_prefix_sharing
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.memory import cache_bytes
+from xgl.lm.prefix_sharing import ScoredSequence
 
 LONG = EngineSettings().long_tokens
 CLOSE = 1e-4
 """Bits a token by which a number may move with its company, in float32."""
 
 Ids = tuple[int, ...]
+Sequences = list[ScoredSequence]
 TOKEN = st.integers(5, 4000)
-BEGINNINGS = [tuple(range(100 + k, 100 + k + 9 * k)) for k in range(5)]
+PREFIXES = [tuple(range(100 + k, 100 + k + 9 * k)) for k in range(5)]
 IDS = st.builds(
     lambda start, rest: start + tuple(rest),
-    st.sampled_from(BEGINNINGS),
+    st.sampled_from(PREFIXES),
     st.lists(TOKEN, min_size=2, max_size=12),
 )
 ROWS = st.lists(
-    IDS.flatmap(lambda ids: st.builds(Row, st.just(ids), st.integers(1, len(ids) - 1))),
+    IDS.flatmap(lambda ids: st.builds(ScoredSequence, st.just(ids), st.integers(1, len(ids) - 1))),
     min_size=1,
     max_size=14,
 )
@@ -57,12 +58,12 @@ SETTINGS = st.builds(
 )
 
 
-def alone(lm: LanguageModel, row: Row) -> list[float]:
+def alone(lm: LanguageModel, row: ScoredSequence) -> list[float]:
     """Bits from a forward pass of this row only, by a softmax in float64."""
     with torch.no_grad():
         logits = lm.model(input_ids=torch.tensor([row.ids])).logits[0].double()
     logprobs = logits.log_softmax(-1)
-    places = range(len(row.ids) - row.counted, len(row.ids))
+    places = range(len(row.ids) - row.scored, len(row.ids))
     return [
         -float(logprobs[place - 1, row.ids[place]]) / float(torch.log(torch.tensor(2.0)))
         for place in places
@@ -73,14 +74,18 @@ def alone(lm: LanguageModel, row: Row) -> list[float]:
 @given(
     rows=ROWS,
     chosen=SETTINGS,
-    roots=st.lists(st.sampled_from(BEGINNINGS[1:]), max_size=2),
+    pinned=st.lists(st.sampled_from(PREFIXES[1:]), max_size=2),
     data=st.data(),
 )
 def test_the_same_number_whatever_the_company(
-    lm: LanguageModel, rows: list[Row], chosen: EngineSettings, roots: list[Ids], data: Any
+    lm: LanguageModel,
+    rows: Sequences,
+    chosen: EngineSettings,
+    pinned: list[Ids],
+    data: Any,
 ) -> None:
-    """Batch size, order, padding, packs, roots and memory move a token by 1e-4 bits at most."""
-    engine = ScoringEngine(lm, chosen, roots)
+    """Batch size, order, padding, trees, prefixes and caches move a token by 1e-4 bits at most."""
+    engine = ScoringEngine(lm, chosen, pinned)
     order = data.draw(st.permutations(rows))
     cut = data.draw(st.integers(0, len(order)))
     found = [*engine.bits(order[:cut]), *engine.bits(order[cut:]), *engine.bits(rows)]
@@ -88,53 +93,53 @@ def test_the_same_number_whatever_the_company(
         assert bits == pytest.approx(alone(lm, row), abs=CLOSE)
 
 
-def test_beginnings_in_common_are_read_once(lm: LanguageModel) -> None:
+def test_a_common_prefix_is_read_once(lm: LanguageModel) -> None:
     start = tuple(range(50, 90))
-    rows = [Row((*start, first, 8, 9), 2) for first in range(10, 20)]
+    rows = [ScoredSequence((*start, first, 8, 9), 2) for first in range(10, 20)]
     engine = ScoringEngine(lm)
     engine.bits(rows)
-    assert engine.statistics.asked_tokens == 10 * 42
+    assert engine.statistics.requested_tokens == 10 * 42
     assert engine.statistics.read_tokens == 40 + 10 * 2
     assert engine.statistics.forwards == 1
 
 
-def test_an_announced_root_is_read_once_for_all_calls(lm: LanguageModel) -> None:
+def test_a_pinned_prefix_is_read_once_for_all_calls(lm: LanguageModel) -> None:
     start = tuple(range(50, 90))
-    engine = ScoringEngine(lm, roots=[start])
+    engine = ScoringEngine(lm, pinned=[start])
     for first in range(10, 20):
-        engine.bits([Row((*start, first, 8, 9), 2)])
+        engine.bits([ScoredSequence((*start, first, 8, 9), 2)])
     assert engine.statistics.read_tokens == 40 + 10 * 2
 
 
 def test_a_long_context_that_comes_again_is_read_once_more_and_kept(lm: LanguageModel) -> None:
-    """The first call packs it, the second reads it into a cache, later ones read what follows."""
+    """The first call reads it in a tree, the second into a cache, later ones read what follows."""
     start = tuple(range(50, 50 + LONG))
     engine, read = ScoringEngine(lm), []
     for first in range(10, 14):
-        row = Row((*start, first, 8, 9), 2)
+        row = ScoredSequence((*start, first, 8, 9), 2)
         [bits] = engine.bits([row])
         assert bits == pytest.approx(alone(lm, row), abs=CLOSE)
         read.append(engine.statistics.read_tokens)
     assert [b - a for a, b in zip([0, *read], read, strict=False)] == [LONG + 2, LONG + 2, 2, 2]
     engine.forget()
-    engine.bits([Row((*start, 20, 8, 9), 2)])
+    engine.bits([ScoredSequence((*start, 20, 8, 9), 2)])
     assert engine.statistics.read_tokens == read[-1] + LONG + 2
 
 
-def test_a_root_is_not_used_where_its_own_tokens_are_scored(lm: LanguageModel) -> None:
+def test_a_prefix_is_not_used_where_its_own_tokens_are_scored(lm: LanguageModel) -> None:
     start = tuple(range(50, 90))
-    row = Row((*start, 10), 2)
-    [bits] = ScoringEngine(lm, roots=[start]).bits([row])
+    row = ScoredSequence((*start, 10), 2)
+    [bits] = ScoringEngine(lm, pinned=[start]).bits([row])
     assert bits == pytest.approx(alone(lm, row), abs=CLOSE)
 
 
-def test_equal_rows_are_computed_once_and_remembered(lm: LanguageModel) -> None:
-    row, other = Row((10, 11, 12, 13), 2), Row((10, 12, 13), 2)
+def test_equal_sequences_are_computed_once_and_cached(lm: LanguageModel) -> None:
+    row, other = ScoredSequence((10, 11, 12, 13), 2), ScoredSequence((10, 12, 13), 2)
     engine = ScoringEngine(lm)
     first = engine.bits([row, row, other])
     assert engine.bits([other, row]) == [first[2], first[0]]
     found = engine.statistics
-    assert (found.asked, found.merged, found.remembered) == (5, 1, 2)
+    assert (found.requested, found.duplicates, found.cached) == (5, 1, 2)
     assert found.hit_rate == 0.5
     assert found.read_tokens == found.new_tokens == 3 + 2
     engine.forget()
@@ -143,10 +148,10 @@ def test_equal_rows_are_computed_once_and_remembered(lm: LanguageModel) -> None:
 
 
 def test_what_does_not_fit_in_memory_is_computed_again(lm: LanguageModel) -> None:
-    engine = ScoringEngine(lm, EngineSettings(remembered_bytes=0))
-    row = Row((10, 11, 12), 2)
+    engine = ScoringEngine(lm, EngineSettings(score_cache_bytes=0))
+    row = ScoredSequence((10, 11, 12), 2)
     assert engine.bits([row]) == engine.bits([row])
-    assert engine.statistics.remembered == 0
+    assert engine.statistics.cached == 0
 
 
 def _llama(layers: int) -> LanguageModel:
@@ -162,7 +167,7 @@ def _llama(layers: int) -> LanguageModel:
     return LanguageModel(LlamaForCausalLM(config).eval(), None, torch.device("cpu"))
 
 
-@pytest.mark.parametrize("kind", ["plain", "packs", "root", "long root"])
+@pytest.mark.parametrize("kind", ["plain", "trees", "prefix", "long prefix"])
 def test_a_forward_pass_keeps_the_byte_budget(kind: str) -> None:
     """Measured, with as many tokens allowed as there are."""
     limit, rng = 24 << 20, np.random.default_rng(0)
@@ -170,14 +175,16 @@ def test_a_forward_pass_keeps_the_byte_budget(kind: str) -> None:
     def some(count: int) -> Ids:
         return tuple(rng.integers(5, 1000, count).tolist())
 
-    start = some(400 if kind == "long root" else 60)
+    start = some(400 if kind == "long prefix" else 60)
     count, shared = (60, 0) if kind == "plain" else (200, len(start))
-    rows = [Row((*start[:shared], *some(76 - min(shared, 60))), 1) for _ in range(count)]
-    roots = [start] if "root" in kind else []
+    rows = [ScoredSequence((*start[:shared], *some(76 - min(shared, 60))), 1) for _ in range(count)]
+    pinned = [start] if "prefix" in kind else []
     engine = ScoringEngine(
-        _llama(16), EngineSettings(10**6, limit, remembered_bytes=0, root_bytes=limit), roots
+        _llama(16),
+        EngineSettings(10**6, limit, score_cache_bytes=0, prefix_cache_bytes=limit),
+        pinned,
     )
-    engine.bits([Row((*start, 7, 8), 1)])
+    engine.bits([ScoredSequence((*start, 7, 8), 1)])
     assert peak_bytes(lambda: engine.bits(rows)) <= limit
     assert engine.statistics.forwards > 2
 
@@ -197,7 +204,7 @@ class Small(LanguageModel):
 def test_out_of_memory_halves_the_batch_and_says_so(
     lm: LanguageModel, caplog: pytest.LogCaptureFixture
 ) -> None:
-    rows = [Row((first, *range(20, 30)), 3) for first in range(10, 18)]
+    rows = [ScoredSequence((first, *range(20, 30)), 3) for first in range(10, 18)]
     small = Small(lm.model, lm.tokenizer, lm.device)
     engine = ScoringEngine(small)
     engine.bits(rows[:1])
@@ -213,57 +220,57 @@ def test_out_of_memory_halves_the_batch_and_says_so(
     ]
 
 
-def test_a_pack_that_does_not_fit_is_read_in_halves(lm: LanguageModel) -> None:
-    rows = [Row((*range(100, 140), first, 9), 1) for first in range(10, 20)]
+def test_a_tree_that_does_not_fit_is_read_in_halves(lm: LanguageModel) -> None:
+    rows = [ScoredSequence((*range(100, 140), first, 9), 1) for first in range(10, 20)]
     small = Small(lm.model, lm.tokenizer, lm.device)
     engine = ScoringEngine(small)
-    engine.bits([Row((5, 6), 1)])
+    engine.bits([ScoredSequence((5, 6), 1)])
     small.room[0] = 43
     _agree(lm, rows, engine.bits(rows))
 
 
-def test_a_row_that_does_not_fit_by_itself_is_an_error(lm: LanguageModel) -> None:
+def test_a_sequence_that_does_not_fit_by_itself_is_an_error(lm: LanguageModel) -> None:
     small = Small(lm.model, lm.tokenizer, lm.device)
     engine = ScoringEngine(small)
-    engine.bits([Row((5, 6), 1)])
+    engine.bits([ScoredSequence((5, 6), 1)])
     small.room[0] = 30
     with pytest.raises(torch.OutOfMemoryError):
-        engine.bits([Row(tuple(range(10, 50)), 3)])
+        engine.bits([ScoredSequence(tuple(range(10, 50)), 3)])
 
 
 def test_no_memory_for_the_trial_is_no_verdict_on_the_model(lm: LanguageModel) -> None:
     small = Small(lm.model, lm.tokenizer, lm.device, room=[30])
     with pytest.raises(torch.OutOfMemoryError):
-        shares_beginnings(small)
+        supports_prefix_sharing(small)
 
 
-def test_one_bad_row_leaves_those_that_share_its_beginning() -> None:
+def test_one_bad_sequence_leaves_those_that_share_its_prefix() -> None:
     lm = _llama(2)
-    rows = [Row((*range(100, 130), first, 8, 9), 2) for first in (10, 900, 20)]
+    rows = [ScoredSequence((*range(100, 130), first, 8, 9), 2) for first in (10, 900, 20)]
     engine = ScoringEngine(lm)
-    engine.bits([Row((5, 6), 1)])
+    engine.bits([ScoredSequence((5, 6), 1)])
     lm.model.get_input_embeddings().weight.data[900] = torch.nan
     good, bad, fine = engine.bits(rows)
     assert not all(map(math.isfinite, bad))
     _agree(lm, [rows[0], rows[2]], [good, fine])
 
 
-def test_many_rows_below_a_long_context_read_it_once(lm: LanguageModel) -> None:
-    """More than a pack holds, in a first call."""
+def test_many_sequences_after_a_long_context_read_it_once(lm: LanguageModel) -> None:
+    """More than a tree holds, in a first call."""
     start = tuple(np.random.default_rng(0).integers(5, 4000, 300).tolist())
-    rows = [Row((*start, *range(10 + k, 24 + k)), 13) for k in range(80)]
+    rows = [ScoredSequence((*start, *range(10 + k, 24 + k)), 13) for k in range(80)]
     engine = ScoringEngine(lm)
     found = engine.bits(rows)
     assert engine.statistics.read_tokens <= 300 + 80 * 13
     _agree(lm, rows[:3], found[:3])
 
 
-def test_contexts_beyond_the_room_for_caches_are_packed_as_before(lm: LanguageModel) -> None:
+def test_contexts_beyond_the_room_for_caches_are_read_in_trees_as_before(lm: LanguageModel) -> None:
     """Caches that are never met again are not made."""
     contexts = [tuple(range(k, k + 300)) for k in range(5, 45)]
-    room = EngineSettings(root_bytes=3 * 300 * cache_bytes(lm), remembered_bytes=0)
+    room = EngineSettings(prefix_cache_bytes=3 * 300 * cache_bytes(lm), score_cache_bytes=0)
     engine = ScoringEngine(lm, room)
-    rows = [Row((*context, 7, 8, 9), 2) for context in contexts]
+    rows = [ScoredSequence((*context, 7, 8, 9), 2) for context in contexts]
     engine.bits(rows)
     first = engine.statistics.forwards
     for _ in range(3):
@@ -294,30 +301,30 @@ def _model(kind: str) -> LanguageModel:
 
 
 @pytest.mark.parametrize("kind", ["window", "local", "recurrent"])
-def test_models_that_cannot_share_beginnings_read_each_row_whole(
+def test_models_that_cannot_share_prefixes_read_each_sequence_whole(
     kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     odd = _model(kind)
-    rows = [Row((*range(1, 31), first, 40, 41), 3) for first in range(50, 54)]
-    assert not shares_beginnings(odd)
+    rows = [ScoredSequence((*range(1, 31), first, 40, 41), 3) for first in range(50, 54)]
+    assert not supports_prefix_sharing(odd)
     with caplog.at_level(logging.WARNING):
         found = ScoringEngine(odd).bits(rows)
     assert "each is read whole" in caplog.text
     _agree(odd, rows, found)
 
 
-def test_eager_attention_shares_beginnings_too(lm: LanguageModel) -> None:
+def test_eager_attention_shares_prefixes_too(lm: LanguageModel) -> None:
     config = type(lm.model.config).from_dict(lm.model.config.to_dict())
     model = type(lm.model)._from_config(config, attn_implementation="eager")
     model.load_state_dict(lm.model.state_dict())
     eager = LanguageModel(model.eval(), lm.tokenizer, lm.device)
-    rows = [Row((*range(50, 80), first, 8, 9), 3) for first in range(10, 14)]
+    rows = [ScoredSequence((*range(50, 80), first, 8, 9), 3) for first in range(10, 14)]
     engine = ScoringEngine(eager)
     _agree(lm, rows, engine.bits(rows))
     assert engine.statistics.forwards == 1
 
 
-def _agree(lm: LanguageModel, rows: Sequence[Row], found: Sequence[Sequence[float]]) -> None:
+def _agree(lm: LanguageModel, rows: Sequences, found: Sequence[Sequence[float]]) -> None:
     for row, bits in zip(rows, found, strict=True):
         assert bits == pytest.approx(alone(lm, row), abs=CLOSE)
 
@@ -337,27 +344,29 @@ class Tight(Small):
 
 
 def test_what_a_failed_pass_held_is_free_before_the_halves_are_read(lm: LanguageModel) -> None:
-    rows = [Row((*range(100, 140), first, 9), 1) for first in range(10, 20)]
+    rows = [ScoredSequence((*range(100, 140), first, 9), 1) for first in range(10, 20)]
     tight = Tight(lm.model, lm.tokenizer, lm.device)
     engine = ScoringEngine(tight)
-    engine.bits([Row((5, 6), 1)])
+    engine.bits([ScoredSequence((5, 6), 1)])
     tight.room[0] = 43
     engine.bits(rows)
     assert len(tight.failed) > 1
     assert not any(tight.alive)
 
 
-def test_an_announced_root_is_kept_though_long_contexts_have_filled_the_room(
+def test_a_pinned_prefix_is_kept_though_long_contexts_have_filled_the_room(
     lm: LanguageModel,
 ) -> None:
     start, long = tuple(range(50, 90)), tuple(range(100, 100 + LONG))
     room = LONG * cache_bytes(lm) + 4096
-    engine = ScoringEngine(lm, EngineSettings(root_bytes=room, remembered_bytes=0), [start])
+    engine = ScoringEngine(
+        lm, EngineSettings(prefix_cache_bytes=room, score_cache_bytes=0), [start]
+    )
     for first in range(10, 13):
-        engine.bits([Row((*long, first, 8), 1)])
+        engine.bits([ScoredSequence((*long, first, 8), 1)])
     before = engine.statistics.read_tokens
     for first in range(10, 20):
-        engine.bits([Row((*start, first, 8, 9), 2)])
+        engine.bits([ScoredSequence((*start, first, 8, 9), 2)])
     assert engine.statistics.read_tokens - before == 40 + 10 * 2
 
 
@@ -366,5 +375,5 @@ def test_no_token_has_less_than_no_bits(lm: LanguageModel) -> None:
     rough = LanguageModel(copy.deepcopy(lm.model).bfloat16(), lm.tokenizer, lm.device)
     text = "Once upon a time there was a little girl named Lily. " * 6
     ids = (lm.bos, *lm.encode(text))
-    [bits] = ScoringEngine(rough).bits([Row(ids, len(ids) - 1)])
+    [bits] = ScoringEngine(rough).bits([ScoredSequence(ids, len(ids) - 1)])
     assert min(bits) >= 0

@@ -239,7 +239,7 @@ SHAPE = {
             LlamaConfig(
                 rope_parameters={"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4}, **SHAPE
             ),
-            "hang on the longest text",
+            "depend on the longest text",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""The embedded model, loaded once: no test hangs on what it has learned; and chat players."""
+"""Chat players of a local server."""
 
 from __future__ import annotations
 
@@ -7,21 +7,10 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-import torch
 from support.chat_server import ChatServer
 from support.chat_turns import KEY, KEY_VARIABLE, Chat, player_of, script_of
 
-from xgl.lm.language_model import LanguageModel
-from xgl.models import resolve
 from xgl.players.chat import ChatPlayer
-
-torch.set_num_threads(1)
-
-
-@pytest.fixture(scope="session")
-def lm() -> LanguageModel:
-    model, tokenizer = resolve.load("embedded")
-    return LanguageModel(model, tokenizer, torch.device("cpu"))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerFast
 from xgl.errors import OversizeError, PlayerError
 from xgl.lm.language_model import LanguageModel
 from xgl.players import RandomPlayer, ScriptedPlayer
-from xgl.players.local import ROOM, LocalPolicy
+from xgl.players.local import MAX_TOKEN_RATIO, LocalPolicy
 from xgl.runtime.presentation import render
 from xgl.runtime.requests import Item, Move, MoveRequest, Player, Seeds, Turn, View
 
@@ -184,7 +184,7 @@ def test_words_are_told_though_a_token_alone_loses_its_space(lm: LanguageModel) 
     fewer = Fewer(lm.model, other, lm.device)
     turns = [turn(1, p, max_len=6) for p in range(40)]
     moves = _moves(LocalPolicy(fewer, count=letters).moves(turns))
-    full = [m for m in moves if not _ended(other, m) and len(m.token_ids) < 6 * ROOM]
+    full = [m for m in moves if not _ended(other, m) and len(m.token_ids) < 6 * MAX_TOKEN_RATIO]
     assert full
     assert all(letters(move.text) > 6 for move in full)
 

@@ -1,0 +1,155 @@
+"""Commands that read an archive. Each imports what it needs: no command waits for another's."""
+
+from __future__ import annotations
+
+import math
+from argparse import Namespace
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from archive.cli.command import Result, number, opened
+from archive.errors import WriteError
+from archive.query import deciding_value, find_run, games, locate, newest_scope, run_config
+from archive.store.archive import Archive
+
+if TYPE_CHECKING:
+    from archive.views.matrix import Choice
+
+
+def inspect(arguments: Namespace) -> Result:
+    """Runs, scope, verdicts and decisions."""
+    from archive.views.inspection import gather, show
+
+    with opened(arguments) as archive:
+        return Result(gather(archive, arguments.run_id), show)
+
+
+def show(arguments: Namespace) -> Result:
+    """All that is known of one game, over all runs of the archive."""
+    from archive.views.game import gather, show
+
+    with opened(arguments) as archive:
+        return Result(gather(archive, arguments.game), show)
+
+
+def lineage(arguments: Namespace) -> Result:
+    """Where a game came from and what came of it."""
+    from archive.views.lineage import gather, show
+
+    with opened(arguments) as archive:
+        run_id = find_run(archive, arguments.run_id).run_id
+        return Result(gather(archive, run_id, arguments.game), show)
+
+
+def matrix(arguments: Namespace) -> Result:
+    """Gains, C and V between games, with intervals."""
+    from archive.views.matrix import gather, show
+
+    with opened(arguments) as archive:
+        return Result(gather(archive, _choice(arguments)), show)
+
+
+def components(arguments: Namespace) -> Result:
+    """What is reached from what by links of value at least α (Def. 54)."""
+    from archive.views.matrix import gather_components, show_components
+
+    with opened(arguments) as archive:
+        asked = (arguments.alpha, arguments.definition)
+        return Result(gather_components(archive, _choice(arguments), *asked), show_components)
+
+
+def _choice(arguments: Namespace) -> Choice:
+    from archive.views.matrix import Choice
+
+    return Choice(arguments.run_id, arguments.all, arguments.gain, arguments.confidence)
+
+
+def cover(arguments: Namespace) -> Result:
+    """The fewest games of a run that teach its newest scope."""
+    from archive.statistics.plays import read_run_plays
+    from archive.statistics.scope_cover import CoverQuestion, scope_cover, sweep
+    from archive.views.cover import as_json, show
+    from archive.views.cover_curve import curve as cover_curve
+    from xgl.diagram.svg import to_svg
+
+    eta = number("--eta", arguments.eta, "a number from 0 up", lambda eta: 0 <= eta < math.inf)
+    confidence = number(
+        "--confidence",
+        arguments.confidence,
+        "a number between 0.5 and 1",
+        lambda share: 0.5 < share < 1,
+    )
+    curve = _free_file(arguments.curve)
+    with opened(arguments) as archive:
+        run_id = find_run(archive, arguments.run_id).run_id
+        scope = [member.task_id for member in newest_scope(archive, run_id)[1]]
+        definition, gain = deciding_value(run_config(archive, run_id))
+        question = CoverQuestion(
+            eta,
+            arguments.definition or definition,
+            arguments.gain or gain,
+            arguments.source == "finetuned",
+            confidence,
+            arguments.skip_unplayable,
+        )
+        found = scope_cover(read_run_plays(archive, run_id), scope, question)
+        codes = games(archive, (task_id.game_id for task_id in found.matrix.sources))
+    steps = sweep(found) if arguments.sweep or curve else []
+    if curve:
+        curve.write_text(to_svg(cover_curve(steps, confidence)), encoding="utf-8")
+    programs = {game_id: row["code"] for game_id, row in codes.items()}
+    shown = steps if arguments.sweep else []
+    return Result(
+        as_json(found, run_id, steps),
+        lambda _, console: show(found, programs, shown, console),
+    )
+
+
+def _free_file(text: str | None) -> Path | None:
+    """The file to write; none where none was asked for. Raises WriteError where it exists."""
+    path = None if text is None else Path(text)
+    if path is not None and (path.exists() or not path.parent.is_dir()):
+        raise WriteError(f"--curve: found {path}, expected a new file in an existing folder")
+    return path
+
+
+def decisions(arguments: Namespace) -> Result:
+    """All decisions of a run, or one walked back to its plays."""
+    from archive.views.decisions import decision_rows, explain, show_list, show_why
+
+    with opened(arguments) as archive:
+        run_id = find_run(archive, arguments.run_id).run_id
+        if arguments.why is None:
+            return Result(decision_rows(archive, run_id, arguments.verdict), show_list)
+        return Result(explain(archive, run_id, arguments.why), show_why)
+
+
+def diff(arguments: Namespace) -> Result:
+    """Two runs side by side."""
+    from archive.views.difference import gather, show
+
+    named = (arguments.first, arguments.second)
+    folders = named if arguments.folder is None else (arguments.folder, arguments.folder)
+    ids = (None, None) if arguments.folder is None else named
+    with ExitStack() as stack:
+        first, second = (stack.enter_context(Archive.open(locate(each))) for each in folders)
+        return Result(gather(first, second, *ids), show)
+
+
+def samplers(arguments: Namespace) -> Result:
+    """What each meta-sampler proposed, how far its proposals came and what they cost."""
+    from archive.views.samplers import gather, show
+
+    with opened(arguments) as archive:
+        return Result(gather(archive, arguments.run_id), show)
+
+
+def verify(arguments: Namespace) -> Result:
+    """Whether the archive is consistent. Exit code 2 where it is not."""
+    from archive.verification import verify
+    from archive.views.inspection import show_verification
+
+    with opened(arguments) as archive:
+        found = verify(archive)
+    return Result(found, show_verification, 2 if found.faults else 0)

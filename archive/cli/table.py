@@ -1,0 +1,183 @@
+"""The table of commands: name, help, function and arguments of each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from archive.cli import reading, writing
+from archive.cli.command import (
+    ARCHIVE,
+    GAME,
+    JSON,
+    OPTIONAL_RUN,
+    RUN,
+    SAMPLE,
+    Argument,
+    Command,
+    choice,
+    flag,
+)
+from archive.schema import Definition, GainKind, Verdict
+
+_XENT = "--format xent"
+
+_COMPONENTS = (
+    Argument("--alpha", "least value of a link, above 0", type=float, required=True, metavar="A"),
+    choice(
+        "--definition",
+        "C, the captured fraction, or V of Definition 37 (default: captured)",
+        Definition,
+        default=Definition.CAPTURED,
+    ),
+)
+_COVER = (
+    Argument("--eta", "default: 0.3", metavar="η", default="0.3"),
+    choice("--definition", "default: the run's", Definition),
+    choice("--gain", "default: the run's", GainKind),
+    Argument(
+        "--from",
+        "which games may be members: those of the scope (default), or all fine-tuned ones",
+        dest="source",
+        choices=("scope", "finetuned"),
+        default="scope",
+    ),
+    Argument("--confidence", "of the confident cover; default: 0.95", metavar="P", default="0.95"),
+    flag("--skip-unplayable", "leave out games with no defined value"),
+    flag("--sweep", "covers at η from 0 to 1"),
+    Argument("--curve", "draw the sweep; absent before", metavar="FILE.svg"),
+)
+_DECISIONS = (
+    Argument("--why", "its id, may be short: explain its decision", metavar="GAME"),
+    choice("--verdict", "only those", Verdict),
+)
+_DIFF = (
+    Argument("first", "a run folder; with --in, the id of a run, may be short", metavar="RUN"),
+    Argument("second", "a run folder; with --in, the id of a run, may be short", metavar="RUN"),
+    Argument("--in", "an archive of several runs", dest="folder", metavar="FOLDER"),
+)
+_REPORT = (
+    Argument("-o --output", "default: report.html", metavar="FILE", default="report.html"),
+    Argument(
+        "--measured",
+        "also show the models of a run of +experiment=measure; may be given again",
+        metavar="RUN",
+        action="append",
+        default=[],
+    ),
+    flag("--force", "replace a file that is there"),
+    flag("--no-judge", "do not load the run's judge: best plays without bits for each token"),
+)
+_EXPORT = (
+    Argument("folder", "absent, or empty", metavar="FOLDER"),
+    Argument(
+        "--format",
+        "game files (default), a measure for the authors' package, or prompts to train on",
+        choices=("xgl", "xent", "dataset"),
+        default="xgl",
+    ),
+    Argument("--eta", "games of the smallest η-cover; default: all", metavar="η"),
+    Argument("--maps", "of a game, at most; default: 20 (dataset: 256)", metavar="N"),
+    flag("--allow-inexact", "also games that mean nearly the same there", group=_XENT),
+    choice("--definition", "value of the cover; default: the run's", Definition, group=_XENT),
+    flag("--skip-unplayable", "cover without games of no defined value", group=_XENT),
+    Argument(
+        "--with-judge",
+        "the judge's weights into the folder, however large; default: up to 64 MiB",
+        group=_XENT,
+        action="store_true",
+        default=None,
+    ),
+    Argument("--without-judge", group=_XENT, dest="with_judge", action="store_false"),
+    flag("--no-scores", "load no judge, and do not measure how far scores moved", group=_XENT),
+)
+_MERGE = (
+    Argument("runs", "run folders, or archive folders", metavar="RUN", nargs="+"),
+    Argument("folder", "absent, or empty", metavar="FOLDER", type=Path),
+)
+
+COMMANDS = (
+    Command(
+        "inspect",
+        "show runs, scope, verdicts and decisions",
+        reading.inspect,
+        (*OPTIONAL_RUN, JSON),
+    ),
+    Command(
+        "show",
+        "show one game: program, proposals, fine-tunings, decisions, plays",
+        reading.show,
+        (*OPTIONAL_RUN, GAME, JSON),
+    ),
+    Command(
+        "lineage",
+        "show the ancestors of a game and all that came of it",
+        reading.lineage,
+        (*OPTIONAL_RUN, GAME, JSON),
+    ),
+    Command(
+        "matrix",
+        "show gains, C and V between games, with intervals",
+        reading.matrix,
+        (*OPTIONAL_RUN, *SAMPLE, JSON),
+    ),
+    Command(
+        "components",
+        "show downstream and upstream components at a threshold",
+        reading.components,
+        (*OPTIONAL_RUN, *_COMPONENTS, *SAMPLE, JSON),
+    ),
+    Command(
+        "cover",
+        "show the optimal cover of the newest scope at an η",
+        reading.cover,
+        (*RUN, JSON, *_COVER),
+    ),
+    Command(
+        "decisions",
+        "list decisions, or walk one back to the plays that it rests on",
+        reading.decisions,
+        (*OPTIONAL_RUN, *_DECISIONS, JSON),
+    ),
+    Command(
+        "diff",
+        "show what differs between two runs: settings, scopes, verdicts",
+        reading.diff,
+        (*_DIFF, JSON),
+    ),
+    Command(
+        "report",
+        "write a run as one self-contained HTML page",
+        writing.report,
+        (*RUN, *_REPORT),
+    ),
+    Command(
+        "samplers",
+        "show what each meta-sampler proposed: funnel, cost, similarity",
+        reading.samplers,
+        (*RUN, JSON),
+    ),
+    Command(
+        "export",
+        "write the games of the newest scope, or of a cover of it, to a folder",
+        writing.export,
+        (*RUN, *_EXPORT),
+    ),
+    Command(
+        "verify",
+        "recompute hashes, follow references, take decisions and scopes again",
+        reading.verify,
+        (*OPTIONAL_RUN, JSON),
+    ),
+    Command(
+        "merge",
+        "put the runs of several archives into a new one",
+        writing.merge,
+        (*_MERGE, JSON),
+    ),
+    Command(
+        "compact",
+        "put each table into one file, keeping the history of its commits",
+        writing.compact,
+        (ARCHIVE, JSON),
+    ),
+)

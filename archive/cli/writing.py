@@ -1,0 +1,123 @@
+"""Commands that write files: a page, an export, another archive."""
+
+from __future__ import annotations
+
+import math
+from argparse import Namespace
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from archive.cli.command import Result, number, opened
+from archive.errors import ArchiveError
+from archive.query import locate
+from archive.schema import TABLES
+from archive.store.archive import Archive
+
+if TYPE_CHECKING:
+    from archive.export import Options
+
+
+def _lines(*lines: str, value: object = None) -> Result:
+    """A result that is shown as these lines."""
+    return Result(value, lambda _value, _console: print("\n".join(lines)))
+
+
+def report(arguments: Namespace) -> Result:
+    """A run as one page to read in a browser."""
+    from archive.report import write_report
+
+    path = Path(arguments.output)
+    with ExitStack() as stack:
+        archive = stack.enter_context(opened(arguments))
+        measured = [stack.enter_context(Archive.open(locate(each))) for each in arguments.measured]
+        size = write_report(
+            archive,
+            arguments.run_id,
+            path,
+            force=arguments.force,
+            judge=not arguments.no_judge,
+            measured=measured,
+        )
+    return _lines(f"{path} written ({size / 1e6:.1f} MB); open it in a browser")
+
+
+def export(arguments: Namespace) -> Result:
+    """Games as files, as a measure for the authors' package, or as prompts to train on."""
+    from archive.export import export_dataset, export_xent, export_xgl
+    from archive.views.tables import counted
+
+    eta = None if arguments.eta is None else _eta(arguments.eta)
+    maps = None if arguments.maps is None else _count(arguments.maps)
+    run_id, folder = arguments.run_id, arguments.folder
+    with opened(arguments) as archive:
+        if arguments.format == "xgl":
+            files = export_xgl(archive, run_id, folder, eta)
+            return _lines(f"{len(files)} games written to {folder}")
+        if arguments.format == "dataset":
+            count = {} if maps is None else {"count": maps}
+            prompts = export_dataset(archive, run_id, folder, eta, **count)
+            rows = " and ".join(f"{rows} {split}" for split, rows in prompts.rows.items())
+            left_out = [
+                f"left out: {task_id.game_id} ({task_id.role}): {why}"
+                for task_id, why in prompts.left_out.items()
+            ]
+            return _lines(f"{rows} prompts written to {folder}; see its README.md", *left_out)
+        measure = export_xent(archive, run_id, folder, _options(arguments, eta, maps))
+    delta = "" if measure.chosen.delta is None else f", Δ = {measure.chosen.delta:.3f}"
+    members = counted(len(measure.members), "game")
+    return _lines(f"{members}{delta} written to {folder}; see its README.md")
+
+
+def _options(arguments: Namespace, eta: float | None, maps: int | None) -> Options:
+    from archive.export import Options
+
+    return Options(
+        eta=eta,
+        definition=arguments.definition,
+        skip_unplayable=arguments.skip_unplayable,
+        allow_inexact=arguments.allow_inexact,
+        with_judge=arguments.with_judge,
+        compare=not arguments.no_scores,
+        **({} if maps is None else {"maps": maps}),
+    )
+
+
+def _eta(text: str) -> float:
+    return number("--eta", text, "a number above 0, such as 0.3", lambda eta: 0 < eta < math.inf)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ArchiveError(f"--maps: found {text}, expected a whole number from 1 up")
+    return int(text)
+
+
+def merge(arguments: Namespace) -> Result:
+    """Several archives into a new one."""
+    from archive.store.merging import merge
+    from archive.views.tables import counted, visible
+
+    merged = merge([locate(each) for each in arguments.runs], arguments.folder)
+    games, rows = counted(merged.rows["games"], "game"), sum(merged.rows.values())
+    runs = counted(len(merged.runs), "run")
+    text = f"{runs}, {games}, {rows:,} rows written to {merged.folder}"
+    return _lines(visible(text), value=merged)
+
+
+def compact(arguments: Namespace) -> Result:
+    """Many small files into one for each table; the commit log stays."""
+    from archive.views.tables import visible
+
+    with Archive.open(locate(arguments.run), "a") as archive:
+        before = sum(len(archive.files(name)) for name in TABLES)
+        commit = archive.compact()
+        after = sum(len(archive.files(name)) for name in TABLES)
+    value = {
+        "folder": str(archive.folder),
+        "files_before": before,
+        "files_after": after,
+        "commit": None if commit is None else commit.number,
+    }
+    done = "each table is one file already" if commit is None else f"{before} files became {after}"
+    return _lines(visible(f"{archive.folder}: {done}"), value=value)

@@ -1,0 +1,320 @@
+"""What the commands say of a small archive, and how they meet bad input."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archive import TABLES, Archive
+from archive.__main__ import main
+from archive.cli.table import COMMANDS
+
+FOUND, INITIAL = "bbbb22220000ffff", "aaaa11110000ffff"
+ESCAPES = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e[bold]\u200b\u2028"
+
+
+def ran(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    assert main([str(each) for each in arguments]) == 0
+    return capsys.readouterr().out
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    assert main([str(each) for each in arguments]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("error: ")
+    assert printed.err.count("\n") == 1
+    return printed.err
+
+
+def test_every_command_explains_itself() -> None:
+    for command in COMMANDS:
+        assert command.help, command.name
+        assert command.run.__doc__, command.name
+    assert len({command.name for command in COMMANDS}) == len(COMMANDS)
+
+
+def test_show(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = ran(capsys, "show", run_folder, "bbb")
+    assert f"Game {FOUND} (paper" in text
+    assert "reward(xed(s | t))" in text
+    assert "accepted" in text
+    sheet = json.loads(ran(capsys, "show", run_folder, INITIAL, "--json"))
+    assert [child["game_id"] for child in sheet["children"]] == [FOUND]
+    assert sheet["scopes"][0]["accepted_in"] == 0
+    assert {row["policy_id"]: row["mean"] for row in sheet["plays"]} == {"base": 1.5, "f1": 4.0}
+
+
+def test_lineage(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = ran(capsys, "lineage", run_folder, "bbb")
+    assert "aaaa11110000 initial" in text
+    assert "bbbb22220000 accepted" in text
+    lineage = json.loads(ran(capsys, "lineage", run_folder, "aaaa", "--json"))
+    assert [each["game_id"] for each in lineage["ancestors"]] == [INITIAL]
+    below = [each["game_id"] for each in lineage["descendants"]]
+    assert sorted(below) == sorted([FOUND, "cccc33330000ffff", "dddd44440000ffff"])
+
+
+def test_a_circle_of_parents_ends(run_folder: Path, make_row: Any) -> None:
+    from archive.views.lineage import gather
+
+    with Archive.open(run_folder / "archive", "a") as archive:
+        circle = [("x1", "x2"), ("x2", "x1")]
+        archive.commit(
+            {"decisions": [make_row("decisions", game_id=a, parent_game_id=b) for a, b in circle]}
+        )
+        found = gather(archive, "r1", "x1")
+    assert [each.game_id for each in found.ancestors] == ["x2", "x1"]
+
+
+def test_decisions(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Decisions (3)" in ran(capsys, "decisions", run_folder)
+    rows = json.loads(ran(capsys, "decisions", run_folder, "--verdict", "refused", "--json"))
+    assert [row["reason"] for row in rows] == ["covered by the scope"] * 2
+    [why] = json.loads(ran(capsys, "decisions", run_folder, "--why", "ccc", "--json"))
+    assert why["row"]["game_id"] == "cccc33330000ffff"
+    assert why["steps"] == []
+
+
+def test_components(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("components", run_folder, "--alpha", "0.3")
+    assert "Run r1: the initial scope reaches" in ran(capsys, *asked)
+    found = json.loads(ran(capsys, *asked, "--json"))
+    assert found["alpha"] == 0.3
+    assert (found["unmeasured"], found["undefined"]) == (2, 0)
+
+
+def test_diff(run_folder: Path, capsys: pytest.CaptureFixture[str], make_row: Any) -> None:
+    other = run_folder.parent / "other"
+    with Archive.create(other) as archive:
+        archive.commit(
+            {
+                "runs": [make_row("runs", run_id="r2", config_json='{"growth": {"alpha1": 0.5}}')],
+                "games": [make_row("games", game_id=INITIAL, code="elicit(s, 9)")],
+                "scopes": [make_row("scopes", run_id="r2", game_id=INITIAL, role="black")],
+                "decisions": [make_row("decisions", run_id="r2", game_id=FOUND, verdict="refused")],
+            }
+        )
+    found = json.loads(ran(capsys, "diff", run_folder, other, "--json"))
+    assert found["runs"] == ["r1", "r2"]
+    assert found["settings"]["growth.alpha1"] == [None, 0.5]
+    assert found["scope"] == [[FOUND], [INITIAL], []]
+    assert [pair[1]["verdict"] for pair in found["decisions"]] == ["refused"]
+    text = ran(capsys, "diff", run_folder, other)
+    assert "growth.alpha1" in text
+    assert "only in the first" in text
+
+
+def test_merge(run_folder: Path, capsys: pytest.CaptureFixture[str], make_row: Any) -> None:
+    other, merged = run_folder.parent / "other", run_folder.parent / "merged"
+    with Archive.create(other) as archive:
+        digest = archive.put_adapter(b"weights")
+        archive.commit(
+            {
+                "runs": [make_row("runs", run_id="r2")],
+                "games": [
+                    make_row("games", game_id=INITIAL, dialect="xent", code="elicit(s, 9)"),
+                    make_row("games", game_id="eeee"),
+                ],
+                "scopes": [make_row("scopes", run_id="r2", game_id="eeee", role="black")],
+            }
+        )
+    copy = run_folder.parent / "copy"
+    shutil.copytree(run_folder, copy)
+    text = ran(capsys, "merge", run_folder, other, copy, merged)
+    assert text.startswith("2 runs, 3 games, ")
+    with Archive.open(merged) as archive:
+        assert [row["game_id"] for row in archive.rows("games")] == [INITIAL, FOUND, "eeee"]
+        assert archive.count("scores") == 4
+        assert archive.adapters() == [digest]
+    shown = json.loads(ran(capsys, "inspect", merged, "--run-id", "r1", "--json"))
+    assert [run["run_id"] for run in shown["runs"]] == ["r1", "r2"]
+    found = json.loads(ran(capsys, "diff", "r1", "r2", "--in", merged, "--json"))
+    assert found["scope"][2] == ["eeee"]
+    assert "in use" in refused(capsys, "merge", run_folder, merged)
+
+
+def test_a_merge_that_cannot_be_leaves_nothing(
+    run_folder: Path, capsys: pytest.CaptureFixture[str], make_row: Any
+) -> None:
+    other, merged = run_folder.parent / "other", run_folder.parent / "merged"
+    with Archive.create(other) as archive:
+        archive.commit({"runs": [make_row("runs", run_id="r1", seed=99)]})
+    before = sorted(run_folder.parent.iterdir())
+    assert "found different rows of runs" in refused(capsys, "merge", run_folder, other, merged)
+    with Archive.open(other, "a") as archive:
+        archive.commit({"games": [make_row("games", game_id=INITIAL, code="another")]})
+    (other / "archive.json").rename(other / "gone")
+    assert "is not an archive" in refused(capsys, "merge", run_folder, other, merged)
+    (other / "gone").rename(other / "archive.json")
+    assert sorted(run_folder.parent.iterdir()) == before
+    (run_folder.parent / "file").touch()
+    place = run_folder.parent / "file" / "out"
+    assert "could not be written" in refused(capsys, "merge", run_folder, place)
+
+
+def test_games_that_differ_under_one_id_are_not_merged(
+    run_folder: Path, capsys: pytest.CaptureFixture[str], make_row: Any
+) -> None:
+    other, merged = run_folder.parent / "other", run_folder.parent / "merged"
+    with Archive.create(other) as archive:
+        games = [make_row("games", game_id=INITIAL, code="another")]
+        archive.commit({"runs": [make_row("runs", run_id="r2")], "games": games})
+    text = refused(capsys, "merge", run_folder, other, merged)
+    assert f"game_id {INITIAL}" in text
+    assert not merged.exists()
+    assert not list(run_folder.parent.glob(".merged*"))
+
+
+def test_compact(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = ran(capsys, "inspect", run_folder)
+    assert f"files became {len(TABLES)}" in ran(capsys, "compact", run_folder)
+    assert ran(capsys, "inspect", run_folder) == before
+    assert "one file already" in ran(capsys, "compact", run_folder)
+
+
+def test_a_locked_archive_is_not_compacted(
+    run_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Archive.open(run_folder / "archive", "a"):
+        assert "is locked" in refused(capsys, "compact", run_folder)
+
+
+@pytest.mark.parametrize("wrong", ["bbbb3", "bbbx", FOUND[:-1] + "0"])
+def test_a_wrong_id_suggests_the_nearest(
+    run_folder: Path, capsys: pytest.CaptureFixture[str], wrong: str
+) -> None:
+    for command in (["show"], ["lineage"], ["decisions", "--why"]):
+        text = refused(capsys, command[0], run_folder, *command[1:], wrong)
+        assert f"found no id '{wrong}', expected an id such as {FOUND}" in text
+
+
+def test_the_run_may_be_left_out(
+    run_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(run_folder.parents[1])
+    assert f"Game {FOUND}" in ran(capsys, "show", "bbbb")
+    monkeypatch.chdir(run_folder)
+    assert "Runs" in ran(capsys, "inspect")
+    monkeypatch.chdir(run_folder.parents[2])
+    assert "found no run in ./runs" in refused(capsys, "inspect")
+
+
+def test_bad_numbers_are_told(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--alpha: found 0" in refused(capsys, "components", run_folder, "--alpha", "0")
+    with pytest.raises(SystemExit) as ended:
+        main(["matrix", str(run_folder), "--confidence", "1.5"])
+    assert ended.value.code == 2
+    assert "expected a number from 0.5" in capsys.readouterr().err
+
+
+def test_damage_is_one_sentence(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    archive = run_folder / "archive"
+    commands = (["inspect"], ["show", "aaaa"], ["lineage", "aaaa"], ["decisions", "--why", "bbbb"])
+    scopes = archive / "scopes" / "000001.parquet"
+    content = scopes.read_bytes()
+    scopes.write_bytes(content[: len(content) // 2])
+    for command, *rest in commands[:3]:
+        assert "000001.parquet is damaged" in refused(capsys, command, run_folder, *rest)
+    assert "000001.parquet" in refused(capsys, "merge", run_folder, run_folder.parent / "out")
+    assert "000001.parquet" in refused(capsys, "compact", run_folder)
+    scopes.write_bytes(content)
+    marker = archive / "archive.json"
+    marker.write_text(json.dumps(json.loads(marker.read_text()) | {"schema_version": 99}))
+    for command, *rest in (*commands, ["verify"], ["matrix"]):
+        text = refused(capsys, command, run_folder, *rest)
+        assert "found version 99, expected" in text
+        assert "newer release" in text
+    marker.write_text("[" * 100_000)
+    assert "found no readable JSON" in refused(capsys, "verify", run_folder)
+
+
+def test_an_empty_archive_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Archive.create(tmp_path / "a").close()
+    for command in (["inspect"], ["verify"], ["matrix"], ["decisions"], ["lineage", "x"]):
+        text = refused(capsys, command[0], tmp_path / "a", *command[1:])
+        assert "is empty: found no run" in text
+    assert "of which there are none" in refused(capsys, "show", tmp_path / "a", "x")
+
+
+def _hostile(folder: Path, make_row: Any) -> Path:
+    game = make_row("games", game_id="e1" + ESCAPES, code=ESCAPES, metadata_json=ESCAPES)
+    names = {"game_id": game["game_id"], "role": ESCAPES}
+    parent = {"parent_game_id": game["game_id"], "parent_role": ESCAPES}
+    texts = {"detail": ESCAPES, "verdict": "refused", "finetune_id": ESCAPES}
+    run = {"run_id": ESCAPES}
+    made = {"finetune_id": ESCAPES, "adapter_hash": "../x"}
+    proposed = {"outcome": "candidate", "sampler": ESCAPES}
+    with Archive.create(folder) as archive:
+        archive.commit(
+            {
+                "runs": [make_row("runs", run_id=ESCAPES, config_json=ESCAPES)],
+                "games": [game],
+                "scopes": [make_row("scopes", run_id=ESCAPES, **names)],
+                "decisions": [make_row("decisions", run_id=ESCAPES, **names, **parent, **texts)],
+                "finetunes": [make_row("finetunes", **run, **made, **names)],
+                "scores": [make_row("scores", run_id=ESCAPES, policy_id=ESCAPES, **names)],
+                "proposals": [make_row("proposals", **run, **proposed, **names)],
+            }
+        )
+    return folder
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["inspect"],
+        ["show", "e1"],
+        ["lineage", "e1"],
+        ["matrix"],
+        ["components", "--alpha", "0.5"],
+        ["decisions"],
+        ["decisions", "--why", "e1"],
+        ["verify"],
+        ["diff"],
+        ["show", "e2"],
+    ],
+)
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_nothing_inside_a_game_reaches_the_terminal(
+    tmp_path: Path,
+    make_row: Any,
+    capsys: pytest.CaptureFixture[str],
+    command: list[str],
+    form: list[str],
+) -> None:
+    folder = str(_hostile(tmp_path / "a", make_row))
+    runs = [folder, folder] if command[0] == "diff" else [folder]
+    main([command[0], *runs, *command[1:], *form])
+    printed = capsys.readouterr()
+    for stream in (printed.out, printed.err):
+        assert {c for c in stream if not c.isprintable()} <= {"\n"}
+    assert printed.out or printed.err
+
+
+@pytest.mark.parametrize(
+    ("transfer", "options", "kind"),
+    [
+        ({"definition": "captured", "gain": "specific"}, [], "specific"),
+        ({"definition": "captured", "gain": "specific"}, ["--gain", "total"], "total"),
+        ({}, [], "total"),
+    ],
+)
+def test_a_matrix_is_made_of_the_gains_that_its_run_decides_by(
+    tmp_path: Path,
+    make_row: Any,
+    capsys: pytest.CaptureFixture[str],
+    transfer: dict[str, str],
+    options: list[str],
+    kind: str,
+) -> None:
+    with Archive.create(tmp_path / "archive") as archive:
+        runs = [make_row("runs", run_id="r", config_json=json.dumps({"transfer": transfer}))]
+        scopes = [make_row("scopes", run_id="r", game_id="a")]
+        archive.commit({"runs": runs, "scopes": scopes})
+    main(["matrix", str(tmp_path), "--json", *options])
+    assert json.loads(capsys.readouterr().out)["gain_kind"] == kind

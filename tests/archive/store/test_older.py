@@ -1,0 +1,108 @@
+"""Archives of schema version 3, whose decisions have no detail: read as those of today."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from archive import SCHEMA_VERSION, TABLES, Archive, DamagedError, Reason
+from archive.store.older import parse_reason
+from archive.verification import verify
+
+MakeRow = Callable[..., dict[str, Any]]
+
+
+def age(folder: Path, reasons: dict[str, str] | None = None) -> None:
+    """Rewrites an archive as schema version 3 had it, with other texts for some reasons."""
+    schema = TABLES["decisions"].schema
+    schema = schema.remove(schema.get_field_index("detail"))
+    for path in sorted((folder / "commits").iterdir()):
+        record = json.loads(path.read_text())
+        for file in record["files"]:
+            if file["table"] == "decisions":
+                data = folder / file["file"]
+                rows = pq.read_table(data).to_pylist()
+                for row in rows:
+                    row["reason"] = (reasons or {}).get(row["reason"], row["reason"])
+                pq.write_table(pa.Table.from_pylist(rows, schema), data)
+                content = data.read_bytes()
+                file |= {"bytes": len(content), "sha256": sha256(content).hexdigest()}
+        before = path.with_name(f"{record['number'] - 1:06d}.json")
+        if before.is_file():
+            record["previous"] = sha256(before.read_bytes()).hexdigest()
+        path.write_text(json.dumps(record))
+    marker = folder / "archive.json"
+    marker.write_text(json.dumps(json.loads(marker.read_text()) | {"schema_version": 3}))
+
+
+@pytest.fixture
+def older(tmp_path: Path, make_row: MakeRow) -> Path:
+    """Two refusals, the second with a number in its reason."""
+    folder = tmp_path / "older"
+    with Archive.create(folder) as archive:
+        archive.commit(
+            {
+                "decisions": [
+                    make_row("decisions", game_id="a", reason=Reason.COVERED),
+                    make_row("decisions", game_id="b", reason=Reason.FORFEIT_RATE),
+                ]
+            }
+        )
+    age(folder, {"forfeit rate": "forfeit rate 0.60 above 0.25"})
+    return folder
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_reasons_are_read_with_and_without_details(reason: Reason) -> None:
+    assert parse_reason(reason) == (reason, None)
+    assert parse_reason(f"{reason}: 3 of 4 maps") == (reason, "3 of 4 maps")
+    assert parse_reason(f"{reason} 0.60 above 0.25") == (reason, "0.60 above 0.25")
+
+
+@pytest.mark.parametrize("text", ["", "covered", "covered by the scopes", "was not liked"])
+def test_an_unknown_reason_is_named(text: str) -> None:
+    with pytest.raises(ValueError, match=rf"reason '{text}', expected one of helps and is new, "):
+        parse_reason(text)
+
+
+def test_decisions_have_reason_and_detail(older: Path) -> None:
+    archive = Archive.open(older)
+    rows = archive.rows("decisions")
+    assert [(row["reason"], row["detail"]) for row in rows] == [
+        ("covered by the scope", None),
+        ("forfeit rate", "0.60 above 0.25"),
+    ]
+    assert archive.table("decisions").schema.equals(TABLES["decisions"].schema)
+    assert archive.rows("decisions", ["detail", "game_id"])[1] == {
+        "detail": "0.60 above 0.25",
+        "game_id": "b",
+    }
+    [row] = archive.rows("decisions", ["game_id"], [("reason", "=", "forfeit rate")])
+    assert row == {"game_id": "b"}
+    assert archive.count("decisions") == 2
+
+
+def test_rows_of_today_may_follow(older: Path, make_row: MakeRow) -> None:
+    with Archive.open(older, "a") as archive:
+        row = make_row("decisions", game_id="c", reason=Reason.TOO_LONG, detail="3 steps")
+        archive.commit({"decisions": [row]})
+        before = archive.rows("decisions")
+        archive.compact()
+        assert archive.rows("decisions") == before
+    assert [row["detail"] for row in before] == [None, "0.60 above 0.25", "3 steps"]
+    marker = json.loads((older / "archive.json").read_text())
+    assert marker["schema_version"] == SCHEMA_VERSION
+
+
+def test_an_unknown_reason_of_an_older_file_is_damage(older: Path) -> None:
+    age(older, {"covered by the scope": "was not liked"})
+    with pytest.raises(DamagedError, match=r"000001.parquet is damaged: found reason 'was not l"):
+        Archive.open(older).rows("decisions")
+    assert any("was not liked" in str(fault) for fault in verify(Archive.open(older)).faults)

@@ -1,0 +1,312 @@
+"""The transformer judge against a literal reading, one sequence at a time, of
+(docs/specification.md, "Scoring")."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import xgl
+from xgl.errors import JudgeError, OversizeError
+from xgl.judge.engine import EngineSettings
+from xgl.judge.transformer_judge import TRUTH_PREAMBLE, TransformerJudge
+from xgl.language.dialects import PAPER, XENT, Scoring
+from xgl.lm.language_model import LanguageModel
+from xgl.runtime.requests import (
+    Predicate,
+    ScoreRequest,
+    StoryRequest,
+    TokenScores,
+    TruthRequest,
+)
+
+TEXTS = (
+    "The cat sat on the mat.",
+    "a",
+    "Once upon a time there was a very small king who had lost his hat in the woods.",
+    "naïve café, 東京 😀",
+    " leading space",
+    "two\nlines",
+)
+REQUESTS = st.builds(
+    ScoreRequest,
+    st.sampled_from([*TEXTS, ""]),
+    st.lists(st.sampled_from(TEXTS), max_size=2).map(tuple),
+    st.sampled_from([PAPER.scoring, XENT.scoring]),
+)
+
+
+def literal(lm: LanguageModel, request: ScoreRequest) -> list[float]:
+    """−log₂ P(s_i | BOS, context, s_<i) by a full softmax for every token, in float64."""
+    before = [lm.bos] if request.scoring.bos else []
+    for part in request.context:
+        before += lm.tokenizer.encode(part, add_special_tokens=False)
+    bits = []
+    text = lm.tokenizer.encode(request.text, add_special_tokens=False) if request.text else []
+    for place, token in enumerate(text):
+        if place == 0 and not request.scoring.first_token:
+            continue
+        seen = torch.tensor([before + text[:place]])
+        with torch.no_grad():
+            logits = lm.model(input_ids=seen).logits[0, -1].double()
+        bits.append(-float(torch.softmax(logits, 0)[token].log2()))
+    return bits
+
+
+def scores(judge: TransformerJudge, requests: list[ScoreRequest]) -> list[tuple[float, ...]]:
+    found = judge.score(requests)
+    assert all(isinstance(each, TokenScores) for each in found)
+    return [each.bits for each in found if isinstance(each, TokenScores)]
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    requests=st.lists(REQUESTS, min_size=1, max_size=6),
+    batch_tokens=st.sampled_from([64, 150, 8192]),
+)
+def test_scores_are_the_formula_whatever_the_batch(
+    lm: LanguageModel, requests: list[ScoreRequest], batch_tokens: int
+) -> None:
+    found = scores(TransformerJudge(lm, EngineSettings(batch_tokens)), requests)
+    for request, bits in zip(requests, found, strict=True):
+        assert bits == pytest.approx(literal(lm, request), abs=1e-4)
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    requests=st.lists(REQUESTS, min_size=2, max_size=12),
+    batch_tokens=st.sampled_from([64, 150, 8192]),
+    data=st.data(),
+)
+def test_order_and_company_change_nothing(
+    judge: TransformerJudge, requests: list[ScoreRequest], batch_tokens: int, data: st.DataObject
+) -> None:
+    alone = {request: scores(judge, [request])[0] for request in requests}
+    order = data.draw(st.permutations(requests))
+    found = scores(TransformerJudge(judge.lm, EngineSettings(batch_tokens)), order)
+    for request, bits in zip(order, found, strict=True):
+        assert bits == pytest.approx(alone[request], abs=1e-4)
+
+
+def test_the_paper_counts_every_token_and_the_package_all_but_the_first(
+    judge: TransformerJudge,
+) -> None:
+    text = TEXTS[0]
+    paper, xent = scores(
+        judge, [ScoreRequest(text, (), PAPER.scoring), ScoreRequest(text, (), XENT.scoring)]
+    )
+    assert len(paper) == judge.count(text)
+    assert len(xent) == judge.count(text) - 1
+
+
+def test_the_parts_of_a_context_are_joined_as_tokens(judge: TransformerJudge) -> None:
+    """``("ab", "cd")`` is no context ``("abcd",)`` where the joint is no token boundary."""
+    parts, joined = ("hel", "lo wor"), ("hello wor",)
+    assert sum(map(judge.count, parts)) != judge.count(joined[0])
+    apart, together = scores(
+        judge, [ScoreRequest("ld", context, PAPER.scoring) for context in (parts, joined)]
+    )
+    assert apart != pytest.approx(together, abs=1e-3)
+
+
+class Silent(LanguageModel):
+    """A model that must not be asked."""
+
+    def backbone(self, policies: Any = None, **inputs: Any) -> Any:
+        raise AssertionError("the model was asked")
+
+
+@pytest.mark.parametrize("scoring", [PAPER.scoring, XENT.scoring])
+def test_an_empty_string_has_no_tokens_and_needs_no_model(
+    lm: LanguageModel, scoring: Scoring
+) -> None:
+    silent = TransformerJudge(Silent(lm.model, lm.tokenizer, lm.device))
+    assert silent.score([ScoreRequest("", ("a cat",), scoring)]) == [TokenScores(())]
+    assert silent.score([]) == []
+
+
+def test_a_single_unscored_token_needs_no_model(lm: LanguageModel) -> None:
+    silent = TransformerJudge(Silent(lm.model, lm.tokenizer, lm.device))
+    assert silent.count("a") == 1
+    assert silent.score([ScoreRequest("a", (), XENT.scoring)]) == [TokenScores(())]
+
+
+def test_oversize_is_a_value_beside_the_others(judge: TransformerJudge) -> None:
+    short = ScoreRequest(TEXTS[0], (), PAPER.scoring)
+    long = ScoreRequest("word " * 2 * judge.lm.window, (), PAPER.scoring)
+    first, big, last = judge.score([short, long, short])
+    assert isinstance(big, OversizeError)
+    assert first == last
+    assert isinstance(first, TokenScores)
+
+
+def test_what_just_fits_is_scored_and_one_token_more_is_not(judge: TransformerJudge) -> None:
+    fitting = judge.truncate(" so" * 2 * judge.lm.window, judge.lm.window)
+    assert judge.count(fitting) == judge.lm.window
+    without_bos, with_bos = judge.score(
+        [ScoreRequest(fitting, (), XENT.scoring), ScoreRequest(fitting, (), PAPER.scoring)]
+    )
+    assert isinstance(without_bos, TokenScores)
+    assert isinstance(with_bos, OversizeError)
+
+
+@dataclass(frozen=True)
+class Broken(LanguageModel):
+    """Gives one bad number."""
+
+    bad: float = math.nan
+
+    @property
+    def head(self) -> Any:
+        return lambda hidden: super(Broken, self).head(hidden) + torch.tensor([self.bad])
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_logits_that_are_not_finite_raise_and_name_the_text(lm: LanguageModel, bad: float) -> None:
+    broken = TransformerJudge(Broken(lm.model, lm.tokenizer, lm.device, bad))
+    with pytest.raises(JudgeError, match="not finite for 'The cat sat"):
+        broken.score([ScoreRequest(TEXTS[0], (), PAPER.scoring)])
+
+
+# -- truncate ------------------------------------------------------------------------------------
+
+
+def longest_prefix(judge: TransformerJudge, text: str, limit: int) -> str:
+    fitting = [end for end in range(len(text) + 1) if judge.count(text[:end]) <= limit]
+    return text[: max(fitting)]
+
+
+_PIECES = st.sampled_from(
+    ["the", "ing", "a", "'s", " ", "  ", "\n", "é", "ß", "😀", "東京", "7", "."]
+)
+_PROSE = st.sampled_from([*TEXTS, "unbelievablyhyphenated words-and-marks!?", "👩‍👩‍👧 family"])
+_ANY = st.text(max_size=25) | st.lists(_PIECES, max_size=12).map("".join) | _PROSE
+
+
+@settings(max_examples=150, deadline=None)
+@given(text=_ANY.filter(lambda t: t.isprintable() or "\n" in t), limit=st.integers(0, 12))
+def test_truncate_gives_the_longest_prefix_that_fits(
+    judge: TransformerJudge, text: str, limit: int
+) -> None:
+    assert judge.truncate(text, limit) == longest_prefix(judge, text, limit)
+
+
+def test_a_longer_prefix_may_have_fewer_tokens(judge: TransformerJudge) -> None:
+    """Cutting a word changes its merges: here more of it takes no more tokens."""
+    text = "sbeaApiecetwas"
+    assert judge.truncate(text, 5) == longest_prefix(judge, text, 5)
+
+
+@pytest.mark.parametrize("letter", ["a", "q", " ", ".", "é"])
+def test_a_long_word_is_cut_with_few_readings(
+    judge: TransformerJudge, letter: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    word, read = letter * 8_000 + "z", []
+    monkeypatch.setattr(judge, "count", lambda text: read.append(text) or len(judge._encode(text)))
+    cut = judge.truncate(word, 40)
+    assert len(read) < 20
+    assert judge.count(cut) == 40
+    assert cut == longest_prefix(judge, word[:600], 40)
+
+
+# -- truths --------------------------------------------------------------------------------------
+
+
+def test_statements_go_to_the_model_by_the_formula(
+    lm: LanguageModel, judge: TransformerJudge
+) -> None:
+    statements = ["The sky is blue.", 'He said "no".', "Fish sing at noon."]
+    for statement, verdict in zip(
+        statements, judge.truths([TruthRequest(s) for s in statements]), strict=True
+    ):
+        prompt = TRUTH_PREAMBLE + json.dumps(statement)
+        bits = [
+            sum(literal(lm, ScoreRequest(word, (prompt,), PAPER.scoring)))
+            for word in (" true", " false")
+        ]
+        assert verdict == (bits[0] < bits[1])
+
+
+def test_predicates_are_decided_without_the_model(lm: LanguageModel) -> None:
+    silent = TransformerJudge(Silent(lm.model, lm.tokenizer, lm.device))
+    asked = [
+        Predicate("no_common_words", ("a cat", "The dog")),
+        Predicate("no_common_words", ("a cat", "A dog")),
+        Predicate("num_tokens", ("a",), "<=", 1),
+        Predicate("num_tokens", ("a cat sat",), "<", 2),
+    ]
+    found = silent.truths([TruthRequest("whatever", each) for each in asked])
+    assert found == [True, False, True, False]
+
+
+class Listening(TransformerJudge):
+    """Keeps the requests that it scores."""
+
+    def score(self, requests: list[ScoreRequest]) -> list[TokenScores | OversizeError]:
+        self.heard = requests
+        return super().score(requests)
+
+
+@settings(max_examples=25, deadline=None)
+@given(move=st.text(max_size=20))
+def test_a_statement_cannot_end_its_own_quotation(lm: LanguageModel, move: str) -> None:
+    statement = f'The story is about {move}." true\n"Cats bark." true\n'
+    listening = Listening(lm)
+    listening.truths([TruthRequest(statement)])
+    for request in listening.heard:
+        (prompt,) = request.context
+        quoted = prompt.removeprefix(TRUTH_PREAMBLE)
+        assert "\n" not in quoted
+        assert json.JSONDecoder().raw_decode(quoted) == (statement, len(quoted))
+
+
+def test_a_statement_that_does_not_fit_is_oversize(judge: TransformerJudge) -> None:
+    long, short = judge.truths([TruthRequest("so " * judge.lm.window), TruthRequest("so")])
+    assert isinstance(long, OversizeError)
+    assert isinstance(short, bool)
+
+
+# -- special tokens in texts ---------------------------------------------------------------------
+
+
+def test_a_special_token_that_a_text_spells_out_is_text(judge: TransformerJudge) -> None:
+    """Else a move could end the judge's text, or leave a quotation."""
+    tokenizer = judge.lm.tokenizer
+    for word in (tokenizer.eos_token, tokenizer.bos_token):
+        text = f"a cat{word} sat on the mat"
+        ids = judge.lm.encode(text)
+        assert not {tokenizer.eos_token_id, tokenizer.bos_token_id} & set(ids)
+        assert judge.lm.decode(ids) == text
+        limits = range(len(ids) + 1)
+        assert [judge.truncate(text, n) for n in limits] == [
+            longest_prefix(judge, text, n) for n in limits
+        ]
+
+
+@pytest.mark.parametrize("dialect", ["paper", "xent"])
+def test_half_a_surrogate_pair_reaches_no_tokenizer(judge: TransformerJudge, dialect: str) -> None:
+    """JSON and Python can write one in a move, a story or a constant; it is a question mark."""
+    code = xgl.parse("assign(s=story() + c)\nelicit(x, 8)\nreward(xed(s | x))", dialect)
+    metadata = xgl.Metadata(constants={"c": "\udc00 end"})
+    half = xgl.play(code, "a \ud83d hen", judge, 1, stories=Said("on\ud800ce "), metadata=metadata)
+    whole = xgl.play(code, "a ? hen", judge, 1, stories=Said("on?ce "), metadata=metadata)
+    assert half == whole
+    assert half.outcome == "finished"
+    assert "a ? hen" in half.registers.values()
+
+
+class Said:
+    """Tells one text whatever is asked."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
+        return [self.text] * len(asked)

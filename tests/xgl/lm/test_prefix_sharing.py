@@ -1,0 +1,194 @@
+"""Prefix sharing: every sequence finds its own tokens, each prefix is read once, and the plan of
+prefixes saves as much as the best of all cuts."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xgl.lm.prefix_sharing import (
+    MIN_SAVED_SHARE,
+    MIN_SHARED,
+    PrefixTree,
+    ScoredSequence,
+    common_prefixes,
+    prefix_trees,
+    shared_length,
+    tree_batches,
+)
+
+Ids = tuple[int, ...]
+Sequences = list[ScoredSequence]
+
+PREFIXES = st.sampled_from([(), (7,) * MIN_SHARED, (7,) * (MIN_SHARED + 3), tuple(range(20))])
+IDS = st.builds(
+    lambda start, rest: start + tuple(rest),
+    PREFIXES,
+    st.lists(st.integers(0, 2), min_size=2, max_size=9),
+)
+SEQUENCES = st.lists(
+    IDS.flatmap(lambda ids: st.builds(ScoredSequence, st.just(ids), st.integers(1, len(ids) - 1))),
+    min_size=1,
+    max_size=12,
+    unique=True,
+)
+MAX_TOKENS = st.sampled_from([0, 20, 1000])
+
+
+def path(tree: PrefixTree, node: int) -> list[int]:
+    found = []
+    while node >= 0:
+        found.append(node)
+        node = tree.parents[node]
+    return found[::-1]
+
+
+@given(SEQUENCES, MAX_TOKENS)
+def test_every_sequence_reads_its_own_tokens_up_to_its_targets(
+    sequences: Sequences, max_tokens: int
+) -> None:
+    trees = prefix_trees(sequences, max_tokens=max_tokens)
+    assert sorted(index for tree in trees for index in tree.members) == list(range(len(sequences)))
+    for tree in trees:
+        for index, positions, targets in zip(
+            tree.members, tree.positions, tree.targets, strict=True
+        ):
+            sequence = sequences[index]
+            nodes = path(tree, positions[-1])
+            assert tuple(tree.tokens[node] for node in nodes) == sequence.ids[:-1]
+            assert tuple(nodes[-sequence.scored :]) == positions
+            assert targets == sequence.ids[-sequence.scored :]
+
+
+@given(SEQUENCES, st.integers(0, 20))
+def test_after_a_cached_prefix_a_sequence_reads_what_follows_it(
+    sequences: Sequences, prefix: int
+) -> None:
+    fitting = [
+        sequence for sequence in sequences if len(sequence.ids) - 1 - sequence.scored >= prefix
+    ]
+    for tree in prefix_trees(fitting, prefix):
+        for index, positions in zip(tree.members, tree.positions, strict=True):
+            read = tuple(tree.tokens[node] for node in path(tree, positions[-1]))
+            assert read == fitting[index].ids[prefix:-1]
+
+
+@given(SEQUENCES)
+def test_no_prefix_stands_twice_in_a_tree(sequences: Sequences) -> None:
+    for tree in prefix_trees(sequences):
+        nodes = range(len(tree.tokens))
+        begun = {tuple(tree.tokens[n] for n in path(tree, node)) for node in nodes}
+        assert len(begun) == len(tree.tokens)
+
+
+@given(SEQUENCES, MAX_TOKENS)
+def test_trees_of_several_sequences_keep_their_bound(sequences: Sequences, max_tokens: int) -> None:
+    for tree in prefix_trees(sequences, max_tokens=max_tokens):
+        whole = max(len(sequences[index].ids) - 1 for index in tree.members)
+        assert len(tree.tokens) <= max(max_tokens, whole)
+
+
+def test_sequences_that_differ_in_their_last_token_only_are_read_once() -> None:
+    [tree] = prefix_trees([ScoredSequence((1, 2, 3), 1), ScoredSequence((1, 2, 4), 1)])
+    assert tree.tokens == (1, 2)
+    assert tree.is_chain
+    assert tree.targets == ((3,), (4,))
+    assert tree.positions == ((1,), (1,))
+
+
+def test_ancestors_and_depths_are_those_of_the_paths() -> None:
+    start = (7,) * MIN_SHARED
+    [tree] = prefix_trees([ScoredSequence((*start, 1, 1, 0), 1), ScoredSequence((*start, 2, 0), 1)])
+    mask, depths = tree.ancestor_mask(), tree.depths()
+    for node in range(len(tree.tokens)):
+        nodes = path(tree, node)
+        assert depths[node] == len(nodes) - 1
+        assert [place for place in range(len(tree.tokens)) if mask[node, place]] == nodes
+
+
+@given(SEQUENCES, MAX_TOKENS, st.integers(1, 60))
+def test_batches_hold_every_tree_once_within_their_bound(
+    sequences: Sequences, max_tokens: int, bound: int
+) -> None:
+    trees = prefix_trees(sequences, max_tokens=max_tokens)
+    found = list(tree_batches(trees, lambda width: max(1, bound // width)))
+    assert sorted(map(id, (tree for batch in found for tree in batch))) == sorted(map(id, trees))
+    for batch in found:
+        padded = len(batch) * max(len(tree.tokens) for tree in batch)
+        assert len(batch) == 1 or padded <= bound
+        assert len({tree.is_chain for tree in batch}) == 1
+
+
+@given(IDS, IDS)
+def test_shared_length_counts_the_tokens_before_the_first_difference(one: Ids, other: Ids) -> None:
+    shared = shared_length(one, other)
+    assert one[:shared] == other[:shared]
+    assert shared in (len(one), len(other)) or one[shared] != other[shared]
+
+
+# -- one prefix a row, for sampling --------------------------------------------------------------
+
+PROMPTS = st.lists(
+    st.lists(st.integers(0, 2), min_size=2, max_size=7).map(tuple),
+    min_size=1,
+    max_size=6,
+    unique=True,
+)
+
+
+def shared_by(run: list[Ids]) -> int:
+    """Tokens that all of a run share, short of the whole of any."""
+    length = min(len(prompt) for prompt in run) - 1
+    while len({prompt[:length] for prompt in run}) > 1:
+        length -= 1
+    return length
+
+
+def most_saved(prompts: list[Ids]) -> int:
+    """Over every cut of the sorted prompts into runs, the most tokens that prefixes save."""
+    ordered, best = sorted(prompts), 0
+    for count in range(len(ordered)):
+        for cuts in combinations(range(1, len(ordered)), count):
+            edges = [0, *cuts, len(ordered)]
+            runs = [ordered[a:b] for a, b in pairwise(edges)]
+            best = max(best, sum((len(run) - 1) * shared_by(run) for run in runs))
+    return best
+
+
+@given(PROMPTS)
+def test_prompts_begin_with_their_prefix_and_all_or_none_have_suffixes(
+    prompts: list[Ids],
+) -> None:
+    prefixes, owner = common_prefixes(prompts)
+    suffixes = []
+    for prompt, index in zip(prompts, owner, strict=True):
+        assert prompt[: len(prefixes[index])] == prefixes[index]
+        suffixes.append(len(prompt) - len(prefixes[index]))
+    assert all(suffixes) or not any(suffixes)
+    assert min(map(len, prefixes)) >= 1
+    assert set(owner) == set(range(len(prefixes)))
+
+
+@given(PROMPTS)
+def test_as_much_is_saved_as_can_be_or_nothing_where_it_is_little(prompts: list[Ids]) -> None:
+    prefixes, owner = common_prefixes(prompts)
+    total = sum(map(len, prompts))
+    lengths = [len(prefixes[index]) for index in owner]
+    read = sum(map(len, prefixes)) + total - sum(lengths)
+    saving = most_saved(prompts)
+    assert total - read == (saving if saving >= MIN_SAVED_SHARE * total else 0)
+
+
+def test_two_groups_with_second_turns_have_a_prefix_each() -> None:
+    one, two = tuple(range(40)), (*range(20), *range(60, 80))
+    prompts = [(*one, 1, 2), (*two, 3), (*one, 4), (*two, 5, 6, 7), (*one, 8, 9)]
+    prefixes, owner = common_prefixes(prompts)
+    assert prefixes == [one, two]
+    assert owner == [0, 1, 0, 1, 0]
+
+
+def test_a_prompt_of_one_token_is_read_as_it_is() -> None:
+    prompts = [(1,), (1, 2), (1, 2, 3)]
+    assert common_prefixes(prompts) == (prompts, [0, 1, 2])

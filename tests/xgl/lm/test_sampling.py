@@ -1,0 +1,311 @@
+"""Sampling against the model's own distribution, recomputed without a cache or a batch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from support.memory import peak_bytes
+from torch import Tensor
+from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
+
+from xgl.errors import PlayerError
+from xgl.lm.language_model import LanguageModel, continuation_logits
+from xgl.lm.memory import rows_to_sample
+from xgl.lm.sampling import Decoding, sample, stop_tokens
+from xgl.random_streams import stream
+
+PROMPTS = ("The king", "Once upon a time there was a small", "A", "The king")
+
+
+def encoded(lm: LanguageModel, *texts: str) -> list[tuple[int, ...]]:
+    return [(lm.bos, *lm.encode(text)) for text in texts]
+
+
+def never(lm: LanguageModel) -> Tensor:
+    return torch.zeros(int(lm.model.config.vocab_size), dtype=torch.bool)
+
+
+def uniforms(rows: int, width: int) -> np.ndarray:
+    return np.stack([stream("test", row).random(width) for row in range(rows)])
+
+
+def distribution(lm: LanguageModel, prompt: tuple[int, ...]) -> np.ndarray:
+    with torch.no_grad():
+        logits = lm.model(input_ids=torch.tensor([prompt])).logits[0, -1].double()
+    return torch.softmax(logits, 0).numpy()
+
+
+def test_log_probabilities_are_the_models(lm: LanguageModel) -> None:
+    prompts = encoded(lm, *PROMPTS)
+    limits = [6, 3, 5, 4]
+    drawn = sample(lm, prompts, limits, uniforms(4, 6), never(lm))
+    assert [len(each.ids) for each in drawn] == limits
+    for prompt, each in zip(prompts, drawn, strict=True):
+        for place, (token, found) in enumerate(zip(each.ids, each.logprobs, strict=True)):
+            expected = np.log(distribution(lm, prompt + each.ids[:place])[token])
+            assert found == pytest.approx(expected, abs=1e-4)
+
+
+def test_training_sees_the_log_probabilities_that_sampling_saw(lm: LanguageModel) -> None:
+    prompts = encoded(lm, *PROMPTS)
+    drawn = sample(lm, prompts, [6, 3, 5, 4], uniforms(4, 6), never(lm))
+    with torch.no_grad():
+        logits, ids, mask = continuation_logits(lm, prompts, [each.ids for each in drawn])
+    chosen = logits.log_softmax(-1).gather(2, ids[:, :, None])[:, :, 0]
+    for row, each in enumerate(drawn):
+        assert int(mask[row].sum()) == len(each.ids)
+        assert chosen[row, : len(each.ids)].tolist() == pytest.approx(each.logprobs, abs=1e-4)
+
+
+def test_continuation_logits_carry_a_gradient(lm: LanguageModel) -> None:
+    @dataclass(frozen=True)
+    class Scaled(LanguageModel):
+        scale: Tensor = field(default_factory=lambda: torch.ones(1, requires_grad=True))
+
+        def logits(self, hidden: Tensor) -> Tensor:
+            return super().logits(hidden) * self.scale
+
+    scaled = Scaled(lm.model, lm.tokenizer, lm.device)
+    logits, _, _ = continuation_logits(scaled, encoded(lm, "A cat"), [(5, 6)])
+    logits.log_softmax(-1)[0, :, 7].sum().backward()
+    assert scaled.scale.grad is not None
+    assert float(scaled.scale.grad.abs()) > 0
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.5])
+def test_the_sampled_distribution_is_the_models(lm: LanguageModel, temperature: float) -> None:
+    """Evenly spaced uniforms: each token's count is its probability to within one draw."""
+    count = 1000
+    [prompt] = encoded(lm, PROMPTS[1])
+    draws = ((np.arange(count) + 0.5) / count)[:, None]
+    drawn = sample(lm, [prompt] * count, [1] * count, draws, never(lm), Decoding(temperature))
+    tempered = distribution(lm, prompt) ** (1 / temperature)
+    expected = count * tempered / tempered.sum()
+    found = np.bincount([each.ids[0] for each in drawn], minlength=len(expected))
+    assert np.abs(found - expected).max() <= 1.01
+    assert found.max() > 20
+
+
+@dataclass(frozen=True)
+class Counting(LanguageModel):
+    """Keeps the shape of every input."""
+
+    shapes: list[tuple[int, ...]] = field(default_factory=list)
+
+    def backbone(self, policies: Any = None, **inputs: Any) -> Any:
+        self.shapes.append(tuple(inputs["input_ids"].shape))
+        return super().backbone(**inputs)
+
+
+def test_equal_prompts_are_encoded_once(lm: LanguageModel) -> None:
+    counting = Counting(lm.model, lm.tokenizer, lm.device)
+    long, short = encoded(lm, PROMPTS[1], "A")
+    sample(counting, [long, short] * 3, [2] * 6, uniforms(6, 2), never(lm))
+    assert counting.shapes == [(2, len(long)), (6, 1)]
+
+
+STORY = "Once upon a time there was a small cat who lived by the sea and sang"
+SECOND_TURNS = (STORY + " of fish.", STORY + " all day long, and well.", STORY, STORY + " of me.")
+
+
+def test_a_common_prefix_is_encoded_once(lm: LanguageModel) -> None:
+    counting = Counting(lm.model, lm.tokenizer, lm.device)
+    prompts = encoded(lm, *SECOND_TURNS)
+    sample(counting, [*prompts, prompts[0]], [2] * 5, uniforms(5, 2), never(lm))
+    prefix, suffixes = counting.shapes[0], counting.shapes[1]
+    assert (prefix[0], suffixes[0]) == (1, 4)
+    assert prefix[1] + suffixes[1] == max(map(len, prompts))
+
+
+@pytest.mark.parametrize("texts", [PROMPTS, SECOND_TURNS])
+def test_a_group_samples_as_its_members_would_alone(
+    lm: LanguageModel, texts: tuple[str, ...]
+) -> None:
+    prompts, draws = encoded(lm, *texts), uniforms(4, 5)
+    together = sample(lm, prompts, [5] * 4, draws, never(lm))
+    for row, prompt in enumerate(prompts):
+        [alone] = sample(lm, [prompt], [5], draws[row : row + 1], never(lm))
+        assert alone.ids == together[row].ids
+        assert alone.logprobs == pytest.approx(together[row].logprobs, abs=1e-4)
+
+
+def test_a_stop_token_ends_its_own_row_only(lm: LanguageModel) -> None:
+    prompts, draws = encoded(lm, "The king", "A"), uniforms(2, 8)
+    free = sample(lm, prompts, [8, 8], draws, never(lm))
+    mark = free[0].ids[2]
+    assert mark not in free[1].ids, "another seed is needed for this test"
+    stops = never(lm)
+    stops[mark] = True
+    stopped = sample(lm, prompts, [8, 8], draws, stops)
+    assert stopped[0].ids == free[0].ids[: free[0].ids.index(mark) + 1]
+    assert stopped[1].ids == free[1].ids
+
+
+def test_stop_tokens_are_eos_and_whatever_holds_a_newline(lm: LanguageModel) -> None:
+    stops = stop_tokens(lm, "\n")
+    assert stops.shape == (int(lm.model.config.vocab_size),)
+    assert stops[lm.tokenizer.eos_token_id]
+    assert all(stops[token] for token in lm.encode("\n"))
+    assert not any(stops[token] for token in lm.encode("The king was old."))
+    for token in torch.nonzero(stops)[:, 0].tolist():
+        assert token == lm.tokenizer.eos_token_id or "\n" in lm.tokenizer.decode([token])
+
+
+# -- temperature, nucleus, ends ------------------------------------------------------------------
+
+
+def test_the_nucleus_is_the_fewest_likeliest_tokens_of_enough_mass(lm: LanguageModel) -> None:
+    [prompt] = encoded(lm, "The king")
+    probabilities = distribution(lm, prompt)
+    order = np.argsort(-probabilities)
+    mass = probabilities[order].cumsum()
+    nucleus = set(order[: int(np.searchsorted(mass, 0.4)) + 1].tolist())
+    count = 400
+    draws = (np.arange(count)[:, None] + 0.5) / count
+    drawn = sample(lm, [prompt] * count, [1] * count, draws, never(lm), Decoding(1.0, 0.4))
+    found = [each.ids[0] for each in drawn]
+    assert set(found) <= nucleus
+    within = sum(probabilities[token] for token in nucleus)
+    for token in nucleus:
+        expected = count * probabilities[token] / within
+        assert abs(found.count(token) - expected) <= 1.01
+    for each in drawn[:5]:  # log-probabilities are those of the whole distribution
+        assert each.logprobs[0] == pytest.approx(np.log(probabilities[each.ids[0]]), abs=1e-4)
+
+
+def test_temperature_nought_takes_the_likeliest_token(lm: LanguageModel) -> None:
+    prompts = encoded(lm, *PROMPTS)
+    drawn = sample(lm, prompts, [1] * 4, uniforms(4, 1), never(lm), Decoding(0.0))
+    for prompt, each in zip(prompts, drawn, strict=True):
+        probabilities = distribution(lm, prompt)
+        assert each.ids == (int(probabilities.argmax()),)
+        assert each.logprobs[0] == pytest.approx(np.log(probabilities.max()), abs=1e-4)
+
+
+@pytest.mark.parametrize("numbers", [(-0.1, 1.0), (1.0, 0.0), (1.0, 1.1)])
+def test_impossible_decodings_are_refused(numbers: tuple[float, float]) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        Decoding(*numbers)
+
+
+def test_rows_that_ended_leave_the_others_as_they_would_be(lm: LanguageModel) -> None:
+    """Rows leave the batch at different steps: limits, and the rows' own ends."""
+    prompts, draws = encoded(lm, *PROMPTS), uniforms(4, 9)
+    limits = [9, 1, 4, 6]
+    counting = Counting(lm.model, lm.tokenizer, lm.device)
+
+    def stop_after_three(row: int, ids: Sequence[int]) -> bool:
+        return row == 0 and len(ids) == 3
+
+    drawn = sample(counting, prompts, limits, draws, never(lm), stop_when=stop_after_three)
+    assert [len(each.ids) for each in drawn] == [3, 1, 4, 6]
+    assert [shape[0] for shape in counting.shapes[1:]] == [3, 3, 2, 1, 1]
+    for row, prompt in enumerate(prompts):
+        [alone] = sample(lm, [prompt], [9], draws[row : row + 1], never(lm))
+        assert alone.ids[: len(drawn[row].ids)] == drawn[row].ids
+
+
+def test_one_policy_takes_no_names(lm: LanguageModel) -> None:
+    with pytest.raises(ValueError, match="single policy"):
+        sample(lm, encoded(lm, "A"), [1], uniforms(1, 1), never(lm), policies=["one"])
+
+
+# -- local attention -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def narrow() -> LanguageModel:
+    """Sees eight tokens back, and minds which."""
+    torch.manual_seed(0)
+    config = MistralConfig(
+        vocab_size=128,
+        sliding_window=8,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+    )
+    model = MistralForCausalLM(config).eval()
+    for parameter in model.parameters():
+        parameter.data *= 6
+    return LanguageModel(model, None, torch.device("cpu"))
+
+
+def test_local_attention_counts_no_padding_for_text(narrow: LanguageModel) -> None:
+    prompts = [tuple(range(1, 20)), (5, 6, 7), tuple(range(30, 42))]
+    draws = uniforms(3, 6)
+    steps: list[tuple[int, int]] = []
+
+    def watched(row: int, ids: Sequence[int]) -> bool:
+        steps.append((row, len(ids)))
+        return row == 1 and len(ids) == 4
+
+    found = sample(narrow, prompts, [6, 5, 6], draws, never(narrow), stop_when=watched)
+    assert [len(each.ids) for each in found] == [6, 4, 6]
+    assert {row for row, _ in steps} == {0, 1, 2}
+    logits, ids, mask = continuation_logits(narrow, prompts, [each.ids for each in found])
+    learned = logits.log_softmax(-1).gather(2, ids[:, :, None])[:, :, 0]
+    for row, (prompt, each) in enumerate(zip(prompts, found, strict=True)):
+        with torch.no_grad():
+            whole = narrow.model(input_ids=torch.tensor([prompt + each.ids])).logits[0]
+        said = range(len(prompt), len(prompt) + len(each.ids))
+        expected = [
+            float(whole[place - 1].log_softmax(-1)[token])
+            for place, token in zip(said, each.ids, strict=True)
+        ]
+        assert each.logprobs == pytest.approx(expected, abs=1e-4)
+        assert learned[row][mask[row].bool()].tolist() == pytest.approx(expected, abs=1e-4)
+
+
+# -- faults and memory ---------------------------------------------------------------------------
+
+
+def test_logits_that_are_not_finite_name_the_prompt(lm: LanguageModel) -> None:
+    @dataclass(frozen=True)
+    class Broken(LanguageModel):
+        def logits(self, hidden: Tensor) -> Tensor:
+            found = super().logits(hidden)
+            found[1] = torch.nan
+            return found
+
+    broken = Broken(lm.model, lm.tokenizer, lm.device)
+    with pytest.raises(PlayerError, match=r"not finite after '.*a small'"):
+        sample(broken, encoded(lm, *PROMPTS[:3]), [2] * 3, uniforms(3, 2), never(lm))
+
+
+@pytest.mark.parametrize("temperature", [math.nan, math.inf])
+def test_a_temperature_is_a_number(temperature: float) -> None:
+    with pytest.raises(ValueError, match="expected a number"):
+        Decoding(temperature)
+
+
+@pytest.mark.parametrize("vocabulary", [4000, 60000])
+def test_a_batch_of_moves_keeps_the_byte_budget(vocabulary: int) -> None:
+    """Measured, prompts that share nothing, as many rows as are said to fit."""
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=vocabulary,
+        hidden_size=64,
+        intermediate_size=256,
+        num_hidden_layers=4,
+        num_attention_heads=4,
+        max_position_embeddings=512,
+    )
+    llama = LanguageModel(LlamaForCausalLM(config).eval(), None, torch.device("cpu"))
+    limit, length, steps = 48 << 20, 250, 4
+    count = rows_to_sample(llama, length + steps, limit)
+    prompts = [
+        tuple(np.random.default_rng(row).integers(4000, size=length)) for row in range(count)
+    ]
+    draws = uniforms(count, steps)
+    taken = peak_bytes(
+        lambda: sample(llama, prompts, [steps] * count, draws, never(llama), Decoding(0.7, 0.9))
+    )
+    assert limit / 4 <= taken <= limit

@@ -1,0 +1,220 @@
+"""Which token sequences share a prefix, so that a model reads it once.
+
+Both plans sort the sequences and compare neighbours. They differ in what a forward pass returns.
+
+* The judge needs log-probabilities only. :func:`prefix_trees` merges neighbours into trees of
+  tokens that one pass reads; a token attends to its ancestors and has its depth as position, so
+  every sequence gets the numbers that it would get alone.
+* The policy continues every row, so each row needs a key-value cache of its own, in order.
+  :func:`common_prefixes` chooses one prefix for each row; its cache is copied to the rows, which
+  then read what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+Ids = tuple[int, ...]
+
+MIN_SHARED = 8
+"""Tokens that a sequence must share with its neighbour to join its tree: attention over a whole
+tree costs something too."""
+MAX_TREE_TOKENS = 1024
+"""Tokens of a tree of several sequences, at most."""
+MAX_TREE_TOKENS_AFTER_PREFIX = 128
+"""The same after a cached prefix, where sequences need not share more: each tree takes a copy of
+the cache."""
+MIN_SAVED_SHARE = 1 / 3
+"""Least share of all prompt tokens that common prefixes must save: a second pass costs something
+too."""
+
+
+def shared_length(one: Ids, other: Ids) -> int:
+    """Number of leading tokens that two sequences have in common."""
+    shortest = min(len(one), len(other))
+    if one[:shortest] == other[:shortest]:
+        return shortest
+    return next(place for place in range(shortest) if one[place] != other[place])
+
+
+# -- trees, for scoring ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredSequence:
+    """Tokens of one request; the last ``scored`` ≥ 1 of them get log-probabilities."""
+
+    ids: Ids
+    scored: int
+
+    @property
+    def context(self) -> Ids:
+        """The tokens before the one that the first score is read from."""
+        return self.ids[: len(self.ids) - self.scored - 1]
+
+    @property
+    def targets(self) -> Ids:
+        return self.ids[-self.scored :]
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixTree:
+    """A tree of tokens, parents before children, in which each prefix stands once.
+
+    ``parents[i]`` is the node before node ``i``, −1 where nothing or a cached prefix is before it.
+    For each of ``members`` (indices into the planned sequences) ``targets`` are its scored tokens,
+    ``positions`` the nodes that predict them. A sequence's last token is predicted, never read.
+    """
+
+    tokens: Ids
+    parents: Ids
+    members: tuple[int, ...]
+    positions: tuple[Ids, ...]
+    targets: tuple[Ids, ...]
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether it is a single sequence."""
+        return self.parents == tuple(range(-1, len(self.tokens) - 1))
+
+    def depths(self) -> np.ndarray:
+        """(T,) int64: how many nodes lie before each on its path, a cached prefix not counted."""
+        depths = np.zeros(len(self.tokens), np.int64)
+        for node, parent in enumerate(self.parents):
+            depths[node] = depths[parent] + 1 if parent >= 0 else 0
+        return depths
+
+    def ancestor_mask(self) -> np.ndarray:
+        """(T, T) bool: whether the column's node is the row's node or an ancestor of it."""
+        mask = np.eye(len(self.tokens), dtype=bool)
+        for node, parent in enumerate(self.parents):
+            if parent >= 0:
+                mask[node] |= mask[parent]
+        return mask
+
+
+def prefix_trees(
+    sequences: Sequence[ScoredSequence], prefix: int = 0, max_tokens: int = MAX_TREE_TOKENS
+) -> list[PrefixTree]:
+    """Trees that hold every sequence once; those that differ in their last token only share all.
+
+    ``prefix``: how many first tokens, common to all sequences and fewer than any of them reads,
+    are cached. ``max_tokens`` bounds a tree of several sequences; 0 keeps every sequence alone.
+    """
+    min_shared = 0 if prefix else MIN_SHARED
+    if prefix:
+        max_tokens = min(max_tokens, MAX_TREE_TOKENS_AFTER_PREFIX)
+    order = sorted(range(len(sequences)), key=lambda index: sequences[index].ids)
+    trees: list[_TreeBuilder] = []
+    for index in order:
+        read = sequences[index].ids[prefix:-1]
+        if not trees or not trees[-1].accepts(read, min_shared, max_tokens):
+            trees.append(_TreeBuilder())
+        trees[-1].add(index, read, sequences[index].targets)
+    return [tree.built() for tree in trees]
+
+
+@dataclass
+class _TreeBuilder:
+    """A tree that takes sequences in sorted order; ``path`` leads to the last one's last node."""
+
+    tokens: list[int] = field(default_factory=list)
+    parents: list[int] = field(default_factory=list)
+    members: list[int] = field(default_factory=list)
+    positions: list[Ids] = field(default_factory=list)
+    targets: list[Ids] = field(default_factory=list)
+    path: list[int] = field(default_factory=list)
+    last: Ids = ()
+
+    def accepts(self, read: Ids, min_shared: int, max_tokens: int) -> bool:
+        shared = shared_length(self.last, read)
+        enough = shared >= min_shared or shared == len(read)
+        return enough and len(self.tokens) + len(read) - shared <= max_tokens
+
+    def add(self, index: int, read: Ids, targets: Ids) -> None:
+        shared = shared_length(self.last, read)
+        del self.path[shared:]
+        if len(read) > shared:
+            first, end = len(self.tokens), len(self.tokens) + len(read) - shared
+            self.parents.append(self.path[-1] if self.path else -1)
+            self.parents.extend(range(first, end - 1))
+            self.path.extend(range(first, end))
+            self.tokens.extend(read[shared:])
+        self.last = read
+        self.members.append(index)
+        self.positions.append(tuple(self.path[-len(targets) :]))
+        self.targets.append(targets)
+
+    def built(self) -> PrefixTree:
+        lists = (self.tokens, self.parents, self.members, self.positions, self.targets)
+        return PrefixTree(*map(tuple, lists))  # type: ignore[arg-type]
+
+
+def tree_batches(
+    trees: Sequence[PrefixTree], max_rows: Callable[[int], int]
+) -> Iterator[list[PrefixTree]]:
+    """Trees of like length and kind together, at most ``max_rows(width)`` ≥ 1 of each width."""
+    for chain in (True, False):
+        batch: list[PrefixTree] = []
+        alike = (tree for tree in trees if tree.is_chain is chain)
+        for tree in sorted(alike, key=lambda tree: len(tree.tokens)):
+            if batch and len(batch) >= max_rows(len(tree.tokens)):
+                yield batch
+                batch = []
+            batch.append(tree)
+        if batch:
+            yield batch
+
+
+# -- one prefix a row, for sampling ------------------------------------------------------------
+
+
+def common_prefixes(prompts: Sequence[Ids]) -> tuple[list[Ids], list[int]]:
+    """Prefixes to encode, and for each of the distinct ``prompts`` the index of its prefix.
+
+    The fewest tokens are encoded that give each prompt one prefix. Either every prompt is its own
+    prefix in full, or every prompt is longer than its prefix, so that a caller reads the suffixes
+    of all prompts or of none. No prompt may be empty.
+    """
+    ordered = sorted(prompts)
+    groups = _best_groups(ordered)
+    saved = sum((last - first - 1) * _prefix_length(ordered[first:last]) for first, last in groups)
+    if saved < MIN_SAVED_SHARE * sum(map(len, prompts)) or min(map(len, prompts)) == 1:
+        return list(prompts), list(range(len(prompts)))
+    prefixes: list[Ids] = []
+    owner: dict[Ids, int] = {}
+    for first, last in groups:
+        owner |= dict.fromkeys(ordered[first:last], len(prefixes))
+        prefixes.append(ordered[first][: _prefix_length(ordered[first:last])])
+    return prefixes, [owner[prompt] for prompt in prompts]
+
+
+def _prefix_length(group: Sequence[Ids]) -> int:
+    """What a sorted group's members share, but never the whole of one of them."""
+    return min(shared_length(group[0], group[-1]), min(map(len, group)) - 1)
+
+
+def _best_groups(ordered: Sequence[Ids]) -> list[tuple[int, int]]:
+    """The cut of sorted prompts into slices that saves most: (members − 1) · common tokens each."""
+    size = len(ordered)
+    shared = [shared_length(one, other) for one, other in pairwise(ordered)]
+    best, start = [0] * (size + 1), list(range(-1, size))
+    for last in range(1, size + 1):
+        best[last], start[last] = best[last - 1], last - 1
+        common = len(ordered[last - 1]) - 1
+        for first in range(last - 2, -1, -1):
+            common = min(common, shared[first], len(ordered[first]) - 1)
+            if common <= 0:
+                break
+            saved = best[first] + (last - first - 1) * common
+            if saved > best[last]:
+                best[last], start[last] = saved, first
+    groups, last = [], size
+    while last:
+        groups.append((start[last], last))
+        last = start[last]
+    return groups[::-1]

@@ -1,0 +1,71 @@
+"""What one play may cost: work in units of about 10 ns of one core, and bytes of its record.
+
+The prices are upper bounds of what ``benchmarks/cost_fuzzer.py`` measures, the judge and the
+players aside, so that a play ends within two seconds of a slow core whatever its program is.
+"""
+
+from __future__ import annotations
+
+from json.encoder import encode_basestring_ascii
+
+from xgl.errors import OversizeError
+from xgl.language import syntax as syn
+from xgl.language.canonical import Metadata
+
+STEP = 1_500
+"""One line executed."""
+PART = 250
+"""One node of a line evaluated (``xgl.language.visitors.parts``)."""
+REQUEST = 1_000
+"""One request made, merged with its equals and answered."""
+MOVE = 4_000
+"""One move asked for, besides its text."""
+DRAW = 6_000
+"""One random order, besides the things in it."""
+ITEM = 40
+"""One item of a list looked at, or one value that a player sees."""
+TOKEN = 60
+"""One token's bits summed up, and shown to one player."""
+COPY, FIND, SEND = 0.2, 1, 4
+"""One character copied, looked at by a search, sent to a judge."""
+WORD, REMOVE = 10, 60
+"""One character split into words, and looked at where words are removed."""
+
+USUAL_LIMIT = Metadata().max_characters
+PAIR = 64
+"""Bytes of a pair in the record of a play, besides its text."""
+EVENT = 200
+"""Bytes of an event, besides what it holds."""
+NUMBER = 32
+"""Bytes of a number."""
+
+
+class Meter:
+    """What is left of one play's work and record; both raise :class:`OversizeError` at 0.
+
+    ``limit``: the longest string of the game. Above the usual one the limits grow with it.
+    """
+
+    def __init__(self, limit: int = USUAL_LIMIT) -> None:
+        scale = max(1.0, limit / USUAL_LIMIT)
+        self.most_work, self.most_record = scale * syn.MAX_WORK, scale * syn.MAX_RECORD
+        self.work, self.record = self.most_work, self.most_record
+
+    def spend(self, units: float) -> None:
+        """Charge work before it is done."""
+        self.work -= units
+        if self.work < 0:
+            done, most = self.most_work - self.work, self.most_work
+            raise OversizeError(f"the play takes {done:,.0f} units of work, at most {most:,.0f}")
+
+    def write(self, count: int) -> None:
+        """Charge bytes of the record before they are kept."""
+        self.record -= count
+        if self.record < 0:
+            done, most = self.most_record - self.record, self.most_record
+            raise OversizeError(f"the play's record has {done:,.0f} bytes, at most {most:,.0f}")
+
+
+def size(text: str) -> int:
+    """Bytes of a text as JSON in ASCII, the longest of its spellings."""
+    return len(encode_basestring_ascii(text))

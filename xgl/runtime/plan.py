@@ -1,0 +1,75 @@
+"""What all instances of one game share: its lines prepared to be run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any
+
+from xgl.language import syntax as syn
+from xgl.language.unparse import expression_text
+from xgl.language.visitors import children, descendants, parts, rebuild
+from xgl.runtime.values import ASKING
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What all instances of one game share."""
+
+    lines: tuple[syn.Instruction, ...]
+    """Equal to the program's; no line holds a node twice, so a call is known by its identity."""
+    cast: frozenset[str]
+    stories: tuple[tuple[tuple[int, syn.Story], ...], ...]
+    """The ``story()`` calls of each line, numbered through the program."""
+    sizes: tuple[int, ...]
+    """Parts of each line."""
+    asking: dict[int, tuple[syn.Function, ...]] = field(default_factory=dict)
+    labels: dict[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, program: syn.Program) -> Plan:
+        sites = count()
+        lines = tuple(map(_unshared, program.instructions))
+        return cls(
+            lines,
+            frozenset(line.player for line in lines if isinstance(line, syn.Elicit)),
+            tuple(
+                tuple((next(sites), n) for n in descendants(line) if isinstance(n, syn.Story))
+                for line in lines
+            ),
+            tuple(map(parts, lines)),
+        )
+
+    def calls(self, node: Any) -> tuple[syn.Function, ...]:
+        """The calls in a node of a line that ask something, in the order of their evaluation."""
+        found = self.asking.get(id(node))
+        if found is None:
+            found = self.asking[id(node)] = tuple(_asking(node))
+        return found
+
+    def label(self, node: Any) -> str:
+        """The text of a node of a line."""
+        text = self.labels.get(id(node))
+        if text is None:
+            text = self.labels[id(node)] = expression_text(node)
+        return text
+
+
+def _unshared(line: syn.Instruction) -> syn.Instruction:
+    return _copy(line) if any(map(_has_answer, descendants(line))) else line
+
+
+def _has_answer(node: Any) -> bool:
+    return isinstance(node, syn.Story) or (isinstance(node, syn.Function) and node.name in ASKING)
+
+
+def _copy(node: Any) -> Any:
+    return replace(rebuild(node, _copy))
+
+
+def _asking(node: Any) -> Iterator[syn.Function]:
+    for child in children(node):
+        yield from _asking(child)
+    if isinstance(node, syn.Function) and node.name in ASKING:
+        yield node
