@@ -38,7 +38,7 @@ class ExportedStories:
 
     texts: Mapping[tuple[int, int], str]
 
-    def tell(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
         """Raises :class:`~xgl.errors.StoryError` for a text that the folder does not hold."""
         try:
             return [self.texts[map_seed, request.site] for map_seed, request in requests]
