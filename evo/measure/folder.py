@@ -130,7 +130,7 @@ def _levels(levels: dict[str, Any]) -> ScoreLevels:
 def _floored(task: Task, levels: dict[str, Any]) -> Task:
     """With the floor that the export states or, where it states none, one that lies as far below
     the base's first round as its last lies above, less a bit for each move token."""
-    tokens = analyse(task.game.program, task.game.metadata).move_tokens
+    tokens = analyse(task.game.program, task.game.metadata, task.role).move_tokens
     below = levels["b"] - levels["m"] * levels["theta"] - tokens
     return Task(task.game, task.role, float(levels.get("floor", below)))
 
