@@ -16,8 +16,15 @@ from random import Random
 
 from meta_sampler import Mutate, MutateSettings
 from meta_sampler.mutate.operators import OPERATORS, Entry
-from meta_sampler.mutate.program_editor import Bench, Lines, as_donor, bench_for, named_players
-from meta_sampler.mutate.prune import prune, unread
+from meta_sampler.mutate.program_editor import (
+    Bench,
+    Lines,
+    as_donor,
+    bench_for,
+    named_players,
+    prune,
+    unread,
+)
 from meta_sampler.screening.soundness import faults
 from xgl import Game, ProgramError, analyse, game, parse
 from xgl.language.syntax import Program

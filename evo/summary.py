@@ -1,25 +1,22 @@
-"""The end of a run on one screen, from the archive."""
+"""A run on language models on one screen, from its archive."""
 
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
-from shlex import quote
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evo.ending import Ending
 from evo.record.ledger import Ledger
 from xgl.judge.engine import Statistics
 
 
-def show(console: Console, ledger: Ledger, ending: Ending, scoring: Statistics) -> None:
-    """Scope by generation, verdicts by reason, costs by stage, and why the run ended.
+def show(console: Console, ledger: Ledger, scoring: Statistics) -> None:
+    """Scope by generation, verdicts by reason, costs by stage.
 
-    ``scoring``: what the judge was asked in this session, which no table of the archive holds.
+    ``scoring``: the judge's work in this session, which no table of the archive holds.
     """
     if ledger.newest_scope:
         console.print(_scope_table(ledger))
@@ -27,23 +24,7 @@ def show(console: Console, ledger: Ledger, ending: Ending, scoring: Statistics) 
         console.print(_verdict_table(ledger))
     console.print(_cost_table(ledger))
     if scoring.requested:
-        console.print(_told(scoring), highlight=False, soft_wrap=True)
-    if not ending.failed:
-        console.print(f"ended    {ending.told}", highlight=False, soft_wrap=True)
-
-
-def commands(console: Console, folder: Path, ending: Ending) -> None:
-    """Where everything is, and what to type next."""
-    console.print(f"archive  {folder / 'archive'}", highlight=False, soft_wrap=True)
-    offered = [
-        ("inspect", f"python -m archive inspect {quote(str(folder))}"),
-        ("report", f"python -m archive report {quote(str(folder))} -o {quote(f'{folder}.html')}"),
-        ("export", f"python -m archive export {quote(str(folder))} {quote(f'{folder}-games')}"),
-    ]
-    if resume := ending.command(folder):
-        offered.insert(0, ("resume", resume))
-    for name, command in offered:
-        console.print(f"{name:8} {command}", highlight=False, soft_wrap=True)
+        console.print(_judge_line(scoring), highlight=False, soft_wrap=True)
 
 
 def _scope_table(ledger: Ledger) -> Table:
@@ -96,12 +77,12 @@ def _cost_table(ledger: Ledger) -> Table:
     return table
 
 
-def _told(scoring: Statistics) -> str:
-    """How much of what the judge was asked it had to read."""
+def _judge_line(scoring: Statistics) -> str:
+    """How many of the requested tokens the judge had to read."""
     return (
-        f"judge    {scoring.requested_tokens:,} tokens asked for, {scoring.read_tokens:,} read; of "
+        f"judge    {scoring.requested_tokens:,} tokens requested, {scoring.read_tokens:,} read; of "
         f"{scoring.requested - scoring.duplicates:,} different strings "
-        f"{scoring.hit_rate:.0%} remembered"
+        f"{scoring.hit_rate:.0%} cached"
     )
 
 

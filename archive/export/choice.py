@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from archive.errors import CoverError, ExportError
 from archive.export.exported import Chosen
-from archive.query import newest_scope, run_config
+from archive.query import deciding_value, newest_scope, run_config
 from archive.schema import Definition
 from archive.statistics.plays import read_run_plays
-from archive.statistics.scope_cover import CoverQuestion, covering, decided_by
+from archive.statistics.scope_cover import CoverQuestion, scope_cover
 from archive.store.archive import Archive
 
 
@@ -26,7 +26,7 @@ def choose(
     """
     generation, members = newest_scope(archive, run_id)
     scope = [member.task_id for member in members]
-    usual, gain = decided_by(run_config(archive, run_id))
+    usual, gain = deciding_value(run_config(archive, run_id))
     wanted = definition or usual
     if eta is None:
         return Chosen(
@@ -41,7 +41,7 @@ def choose(
         raise ExportError(f"--eta: found {eta:g}, expected a number above 0, such as 0.3")
     question = CoverQuestion(eta, wanted, gain, skip_unplayable=skip_unplayable)
     try:
-        found = covering(read_run_plays(archive, run_id), scope, question)
+        found = scope_cover(read_run_plays(archive, run_id), scope, question)
     except CoverError as error:
         raise ExportError(f"--eta: {error}") from error
     covers = {

@@ -64,8 +64,8 @@ class TextsOf:
     def __init__(self, maps: Sequence[Map]) -> None:
         self.maps: Mapping[int, Map] = {each.map_seed: each for each in maps}
 
-    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
-        return [self.maps[seed].stories[request.site] for seed, request in asked]
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+        return [self.maps[seed].stories[request.site] for seed, request in requests]
 
 
 class PaperScored:

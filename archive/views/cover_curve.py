@@ -13,13 +13,18 @@ from xgl.diagram.svg import Element
 def sweep_curve(steps: Sequence[SweepStep], confidence: float) -> Element:
     """Games against η as staircases: between two η the larger cover does for both. A curve ends
     where no cover exists. ``steps`` must not be empty."""
-    covers = [cover for step in steps for cover in (step.cover, step.confident) if cover]
+    covers = [cover for step in steps for cover in (step.cover, step.simultaneous) if cover]
     most = max((len(cover.members) for cover in covers), default=1)
     plot = Plot.box((52, 60), (420, 260), (0, steps[-1].eta or 1.0), (0, max(most, 2)), "y")
     shapes = list(plot.grid("η", "games", 5, min(6, max(most, 2))))
     for place, dash, words, found in (
         (0, "", "point estimates", [(step.eta, step.cover) for step in steps]),
-        (1, "dashed", f"with {confidence:.0%} confidence", [(s.eta, s.confident) for s in steps]),
+        (
+            1,
+            "dashed",
+            f"with {confidence:.0%} confidence",
+            [(s.eta, s.simultaneous) for s in steps],
+        ),
     ):
         class_ = f"series {series(place)} {dash}".rstrip()
         shapes += key(52 + 180 * place, 20, words, class_)

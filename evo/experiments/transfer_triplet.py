@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from archive import Purpose
+from archive import Purpose, RunEvent
 from archive.charts.document import document
 from archive.schema import BASE_POLICY, GainKind
 from archive.statistics.intervals import Interval, Scores, mean_interval
@@ -22,33 +22,65 @@ from archive.statistics.plays import read_run_plays
 from archive.statistics.transfer_matrix import TransferMatrix, transfer_matrix
 from archive.statistics.transfer_values import TransferValues, replicated_gains
 from archive.store.disk import write_whole, writing
-from evo.config.run_config import RunConfig
+from evo.config.schema import RunConfig
 from evo.experiments.learning_curves import figure
+from evo.experiments.model_run import ModelSession
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector, PlayRequest
+from evo.runner import RunOutcome
 
 CONFIDENCE = 0.95
 
 
-def run(config: RunConfig, collector: Collector, tasks: Sequence[Task]) -> None:
+class TransferTriplet(ModelSession):
+    """Fine-tunes on every initial game and plays every game with every fine-tune."""
+
+    def expected_finetunes(self) -> int:
+        return len(self.plan.initial) * self.config.finetune.replicates
+
+    def work(self) -> RunOutcome:
+        collect(self.config, self.collector, self.plan.initial)
+        draw_curves(self.plan.folder / "curves.svg", self.config, self.collector, self.plan.initial)
+        message = "every fine-tune has played every game"
+        return RunOutcome(RunEvent.FINISHED, 0, message, None)
+
+    def show(self, outcome: RunOutcome) -> None:
+        if outcome.event is RunEvent.FINISHED:
+            report(self.console, self.config, self.collector, self.plan.initial)
+        super().show(outcome)
+
+
+def collect(config: RunConfig, collector: Collector, tasks: Sequence[Task]) -> None:
     """Make all fine-tunes and plays that the archive does not hold yet."""
     collector.calibrate(tasks)
     collector.finetune(tasks)
     seeds = collector.seeds(Purpose.ACCEPTANCE, config.transfer.acceptance_plays[-1])
     on = (Purpose.ACCEPTANCE, seeds)
-    wanted = [PlayRequest(BASE_POLICY, task, *on) for task in tasks]
-    wanted += [plays for task in tasks for plays in collector.crossed(tasks, task, *on)]
-    collector.play(wanted)
+    requests = [PlayRequest(BASE_POLICY, task, *on) for task in tasks]
+    requests += [each for task in tasks for each in collector.crossed(tasks, task, *on)]
+    collector.play(requests)
+
+
+def draw_curves(path: Path, config: RunConfig, collector: Collector, tasks: Sequence[Task]) -> None:
+    """Write the learning curves of all fine-tunes as an SVG; raises :class:`archive.WriteError`
+    when the disk refuses."""
+    finetunes = collector.ledger.finetunes
+    curves = {
+        short_name(entry): [finetunes[each]["curve"] for each in collector.policy_ids(task)]
+        for entry, task in zip(config.growth.initial_scope, tasks, strict=True)
+    }
+    with writing(path.parent):
+        write_whole(path, document(figure(curves)).encode())
 
 
 def matrices(collector: Collector, tasks: Sequence[Task]) -> dict[GainKind, TransferMatrix]:
     """Gains in bits and values of every pair, made of each kind of gain; the plays must have been
     made. Intervals are two-sided at 95 %, over plays and training seeds."""
-    found = read_run_plays(collector.ledger.archive, collector.ledger.run_id)
+    run_plays = read_run_plays(collector.ledger.archive, collector.ledger.run_id)
     task_ids = [task.id for task in tasks]
     side = (1 + CONFIDENCE) / 2
     return {
-        kind: transfer_matrix(found.plays, found.policies, task_ids, task_ids, kind, side)
+        kind: transfer_matrix(run_plays.plays, run_plays.policies, task_ids, task_ids, kind, side)
         for kind in GainKind
     }
 
@@ -71,10 +103,7 @@ def lead(
 def report(
     console: Console, config: RunConfig, collector: Collector, tasks: Sequence[Task]
 ) -> None:
-    """Tables on the console, learning curves in the run's folder.
-
-    Raises :class:`archive.WriteError` when the disk refuses.
-    """
+    """Tables on the console."""
     named = dict(zip(map(short_name, config.growth.initial_scope), tasks, strict=True))
     valued = next(kind for kind in GainKind if kind == config.transfer.gain)
     show(console, matrices(collector, tasks), list(named), valued)
@@ -86,20 +115,12 @@ def report(
     }
     heads = ["first to second", *(f"{kind} gain" for kind in GainKind)]
     console.print(_table("more than from second to first, bits", heads, leads))
-    made = collector.ledger.finetunes
-    drawn = {
-        name: [made[each]["curve"] for each in collector.policy_ids(task)]
-        for name, task in named.items()
-    }
-    path = config.folder / "curves.svg"
-    with writing(config.folder):
-        write_whole(path, document(figure(drawn)).encode())
-    console.print(f"curves   {path}", highlight=False, soft_wrap=True)
+    console.print(f"curves   {config.folder / 'curves.svg'}", highlight=False, soft_wrap=True)
 
 
 def show(
     console: Console,
-    found: Mapping[GainKind, TransferMatrix],
+    by_kind: Mapping[GainKind, TransferMatrix],
     names: Sequence[str],
     valued: GainKind,
 ) -> None:
@@ -115,9 +136,9 @@ def show(
         console.print(_table(title, ["trained on", *names], rows))
 
     for kind in GainKind:
-        square(f"{kind} gain, bits", found[kind], lambda values: values.gain)
-    square(f"captured, C, of {valued} gains", found[valued], lambda values: values.captured)
-    square(f"Definition 37, V, of {valued} gains", found[valued], lambda values: values.def37)
+        square(f"{kind} gain, bits", by_kind[kind], lambda values: values.gain)
+    square(f"captured, C, of {valued} gains", by_kind[valued], lambda values: values.captured)
+    square(f"Definition 37, V, of {valued} gains", by_kind[valued], lambda values: values.def37)
 
 
 def _table(title: str, heads: Sequence[str], rows: Mapping[str, Sequence[Interval]]) -> Table:
@@ -126,7 +147,7 @@ def _table(title: str, heads: Sequence[str], rows: Mapping[str, Sequence[Interva
     for head in heads[1:]:
         table.add_column(head, justify="right", no_wrap=True)
     for name, intervals in rows.items():
-        table.add_row(name, *map(told, intervals))
+        table.add_row(name, *map(with_interval, intervals))
     return table
 
 
@@ -135,7 +156,7 @@ def short_name(entry: str) -> str:
     return re.sub(r"^fig_\d+_\d+_", "", Path(entry).stem)
 
 
-def told(interval: Interval) -> str:
+def with_interval(interval: Interval) -> str:
     """A value with its interval, starred where it lies above 0."""
     if interval.value is None:
         return "undefined"

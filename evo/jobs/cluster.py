@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import logging
 import socket
+from collections.abc import Callable
 from typing import Any
 
 import ray
 import torch
+from tenacity import RetryCallState, RetryError, Retrying, stop_after_attempt, wait_fixed
 
-from evo.config.run_config import ConfigError
 from evo.config.schema import ClusterConfig
+from xgl.errors import ConfigError
 
+log = logging.getLogger("evo")
 OBJECT_STORE_BYTES = 200 * 1024**2
+STARTS = 3
+"""Of a local Ray, at most: a busy machine may need longer than Ray waits."""
 CONNECT_SECONDS = 10.0
 """For the head of a cluster to answer at all."""
+
+
+class ClusterError(Exception):
+    """Ray did not start."""
 
 
 def check(cluster: ClusterConfig) -> None:
@@ -57,20 +66,46 @@ def _check_room(cluster: ClusterConfig) -> None:
 
 
 def connect(cluster: ClusterConfig) -> None:
-    """Join the cluster, or start a local Ray; once for each process."""
+    """Join the cluster, or start a local Ray; once for each process.
+
+    Raises :class:`ClusterError` when a local Ray does not start on a machine that is too busy.
+    """
     if ray.is_initialized():
         return
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     if cluster.address:
         ray.init(address=cluster.address, **quiet)
     else:
-        ray.init(
-            address="local",  # None would join whatever cluster was started on this machine
-            num_cpus=cluster.workers and cluster.workers + cluster.trainers,
-            include_dashboard=False,
-            object_store_memory=OBJECT_STORE_BYTES,
-            **quiet,
+        start_local(
+            lambda: ray.init(
+                address="local",  # None would join whatever cluster was started on this machine
+                num_cpus=cluster.workers and cluster.workers + cluster.trainers,
+                include_dashboard=False,
+                object_store_memory=OBJECT_STORE_BYTES,
+                **quiet,
+            )
         )
+
+
+def start_local(start: Callable[[], object], pause: float = 2.0) -> None:
+    """Call ``start`` until it succeeds, ``STARTS`` times at most, ``pause`` seconds apart.
+
+    Raises :class:`ClusterError` with the last cause.
+    """
+    attempts = Retrying(
+        stop=stop_after_attempt(STARTS), wait=wait_fixed(pause), before_sleep=_start_failed
+    )
+    try:
+        attempts(start)
+    except RetryError as error:
+        cause = str(error.last_attempt.exception()).partition("\n")[0]
+        raise ClusterError(f"Ray did not start in {STARTS} attempts, the last: {cause}") from error
+
+
+def _start_failed(state: RetryCallState) -> None:
+    """Leave nothing of a Ray that started in part; say that another attempt follows."""
+    log.warning("Ray did not start, attempt %d of %d", state.attempt_number, STARTS)
+    ray.shutdown()
 
 
 def _most_gpus(cluster: ClusterConfig) -> float:

@@ -76,7 +76,7 @@ def finite_score(play: Play, task: Task) -> float:
 
 def clipped_score(play: Play, task: Task, most: float | None) -> float | None:
     """The role's bits where no token of a cross-entropy counts more than ``most`` bits, or the
-    floor; None without ``most``. The play is the same: ensures are not asked anew."""
+    floor; None without ``most``. The play is the same: ensures are not checked again."""
     if most is None or play.outcome_for(task.role) != "finished":
         return None if most is None else task.floor
     paid = (e for e in play.events if isinstance(e, Rewarded) and e.player == task.role)
@@ -185,15 +185,16 @@ def tokens(play: Play, role: str) -> int:
     return sum(move.prompt_tokens + move.new_tokens for move in moved)
 
 
-def floor_of(scores: Sequence[tuple[str, float]], game: Game) -> float | None:
-    """The lowest feasible score, minus one bit for each move token; None if none is feasible.
+def floor_of(scores: Sequence[tuple[str, float]], task: Task) -> float | None:
+    """The lowest feasible score, minus one bit for each move token of the task's role; None if none
+    is feasible.
 
     ``scores`` are (outcome, bits) of the base player's calibration plays, before any
     fine-tuning (docs/specification.md, "The floor").
     """
     feasible = [bits for outcome, bits in scores if outcome == "finished"]
-    report = analyse(game.program, game.metadata)
-    return min(feasible) - report.move_tokens if feasible else None
+    facts = analyse(task.game.program, task.game.metadata, task.role)
+    return min(feasible) - facts.move_tokens if feasible else None
 
 
 def with_floor(score: Score, floor: float) -> Score:

@@ -11,17 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from archive import Archive, RunEvent
-from evo.config.checks import ConfigError
-from evo.jobs.lora import AdapterBench, LoraSettings
+from evo.jobs.lora import AdaptedModel, LoraSettings
 from evo.jobs.model_host import ModelHost, load_model, same_tokens
 from evo.measure.config import ChatConfig
 from xgl.chat.accounting import Budget, Prices
 from xgl.chat.client import read_key
-from xgl.chat.settings import OPENAI, ChatSettings
+from xgl.chat.settings import OPENAI, Answers, ChatSettings, Requests
+from xgl.errors import ConfigError
 from xgl.models.resolve import resolve
 from xgl.players.chat import ChatPlayer
 from xgl.players.local import LocalPolicy
 from xgl.runtime.requests import Player
+from xgl.settings import shared
 
 EXPECTED = (
     "expected embedded, smollm2, a model folder or a hub id; adapter:RUN_FOLDER:FINETUNE_ID; or "
@@ -61,10 +62,10 @@ def parse_player(text: str) -> Name:
 
     Raises :class:`ConfigError`.
     """
-    if found := _CHAT.fullmatch(text):
-        return ChatName(found["model"], found["url"] or OPENAI)
-    if found := _ADAPTER.fullmatch(text):
-        return AdapterName(found["run"], found["id"])
+    if match := _CHAT.fullmatch(text):
+        return ChatName(match["model"], match["url"] or OPENAI)
+    if match := _ADAPTER.fullmatch(text):
+        return AdapterName(match["run"], match["id"])
     if not text or text.startswith(("chat:", "adapter:")):
         raise ConfigError(f"players: found {text!r}, {EXPECTED}")
     return LocalName(text)
@@ -82,13 +83,15 @@ class LocalPlayer:
     @contextmanager
     def seated(self, lab: ModelHost, dtype: str, budget: Budget) -> Iterator[Player]:
         """The player beside the model host's judge. Its budget is looked at between games."""
-        bench = lab.bench
+        adapted = lab.adapted
         if self.adapter or self.reference != lab.settings.player.model:
-            bench = AdapterBench(load_model(self.reference, dtype, lab.settings.device), self.lora)
-        same = same_tokens(bench.base.tokenizer, lab.judge.lm.tokenizer)
-        with bench.wearing(self.adapter) as worn:
+            adapted = AdaptedModel(
+                load_model(self.reference, dtype, lab.settings.device), self.lora
+            )
+        same = same_tokens(adapted.base.tokenizer, lab.judge.lm.tokenizer)
+        with adapted.with_adapter(self.adapter) as lm:
             count = None if same else lab.judge.count
-            yield LocalPolicy(worn, count=count, memory_bytes=lab.memory)
+            yield LocalPolicy(lm, count=count, memory_bytes=lab.memory)
 
 
 @dataclass(frozen=True)
@@ -128,14 +131,9 @@ def chat_settings(model: str, url: str, chat: ChatConfig) -> ChatSettings:
     settings = ChatSettings(
         model,
         url,
-        key_variable=chat.key_variable,
-        concurrency=chat.concurrency,
-        timeout=chat.timeout,
-        retries=chat.retries,
-        temperature=chat.temperature,
-        answer_tokens=chat.answer_tokens,
-        send_seed=chat.send_seed,
-        prices=Prices(float(prompt), float(new)),
+        prices=Prices(prompt, new),
+        **shared(chat, Requests),
+        **shared(chat, Answers),
     )
     read_key(settings)
     return settings
@@ -144,18 +142,18 @@ def chat_settings(model: str, url: str, chat: ChatConfig) -> ChatSettings:
 def _adapted(text: str, run: Path, beginning: str) -> LocalPlayer:
     folder = run / "archive" if (run / "archive").is_dir() else run
     with Archive.open(folder) as archive:
-        made = [
+        finetunes = [
             row
             for row in archive.rows("finetunes")
             if row["finetune_id"].startswith(beginning) or row["game_id"].startswith(beginning)
         ]
         begun = [row for row in archive.rows("runs") if row["event"] == RunEvent.CREATED]
-        if len(made) != 1 or not begun:
+        if len(finetunes) != 1 or not begun:
             raise ConfigError(
-                f"players: {text}: {len(made)} fine-tunes of {run} begin with {beginning!r}, "
+                f"players: {text}: {len(finetunes)} fine-tunes of {run} begin with {beginning!r}, "
                 "expected one"
             )
-        adapter = archive.get_adapter(made[0]["adapter_hash"])
+        adapter = archive.get_adapter(finetunes[0]["adapter_hash"])
     player: dict[str, Any] = json.loads(begun[-1]["config_json"])["player"]
     resolve(player["model"])
     lora = LoraSettings(player["lora_rank"], player["lora_alpha"], player["lora_layers"])

@@ -37,13 +37,13 @@ def _names(results: Sequence[GameResult]) -> list[str]:
 def measures(results: Sequence[GameResult], confidence: float) -> dict[str, XentMeasure]:
     """μ of each player, on common histogram edges."""
     by_player = policies(results)
-    values = {name: np.array([r.narms for r in found]) for name, found in by_player.items()}
+    values = {name: np.array([r.narms for r in results]) for name, results in by_player.items()}
     edges = common_edges(list(values.values()))
     return {
         name: xent_measure(
-            values[name], edges, confidence, over_maps=np.stack([r.draws for r in found])
+            values[name], edges, confidence, over_maps=np.stack([r.draws for r in results])
         )
-        for name, found in by_player.items()
+        for name, results in by_player.items()
     }
 
 
@@ -67,21 +67,21 @@ def show(console: Console, results: Sequence[GameResult], confidence: float) -> 
     console.print(_summary(measures(results, confidence), confidence))
 
 
-def _cell(found: GameResult, confidence: float) -> str:
-    low, high = found.bounds(confidence)
-    control = "" if found.control is None else f" [{found.control:.2f}]"
-    return f"{found.narms:.2f} ({low:.2f} to {high:.2f}){control}".replace("[", "\\[")
+def _cell(result: GameResult, confidence: float) -> str:
+    low, high = result.bounds(confidence)
+    control = "" if result.control is None else f" [{result.control:.2f}]"
+    return f"{result.narms:.2f} ({low:.2f} to {high:.2f}){control}".replace("[", "\\[")
 
 
-def _summary(found: dict[str, XentMeasure], confidence: float) -> Table:
+def _summary(by_player: dict[str, XentMeasure], confidence: float) -> Table:
     table = Table(
         title=f"The Xent Measure, {confidence:.0%} over games and maps", title_justify="left"
     )
     for column in ("player", "games", "mean", "median", "lower quartile", "upper quartile"):
         table.add_column(column, justify="left" if column == "player" else "right")
-    for name, mu in found.items():
-        told = (mu.mean, mu.median, mu.quantiles[0.25], mu.quantiles[0.75])
-        cells = (f"{s.value:.2f} ({s.low:.2f} to {s.high:.2f})" for s in told)
+    for name, mu in by_player.items():
+        estimates = (mu.mean, mu.median, mu.quantiles[0.25], mu.quantiles[0.75])
+        cells = (f"{s.value:.2f} ({s.low:.2f} to {s.high:.2f})" for s in estimates)
         table.add_row(name, str(mu.games), *cells)
     return table
 
@@ -100,10 +100,10 @@ def draw(folder: Path, results: Sequence[GameResult], confidence: float) -> Path
 def figure(results: Sequence[GameResult], confidence: float) -> Element:
     """One panel with the histograms, then one a game with arms curves: the control dashed, the
     base's levels b and b + mθ as grey lines. ``results`` must not be empty."""
-    found = measures(results, confidence)
-    colours = {name: series(place) for place, name in enumerate(found)}
+    by_player = measures(results, confidence)
+    colours = {name: series(place) for place, name in enumerate(by_player)}
     games = list(dict.fromkeys(each.member.name for each in results))
-    shapes = list(_histograms(found, colours))
+    shapes = list(_histograms(by_player, colours))
     for place, game in enumerate(games, start=1):
         shapes += _curves(place, [r for r in results if r.member.name == game], colours)
     rows = -(-(len(games) + 1) // ACROSS)
@@ -152,16 +152,16 @@ def _curves(
         yield polyline(plot.places(range(1, len(curve) + 1), curve.tolist()), class_)
 
 
-def _histograms(found: dict[str, XentMeasure], colours: dict[str, str]) -> Iterator[Element]:
-    edges = next(iter(found.values())).histogram.edges.tolist()
-    most = max(float(measure.histogram.counts.max()) for measure in found.values())
+def _histograms(by_player: dict[str, XentMeasure], colours: dict[str, str]) -> Iterator[Element]:
+    edges = next(iter(by_player.values())).histogram.edges.tolist()
+    most = max(float(measure.histogram.counts.max()) for measure in by_player.values())
     title = "normalised scores of all games"
     plot, axes = _panel(0, title, ("narms", "games"), (edges[0], edges[-1]), (0.0, most), "y")
     yield from axes
-    for place, (name, measure) in enumerate(found.items()):
+    for place, (name, measure) in enumerate(by_player.items()):
         for low, high, count in zip(edges, edges[1:], measure.histogram.counts, strict=False):
             if count:
-                width = (high - low) / len(found)
+                width = (high - low) / len(by_player)
                 left, top = plot.place(low + width * place, float(count))
                 right, bottom = plot.place(low + width * (place + 1), 0.0)
                 class_ = f"solid {colours[name]}"

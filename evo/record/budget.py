@@ -46,10 +46,10 @@ def reached(budget: BudgetConfig, spent: Cost) -> str:
 def check(budget: BudgetConfig, spent: Cost) -> None:
     """Raises :class:`BudgetReached` naming the budget that is spent."""
     if name := reached(budget, spent):
-        raise BudgetReached(f"budget.{name}={getattr(budget, name):g} is reached: {told(spent)}")
+        raise BudgetReached(f"budget.{name}={getattr(budget, name):g} is reached: {amount(spent)}")
 
 
-def told(spent: Cost) -> str:
+def amount(spent: Cost) -> str:
     """Such as: 1,200 tokens, 3.5 seconds spent."""
     dollars = f", {spent.dollars:.4g} dollars" if spent.dollars else ""
     return f"{spent.tokens:,} tokens, {spent.seconds:,.1f} seconds{dollars} spent"

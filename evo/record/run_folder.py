@@ -1,24 +1,30 @@
-"""Run folders: new ones, those that a killed run never began, and the archive within."""
+"""Run folders: new ones, those that a killed run never began, the archive within, its events."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from archive import Archive, ArchiveError, RunEvent
+from archive import SCHEMA_VERSION, Archive, ArchiveError, RunEvent
 from archive.store.archive import MARKER, strays
-from evo.config.checks import ConfigError
+from xgl.errors import ConfigError
 
-RESUME = "resume="
 BEGUN = (RunEvent.CREATED, RunEvent.RESUMED)
 
 
-def resumed_folders(arguments: Sequence[str]) -> list[str]:
-    """What ``resume=…`` names on a command line."""
-    return [each.removeprefix(RESUME) for each in arguments if each.startswith(RESUME)]
+@dataclass(frozen=True)
+class RunIdentity:
+    """What the rows of the table ``runs`` say of a run beside its events."""
+
+    run_id: str
+    seed: int
+    config_json: str
+    config_hash: str
 
 
 def check_new(folder: Path) -> None:
@@ -41,8 +47,8 @@ def open_archive(folder: Path, resumed: bool) -> Archive:
     return archive
 
 
-def stored_config(folder: str) -> tuple[Path, dict[str, Any]]:
-    """A run's folder and the configuration with which it was last begun.
+def stored_config(folder: str) -> dict[str, Any]:
+    """The configuration with which a run was last begun; its folder is where it lies now.
 
     Raises :class:`ConfigError` and :class:`archive.ArchiveError`.
     """
@@ -60,7 +66,26 @@ def stored_config(folder: str) -> tuple[Path, dict[str, Any]]:
         )
     stored: dict[str, Any] = json.loads(rows[-1]["config_json"])
     stored["archive"]["root"], stored["name"] = str(path.parent), path.name
-    return path, stored
+    return stored
+
+
+def run_row(identity: RunIdentity, event: RunEvent) -> dict[str, Any]:
+    """A row of the table ``runs``: what happened to a run, now."""
+    return {
+        "run_id": identity.run_id,
+        "event": event,
+        "at": datetime.now(UTC),
+        "seed": identity.seed,
+        "config_json": identity.config_json,
+        "config_hash": identity.config_hash,
+        "schema_version": SCHEMA_VERSION,
+        "code_version": _code_version(),
+    }
+
+
+def record(archive: Archive, identity: RunIdentity, event: RunEvent) -> None:
+    """Commit what happened to a run; raises :class:`archive.ArchiveError`."""
+    archive.commit({"runs": [run_row(identity, event)]})
 
 
 def _in_use(folder: Path) -> ConfigError:
@@ -79,3 +104,11 @@ def _never_begun(folder: Path) -> bool:
     with suppress(ArchiveError), Archive.open(archive) as opened:
         return opened.count("runs") == 0
     return False
+
+
+def _code_version() -> str | None:
+    """None where the package is not installed."""
+    try:
+        return version("xent-evo")
+    except PackageNotFoundError:
+        return None

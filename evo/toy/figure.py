@@ -9,7 +9,7 @@ import numpy as np
 
 from archive.charts.plot import Plot, canvas, circle, line, polyline, rect, text
 from evo.toy.growths import Growth
-from evo.toy.space import frontier, reach
+from evo.toy.world import frontier, reach
 from xgl.diagram.svg import Element, el, points
 
 SIDE = 330.0

@@ -14,16 +14,15 @@ from functools import partial
 from typing import Any, TypeVar
 
 from meta_sampler.base import BudgetReached, Outcome, Proposal, Provenance, SamplerError
-from meta_sampler.chat.answers import MAX_ANSWER, Draft, drafts
+from meta_sampler.chat.answers import MAX_ANSWER, Checked, Draft, checked, drafts
 from meta_sampler.chat.cache import Answer, AnswerCache, key_of
-from meta_sampler.chat.checks import Checked, checked
 from meta_sampler.chat.memory import Memory
 from meta_sampler.chat.prompt import Brief, again, messages, prompt_hash
 from meta_sampler.screening.soundness import KnownGames
 from meta_sampler.settings import ChatSamplerSettings
 from xgl import Game
 from xgl.chat.accounting import Usage
-from xgl.chat.calls import Calls, Meter, run
+from xgl.chat.calls import Meter, RequestBatch, run
 from xgl.chat.client import Endpoint, Fault, Message, read_key
 from xgl.errors import BudgetError, PlayerError, excerpt
 
@@ -106,7 +105,7 @@ class Chat:
     async def _asked_once(self) -> None:
         asked = [{"role": "user", "content": "Answer with the word yes."}]
         async with Endpoint(self.endpoint) as endpoint:
-            await Calls(self.endpoint, endpoint, Meter()).answer(asked, "check")
+            await RequestBatch(self.endpoint, endpoint, Meter()).reply(asked, "check")
 
     def charge(self, tokens: int, dollars: float) -> None:
         """Count what an earlier session of the run has spent towards the budgets."""
@@ -140,24 +139,24 @@ class Chat:
     async def _round(self, brief: Brief, library: int, seed: int) -> list[Slot]:
         """All answers to one brief, then what was sent back."""
         async with Endpoint(self.endpoint) as endpoint:
-            calls = Calls(self.endpoint, endpoint, self.meter)
+            batch = RequestBatch(self.endpoint, endpoint, self.meter)
             parts = _parts(brief.games, self.settings.per_request)
             work = (
-                partial(self._drawn, calls, replace(brief, games=part), library, seed, draw)
+                partial(self._drawn, batch, replace(brief, games=part), library, seed, draw)
                 for draw, part in enumerate(parts)
             )
-            slots = [slot for drawn in await calls.together(work) for slot in drawn]
+            slots = [slot for drawn in await batch.gather(work) for slot in drawn]
             for asking in range(1, 1 + self.settings.ask_again):
-                slots = await calls.together(
-                    partial(self._mended, calls, brief, slot, seed, asking) for slot in slots
+                slots = await batch.gather(
+                    partial(self._mended, batch, brief, slot, seed, asking) for slot in slots
                 )
             return slots
 
     async def _drawn(
-        self, calls: Calls, brief: Brief, library: int, seed: int, draw: int
+        self, batch: RequestBatch, brief: Brief, library: int, seed: int, draw: int
     ) -> list[Slot]:
         conversation = messages(brief, self.settings, library)
-        answer = await self._answer(calls, conversation, seed, draw)
+        answer = await self._answer(batch, conversation, seed, draw)
         cost = Cost(answer.prompt_tokens, answer.new_tokens, answer.seconds)
         found = drafts(answer.text)[: brief.games]
         if not found:
@@ -174,13 +173,15 @@ class Chat:
             for place, draft in enumerate(found)
         ]
 
-    async def _mended(self, calls: Calls, brief: Brief, slot: Slot, seed: int, asking: int) -> Slot:
+    async def _mended(
+        self, batch: RequestBatch, brief: Brief, slot: Slot, seed: int, asking: int
+    ) -> Slot:
         """The program as it came back; as it was where that is no better."""
         if not slot.open:
             return slot
         conversation = again(brief, self.settings, slot.draft.text, slot.found.errors)
         try:
-            answer = await self._answer(calls, conversation, seed, slot.draw, slot.place, asking)
+            answer = await self._answer(batch, conversation, seed, slot.draw, slot.place, asking)
         except WindowError:
             return slot  # a program so long that it cannot be told back
         spent = slot.cost + Cost(answer.prompt_tokens, answer.new_tokens, answer.seconds)
@@ -195,19 +196,19 @@ class Chat:
             repairs=(*slot.repairs, ASKED_AGAIN),
         )
 
-    async def _answer(self, calls: Calls, asked: list[Message], *draw: int) -> Answer:
+    async def _answer(self, batch: RequestBatch, asked: list[Message], *draw: int) -> Answer:
         """The answer from the cache, else from the endpoint. Raises :class:`WindowError`."""
         key = key_of(self.endpoint, asked, *draw)
         kept = self.cache.get(key)
         if kept is not None:
             dollars = self.endpoint.prices.of(kept.prompt_tokens, kept.new_tokens)
             tokens = {"prompt_tokens": kept.prompt_tokens, "new_tokens": kept.new_tokens}
-            calls.meter.count(Usage(**tokens, dollars=dollars))
+            batch.meter.count(Usage(**tokens, dollars=dollars))
             return kept
         began = time.perf_counter()
-        reply, spent = await calls.answer(asked, "games", prompt_hash(asked), *draw)
+        reply, spent = await batch.reply(asked, "games", prompt_hash(asked), *draw)
         if isinstance(reply, Fault):
-            raise WindowError(reply.said)
+            raise WindowError(reply.message)
         seconds = time.perf_counter() - began
         answer = Answer(reply.text, reply.cut, spent.prompt_tokens, spent.new_tokens, seconds)
         self.cache.put(key, asked, answer)

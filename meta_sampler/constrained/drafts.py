@@ -17,8 +17,7 @@ from meta_sampler.base import Proposal, Provenance
 from meta_sampler.constrained.decoding import Draft, Writer
 from meta_sampler.constrained.xgl_grammar import xgl_grammar
 from meta_sampler.mutate.program_editor import named_players
-from meta_sampler.screening.caps import FIT, fit
-from meta_sampler.screening.soundness import KnownGames, faults
+from meta_sampler.screening.soundness import FIT, KnownGames, faults, fit
 from meta_sampler.settings import DraftSettings
 from xgl import Game, game, parse
 from xgl.language import syntax as syn

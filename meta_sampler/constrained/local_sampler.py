@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import torch
@@ -15,12 +15,14 @@ import torch
 from meta_sampler.base import Outcome, Proposal, Provenance, SamplerError
 from meta_sampler.constrained.decoding import Writer
 from meta_sampler.constrained.drafts import DECODE, DraftRequest, written
-from meta_sampler.constrained.prompt import examples, prompt_text
+from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.settings import LocalSettings
-from xgl import Game
+from xgl import Game, game, parse
+from xgl.library import entries
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.sampling import Decoding
 from xgl.models.resolve import load
+from xgl.random_streams import stream
 
 NAME = "local"
 
@@ -75,3 +77,38 @@ class Local:
         """Raises :class:`SamplerError` for the state of another sampler."""
         if state:
             raise SamplerError("the state is not of local, which keeps none")
+
+
+# -- the prompt ------------------------------------------------------------------------------------
+
+TASK = (
+    "Small programs, each a text game. elicit asks a player for a text of so many tokens, "
+    "reward pays it in bits: xed(s | t) is what t saves on s. "
+    "Each game is a new one, related to the one before it.\n\n"
+)
+BETWEEN = "\n\n"
+"""A blank line ends a program, in the prompt as in the grammar."""
+
+
+def examples(parent: Game, scope: Sequence[Game], most: int, seed: int) -> list[Game]:
+    """Games of the parent's dialect to show: the scope's first, then the library's, shuffled."""
+    known = {normal_form(parent.program)}
+    chosen: list[Game] = []
+    for pool in (scope, _library(parent.dialect)):
+        for place in stream("examples", parent.game_id, seed).permutation(len(pool)):
+            each = pool[int(place)]
+            if each.dialect == parent.dialect and normal_form(each.program) not in known:
+                known.add(normal_form(each.program))
+                chosen.append(each)
+    return chosen[:most]
+
+
+@cache
+def _library(dialect: str) -> tuple[Game, ...]:
+    whole = [e for e in entries() if e.dialect == dialect and not e.refused]
+    return tuple(game(parse(entry.text, dialect)) for entry in whole)
+
+
+def prompt_text(shown: Sequence[Game], parent: Game) -> str:
+    """The prompt; a program is to follow it."""
+    return TASK + "".join(each.code + BETWEEN for each in (*shown, parent))

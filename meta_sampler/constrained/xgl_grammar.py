@@ -1,7 +1,7 @@
 """A grammar of XGL for constrained decoding: every text of it is a valid program
 (docs/meta_samplers.md).
 
-Beyond validity it states, by the bits of :class:`~meta_sampler.constrained.grammar_state.State`,
+Beyond validity it states, by the bits of :class:`~meta_sampler.constrained.grammar.State`,
 what makes a program playable: registers are set before they are read, an ensure stands behind an
 elicit, flags are placed in order before they are jumped to, a player is paid after it has moved,
 and a text ends no sooner than the main player was paid for a move. A blank line may end a text.
@@ -12,9 +12,17 @@ from __future__ import annotations
 from functools import lru_cache
 
 from meta_sampler.base import SamplerError
-from meta_sampler.constrained.grammar_rules import Grammar, Pattern, Ref, Symbol, repeated
-from meta_sampler.constrained.grammar_state import State, both, either
-from meta_sampler.constrained.xgl_terms import add_expressions
+from meta_sampler.constrained.grammar import (
+    Grammar,
+    Pattern,
+    Ref,
+    State,
+    Symbol,
+    both,
+    either,
+    repeated,
+)
+from meta_sampler.constrained.xgl_expressions import add_expressions
 from meta_sampler.settings import GrammarSettings
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS

@@ -60,7 +60,6 @@ MISTAKES = {
     "resume of nothing": (["resume=runs/none"], r"runs/none"),
     "resume of a folder": (["resume=runs/old"], r"runs/old"),
     "resume of another schema": (["resume=runs/newer"], r"runs/newer.*version 999"),
-    "resume with settings": (["resume=runs/old", "seed=3"], r"seed=3: a resumed run keeps"),
 }
 
 

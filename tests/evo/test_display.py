@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from archive import Archive, Reason
+from archive import Archive, Reason, RunEvent
 from archive.statistics.verdict import Decision
 from evo import summary
 from evo.display import Display
-from evo.ending import Ending
 from evo.jobs.evaluate import Task
 from evo.record.ledger import Ledger
 from evo.record.progress import RunProgress, StageProgress
+from evo.runner import RunOutcome
 from evo.search.growth import Place
 from xgl.judge.engine import Statistics
 
@@ -29,9 +29,9 @@ def follow(display: Display, task: Task) -> None:
         display.place(Place(2, task, 1))
         display.stage("fine-tuning", [task, task], 2)
         display.stage("acceptance", [], 0)
-        display.job("fine-tuning", task, 1500, Statistics(asked=3))
+        display.job("fine-tuning", task, 1500, Statistics(requested=3))
         display.stage("selection", [task], 1)
-        display.job("selection", task, 34, Statistics(asked=4))
+        display.job("selection", task, 34, Statistics(requested=4))
         display.decision(task, Decision(Reason.TOO_LONG, True, "3 [steps]"))
         display.decision(task, Decision(Reason.NEW_AND_USEFUL, True))
 
@@ -40,7 +40,7 @@ def test_without_a_terminal_there_are_plain_lines(make_task: MakeTask) -> None:
     task, out = make_task(), StringIO()
     display = Display(Console(file=out, width=60), "title", RunProgress(4))
     follow(display, task)
-    assert (display.scoring.asked, display.progress.finetunes) == (7, 1)
+    assert (display.scoring.requested, display.progress.finetunes) == (7, 1)
     lines = out.getvalue().splitlines()
     short = task.game_id[:8]
     shown = [re.fullmatch(r"\[ *\d+\.\d s, ([\d,]+) tokens\] (.*)", line) for line in lines]
@@ -107,24 +107,30 @@ def test_an_error_leaves_the_terminal_as_it_was(make_task: MakeTask) -> None:
     assert out.getvalue().count("\x1b[?25l") == out.getvalue().count("\x1b[?25h"), "cursor hidden"
 
 
-@pytest.mark.parametrize("go_on", [None, ("budget.tokens=200",)])
-def test_the_summary_of_a_run_that_hardly_began(
-    tmp_path: Path, go_on: tuple[str, ...] | None
-) -> None:
+def test_the_summary_of_a_run_that_hardly_began(tmp_path: Path) -> None:
     out, folder = StringIO(), tmp_path / "a run"
-    console, ending = Console(file=out, width=100), Ending(None, 0, "it is over", go_on)
+    console = Console(file=out, width=100)
     with Archive.create(folder / "archive") as archive:
         ledger = Ledger(archive, "r")
-        summary.show(console, ledger, ending, Statistics())
+        summary.show(console, ledger, Statistics())
         assert "judge " not in out.getvalue()
         asked = Statistics(
             requested=12, duplicates=2, cached=5, requested_tokens=3000, read_tokens=700
         )
-        summary.show(console, ledger, ending, asked)
-    summary.commands(console, folder, ending)
-    shown = out.getvalue()
-    assert "3,000 tokens asked for, 700 read; of 10 different strings 50% remembered" in shown
-    assert str(folder / "archive") in shown
-    assert "python -m archive inspect" in shown
-    assert "python -m archive export" in shown
-    assert ("python -m evo.run resume=" in shown) == (go_on is not None)
+        summary.show(console, ledger, asked)
+    assert "3,000 tokens requested, 700 read; of 10 different strings 50% cached" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "command"),
+    [
+        (None, None),
+        ((), "python -m evo.run resume='a run'"),
+        (("budget.tokens=200",), "python -m evo.run resume='a run' budget.tokens=200"),
+    ],
+)
+def test_an_outcome_says_how_to_go_on(
+    overrides: tuple[str, ...] | None, command: str | None
+) -> None:
+    outcome = RunOutcome(RunEvent.FINISHED, 0, "it is over", overrides)
+    assert outcome.resume_command(Path("a run")) == command

@@ -9,14 +9,24 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.search import PARENT, Killed, Listed, Nature, Search, by_hash, code, of_limits
+from support.search import (
+    PARENT,
+    PURPOSES,
+    Killed,
+    Listed,
+    Nature,
+    Search,
+    by_hash,
+    code,
+    of_limits,
+)
 
-import evo.run
 from archive import Archive, Purpose
-from archive.statistics.plays import PURPOSES
 from evo.jobs.evaluate import evaluation_seeds
 from evo.jobs.model_host import Evaluation
+from evo.record.run_folder import open_archive
 from xgl import Game
+from xgl.errors import ConfigError
 
 GROWING = ("growth.generations=2", "growth.list_size=2", "growth.max_candidates=7")
 
@@ -192,16 +202,15 @@ def test_a_second_run_on_one_folder_is_refused(
     assert search.tables("run") == before
 
 
-def test_a_run_that_another_one_overtook_is_refused(
-    search: Search, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_folder_that_another_run_took_meanwhile_is_refused(
+    search: Search, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Both found the folder free; the other one began first, and was killed."""
     with pytest.raises(Killed):
         search.run(by_hash, *GROWING, patience=3)
     before = search.tables("run")
-    monkeypatch.setattr(evo.run, "check_new", lambda folder: None)
-    assert search.run(by_hash, *GROWING, "seed=5") == 2
-    assert "exists already" in capsys.readouterr().err
+    with pytest.raises(ConfigError, match="exists already"):
+        open_archive(search.folder / "run", resumed=False)
     assert search.tables("run") == before
 
 

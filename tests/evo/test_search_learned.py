@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
 from support.search import PARENT, Killed, Nature, Search, code, limit
 
-import evo.run
 from meta_sampler import Outcome
 from meta_sampler.learned.sampler import Learned
 from meta_sampler.settings import LearnedSettings
@@ -51,15 +49,13 @@ class Overheard(Learned):
         self.heard += outcomes
 
 
-def test_a_run_that_is_killed_again_and_again_ends_the_same(
-    search: Search, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_is_killed_again_and_again_ends_the_same(search: Search) -> None:
     """The archive is all that a resumed sampler learns from, and it learns the same."""
 
     def session(name: str, resume: bool, patience: int | None = None) -> list[Outcome]:
         sampler = Overheard()
-        monkeypatch.setattr(evo.run, "make", lambda *_: sampler)
-        assert search.run(by_hash, *GROWING, name=name, resume=resume, patience=patience) == 0
+        growing = {"name": name, "resume": resume, "patience": patience}
+        assert search.run(by_hash, *GROWING, sampler=sampler, **growing) == 0  # type: ignore[arg-type]
         return sampler.heard
 
     told, kills = session("whole", False), 0

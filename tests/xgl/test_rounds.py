@@ -14,7 +14,7 @@ from support.doubles import NumberedStories, WordJudge
 from xgl import Cast, Instance, Seeds, analyse, game, parse, play_all
 from xgl.errors import OversizeError
 from xgl.lm.language_model import LanguageModel
-from xgl.players.chat import shown
+from xgl.players.chat import view_text
 from xgl.players.local import LocalPolicy
 from xgl.runtime.presentation import item_lines, render
 from xgl.runtime.requests import Item, Move, MoveRequest, Rewarded, TokenScores, Turn, View
@@ -114,8 +114,8 @@ def test_a_view_without_earlier_rounds_reads_as_ever() -> None:
     assert render(again) == (
         "elicit(t)\nearlier round\ns: A dog.\nreward: 1.0\nthis round\ns: A cat.\nt:"
     )
-    assert shown(view, 4).count("What you") == 1
-    assert "What you saw in the round before:\ns: A dog.\nreward: 1.0" in shown(again, 4)
+    assert view_text(view, 4).count("What you") == 1
+    assert "What you saw in the round before:\ns: A dog.\nreward: 1.0" in view_text(again, 4)
 
 
 def test_rounds_shown_is_the_fewest_at_a_move(lm: LanguageModel) -> None:

@@ -1,4 +1,5 @@
-"""Requests of one batch: so many at once, tried again after faults that pass, within a budget."""
+"""Requests of one batch: a bounded number at once, retried after transient faults, within a
+budget."""
 
 from __future__ import annotations
 
@@ -7,10 +8,13 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
+from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_exponential
+
 from xgl.chat.accounting import Usage
-from xgl.chat.client import Answered, Endpoint, Fault, Kind, Message, Reply
+from xgl.chat.client import Endpoint, Fault, Kind, Message, Reply, Response
 from xgl.chat.settings import ChatSettings
 from xgl.errors import PlayerError
 from xgl.random_streams import seed, stream
@@ -22,7 +26,7 @@ SEED_BITS = 31
 
 @dataclass
 class Meter:
-    """Adds up what was asked for; a budget is held against it."""
+    """Adds up what was used; budgets are checked against it."""
 
     usage: Usage = field(default_factory=Usage)
 
@@ -30,7 +34,7 @@ class Meter:
         self.usage += usage
 
 
-class Calls:
+class RequestBatch:
     """The requests of one batch, ``settings.concurrency`` at a time.
 
     The first error ends the batch: no further request is sent, and those under way are waited for,
@@ -43,12 +47,12 @@ class Calls:
         self.failure: BaseException | None = None
         self.over = asyncio.Event()
 
-    async def together(self, work: Iterable[Callable[[], Awaitable[Result]]]) -> list[Result]:
+    async def gather(self, work: Iterable[Callable[[], Awaitable[Result]]]) -> list[Result]:
         """The results in order; raises the first error."""
-        given: list[Any] = await asyncio.gather(*map(self._one, work), return_exceptions=True)
+        results: list[Any] = await asyncio.gather(*map(self._one, work), return_exceptions=True)
         if self.failure is not None:
             raise self.failure
-        return given  # a result may be an exception itself, as a value
+        return results  # a result may be an exception itself, as a value
 
     async def _one(self, work: Callable[[], Awaitable[Result]]) -> Result:
         async with self.slots:
@@ -59,67 +63,91 @@ class Calls:
                 self.over.set()
                 raise
 
-    async def answer(
+    async def reply(
         self, messages: list[Message], *key: str | int, asked_again: bool = False
     ) -> tuple[Reply | Fault, Usage]:
-        """The answer, or the fault of a request beyond the model's window; and what all requests
+        """The reply, or the fault of a request beyond the model's window; and what all requests
         for it cost. ``key`` names the seed that is sent.
 
         Raises :class:`PlayerError` where the endpoint refuses or stays silent after all retries,
         and :class:`~xgl.errors.BudgetError` where the budget is spent.
         """
-        spent, sent = Usage(), 0
-        while True:
-            self._permit()
-            answered = await self.endpoint.ask(messages, seed("chat", *key, bits=SEED_BITS))
-            cost = self._cost(answered, asked_again=asked_again and not sent, retry=sent > 0)
-            self.meter.count(cost)
-            spent += cost
-            outcome = answered.outcome
-            if isinstance(outcome, Reply) or outcome.kind is Kind.OVERSIZE:
-                return outcome, spent
-            sent += 1
-            self._check_patience(outcome, sent)
-            await self._pause(outcome, sent, stream("back-off", *key, sent).random())
+        costs: list[Usage] = []
 
-    def _permit(self) -> None:
+        async def send() -> Reply | Fault:
+            self._check_open()
+            response = await self.endpoint.send(messages, seed("chat", *key, bits=SEED_BITS))
+            costs.append(self._cost(response, asked_again=asked_again, retry=bool(costs)))
+            self.meter.count(costs[-1])
+            return response.outcome
+
+        retrying = AsyncRetrying(
+            retry=retry_if_result(_is_transient),
+            stop=self._gives_up,
+            wait=partial(self._wait, key),
+            sleep=self._sleep,
+            retry_error_callback=_outcome,
+        )
+        outcome: Reply | Fault = await retrying(send)
+        if isinstance(outcome, Fault) and outcome.kind is not Kind.OVERSIZE:
+            raise PlayerError(f"{self.settings.place}: {self._reason(outcome, len(costs))}")
+        return outcome, sum(costs, Usage())
+
+    def _check_open(self) -> None:
         """Raises where no further request may be sent."""
         if self.failure is not None:
             raise self.failure
         self.settings.budget.check(self.meter.usage)
 
-    def _cost(self, answered: Answered, *, asked_again: bool, retry: bool) -> Usage:
-        prompt, new = answered.tokens or (0, 0)
+    def _cost(self, response: Response, *, asked_again: bool, retry: bool) -> Usage:
+        prompt, new = response.tokens or (0, 0)
         return Usage(
             requests=1,
             retries=int(retry),
-            asked_again=int(asked_again),
-            unmetered=int(answered.tokens is None),
+            asked_again=int(asked_again and not retry),
+            unmetered=int(response.tokens is None),
             prompt_tokens=prompt,
             new_tokens=new,
             dollars=self.settings.prices.of(prompt, new),
         )
 
-    def _check_patience(self, fault: Fault, sent: int) -> None:
-        """Raises :class:`PlayerError` after ``sent`` requests if there is to be no other."""
-        place, longest = self.settings.place, self.settings.max_backoff
+    # -- retries ---------------------------------------------------------------------------
+
+    def _gives_up(self, state: RetryCallState) -> bool:
+        too_long = bool(_outcome(state).wait > self.settings.max_backoff)
+        return too_long or state.attempt_number > self.settings.retries
+
+    def _wait(self, key: tuple[str | int, ...], state: RetryCallState) -> float:
+        """Seconds: doubled with each request, jittered by the key, never less than is asked."""
+        longest = wait_exponential(self.settings.first_backoff, self.settings.max_backoff)(state)
+        jitter = stream("back-off", *key, state.attempt_number).random()
+        return max(_outcome(state).wait, longest * (1 + jitter) / 2)
+
+    async def _sleep(self, seconds: float) -> None:
+        with suppress(TimeoutError):  # woken early when the batch is over
+            await asyncio.wait_for(self.over.wait(), seconds)
+
+    def _reason(self, fault: Fault, sent: int) -> str:
+        """Why there is no reply after so many requests, for the user."""
         if fault.kind is Kind.FINAL:
-            raise PlayerError(f"{place}: {fault.said}")
+            return fault.message
         if sent > self.settings.retries:
             tries = f"{sent} requests" if sent > 1 else "1 request"
-            raise PlayerError(f"{place}: no answer to {tries}; the last: {fault.said}")
-        if fault.wait > longest:
-            raise PlayerError(
-                f"{place}: {fault.said}; it asks to wait {fault.wait:.0f} seconds, and max_backoff "
-                f"allows {longest:g}"
-            )
+            return f"no answer to {tries}; the last: {fault.message}"
+        return (
+            f"{fault.message}; it asks to wait {fault.wait:.0f} seconds, and max_backoff allows "
+            f"{self.settings.max_backoff:g}"
+        )
 
-    async def _pause(self, fault: Fault, sent: int, uniform: float) -> None:
-        """Back off: doubled with each request sent, never shorter than the server asks."""
-        doubled = self.settings.first_backoff * 2.0 ** min(sent - 1, 64)
-        delay = min(self.settings.max_backoff, doubled) * (1 + uniform) / 2
-        with suppress(TimeoutError):  # woken early when the batch is over
-            await asyncio.wait_for(self.over.wait(), max(fault.wait, delay))
+
+def _is_transient(outcome: Reply | Fault) -> bool:
+    return isinstance(outcome, Fault) and outcome.kind is Kind.TRANSIENT
+
+
+def _outcome(state: RetryCallState) -> Any:
+    """What the last request led to."""
+    assert state.outcome is not None
+    return state.outcome.result()
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:

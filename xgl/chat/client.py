@@ -1,7 +1,7 @@
 """One request to an OpenAI-compatible endpoint: an answer, or why there is none.
 
 Nothing here retries, and no exception of the client leaves: what went wrong is a value, in which
-the key is blotted out wherever the server echoes it.
+the key is replaced wherever the server repeats it.
 """
 
 from __future__ import annotations
@@ -17,22 +17,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
-from typing import Any
-
-import openai
+from typing import TYPE_CHECKING, Any
 
 from xgl.chat.settings import ChatSettings
 from xgl.errors import PlayerError
+
+if TYPE_CHECKING:
+    import openai  # loads slowly: only where a request is sent
 from xgl.language.characters import well_formed
 
-PASSING_STATUS = (408, 409, 425, 429)
+TRANSIENT_STATUS = (408, 409, 425, 429)
 OVERSIZE_STATUS = (400, 413, 422)
 _WINDOW = re.compile(
     r"context.?(length|size|window)|maximum context|prompt is too long|token count.*exceed"
     r"|too many (input |prompt )?tokens",
     re.IGNORECASE,
 )
-LONGEST_SAID = 300
+MAX_REASON = 300
+"""Characters of what a server said."""
 
 Message = dict[str, str]
 """``role`` (system, user, assistant) and ``content``."""
@@ -41,20 +43,20 @@ Message = dict[str, str]
 class Kind(Enum):
     """What follows from a fault: a retry may help, the view is too long, or nothing helps."""
 
-    PASSING = "passing"
+    TRANSIENT = "transient"
     OVERSIZE = "oversize"
     FINAL = "final"
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """``said``: what went wrong, and for a final fault what to do, as a clause without a stop.
+    """``message``: what went wrong, and for a final fault what to do, as a clause without a stop.
 
     ``wait``: seconds that the server asks to wait, 0 where it does not say.
     """
 
     kind: Kind
-    said: str
+    message: str
     wait: float = 0.0
 
 
@@ -67,20 +69,20 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """``tokens``: (of the prompt, of the answer) as the server counts; None: it does not tell."""
+class Response:
+    """``tokens``: (of the prompt, of the answer) as the server counts; None: it does not say."""
 
     outcome: Reply | Fault
     tokens: tuple[int, int] | None = None
 
 
-def after(messages: list[Message], reply: Reply, said: str) -> list[Message]:
-    """The conversation so far, the answer, and what is said to it."""
+def follow_up(messages: list[Message], reply: Reply, text: str) -> list[Message]:
+    """The conversation so far, the answer, and ``text`` as the response to it."""
     return [
         *messages,
         # some servers refuse an assistant message without text
         {"role": "assistant", "content": reply.text.strip() or "(no text)"},
-        {"role": "user", "content": said},
+        {"role": "user", "content": text},
     ]
 
 
@@ -106,6 +108,8 @@ class Endpoint:
     """An endpoint while it is open (``async with``); connections are kept between requests."""
 
     def __init__(self, settings: ChatSettings) -> None:
+        import openai
+
         self.settings = settings
         self._key = read_key(settings)
         key = self._key or "none"  # the client demands one; servers without keys ignore it
@@ -130,23 +134,25 @@ class Endpoint:
     ) -> None:
         await self._client.close()
 
-    async def ask(self, messages: list[Message], seed: int) -> Answered:
+    async def send(self, messages: list[Message], seed: int) -> Response:
         """Send one request and wait for its whole answer, ``settings.timeout`` seconds at most."""
+        import openai
+
         create: Any = self._client.chat.completions.with_raw_response.create
         try:
             async with asyncio.timeout(self.settings.timeout):
                 response = await create(**self._parameters(messages, seed))
-            # Read by ourselves: the client takes any JSON for an answer.
-            return _read(response.http_response.content, self._key)
+            # Parsed here: the client takes any JSON for an answer.
+            return _parsed(response.http_response.content, self._key)
         except TimeoutError:
-            said = f"no whole answer within {self.settings.timeout:g} seconds"
-            return Answered(Fault(Kind.PASSING, said))
+            reason = f"no whole answer within {self.settings.timeout:g} seconds"
+            return Response(Fault(Kind.TRANSIENT, reason))
         except openai.APIStatusError as error:
-            return Answered(_refusal(error, self.settings, self._key), (0, 0))
+            return Response(_refused(error, self.settings, self._key), (0, 0))
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
-            reason = _clean(f"{type(cause).__name__}: {cause}", self._key)
-            return Answered(Fault(Kind.PASSING, f"no connection ({reason})"))
+            reason = _one_line(f"{type(cause).__name__}: {cause}", self._key)
+            return Response(Fault(Kind.TRANSIENT, f"no connection ({reason})"))
 
     def _parameters(self, messages: list[Message], seed: int) -> dict[str, Any]:
         settings = self.settings
@@ -166,58 +172,61 @@ class Endpoint:
         return parameters
 
 
-def _read(body: bytes, key: str | None) -> Answered:
-    """The first choice of a chat completion, and the tokens it tells."""
+def _parsed(body: bytes, key: str | None) -> Response:
+    """The first choice of a chat completion, and the tokens it counts."""
     try:
-        found = json.loads(body)
+        completion = json.loads(body)
     except (ValueError, RecursionError):
-        return Answered(Fault(Kind.PASSING, "an answer that is no whole JSON"))
-    counts = _at(found, "usage", "prompt_tokens"), _at(found, "usage", "completion_tokens")
+        return Response(Fault(Kind.TRANSIENT, "an answer that is no whole JSON"))
+    counts = (
+        _lookup(completion, "usage", "prompt_tokens"),
+        _lookup(completion, "usage", "completion_tokens"),
+    )
     tokens = counts if all(type(count) is int and count >= 0 for count in counts) else None
-    message = _at(found, "choices", 0, "message")
+    message = _lookup(completion, "choices", 0, "message")
     if not isinstance(message, dict):
-        error = _at(found, "error", "message")
-        told = f" ({_clean(str(error), key)})" if error else ""
-        return Answered(Fault(Kind.PASSING, f"an answer without a choice{told}"), tokens)
-    cut = _at(found, "choices", 0, "finish_reason") == "length"
-    return Answered(Reply(_content(message.get("content"), key), cut), tokens)
+        error = _lookup(completion, "error", "message")
+        reason = f" ({_one_line(str(error), key)})" if error else ""
+        return Response(Fault(Kind.TRANSIENT, f"an answer without a choice{reason}"), tokens)
+    cut = _lookup(completion, "choices", 0, "finish_reason") == "length"
+    return Response(Reply(_content(message.get("content"), key), cut), tokens)
 
 
 def _content(content: Any, key: str | None) -> str:
     """The text of a message: a string, nothing (all of it was thought), or a list of parts.
 
-    Answers are kept, so the key is blotted out of them too.
+    Answers are kept, so the key is removed from them too.
     """
     if isinstance(content, list):
-        parts = [_at(part, "text") for part in content]
+        parts = [_lookup(part, "text") for part in content]
         content = "".join(part for part in parts if isinstance(part, str))
     text = content if isinstance(content, str) else ""
-    return _without(key, well_formed(text))
+    return _redacted(key, well_formed(text))
 
 
-def _at(found: Any, *path: str | int) -> Any:
-    """What stands at a path of keys and positions; None where nothing does."""
+def _lookup(value: Any, *path: str | int) -> Any:
+    """The value at a path of keys and positions; None where there is none."""
     for step in path:
         try:
-            found = found[step]
+            value = value[step]
         except (KeyError, IndexError, TypeError):
             return None
-    return found
+    return value
 
 
-def _refusal(error: openai.APIStatusError, settings: ChatSettings, key: str | None) -> Fault:
+def _refused(error: openai.APIStatusError, settings: ChatSettings, key: str | None) -> Fault:
     status, body = error.status_code, error.body
     # OpenAI's name, FastAPI's, and that of some other servers
-    told = _at(body, "message") or _at(body, "detail") or _at(body, "error") or body
-    said = f"refused with {status} ({_clean(str(told or 'no reason given'), key)})"
-    codes = f"{_at(body, 'code')} {_at(body, 'type')}"
+    reason = _lookup(body, "message") or _lookup(body, "detail") or _lookup(body, "error") or body
+    message = f"refused with {status} ({_one_line(str(reason or 'no reason given'), key)})"
+    codes = f"{_lookup(body, 'code')} {_lookup(body, 'type')}"
     if "insufficient_quota" in codes:
-        return Fault(Kind.FINAL, f"{said}; the account has no quota left")
-    if status in PASSING_STATUS or status >= 500:
-        return Fault(Kind.PASSING, said, _wait(error.response.headers))
-    if status in OVERSIZE_STATUS and _WINDOW.search(f"{codes} {told}"):
-        return Fault(Kind.OVERSIZE, said)
-    return Fault(Kind.FINAL, f"{said}; {_advice(status, settings)}")
+        return Fault(Kind.FINAL, f"{message}; the account has no quota left")
+    if status in TRANSIENT_STATUS or status >= 500:
+        return Fault(Kind.TRANSIENT, message, _wait(error.response.headers))
+    if status in OVERSIZE_STATUS and _WINDOW.search(f"{codes} {reason}"):
+        return Fault(Kind.OVERSIZE, message)
+    return Fault(Kind.FINAL, f"{message}; {_advice(status, settings)}")
 
 
 def _advice(status: int, settings: ChatSettings) -> str:
@@ -232,11 +241,11 @@ def _advice(status: int, settings: ChatSettings) -> str:
 
 def _wait(headers: Mapping[str, str]) -> float:
     """Seconds from now of a Retry-After header, in seconds or as a date; 0 where there is none."""
-    told = headers.get("retry-after", "")
+    value = headers.get("retry-after", "")
     try:
-        seconds = float(told)
+        seconds = float(value)
     except ValueError:
-        seconds = _seconds_until(told)
+        seconds = _seconds_until(value)
     return 0.0 if math.isnan(seconds) else max(0.0, seconds)
 
 
@@ -248,12 +257,12 @@ def _seconds_until(date: str) -> float:
         return 0.0
 
 
-def _clean(text: str, key: str | None) -> str:
+def _one_line(text: str, key: str | None) -> str:
     """What a server said, short, on one line, for a terminal, without the key."""
-    text = _without(key, text)
+    text = _redacted(key, text)
     printable = "".join(c if c.isprintable() else " " for c in text)
-    return " ".join(printable.split())[:LONGEST_SAID]
+    return " ".join(printable.split())[:MAX_REASON]
 
 
-def _without(key: str | None, text: str) -> str:
+def _redacted(key: str | None, text: str) -> str:
     return text.replace(key, "[key]") if key else text

@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import partial
 
 from xgl.chat.accounting import Usage
-from xgl.chat.calls import Calls, Meter, run
-from xgl.chat.client import Endpoint, Fault, Message, Reply, after
+from xgl.chat.calls import Meter, RequestBatch, run
+from xgl.chat.client import Endpoint, Fault, Message, Reply, follow_up
 from xgl.chat.settings import ChatSettings
 from xgl.errors import OversizeError
 from xgl.runtime.presentation import item_lines
@@ -44,7 +44,7 @@ _OPENED = re.compile(r"<move>", re.IGNORECASE)
 
 
 class ChatPlayer:
-    """Asks ``settings.model`` for moves, several turns at once; ``usage`` adds up what it did.
+    """Asks ``settings.model`` for moves, several turns at once; ``usage`` adds up the requests.
 
     The key is read from the environment at each call and kept nowhere.
     """
@@ -71,49 +71,49 @@ class ChatPlayer:
 
     async def _batch(self, turns: list[Turn]) -> list[Move | OversizeError]:
         async with Endpoint(self.settings) as endpoint:
-            calls = Calls(self.settings, endpoint, self.meter)
-            return await calls.together(partial(self._move, calls, turn) for turn in turns)
+            batch = RequestBatch(self.settings, endpoint, self.meter)
+            return await batch.gather(partial(self._move, batch, turn) for turn in turns)
 
-    async def _move(self, calls: Calls, turn: Turn) -> Move | OversizeError:
+    async def _move(self, batch: RequestBatch, turn: Turn) -> Move | OversizeError:
         """A view too long for the endpoint loses its oldest rounds, a quarter at a time."""
         rounds = len(turn.request.view.earlier)
         while True:
             view = turn.request.view.latest(rounds)
-            asked = replace(turn, request=replace(turn.request, view=view))
-            move = await self._move_on(calls, asked)
+            shortened = replace(turn, request=replace(turn.request, view=view))
+            move = await self._attempt(batch, shortened)
             if isinstance(move, Move):
                 return replace(move, rounds_shown=rounds)
             if not rounds:
                 return move
             rounds -= max(1, rounds // 4)
 
-    async def _move_on(self, calls: Calls, turn: Turn) -> Move | OversizeError:
-        messages = opening(turn.request)
+    async def _attempt(self, batch: RequestBatch, turn: Turn) -> Move | OversizeError:
+        messages = first_messages(turn.request)
         spent = Usage()
-        for asking in range(1 + self.settings.ask_again):
-            reply, cost = await calls.answer(messages, *turn.key, asking, asked_again=asking > 0)
+        for attempt in range(1 + self.settings.ask_again):
+            reply, cost = await batch.reply(messages, *turn.key, attempt, asked_again=attempt > 0)
             spent += cost
             if isinstance(reply, Fault):
-                if asking == 0:
-                    return OversizeError(reply.said)
+                if attempt == 0:
+                    return OversizeError(reply.message)
                 break  # the view fits, its lengthened conversation does not
-            text = move_of(reply.text)
+            text = parse_move(reply.text)
             if text is not None:
                 return Move(text, prompt_tokens=spent.prompt_tokens, new_tokens=spent.new_tokens)
-            messages = again(messages, reply)
+            messages = ask_again(messages, reply)
         self.meter.count(Usage(failed_attempts=1))
         return Move("", prompt_tokens=spent.prompt_tokens, new_tokens=spent.new_tokens)
 
 
-def opening(request: MoveRequest) -> list[Message]:
+def first_messages(request: MoveRequest) -> list[Message]:
     """The rules and the player's view, and nothing else of the game."""
     return [
         {"role": "system", "content": RULES.format(limit=request.max_len)},
-        {"role": "user", "content": shown(request.view, request.max_len)},
+        {"role": "user", "content": view_text(request.view, request.max_len)},
     ]
 
 
-def shown(view: View, limit: int) -> str:
+def view_text(view: View, limit: int) -> str:
     """A view as text: the program, one line for each visible item, what is asked; what was seen
     in earlier rounds, the oldest first, stands before what was seen in this one."""
     items = item_lines(view.items)
@@ -143,12 +143,12 @@ def _ago(rounds: int) -> str:
     return "in the round before" if rounds == 1 else f"{rounds} rounds before"
 
 
-def again(messages: list[Message], reply: Reply) -> list[Message]:
-    """The conversation so far, the answer without a move, and what it lacked."""
-    return after(messages, reply, _lack(reply))
+def ask_again(messages: list[Message], reply: Reply) -> list[Message]:
+    """The conversation so far, the answer without a move, and what was missing in it."""
+    return follow_up(messages, reply, _missing(reply))
 
 
-def _lack(reply: Reply) -> str:
+def _missing(reply: Reply) -> str:
     wanted = "Write your move between <move> and </move>."
     if reply.cut:
         return f"Your answer reached its limit before it held a move; be brief. {wanted}"
@@ -157,17 +157,17 @@ def _lack(reply: Reply) -> str:
     return f"Your answer held no <move>...</move>. {wanted}"
 
 
-def move_of(text: str) -> str | None:
+def parse_move(text: str) -> str | None:
     """The text of the last pair of tags that holds no other tag; None where there is no pair.
 
     Tags are found in any case. A move is one line: a local policy's ends at the first line break,
     a chat model's line breaks become spaces, since it may well write the tags on lines of their
     own.
 
-    >>> move_of("hm, <move>cats</move> or rather <MOVE>\\n two dogs\\n</MOVE>.")
+    >>> parse_move("hm, <move>cats</move> or rather <MOVE>\\n two dogs\\n</MOVE>.")
     'two dogs'
     """
-    found = _PAIR.findall(text)
-    if not found:
+    pairs = _PAIR.findall(text)
+    if not pairs:
         return None
-    return " ".join(line.strip() for line in found[-1].strip().splitlines())
+    return " ".join(line.strip() for line in pairs[-1].strip().splitlines())

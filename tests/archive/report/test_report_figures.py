@@ -91,7 +91,11 @@ def test_values_beyond_a_scale_stand_at_its_edge() -> None:
 
 def test_a_running_mean_of_a_constant_is_the_constant() -> None:
     assert running_mean(np.full(9, 2.5), 4) == pytest.approx(np.full(9, 2.5))
+    assert running_mean([3.0], 9) == pytest.approx([3.0])
     assert running_mean([0.0, 3.0, 0.0], 9) == pytest.approx([1.0, 1.0, 1.0])
+    straight = np.arange(30.0)
+    assert running_mean(straight, 9)[4:-4] == pytest.approx(straight[4:-4])
+    assert running_mean(straight, 9)[0] == pytest.approx(2.0)
 
 
 def test_a_curve_of_two_steps_is_drawn() -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from support.search import PARENT, FakeExecutor, by_hash, code
+from support.search import PARENT, FakeExecutor, by_hash, code, services
 
 import evo.run
 from archive import TABLES, Archive
@@ -41,14 +41,10 @@ FORKS.set_forkserver_preload(["support.driver"])
 
 
 class SlowExecutor(FakeExecutor):
-    def do(self, jobs: Sequence[Job]) -> Iterator[Result]:
+    def do(self, jobs: Sequence[Job[Any]]) -> Iterator[Result[Any]]:
         for result in super().do(jobs):
             time.sleep(PAUSE)
             yield result
-
-
-def _executor(*_: Any) -> SlowExecutor:
-    return SlowExecutor(by_hash)
 
 
 def drive(folder: str, out: str, err: str, arguments: Sequence[str]) -> None:
@@ -57,8 +53,7 @@ def drive(folder: str, out: str, err: str, arguments: Sequence[str]) -> None:
     for stream, path in ((1, out), (2, err)):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background ignore it
-    evo.run.RayExecutor = _executor  # type: ignore[assignment, misc]
-    sys.exit(evo.run.main(arguments))
+    sys.exit(evo.run.main(arguments, services(SlowExecutor(by_hash))))
 
 
 @dataclass(frozen=True)

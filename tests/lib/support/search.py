@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import evo.run
 from archive import TABLES, Archive, Purpose
 from evo.jobs.evaluate import Score, evaluation_seeds
+from evo.jobs.executor import Executor
 from evo.jobs.finetune import Finetune
 from evo.jobs.model_host import Evaluation, Job, MapText, Repetition, Result, Training
 from evo.jobs.repeated_play import RoundScore
-from meta_sampler import Outcome, Proposal, Provenance
+from evo.runner import Services
+from meta_sampler import MetaSampler, Outcome, Proposal, Provenance, make
 from xgl import Game, ProgramError, game, parse
 from xgl.random_streams import seed as named_seed
 from xgl.random_streams import stream
@@ -186,17 +186,18 @@ class Listed:
 
 @dataclass
 class Search:
-    """Runs the entry in ``folder`` with a executor of ``world`` in place of Ray's."""
+    """Runs the entry in ``folder`` with an executor of ``world`` in place of Ray's."""
 
     folder: Path
-    monkeypatch: pytest.MonkeyPatch
     executor: FakeExecutor = field(default_factory=lambda: FakeExecutor(lambda _: Nature()))
+    sampler: MetaSampler | None = None
+    """Of the run that was begun last; None: the one that its settings name."""
 
     def run(
         self,
         world: World,
         *overrides: str,
-        sampler: Listed | None = None,
+        sampler: MetaSampler | None = None,
         patience: int | None = None,
         name: str = "run",
         resume: bool = False,
@@ -204,21 +205,22 @@ class Search:
     ) -> int:
         """``only``: with these overrides alone, without the small growth's."""
         self.executor = FakeExecutor(world, patience=patience)
-        self.monkeypatch.setattr(evo.run, "RayExecutor", lambda *_: self.executor)
-        if sampler is not None:
-            self.monkeypatch.setattr(evo.run, "make", lambda *_: sampler)
+        self.sampler = sampler or self.sampler
         if resume:
-            return evo.run.main([f"resume={self.folder / name}"])
+            return self._main(f"resume={self.folder / name}")
         (self.folder / "parent.xent").write_text(code(PARENT))
         place = [f"archive.root={self.folder}", f"name={name}"]
         scope = f"growth.initial_scope=[{self.folder / 'parent.xent'}]"
         before = [] if only else [*SMALL, scope]
-        return evo.run.main([*before, *place, *overrides])
+        return self._main(*before, *place, *overrides)
 
     def go_on(self, world: World, *overrides: str, name: str = "run") -> int:
-        """Resume with settings that may be given anew."""
+        """Resume with settings that a resumed run may change."""
         self.executor = FakeExecutor(world)
-        return evo.run.main([f"resume={self.folder / name}", *overrides])
+        return self._main(f"resume={self.folder / name}", *overrides)
+
+    def _main(self, *arguments: str) -> int:
+        return evo.run.main(arguments, services(self.executor, self.sampler))
 
     def config(self, event: dict[str, Any]) -> dict[str, Any]:
         """The configuration that a row of ``runs`` holds."""
@@ -240,6 +242,13 @@ class Search:
             table: [{k: v for k, v in row.items() if k != "run_id"} for row in rows]
             for table, rows in ((table, self.rows(table, name)) for table in kept)
         }
+
+
+def services(executor: Executor, sampler: MetaSampler | None = None) -> Services:
+    """With ``executor`` in place of Ray's; the settings choose the sampler where none is given."""
+    return Services(
+        executor=lambda *_: executor, sampler=make if sampler is None else lambda *_: sampler
+    )
 
 
 def of_limits(**natures: Nature) -> World:

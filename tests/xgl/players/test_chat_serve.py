@@ -23,7 +23,7 @@ from xgl.chat.settings import ChatSettings
 from xgl.cli import main
 from xgl.cli.playing import bench
 from xgl.errors import PlayerError
-from xgl.players.chat import ChatPlayer, opening
+from xgl.players.chat import ChatPlayer, first_messages
 from xgl.runtime.requests import Item, Move, Moved, MoveRequest, Rewarded, Seeds, Turn, View
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("no_proxy")]
@@ -54,7 +54,7 @@ class Served:
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     place = tmp_path_factory.mktemp("served")
-    messages = [opening(turn(0, text).request)[-1]["content"] for text in STORIES]
+    messages = [first_messages(turn(0, text).request)[-1]["content"] for text in STORIES]
     make_tag_model(place / "model", messages, [f"<move>{words}</move>" for words in WORDS])
     command = [sys.executable, "-c", "from transformers.cli.transformers import main; main()"]
     command += ["serve", str(place / "model"), "--host", "127.0.0.1", "--port", "0"]
@@ -105,7 +105,7 @@ def test_its_tokens_are_the_servers_own_count(served: Served) -> None:
     assert isinstance(given, Move)
     asked = player.usage.requests
     tokenizer = AutoTokenizer.from_pretrained(served.folder)
-    prompt = tokenizer.apply_chat_template(opening(turn(0).request), return_dict=False)
+    prompt = tokenizer.apply_chat_template(first_messages(turn(0).request), return_dict=False)
     answer = tokenizer.encode(f"<move>{given.text}</move>", add_special_tokens=False)
     assert asked == 1
     assert given.prompt_tokens == len(prompt)

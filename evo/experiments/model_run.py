@@ -1,0 +1,166 @@
+"""What scope growth and the transfer triplet share: a player and a judge on workers, a ledger that
+watches the budget, a display."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from shlex import quote
+from typing import Any, Self
+
+from archive import Archive
+from evo import summary
+from evo.config.compose import from_archive, load
+from evo.config.schema import RunConfig
+from evo.display import Display
+from evo.jobs.cluster import check
+from evo.jobs.evaluate import Task
+from evo.jobs.model_host import ModelHostSettings
+from evo.record.budget import amount, reached
+from evo.record.collector import Collector
+from evo.record.ledger import Ledger
+from evo.record.progress import RunProgress
+from evo.record.run_folder import RunIdentity
+from evo.runner import RunOutcome, Services, check_resumable, with_overrides
+from evo.search.initial_scope import initial_tasks
+from meta_sampler import ACCESS, MetaSampler, Remote
+from xgl.errors import ConfigError
+from xgl.models.resolve import resolve
+
+RESUMABLE = (
+    "cluster.",
+    "budget.",
+    "growth.generations",
+    *(f"meta_sampler.settings.{key}" for key in ACCESS),
+)
+"""Settings that a resumed run may change: results do not depend on them."""
+
+
+@dataclass(frozen=True)
+class ModelPlan:
+    """A validated run on language models."""
+
+    config: RunConfig
+    initial: list[Task]
+    sampler: MetaSampler
+    services: Services
+    make_session: Callable[[ModelPlan, Archive], ModelSession]
+
+    @property
+    def folder(self) -> Path:
+        return self.config.folder
+
+    def announce(self) -> bool:
+        return True
+
+    def session(self, archive: Archive) -> ModelSession:
+        _check_unchanged(archive, self.config, self.initial)
+        return self.make_session(self, archive)
+
+
+class ModelSession(ABC):
+    """A run on language models at work."""
+
+    def __init__(self, plan: ModelPlan, archive: Archive) -> None:
+        self.plan, self.config, self.console = plan, plan.config, plan.services.console
+        known = [row["run_id"] for row in archive.rows("runs", ["run_id"])]
+        science = self.config.science_hash()
+        run_id = str(known[0]) if known else f"{self.config.name}-{science}"
+        stored = json.dumps(asdict(self.config), sort_keys=True)
+        self.identity = RunIdentity(run_id, self.config.seed, stored, science)
+        self.ledger = Ledger(archive, run_id, self.config.budget)
+        _check_budget(self.config, self.ledger)
+        title = f"{self.config.experiment.replace('_', ' ')}: {plan.folder}"
+        progress = RunProgress(self.expected_finetunes(), len(self.ledger.finetunes))
+        self.display = Display(self.console, f"{title} (seed {self.config.seed})", progress)
+
+    def __enter__(self) -> Self:
+        settings = ModelHostSettings(self.config.judge, self.config.player, self.config.finetune)
+        with ExitStack() as stack:
+            stack.enter_context(self.display)
+            executor = self.plan.services.executor(self.config.cluster, settings)
+            stack.callback(executor.close)
+            self.collector = Collector(self.config, self.ledger, executor, self.display)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    @abstractmethod
+    def work(self) -> RunOutcome:
+        """Do what the archive does not hold yet."""
+
+    @abstractmethod
+    def expected_finetunes(self) -> int | None:
+        """Of the whole run, at most; None where nothing bounds them."""
+
+    def higher_budget(self) -> tuple[str, ...]:
+        """The budget that is spent, doubled; nothing where it was a meta-sampler's own."""
+        name = reached(self.config.budget, self.ledger.spent)
+        return (f"budget.{name}={2 * getattr(self.config.budget, name):g}",) if name else ()
+
+    def show(self, outcome: RunOutcome) -> None:
+        summary.show(self.console, self.ledger, self.display.scoring)
+
+    def commands(self) -> Sequence[tuple[str, str]]:
+        folder = self.plan.folder
+        run, page, games = map(quote, (str(folder), f"{folder}.html", f"{folder}-games"))
+        return [
+            ("inspect", f"python -m archive inspect {run}"),
+            ("report", f"python -m archive report {run} -o {page}"),
+            ("export", f"python -m archive export {run} {games}"),
+        ]
+
+
+@dataclass(frozen=True)
+class ModelExperiment:
+    """An experiment that a :class:`RunConfig` describes."""
+
+    make_session: Callable[[ModelPlan, Archive], ModelSession]
+
+    def load(self, overrides: Sequence[str]) -> RunConfig:
+        return load(overrides)
+
+    def resume(self, stored: dict[str, Any], overrides: Sequence[str]) -> RunConfig:
+        check_resumable(
+            overrides,
+            RESUMABLE,
+            "cluster.*, budget.*, growth.generations and how a remote meta-sampler is reached",
+        )
+        sampler = "meta_sampler=" + stored["meta_sampler"]["name"]
+        fresh = asdict(load(["+experiment=" + stored["experiment"], sampler, *overrides]))
+        return from_archive(RunConfig, with_overrides(stored, fresh, overrides))
+
+    def plan(self, config: RunConfig, services: Services, resumed: bool) -> ModelPlan:
+        initial = initial_tasks(config)
+        sampler = services.sampler(config.meta_sampler.name, config.meta_sampler.settings)
+        for reference in dict.fromkeys((config.judge.model, config.player.model)):
+            resolve(reference)
+        check(config.cluster)
+        if isinstance(sampler, Remote) and not resumed:
+            sampler.check()
+        return ModelPlan(config, initial, sampler, services, self.make_session)
+
+
+def _check_unchanged(archive: Archive, config: RunConfig, initial: Sequence[Task]) -> None:
+    """The files of the initial scope must still hold the games that the run began with."""
+    known = {row["game_id"] for row in archive.rows("games", ["game_id"])}
+    for entry, task in zip(config.growth.initial_scope, initial, strict=True):
+        if known and task.game_id not in known:
+            raise ConfigError(
+                f"growth.initial_scope: {entry} has changed since the run began, expected the "
+                "game it began with"
+            )
+
+
+def _check_budget(config: RunConfig, ledger: Ledger) -> None:
+    if name := reached(config.budget, ledger.spent):
+        raise ConfigError(
+            f"budget.{name}: found {getattr(config.budget, name):g}, expected more than the run "
+            f"has spent already ({amount(ledger.spent)})"
+        )

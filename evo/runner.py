@@ -1,0 +1,286 @@
+"""How every run begins, goes on and ends, whatever its experiment.
+
+A run is a row ``created`` or ``resumed``, work that is committed piece by piece, and a row that
+says how it ended. What was committed stays, so a run that was interrupted is an ordinary run whose
+archive already holds its first part.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from shlex import quote
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+from rich.console import Console
+
+from archive import Archive, ArchiveError, RunEvent
+from evo.config.schema import ClusterConfig
+from evo.jobs.cluster import ClusterError
+from evo.jobs.executor import Executor, RayExecutor, WorkersLostError
+from evo.jobs.model_host import ModelHostSettings
+from evo.record.run_folder import RunIdentity, check_new, open_archive, record, stored_config
+from meta_sampler import BudgetReached, MetaSampler, SamplerError, make
+from meta_sampler.settings import Caps
+from xgl.errors import BudgetError, ConfigError, PlayerError
+from xgl.models.resolve import ModelNotFound
+
+USER_ERRORS = (ConfigError, ArchiveError, ModelNotFound, PlayerError, SamplerError)
+"""What a user can cause before a run begins: one sentence, exit code 2."""
+ENDS = (
+    KeyboardInterrupt,
+    SamplerError,
+    PlayerError,
+    ClusterError,
+    WorkersLostError,
+    ArchiveError,
+)
+"""What ends a run before it is finished; what was committed stays."""
+STAYS = "what was committed stays"
+RESUME, EXPERIMENT = "resume", "experiment"
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """How a run ended. ``event`` is None where the archive cannot take a row; ``resume_overrides``
+    are the settings to resume with, None where nothing is left to do."""
+
+    event: RunEvent | None
+    exit_code: int
+    message: str
+    resume_overrides: tuple[str, ...] | None
+    failed: bool = False
+
+    def resume_command(self, folder: Path) -> str | None:
+        """What to type to go on; None where nothing is left to do."""
+        if self.resume_overrides is None:
+            return None
+        return " ".join(
+            ["python -m evo.run", f"resume={quote(str(folder))}", *self.resume_overrides]
+        )
+
+
+@dataclass(frozen=True)
+class Services:
+    """What a run reaches beyond its archive; tests pass their own."""
+
+    executor: Callable[[ClusterConfig, ModelHostSettings], Executor] = RayExecutor
+    sampler: Callable[[str, Caps], MetaSampler] = make
+    console: Console = field(default_factory=Console)
+
+
+class Session(Protocol):
+    """A run at work in an open archive; entering starts what it works with."""
+
+    identity: RunIdentity
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def work(self) -> RunOutcome:
+        """Do what the archive does not hold yet, in commits; raises any of ``ENDS``."""
+
+    def higher_budget(self) -> tuple[str, ...]:
+        """The settings that would let a run go on whose budget is spent."""
+
+    def show(self, outcome: RunOutcome) -> None:
+        """The results so far, for a person."""
+
+    def commands(self) -> Sequence[tuple[str, str]]:
+        """What a user may type next: a word and a command."""
+
+
+class Plan(Protocol):
+    """A run whose settings are valid and whose models are at hand; nothing is written yet."""
+
+    @property
+    def folder(self) -> Path:
+        """Of the run."""
+
+    def announce(self) -> bool:
+        """Say what will be done; False where that is all that the user wants."""
+
+    def session(self, archive: Archive) -> Session:
+        """Raises :class:`ConfigError` where the archive is not of this run."""
+
+
+Config = TypeVar("Config")
+
+
+class Experiment(Protocol, Generic[Config]):
+    """One kind of run, chosen by ``+experiment=NAME`` or by the run that is resumed."""
+
+    def load(self, overrides: Sequence[str]) -> Config:
+        """Compose and validate a new run's configuration; raises :class:`ConfigError`."""
+
+    def resume(self, stored: dict[str, Any], overrides: Sequence[str]) -> Config:
+        """The archived configuration, changed where a resumed run may change; raises
+        :class:`ConfigError`."""
+
+    def plan(self, config: Config, services: Services, resumed: bool) -> Plan:
+        """Find everything that the run needs; raises any of ``USER_ERRORS``."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line: the overrides of a new run, or of the one in the folder ``resumed``."""
+
+    experiment: str | None
+    resumed: str | None
+    overrides: tuple[str, ...]
+
+
+def parse_command(arguments: Sequence[str]) -> Command:
+    """Read a command line; raises :class:`ConfigError` where two runs are to be resumed."""
+    folders = [value for key, value in map(_setting, arguments) if key == RESUME]
+    names = [value for key, value in map(_setting, arguments) if key == EXPERIMENT]
+    if len(folders) > 1:
+        raise ConfigError(f"resume: found {len(folders)} folders, expected one")
+    kept = tuple(each for each in arguments if _setting(each)[0] != RESUME)
+    return Command(names[-1] if names else None, folders[0] if folders else None, kept)
+
+
+def _setting(argument: str) -> tuple[str, str]:
+    key, _, value = argument.partition("=")
+    return key.lstrip("+"), value
+
+
+def run(
+    arguments: Sequence[str], experiments: Mapping[str, Experiment[Any]], services: Services
+) -> int:
+    """Begin a run or go on with one; returns the exit code.
+
+    0 at the end or at a budget, 2 for a user's error or a disk that refuses, 130 when
+    interrupted, 1 when workers kept dying, Ray did not start or an endpoint failed.
+    """
+    try:
+        command = parse_command(arguments)
+        plan = _plan(command, experiments, services)
+        if not plan.announce():
+            return 0
+        resumed = command.resumed is not None
+        with open_archive(plan.folder, resumed) as archive:
+            return _work(plan.session(archive), archive, plan.folder, resumed, services.console)
+    except USER_ERRORS as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+
+
+def _plan(command: Command, experiments: Mapping[str, Experiment[Any]], services: Services) -> Plan:
+    if command.resumed is None:
+        # Without a known name, the first experiment's configuration says what is expected.
+        chosen = experiments.get(command.experiment or "", next(iter(experiments.values())))
+        config = chosen.load(command.overrides)
+        check_new(config.folder)
+        return chosen.plan(config, services, resumed=False)
+    stored = stored_config(command.resumed)
+    if stored.get(EXPERIMENT) not in experiments:
+        raise ConfigError(
+            f"resume: {command.resumed} holds the experiment {stored.get(EXPERIMENT)!r}, expected "
+            f"one of {', '.join(experiments)}"
+        )
+    if command.experiment not in (None, stored[EXPERIMENT]):
+        raise ConfigError(
+            f"experiment: found {command.experiment}, but {command.resumed} holds a run of "
+            f"{stored[EXPERIMENT]}, expected none"
+        )
+    chosen = experiments[stored[EXPERIMENT]]
+    changes = [each for each in command.overrides if _setting(each)[0] != EXPERIMENT]
+    return chosen.plan(chosen.resume(stored, changes), services, resumed=True)
+
+
+def _work(session: Session, archive: Archive, folder: Path, resumed: bool, console: Console) -> int:
+    record(archive, session.identity, RunEvent.RESUMED if resumed else RunEvent.CREATED)
+    try:
+        with session, _terminable():
+            outcome = session.work()
+    except ENDS as error:
+        outcome = stopped(error, session)
+    if outcome.failed:
+        print(f"error: {outcome.message}", file=sys.stderr)
+    if outcome.event:
+        with suppress(ArchiveError):  # a commit that was cut short has spent the writer
+            record(archive, session.identity, outcome.event)
+        session.show(outcome)
+    _show_end(console, session, folder, outcome)
+    return outcome.exit_code
+
+
+def stopped(error: BaseException, session: Session) -> RunOutcome:
+    """The outcome of a run that one of ``ENDS`` ended."""
+    message = f"{error}; {STAYS}"
+    match error:
+        case KeyboardInterrupt():
+            return RunOutcome(RunEvent.INTERRUPTED, 130, f"interrupted; {STAYS}", ())
+        case BudgetReached() | BudgetError():
+            return RunOutcome(RunEvent.OUT_OF_BUDGET, 0, str(error), session.higher_budget())
+        case ClusterError() | WorkersLostError() | PlayerError():
+            return RunOutcome(RunEvent.INTERRUPTED, 1, message, (), failed=True)
+        case SamplerError():
+            return RunOutcome(RunEvent.INTERRUPTED, 2, message, (), failed=True)
+    return RunOutcome(None, 2, message, (), failed=True)
+
+
+def with_overrides(
+    stored: dict[str, Any], fresh: Mapping[str, Any], overrides: Sequence[str]
+) -> dict[str, Any]:
+    """A stored configuration with the ``fresh`` values of the keys that ``overrides`` name."""
+    changed: dict[str, Any] = json.loads(json.dumps(stored))
+    for override in overrides:
+        *groups, key = _setting(override)[0].split(".")
+        target, source = changed, fresh
+        for group in groups:
+            target, source = target.setdefault(group, {}), source[group]
+        target[key] = source[key]
+    return changed
+
+
+def check_resumable(
+    overrides: Sequence[str], resumable: Sequence[str] = (), names: str = ""
+) -> None:
+    """Raises :class:`ConfigError` for an override that a resumed run may not have.
+
+    ``resumable``: keys, and groups that end with a point; ``names`` are these for a person.
+    """
+    for override in overrides:
+        key, _ = _setting(override)
+        groups = tuple(each for each in resumable if each.endswith("."))
+        if key not in resumable and not f"{key}.".startswith(groups):
+            exception = f", only {names} may change" if names else ""
+            raise ConfigError(f"{override}: a resumed run keeps its settings{exception}")
+
+
+def _show_end(console: Console, session: Session, folder: Path, outcome: RunOutcome) -> None:
+    """Why the run ended, where everything is, and what to type next."""
+    lines = [] if outcome.failed else [("ended", outcome.message)]
+    lines.append(("archive", str(folder / "archive")))
+    if resume := outcome.resume_command(folder):
+        lines.append(("resume", resume))
+    for name, text in [*lines, *session.commands()]:
+        console.print(f"{name:8} {text}", highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Within, SIGTERM, by which batch systems end a program, does what Ctrl-C does.
+
+    Ray sets a handler of its own when it starts; so this comes after the session has begun.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

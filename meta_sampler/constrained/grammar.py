@@ -1,0 +1,231 @@
+"""Rules of a grammar as data, written out for llguidance in its variant of Lark's syntax.
+
+A rule may carry a state of 64 bits: each of its forms says when it applies and what it hands on.
+What comes later in a text can so depend on what came before, as far as the bits remember it.
+:class:`State` says which bit stands for which fact of the language's rules
+(docs/specification.md, "The language").
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from typing import Any
+
+from xgl.language import syntax as syn
+from xgl.language.canonical import LIST_POOL, POOL, PUBLIC_POOL
+from xgl.language.dialects import Dialect
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A rule, handed the state as ``change`` makes it; "_" hands on the same one."""
+
+    rule: str
+    change: str = "_"
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A regular expression, and how many characters it matches at most."""
+
+    regex: str
+    longest: int
+
+
+Symbol = str | Ref | Pattern
+"""What stands in a form; a ``str`` stands for itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One way to write a rule; ``when`` is a condition on the state, empty for always."""
+
+    symbols: tuple[Symbol, ...]
+    when: str = ""
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """Rules by name. ``begins`` is the first rule of a text and its first state."""
+
+    begins: str
+    rules: dict[str, list[Form]] = field(default_factory=dict)
+
+    def add(self, name: str, *forms: Sequence[Any], when: str = "") -> Ref:
+        """Further forms of a rule, each a sequence of symbols; returns a reference to it."""
+        self.rules.setdefault(name, []).extend(Form(tuple(form), when) for form in forms)
+        return Ref(name)
+
+    def lark(self) -> str:
+        """The grammar as llguidance reads it."""
+        with_state = self._with_state()
+        lines = [f"start: {self.begins}::0x0"]
+        for name, forms in self.rules.items():
+            head = f"{name}::_" if name in with_state else name
+            lines.append(f"{head}: " + "\n    | ".join(_form(form, with_state) for form in forms))
+        return "\n".join(lines) + "\n"
+
+    def _with_state(self) -> set[str]:
+        """Rules that look at the state or hand it on; llguidance wants no others to carry it."""
+        found: set[str] = set()
+        while new := {n for n in self.rules.keys() - found if self._looks(n, found)}:
+            found |= new
+        return found
+
+    def _looks(self, name: str, known: set[str]) -> bool:
+        return any(
+            form.when or any(isinstance(s, Ref) and s.rule in known for s in form.symbols)
+            for form in self.rules[name]
+        )
+
+    def longest(self, name: str, stop: str, known: dict[str, int] | None = None) -> int:
+        """Most characters of a rule, those from the rule ``stop`` on not counted.
+
+        Raises RecursionError where a rule holds itself on another way than through ``stop``.
+        """
+        known = {stop: 0} if known is None else known
+        if name not in known:
+            known[name] = max(
+                sum(self._size(symbol, stop, known) for symbol in form.symbols)
+                for form in self.rules[name]
+            )
+        return known[name]
+
+    def _size(self, symbol: Symbol, stop: str, known: dict[str, int]) -> int:
+        if isinstance(symbol, Ref):
+            return self.longest(symbol.rule, stop, known)
+        return symbol.longest if isinstance(symbol, Pattern) else len(symbol)
+
+
+def repeated(item: Symbol, between: str, least: int, most: int) -> list[tuple[Symbol, ...]]:
+    """The forms of ``least`` to ``most`` items with ``between`` between them."""
+    return [(item, *((between, item) * (count - 1))) for count in range(least, most + 1)]
+
+
+def _form(form: Form, with_state: set[str]) -> str:
+    text = " ".join(_symbol(symbol, with_state) for symbol in form.symbols) or '""'
+    return f"{text} %if {form.when}" if form.when else text
+
+
+def _symbol(symbol: Symbol, with_state: set[str]) -> str:
+    if isinstance(symbol, Ref):
+        return f"{symbol.rule}::{symbol.change}" if symbol.rule in with_state else symbol.rule
+    if isinstance(symbol, Pattern):
+        return f"/{symbol.regex}/"
+    return json.dumps(symbol)
+
+
+BITS = 64
+_LINE_BITS = 7
+_PRIVATE, _PUBLIC, _LISTS = 10, 3, 2
+"""Registers of each pool that a text may use; three facts on each must fit into the bits."""
+
+
+@dataclass(frozen=True)
+class State:
+    """Where each fact stands: registers that were set, are spent, or hold a move; players who
+    moved; flags placed and jumped to; the number of lines.
+
+    A register is *spent* while it must not be read: in the assign that sets it first, where a
+    dialect stores all values together, and in a term that has named it.
+    """
+
+    dialect: Dialect
+    constants: tuple[str, ...] = ()
+    """Registers of types a, b, c that the metadata fill: they can always be read."""
+
+    @property
+    def strings(self) -> tuple[str, ...]:
+        """String registers that a text may set, in order of preference."""
+        return POOL[:_PRIVATE] + PUBLIC_POOL[:_PUBLIC]
+
+    @property
+    def lists(self) -> tuple[str, ...]:
+        return LIST_POOL[:_LISTS]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        names = (*self.strings, *self.lists)
+        facts = [f"set {name}" for name in names]
+        facts += [f"spent {name}" for name in names]
+        facts += [f"moved {name}" for name in self.strings]
+        facts += [f"asked {player}" for player in syn.PLAYERS]
+        facts += [
+            "seen",
+            "paid",
+            *(f"placed {f}" for f in syn.FLAGS),
+            *(f"taken {f}" for f in syn.FLAGS),
+        ]
+        assert len(facts) + _LINE_BITS <= BITS
+        return {fact: place for place, fact in enumerate(facts)}
+
+    # -- conditions ------------------------------------------------------------------------------
+
+    def holds(self, fact: str) -> str:
+        return f"bit_set({self._places[fact]})"
+
+    def fails(self, fact: str) -> str:
+        return f"bit_clear({self._places[fact]})"
+
+    def readable(self, name: str) -> str:
+        return both(self.holds(f"set {name}"), self.fails(f"spent {name}"))
+
+    def readable_strings(self, least: int = 1) -> str:
+        """Whether so many string registers can be read; empty for always."""
+        if len(self.constants) >= least:
+            return ""
+        some, spent = self._range("set"), self._range("spent")
+        cases = (
+            both(f"bit_count_ge({some}, {count + least})", f"bit_count_le({spent}, {count})")
+            for count in range(len(self.strings) - least + 1)
+        )
+        return reduce(either, cases)
+
+    def _range(self, fact: str) -> str:
+        first = self._places[f"{fact} {self.strings[0]}"]
+        return f"[{first}:{first + len(self.strings)}]"
+
+    @property
+    def someone_asked(self) -> str:
+        """Whether anybody moved; then a register that holds a move can be read."""
+        first = self._places[f"asked {syn.PLAYERS[0]}"]
+        return f"ne([{first}:{first + len(syn.PLAYERS)}], 0)"
+
+    def fewer_lines(self, than: int) -> str:
+        """Whether fewer lines than that are behind the present one."""
+        return f"lt({self._lines}, {max(0, than)})"
+
+    @property
+    def _lines(self) -> str:
+        first = len(self._places)
+        return f"[{first}:{first + _LINE_BITS}]"
+
+    # -- changes ---------------------------------------------------------------------------------
+
+    def note(self, *facts: str) -> str:
+        return f"bit_or({hex(self._mask(facts))})"
+
+    @property
+    def settled(self) -> str:
+        """What was set in a line is set for the next ones."""
+        spent = [fact for fact in self._places if fact.startswith("spent ")]
+        return f"bit_and({hex((1 << BITS) - 1 - self._mask(spent))})"
+
+    @property
+    def next_line(self) -> str:
+        return f"incr({self._lines})"
+
+    def _mask(self, facts: list[str] | tuple[str, ...]) -> int:
+        return sum(1 << self._places[fact] for fact in dict.fromkeys(facts))
+
+
+def both(one: str, other: str) -> str:
+    """Either condition may be empty, for always."""
+    return f"and({one}, {other})" if one and other else one or other
+
+
+def either(one: str, other: str) -> str:
+    return f"or({one}, {other})"

@@ -1,0 +1,353 @@
+"""Expressions of the grammar of XGL, by kind: strings, lists, sets of words, sums, conditions.
+
+Built from the tables of ``xgl.language.syntax`` and ``xgl.language.dialects``, spelled as
+``xgl.language.unparse`` spells them. A rule of strings has a twin, ``moved…``, of those that hold
+a move, and another, ``still…``, of those that hold none.
+
+Every term of a sum is about a move, as what is paid must be. Without literals a term is a chain of
+registers, target | prefix, outer, each named at most once in it: what was named is spent. So no
+string is scored against itself. With literals it is made of texts, and only the rule about moves is
+kept.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import groupby
+
+from meta_sampler.constrained.grammar import Grammar, Pattern, Ref, State, Symbol, both, repeated
+from meta_sampler.settings import GrammarSettings
+from xgl.language import syntax as syn
+from xgl.language.characters import is_visible
+
+_CUTS = (" // ", " % ")
+_BESIDE = 2
+"""Most registers on either side of a literal."""
+_ITEMS = 3
+"""Most items of a list that is written out."""
+_ALIKE = (" == ", " != ")
+_WITHIN = (" in ", " not in ")
+
+
+def add_expressions(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
+    """All rules that ``value``, ``sum``, ``condition`` and ``shown`` need."""
+    _registers(grammar, state)
+    _strings(grammar, state, settings)
+    add_sums(grammar, state, settings)
+    if settings.helpers:
+        for depth in range(settings.depth + 1):
+            _lists(grammar, depth, settings.literals)
+            _calls(grammar, depth, settings.literals)
+    _values(grammar, state, settings)
+    _conditions(grammar, state, settings)
+
+
+# -- strings ---------------------------------------------------------------------------------------
+
+
+@lru_cache
+def literal(most: int) -> Pattern:
+    """A literal of up to ``most`` characters, all of them printable, none of them an escape."""
+    return Pattern(f'"[{_class_of_printable()}]{{0,{most}}}"', most + 2)
+
+
+def _class_of_printable() -> str:
+    """What Python calls printable in the basic plane, without quotes and backslashes."""
+    codes = (code for code in range(min(0x10000, sys.maxunicode)) if _plain(chr(code)))
+    runs = [[c for _, c in run] for _, run in groupby(enumerate(codes), lambda x: x[1] - x[0])]
+    return "".join(f"\\u{{{run[0]:x}}}-\\u{{{run[-1]:x}}}" for run in runs)
+
+
+def _plain(character: str) -> bool:
+    return is_visible(character) and character not in '"\\'
+
+
+def _registers(grammar: Grammar, state: State) -> None:
+    for name in state.strings:
+        grammar.add("register", [name], when=state.readable(name))
+        moved = f"moved {name}"
+        grammar.add("moved_register", [name], when=both(state.readable(name), state.holds(moved)))
+        grammar.add("still_register", [name], when=both(state.readable(name), state.fails(moved)))
+    for name in state.constants:
+        grammar.add("register", [name])
+        grammar.add("still_register", [name])
+    for name in state.lists:
+        grammar.add("list_register", [name], when=state.readable(name))
+
+
+def _strings(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
+    """``names``: registers and cuts, joined; ``text``: the same with a literal among them."""
+    add, register, moved = grammar.add, Ref("register"), Ref("moved_register")
+    add("literal", [literal(settings.max_characters)])
+    add("piece", [register], *([register, cut, register] for cut in _CUTS))
+    add("moved_piece", [moved], *([moved, cut, register] for cut in _CUTS))
+    add("moved_piece", *([register, cut, moved] for cut in _CUTS))
+    add("names", *repeated(Ref("piece"), " + ", 1, settings.max_joined))
+    few = add("few", *repeated(Ref("piece"), " + ", 1, _BESIDE))
+    still = Ref("still_register")
+    add("still_piece", [still], *([still, cut, still] for cut in _CUTS))
+    add("still_names", *repeated(Ref("still_piece"), " + ", 1, settings.max_joined))
+    add("text", [Ref("names")])
+    add("moved_names", *_around(Ref("moved_piece"), few))
+    add("moved_text", [Ref("moved_names")])
+    if settings.literals:
+        _with_literals(grammar, state, few)
+
+
+def _with_literals(grammar: Grammar, state: State, few: Ref) -> None:
+    """At most one literal in a text, so that lines stay short."""
+    add, quoted, register = grammar.add, Ref("literal"), Ref("register")
+    add("moved_piece", *([Ref("moved_register"), cut, quoted] for cut in _CUTS))
+    add("piece_of_literal", [quoted], *([register, cut, quoted] for cut in _CUTS))
+    alone, *joined = _around(Ref("piece_of_literal"), few)
+    add("text", alone)
+    add("text", *joined, when=state.readable_strings())
+    add("moved_text", [quoted, " + ", Ref("moved_names")])
+    add("moved_text", [Ref("moved_names"), " + ", quoted])
+
+
+def _around(middle: Symbol, few: Symbol) -> Iterator[tuple[Symbol, ...]]:
+    for before in ((), (few, " + ")):
+        for after in ((), (" + ", few)):
+            yield (*before, middle, *after)
+
+
+# -- lists and helper functions --------------------------------------------------------------------
+
+
+def _lists(grammar: Grammar, depth: int, literals: bool) -> None:
+    item = Ref(f"string_{depth}")
+    grammar.add(item.rule, [Ref("few")], *([[Ref("literal")]] if literals else []))
+    items = repeated(item, ", ", 1, _ITEMS)
+    written = grammar.add(f"items_{depth}", ["[", "]"], *(["[", *form, "]"] for form in items))
+    name = Ref("list_register")
+    grammar.add(f"list_{depth}", [name], [written], [name, " + ", written], [name, " + ", name])
+    if depth:
+        grammar.add(item.rule, [Ref(f"call_string_{depth}")])
+        grammar.add(f"list_{depth}", [Ref(f"call_list_{depth}")])
+
+
+def _calls(grammar: Grammar, depth: int, literals: bool) -> None:
+    """Every function of the table, its arguments one level below."""
+    if depth == 0:
+        return
+    for name, signature in syn.FUNCTIONS.items():
+        most = len(signature.arguments)
+        for count in range(most - signature.optional, most + 1):
+            forms = _written(name, signature, signature.arguments[:count], depth, literals)
+            grammar.add(f"call_{signature.result}_{depth}", *forms)
+
+
+def _written(
+    name: str,
+    signature: syn.Signature,
+    kinds: Sequence[tuple[syn.Kind, ...]],
+    depth: int,
+    literals: bool,
+) -> list[Sequence[Symbol]]:
+    forms: list[list[Symbol]] = [[]]
+    for place, each in enumerate(kinds):
+        own = signature.method and place == 0
+        opened = f".{name}(" if own else ")"
+        forms = [
+            [*form, *_between(place, signature.method), symbol, *([opened] if own else [])]
+            for form in forms
+            for kind in each
+            for symbol in _argument(kind, depth, own, literals)
+        ]
+    head: list[Symbol] = [] if signature.method else [f"{name}("]
+    return [[*head, *form, ")"] for form in forms]
+
+
+def _between(place: int, method: bool) -> list[Symbol]:
+    return [", "] if place > int(method) else []
+
+
+def _argument(kind: syn.Kind, depth: int, own: bool, literals: bool) -> list[Symbol]:
+    match kind:
+        case "string":
+            quoted: list[Symbol] = [Ref("literal")] if literals else []
+            return [Ref("register"), *quoted] if own else [Ref(f"string_{depth - 1}")]
+        case "list":
+            return [Ref(f"list_{depth - 1}")]
+        case "number":
+            return [Pattern("[1-9][0-9]?", 2)]
+        case _:  # sets of words come from calls only
+            return [Ref(f"call_{kind}_{depth - 1}")] if depth > 1 else []
+
+
+def _values(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
+    """What may stand right of ``=``: ``value`` beside others, ``rich_value`` alone."""
+    dialect, add = state.dialect, grammar.add
+    some = "" if settings.literals else state.readable_strings()
+    add("value", [Ref("still_names")])
+    add("story", ["story()"])
+    add("moved_value", [Ref("moved_text")])
+    if settings.literals:
+        _values_with_literals(grammar, state)
+    add("shown", [Ref("text")], when=some)
+    if dialect.story_arguments:
+        add("story", ["story(", Pattern("[1-9][0-9]?", 2), ")"], ["story(", Ref("literal"), ")"])
+    if dialect.stored_prefix:
+        add("rich_value", [Ref("text"), " | ", Ref("names")], when=state.readable_strings())
+    if settings.helpers:
+        add("rich_value", [Ref(f"call_string_{settings.depth}")], when=some)
+        add("rich_list", [Ref(f"list_{settings.depth}")], when=some)
+        add("shown", [Ref("list_0")])
+
+
+def _values_with_literals(grammar: Grammar, state: State) -> None:
+    """As in texts; what holds a move and what does not stay apart, so that no text has two states
+    of the grammar."""
+    quoted, moved, few = Ref("literal"), Ref("moved_names"), Ref("few")
+    still = grammar.add("still_few", *repeated(Ref("still_piece"), " + ", 1, _BESIDE))
+    cut = ([Ref("still_register"), cut, quoted] for cut in _CUTS)
+    grammar.add("value", [quoted], *cut, [still, " + ", quoted])
+    joined = ([quoted, " + ", still], [still, " + ", quoted, " + ", still])
+    grammar.add("value", *joined, when=state.readable_strings())
+    grammar.add(
+        "moved_value", [few, " + ", quoted, " + ", moved], [moved, " + ", quoted, " + ", few]
+    )
+
+
+# -- conditions ------------------------------------------------------------------------------------
+
+
+def _conditions(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
+    """``condition`` stands by itself, ``decided`` inside and, or, not."""
+    wide = state.dialect.python_conditions
+    add, number = grammar.add, Pattern("0|[1-9][0-9]{0,2}", 3)
+    bound = add("bound", [number], [Ref("term")])
+    if wide:
+        add("bound", [Pattern(r"(0|[1-9][0-9]{0,2})\.[0-9]", 5)])
+    for sign in (*syn.COMPARATORS, *(("==", "!=") if wide else ())):
+        add("decided", [Ref("short_sum"), f" {sign} ", bound])
+    if settings.helpers:
+        _decided_by_helpers(grammar, wide)
+    if settings.truths:
+        add("decided", *([f"{word}(", Ref("statement"), ")"] for word in ("is_true", "is_false")))
+        _statements(grammar)
+    add("condition", [Ref("decided")], *([[Ref("statement")]] if settings.truths else []))
+    if wide:
+        add("decided", [Ref("text"), " in ", Ref("moved_text")])
+        for sign in (*_ALIKE, *_WITHIN):
+            add("decided", [Ref("moved_text"), sign, Ref("text")])
+        for word in (" and ", " or "):
+            add("logic", [Ref("decided"), word, Ref("decided")])
+        add("logic", ["not ", Ref("decided")])
+
+
+def _statements(grammar: Grammar) -> None:
+    """Statements about a move: a text, or two quoted parts as in «no common words»."""
+    quoted, moved, names = Ref("literal"), Ref("moved_names"), Ref("names")
+    grammar.add("statement", [Ref("moved_text")])
+    grammar.add("statement", [quoted, " + ", moved, " + ", quoted, " + ", names])
+    grammar.add("statement", [quoted, " + ", names, " + ", quoted, " + ", moved])
+
+
+def _decided_by_helpers(grammar: Grammar, wide: bool) -> None:
+    add, count = grammar.add, Ref("call_number_1")
+    add("decided", [Ref("call_truth_1")])
+    for sign in syn.COMPARATORS:
+        add(
+            "decided",
+            [count, f" {sign} ", Pattern("[0-9]|[1-9][0-9]", 2)],
+            [count, f" {sign} ", count],
+        )
+    if wide:
+        words, lists = Ref("call_words_1"), Ref("list_0")
+        for order in (*_ALIKE, *(f" {sign} " for sign in syn.COMPARATORS)):
+            add("decided", [words, order, words])
+        add("decided", *([lists, order, lists] for order in _ALIKE))
+        add("decided", *([Ref("moved_text"), order, lists] for order in _WITHIN))
+
+
+_ALONE = ("xent", "nex")
+"""Kinds that mean something without a prefix; xed(s) and dex(s) are 0."""
+_OUTER = 2
+"""Most registers of an outer prefix."""
+
+
+# -- sums ------------------------------------------------------------------------------------------
+
+
+def add_sums(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
+    """``sum``, of a reward, and ``short_sum``, of a condition."""
+    if settings.literals:
+        _terms_of_texts(grammar)
+    else:
+        _terms_of_registers(grammar, state, settings.max_joined)
+    further = grammar.add("further", *([sign, Ref("term")] for sign in (" + ", " - ")))
+    for name, terms in (("sum", settings.max_terms), ("short_sum", 2)):
+        for count in range(terms):
+            rest = [further] * count
+            grammar.add(name, [Ref("term"), *rest], ["-", Ref("term"), *rest])
+
+
+def _terms_of_texts(grammar: Grammar) -> None:
+    text, moved = Ref("text"), Ref("moved_text")
+    for kind in syn.XENT_KINDS:
+        if kind in _ALONE:
+            grammar.add("term", *_scored(kind, moved))
+        grammar.add("term", *_scored(kind, moved, " | ", text), *_scored(kind, text, " | ", moved))
+
+
+def _scored(kind: str, *said: Symbol) -> Iterator[tuple[Symbol, ...]]:
+    yield (f"{kind}(", *said, ")")
+    yield (f"{kind}(", *said, ", ", Ref("few"), ")")
+
+
+def _terms_of_registers(grammar: Grammar, state: State, most: int) -> None:
+    for kind in syn.XENT_KINDS:
+        alone = kind in _ALONE
+        chain = Ref(f"{'any' if alone else 'compared'}_{most}")
+        form = [f"{kind}(", chain]
+        grammar.add("term", form, when="" if alone else state.readable_strings(2))
+    for left in range(1, most + 1):
+        _targets(grammar, state, "any", left, most)
+        _targets(grammar, state, "compared", left, most)
+        _named(grammar, state, "prefix", left)
+        _on(grammar, state, "prefix", left)
+        outer = [", ", Ref(f"outer_{_OUTER}")]
+        grammar.add(f"after_prefix_{left}", outer, when=state.readable_strings())
+    for left in range(1, _OUTER + 1):
+        _named(grammar, state, "outer", left, last=left == 1)
+        _on(grammar, state, "outer", left)
+
+
+def _targets(grammar: Grammar, state: State, rule: str, left: int, most: int) -> None:
+    """The scored string: ``compared`` must be followed by a prefix, so one register is left."""
+    _named(grammar, state, rule, left)
+    after = f"after_{rule}_{left}"
+    if left > 1:
+        spare = state.readable_strings(1 if rule == "any" else 2)
+        grammar.add(after, [" + ", Ref(f"{rule}_{left - 1}")], when=spare)
+    grammar.add(after, [" | ", Ref(f"prefix_{most}")], when=state.readable_strings())
+    if rule == "any":
+        grammar.add(after, [")"], when=state.holds("seen"))
+
+
+def _on(grammar: Grammar, state: State, rule: str, left: int) -> None:
+    """A further register, or the end once a move was seen."""
+    after = f"after_{rule}_{left}"
+    if left > 1:
+        more = [" + ", Ref(f"{rule}_{left - 1}")]
+        grammar.add(after, more, when=state.readable_strings())
+    grammar.add(after, [")"], when=state.holds("seen"))
+
+
+def _named(grammar: Grammar, state: State, rule: str, left: int, last: bool = False) -> None:
+    """One register; where it is the last that can be named, a move must have been seen by it."""
+    name, after = f"{rule}_{left}", f"after_{rule}_{left}"
+    seen = state.holds("seen") if last else ""
+    for register in state.strings:
+        moved = f"moved {register}"
+        about = [register, Ref(after, state.note(f"spent {register}", "seen"))]
+        grammar.add(name, about, when=both(state.readable(register), state.holds(moved)))
+        beside = [register, Ref(after, state.note(f"spent {register}"))]
+        unmoved = both(state.readable(register), state.fails(moved))
+        grammar.add(name, beside, when=both(unmoved, seen))
+    for register in state.constants:
+        grammar.add(name, [register, Ref(after)], when=seen)

@@ -1,0 +1,157 @@
+"""Paired seeds, the permuted control and the floor, by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pytest
+
+from archive import Purpose
+from evo.jobs.evaluate import (
+    Score,
+    Task,
+    evaluate,
+    evaluation_seeds,
+    finite_score,
+    floor_of,
+    with_floor,
+)
+from evo.jobs.finetune import training_seeds
+from xgl import Cast, Instance, play_all
+from xgl.errors import OversizeError
+from xgl.players import ScriptedPlayer
+from xgl.runtime.requests import Move, Seeds, Turn
+
+MakeTask = Callable[..., Task]
+SEEDS = evaluation_seeds("selection", 0, 6)
+PICKY = 'assign(s=story())\nelicit(t, 8)\nensure(is_true("num_words<2", t))\nreward(xed(s | t))\n'
+UNLIKE = (
+    'assign(s=story())\nelicit(t, 8)\nensure("no common words between" + s + "&" + t)\n'
+    "reward(xed(s | t))\n"
+)
+
+
+@dataclass
+class Sayer:
+    """Says what a function makes of the seeds."""
+
+    say: Callable[[Seeds], str]
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        return [Move(self.say(turn.seeds), prompt_tokens=5, new_tokens=2) for turn in turns]
+
+
+def by_map(seeds: Seeds) -> str:
+    return f"word {seeds.map_seed}"
+
+
+def literal(task: Task, cast: Cast, seeds: Seeds, move: str) -> float:
+    """One play alone with one scripted move."""
+    alone = Cast(cast.judge, cast.stories, {"black": ScriptedPlayer({seeds: (move,)})})
+    return finite_score(play_all([Instance(task.game, seeds)], alone)[0], task)
+
+
+def test_scores_and_control_are_single_plays(cast: Cast, make_task: MakeTask) -> None:
+    task = make_task()
+    scores = evaluate(Sayer(by_map), cast, task, SEEDS)
+    assert [score.seeds for score in scores] == SEEDS
+    for place, score in enumerate(scores):
+        other = SEEDS[(place + 1) % len(SEEDS)]
+        assert score.moves == (by_map(score.seeds),)
+        assert score.score == score.raw == literal(task, cast, score.seeds, by_map(score.seeds))
+        assert score.permuted == literal(task, cast, score.seeds, by_map(other))
+        assert score.outcome == "finished"
+        assert score.tokens == 7
+    assert any(score.score != score.permuted for score in scores)
+
+
+def test_what_is_said_on_every_map_is_not_about_the_map(cast: Cast, make_task: MakeTask) -> None:
+    scores = evaluate(Sayer(lambda _: "always this"), cast, make_task(), SEEDS)
+    assert all(score.permuted == score.score for score in scores)
+    assert len({score.score for score in scores}) > 1
+
+
+def test_policies_meet_the_same_maps(cast: Cast, make_task: MakeTask) -> None:
+    one, two = (evaluate(Sayer(say), cast, make_task(), SEEDS) for say in (by_map, lambda _: "x"))
+    assert [score.seeds for score in one] == [score.seeds for score in two]
+
+
+def test_a_forfeit_is_minus_infinity_raw_and_the_floor_for_means(
+    cast: Cast, make_task: MakeTask
+) -> None:
+    task = make_task(PICKY, floor=-33.0)
+    failing = SEEDS[2]
+    scores = evaluate(
+        Sayer(lambda seeds: "two words" if seeds == failing else "one"), cast, task, SEEDS
+    )
+    for place, score in enumerate(scores):
+        lost = place == 2
+        assert score.outcome == ("forfeit" if lost else "finished")
+        assert (score.score == -33.0) == lost
+        assert (score.raw == -math.inf) == lost
+
+
+def test_a_move_of_another_map_that_the_rules_refuse_counts_as_the_floor(
+    cast: Cast, make_task: MakeTask
+) -> None:
+    """The move for map i + 1 says the number in the story of map i, which must not be said."""
+    before = {each: SEEDS[place - 1].map_seed for place, each in enumerate(SEEDS)}
+    task = make_task(UNLIKE, floor=-33.0, dialect="paper")
+    scores = evaluate(Sayer(lambda seeds: f"say {before[seeds]}"), cast, task, SEEDS)
+    assert [score.outcome for score in scores] == ["finished"] * len(SEEDS)
+    assert [score.permuted for score in scores] == [-33.0] * len(SEEDS)
+
+
+def test_seeds_are_odd_named_by_purpose_and_grow_at_the_end() -> None:
+    sets = {purpose: evaluation_seeds(purpose, 3, 40) for purpose in Purpose}
+    maps = [{each.map_seed for each in seeds} for seeds in sets.values()]
+    assert sum(map(len, maps)) == len(set().union(*maps)) == 40 * len(Purpose)
+    assert all(seed % 2 == 1 for part in maps for seed in part)
+    assert evaluation_seeds("selection", 3, 25) == sets[Purpose.SELECTION][:25]
+    assert evaluation_seeds("selection", 3, 15, start=25) == sets[Purpose.SELECTION][25:]
+    assert evaluation_seeds("selection", 4, 40) != sets[Purpose.SELECTION]
+    assert not {each.map_seed for each in training_seeds(3, 0, 40, 1)} & set().union(*maps)
+
+
+def test_the_floor_is_the_worst_feasible_score_less_a_bit_for_each_token(
+    make_task: MakeTask,
+) -> None:
+    task = make_task("elicit(s, 5)\nelicit(t, 3)\nreward(xed(s | t))\n")
+    plays = [("finished", -2.0), ("forfeit", -99.0), ("finished", 7.0), ("oversize", -80.0)]
+    assert floor_of(plays, task) == -2.0 - 8
+    assert floor_of(plays[1:2], task) is None
+    assert floor_of([], task) is None
+
+
+def test_the_floor_counts_a_limit_that_the_metadata_sets(make_task: MakeTask) -> None:
+    silent = make_task("assign(s=story())\nelicit(t)\nreward(xed(s | t))\n")
+    assert floor_of([("finished", 5.0)], silent) == 5.0 - silent.game.metadata.max_len
+
+
+@pytest.mark.parametrize(("role", "tokens"), [("black", 5), ("bob", 3)])
+def test_the_floor_counts_the_moves_of_its_own_role(
+    make_task: MakeTask, role: str, tokens: int
+) -> None:
+    program = "elicit(s, 5)\nelicit(bob, t, 3)\nreward(xed(s | t))\nreward(bob, xed(t | s))\n"
+    task = replace(make_task(program), role=role)
+    assert floor_of([("finished", 1.0)], task) == 1.0 - tokens
+
+
+@pytest.mark.parametrize(
+    ("outcome", "permuted", "expected"),
+    [
+        ("finished", 2.0, (5.0, 2.0)),
+        ("finished", -math.inf, (5.0, -7.0)),
+        ("forfeit", 2.0, (-7.0, 2.0)),
+        ("oversize", None, (-7.0, None)),
+    ],
+)
+def test_a_calibration_score_gets_its_floor(
+    outcome: str, permuted: float | None, expected: tuple[float, float | None]
+) -> None:
+    score = Score(SEEDS[0], 5.0, 5.0, outcome, permuted, ("m",), 3, 0.1)
+    found = with_floor(score, -7.0)
+    assert (found.score, found.permuted) == expected
+    assert found.raw == 5.0

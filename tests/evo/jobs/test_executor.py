@@ -1,0 +1,119 @@
+"""Pools of workers, parcels, and what a user sees when workers keep dying (that one death does no
+harm: tests/end_to_end)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ray.exceptions import OutOfMemoryError, RayActorError
+from support.search import services
+
+from evo import run
+from evo.config.schema import ClusterConfig
+from evo.jobs.cluster import STARTS, ClusterError, start_local
+from evo.jobs.executor import AdapterReferences, Pool, WorkersLostError, check_losses, pools
+from evo.jobs.model_host import Evaluation, Job, Result, Training
+from xgl.errors import ConfigError
+
+
+class Doomed:
+    """A executor on a machine that is too small for any job."""
+
+    def do(self, jobs: Sequence[Job[Any]]) -> Iterator[Result[Any]]:
+        check_losses(jobs[0], 4, OutOfMemoryError("too much"))
+        yield from ()
+
+    def close(self) -> None:
+        pass
+
+
+def test_workers_that_keep_dying_end_the_run_with_the_way_on(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    arguments = ["+experiment=scope_growth", f"archive.root={tmp_path}", "name=doomed"]
+    assert run.main(arguments, services(Doomed())) == 1
+    shown = capsys.readouterr()
+    assert "4 workers died on an evaluation of game" in shown.err
+    assert "out of memory" in shown.err
+    assert "Traceback" not in shown.err
+    assert f"python -m evo.run resume={tmp_path}/doomed" in shown.out
+
+
+@pytest.mark.parametrize("kind", [Evaluation, Training])
+def test_the_job_is_named(make_task: Any, kind: type) -> None:
+    task = make_task()
+    job: Job[Any] = Training(task, 0) if kind is Training else Evaluation(task, (None,), ())
+    check_losses(job, 3, RayActorError())
+    with pytest.raises(WorkersLostError, match=task.game_id[:8]):
+        check_losses(job, 4, RayActorError())
+
+
+def cluster(**changes: Any) -> ClusterConfig:
+    settings = {"workers": None, "trainers": 0, **changes}
+    shares = {f"gpus_per_{name}": 0.0 for name in ("worker", "trainer", "judge")}
+    return ClusterConfig(**{"address": None, **shares, **settings})
+
+
+@pytest.mark.parametrize(("cores", "count"), [(1, 1), (2, 2), (64, 8)])
+def test_without_settings_there_is_a_worker_for_each_core(cores: int, count: int) -> None:
+    assert pools(cluster(), cores) == [Pool("workers", count, 0.0)]
+
+
+def test_trainers_are_a_pool_of_their_own_with_their_own_share() -> None:
+    shares = {"gpus_per_worker": 0.2, "gpus_per_trainer": 0.5, "gpus_per_judge": 0.1}
+    found = pools(cluster(workers=3, trainers=1, **shares), 8)
+    assert found == [Pool("trainers", 1, 0.6), Pool("workers", 3, 0.3)]
+    assert pools(cluster(workers=3, gpus_per_judge=0.1), 8) == [Pool("workers", 3, 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"trainers": 1}, r"workers: found null"),
+        ({"workers": 1, "trainers": -1}, r"trainers: found -1"),
+        ({"gpus_per_judge": -0.1}, r"gpus_per_judge: found -0\.1"),
+        ({"gpus_per_worker": 0.8, "gpus_per_judge": 0.4}, r"gpus_per_worker: found 1\.2"),
+        ({"gpus_per_trainer": 1.5}, r"gpus_per_trainer: found 1\.5"),
+    ],
+)
+def test_shares_that_no_node_has_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        cluster(**changes)
+
+
+def test_an_adapter_is_put_into_the_store_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    put: list[bytes] = []
+    monkeypatch.setattr("ray.put", lambda adapter: put.append(adapter) or f"reference {len(put)}")
+    references = AdapterReferences(max_bytes=10)
+    assert references.reference(None) is None
+    assert [references.reference(each) for each in (b"aaaa", b"bbbb", b"aaaa")] == [
+        "reference 1",
+        "reference 2",
+        "reference 1",
+    ]
+    references.reference(b"cccc")
+    assert (references.cache.currsize, references.reference(b"aaaa")) == (8, "reference 1")
+    assert references.reference(b"bbbb") == "reference 4"
+    assert [references.reference(b"longer than all") for _ in range(2)] == ["reference 5"] * 2
+    assert len(references.cache) == 1
+
+
+def test_ray_is_started_again_and_then_given_up(caplog: pytest.LogCaptureFixture) -> None:
+    starts: list[int] = []
+
+    def start(failures: int) -> None:
+        starts.append(failures)
+        if len(starts) <= failures:
+            raise Exception("The current node timed out during startup.\nDetails")
+
+    start_local(lambda: start(2), pause=0)
+    assert len(starts) == STARTS
+    assert caplog.messages == [f"Ray did not start, attempt {n} of {STARTS}" for n in (1, 2)]
+    starts.clear()
+    with pytest.raises(ClusterError, match=r"in 3 attempts, the last: .* during startup\.$"):
+        start_local(lambda: start(3), pause=0)
+    assert len(starts) == STARTS

@@ -1,0 +1,291 @@
+"""Measuring from the command line: embedded players, a chat endpoint, resuming, budgets, errors."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.chat_server import ChatServer, Received, Sent, move, refused
+from support.exported import GAMES, exported
+
+import evo.run
+from archive import Archive, RunEvent
+from archive.statistics.repeated_play import arms, narms, thresholds
+from evo.jobs.repeated_play import series
+from evo.record.run_folder import RunIdentity, record
+
+ONE = {"first": GAMES["first"]}
+SAID = ("dog", "cat", "bird")
+FAST = ["measure.rounds=3", "measure.m=2"]
+Run = Callable[..., int]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """run(*arguments): the command in a folder of its own; returns the exit code."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+    def command(*arguments: str) -> int:
+        return evo.run.main(list(arguments))
+
+    return command
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    """A chat model whose move tells how many earlier rounds it sees."""
+
+    def script(received: Received) -> Sent:
+        return move(SAID[received.last.count("What you saw")])
+
+    with ChatServer(script) as running:
+        yield running
+
+
+def tables(folder: str) -> dict[str, list[dict[str, Any]]]:
+    with Archive.open(Path("runs") / folder / "archive") as archive:
+        return {t: list(archive.rows(t)) for t in ("runs", "rounds", "measures", "maps")}
+
+
+def plays(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """Everything but the time that it took."""
+    return [tuple(v for k, v in row.items() if k not in ("seconds", "run_id")) for row in rows]
+
+
+def test_two_players_side_by_side(
+    run: Run, server: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exported(Path("OUT"))
+    chat = f"chat:m@{server.url}"
+    assert run(
+        "+experiment=measure", "measure=OUT", f"players=[embedded,{chat}]", *FAST
+    ) == 0  # fmt: skip
+    found = tables("measure-OUT")
+    shown = capsys.readouterr().out
+    assert [e["event"] for e in found["runs"]] == [RunEvent.CREATED, RunEvent.FINISHED]
+    assert len(found["measures"]) == 4
+    assert {row["policy_id"] for row in found["rounds"]} == {"embedded", chat}
+    # 3 maps, 3 rounds and the control's 2, 2 games, 2 players
+    assert len(found["rounds"]) == 3 * 5 * 2 * 2
+    for row in found["measures"]:
+        mine = ("game_id", "role")
+        rows = [r for r in found["rounds"] if all(r[key] == row[key] for key in mine)]
+        base = series([r for r in rows if r["policy_id"] == "embedded"]).own
+        own = series([r for r in rows if r["policy_id"] == row["policy_id"]]).own
+        levels = thresholds(base, 2)
+        assert levels is not None
+        assert (row["b"], row["theta"], row["k_m"]) == (levels.b, levels.theta, levels.k_m)
+        assert row["narms"] == pytest.approx(narms(arms(own), levels, row["at_round"]))
+        assert row["narms_low"] <= row["narms_high"]
+        assert row["base"] == "embedded"
+    of_base = [row["narms"] for row in found["measures"] if row["policy_id"] == "embedded"]
+    assert of_base == pytest.approx([2.0, 2.0]), "the base has m at k_m"
+    told = int(re.search(r"^embedded: 30 moves, about ([\d,]+)", shown, re.M)[1].replace(",", ""))  # type: ignore[index]
+    spent = sum(r["tokens"] for r in found["rounds"] if r["policy_id"] == "embedded")
+    assert spent < told < 3 * spent, "the estimate errs on the high side, and not far"
+    assert f"{chat}: 30 moves, about" in shown
+    assert "The Xent Measure" in shown
+    figure = (Path("runs") / "measure-OUT" / "measure.svg").read_text()
+    assert figure.count("<polyline") + figure.count("<path") >= 8
+
+
+def test_the_maps_are_the_folders_and_rounds_show_what_they_should(
+    run: Run, server: ChatServer
+) -> None:
+    exported(Path("OUT"), ONE)
+    chat = f"chat:m@{server.url}"
+    assert run("+experiment=measure", "measure=OUT", f"player={chat}", *FAST) == 0
+    told = json.loads((Path("OUT") / "measure.json").read_text())["members"][0]["maps"]
+    texts = {each["map_seed"]: each["stories"][0]["text"] for each in told}
+    found = tables("measure-OUT")
+    assert {(r["map_seed"], r["text"]) for r in found["maps"]} == set(texts.items())
+    own = [row for row in found["rounds"] if row["policy_id"] == chat]
+    assert {(r["round"], tuple(r["moves"])) for r in own} == {
+        (k, (SAID[k - 1],)) for k in (1, 2, 3)
+    }
+    assert {r["rounds_shown"] for r in own if r["round"] == 3} == {2}
+    second = [r for r in server.received if r.last.count("What you saw") == 1]
+    shown = {re.findall(r"^s: (.*)$", each.last, re.MULTILINE)[0] for each in second}
+    assert shown == set(texts.values())
+    pairs = [re.findall(r"^s: (.*)$", each.last, re.MULTILINE) for each in second]
+    assert sum(a == b for a, b in pairs) == sum(a != b for a, b in pairs) == 3, "half is control"
+
+
+def test_a_run_goes_on_where_a_budget_or_an_endpoint_ended_it(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exported(Path("OUT"))
+    up = [True]
+
+    def script(received: Received) -> Sent:
+        return move("the dog") if up[0] else refused(401, "who are you")
+
+    with ChatServer(script) as server:
+        chat = f"chat:m@{server.url}"
+        asked = ["+experiment=measure", "measure=OUT", f"players=[embedded,{chat}]", *FAST]
+        assert run(*asked, "name=whole") == 0
+        whole = len(server.received)
+        # 35 tokens an answer: the budget ends in the second round of the chat model's first game
+        spent = sum(r["tokens"] for r in tables("whole")["rounds"] if r["policy_id"] == "embedded")
+        capsys.readouterr()
+        assert run(*asked, "name=parts", f"budget.tokens={spent + 200}") == 0
+        shown = capsys.readouterr()
+        assert re.search(r"^ended    .* is spent", shown.out, re.MULTILINE)
+        assert f"resume=runs/parts budget.tokens={2 * (spent + 200)}" in shown.out
+        assert [e["event"] for e in tables("parts")["runs"]] == ["created", "out_of_budget"]
+        assert {r["policy_id"] for r in tables("parts")["rounds"]} == {"embedded"}
+        up[0] = False
+        assert run("resume=runs/parts", "budget.tokens=null") == 1
+        assert "refused with 401" in capsys.readouterr().err
+        up[0] = True
+        assert run("resume=runs/parts", "budget.tokens=null") == 0
+        for table in ("rounds", "measures"):
+            assert plays(tables("parts")[table]) == plays(tables("whole")[table])
+        server.received.clear()
+        assert run("resume=runs/parts") == 0
+        assert not server.received, f"nothing of {whole} requests is asked again"
+
+
+def test_levels_of_the_folder_do_without_the_base(run: Run) -> None:
+    levels = {"b": 0.0, "theta": 2.0, "m": 4, "rounds": 2, "maps": 20, "policy": "M"}
+    exported(Path("OUT"), ONE, thresholds={"first": levels})
+    assert run("+experiment=measure", "measure=OUT", "player=embedded", *FAST) == 0
+    [row] = tables("measure-OUT")["measures"]
+    assert (row["base"], row["theta"], row["maps"], row["at_round"]) == ("M", 2.0, 20, 2)
+
+
+def test_an_adapter_of_a_run_is_measured(
+    run: Run, make_model_host: Callable[..., Any], make_task: Callable[..., Any]
+) -> None:
+    from evo.config.compose import load
+    from evo.jobs.model_host import Training
+    from evo.record.ledger import Ledger, finetune_row
+
+    config = load(["+experiment=scope_growth", "player.lora_rank=4", "player.lora_alpha=8"])
+    task = make_task()
+    made = make_model_host(tokens=300, learning_rate=0.05).do(Training(task, 1)).outcome
+    with Archive.create(Path("grown") / "archive") as archive:
+        ledger = Ledger(archive, "r")
+        digest = archive.put_adapter(made.adapter)
+        stored = json.dumps(asdict(config))
+        record(archive, RunIdentity("r", config.seed, stored, ""), RunEvent.CREATED)
+        ledger.commit(
+            games=ledger.game_rows([task]),
+            finetunes=[finetune_row(task, made, "abcd1234abcd1234", 1, "{}", digest)],
+        )
+    exported(Path("OUT"), ONE)
+    names = "players=[embedded,'adapter:grown:abcd']"
+    assert run("+experiment=measure", "measure=OUT", names, *FAST) == 0
+    rows = tables("measure-OUT")["rounds"]
+    said = {
+        name: [r["moves"] for r in rows if r["policy_id"] == name and r["round"] == 1]
+        for name in ("embedded", "adapter:grown:abcd")
+    }
+    assert len(said["embedded"]) == len(said["adapter:grown:abcd"]) == 3
+    assert said["embedded"] != said["adapter:grown:abcd"], "the adapter moves the policy"
+
+
+def test_an_estimate_alone_writes_nothing(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    exported(Path("OUT"), ONE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", "sk-none")
+        assert run(
+            "+experiment=measure",
+            "measure=OUT",
+            "player=chat:gpt-4o-mini",
+            "measure.chat.prices={gpt-4o-mini: [1, 1000000]}",
+            "estimate=true",
+            *FAST,
+        ) == 0  # fmt: skip
+    shown = capsys.readouterr().out
+    # 3 maps × 5 rounds, 4 + 150 tokens an answer and 2048 at most, a dollar each
+    assert "chat:gpt-4o-mini: 15 moves" in shown
+    assert "about $2,310.0" in shown
+    assert "($30,720.0" in shown
+    assert not Path("runs").exists()
+
+
+WRONG = {
+    "no folder": (["player=embedded"], "measure.folder: found none"),
+    "no such folder": (["measure=NONE"], "NONE/measure.json cannot be read"),
+    "no such model": (["measure=OUT", "player=embeded"], "did you mean `embedded`"),
+    "no key": (["measure=OUT", "player=chat:gpt-4o-mini"], "OPENAI_API_KEY is not set"),
+    "a bad name": (["measure=OUT", "player=adapter:x"], "adapter:RUN_FOLDER:FINETUNE_ID"),
+    "no such run": (["measure=OUT", "player=adapter:runs/x:ab"], "runs/x"),
+    "twice": (["measure=OUT", "players=[embedded,embedded]"], "stands there twice"),
+    "a lonely map": (["measure=OUT", "measure.maps=1"], "measure.maps: found 1"),
+    "prices": (["measure=OUT", "measure.chat.prices={m: 3}"], "measure.chat.prices.m: found 3"),
+    "dollars": (["measure=OUT", "budget.dollars=1"], "budget.dollars"),
+    "a bad key": (["measure=OUT", "measure.round=3"], "did you mean measure.rounds"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_errors_are_one_sentence(
+    run: Run, wrong: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    arguments, said = WRONG[wrong]
+    exported(Path("OUT"), ONE)
+    assert run("+experiment=measure", *arguments) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert not Path("runs").exists()
+
+
+DAMAGE: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "another version": (lambda p: _change(p, version=2), "version 2, expected"),
+    "no members": (lambda p: _change(p, members=[]), "holds no game"),
+    "no judge": (lambda p: _change(p, judge=None), "is damaged"),
+    "no JSON": (lambda p: (p / "measure.json").write_text("{"), "is damaged"),
+    "a changed game": (lambda p: (p / "first.xent").write_text("elicit(s)"), "has changed"),
+}
+
+
+def _change(folder: Path, **changes: Any) -> None:
+    path = folder / "measure.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_folder_is_named(
+    run: Run, damage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spoil, said = DAMAGE[damage]
+    spoil(exported(Path("OUT"), ONE))
+    assert run("+experiment=measure", "measure=OUT") == 2
+    assert said in capsys.readouterr().err
+    assert not Path("runs").exists()
+
+
+def test_a_resumed_run_keeps_its_settings_and_its_measure(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exported(Path("OUT"), ONE)
+    assert run("+experiment=measure", "measure=OUT", *FAST) == 0
+    assert run("+experiment=measure", "measure=OUT", *FAST) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert run("resume=runs/measure-OUT", "measure.rounds=4") == 2
+    assert "keeps its settings" in capsys.readouterr().err
+    _change(Path("OUT"), eta=0.1)
+    assert run("resume=runs/measure-OUT") == 2
+    assert "has changed since the run began" in capsys.readouterr().err
+
+
+def test_the_page_says_what_can_be_run(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "measuring.md").read_text()
+    commands = re.findall(r"^python -m evo\.run (.*)$", page.partition("## ")[0], re.MULTILINE)
+    assert len(commands) == 2
+    exported(Path("OUT"), ONE)
+    for command in commands:
+        assert run(*shlex.split(command)) == 0
+    assert (Path("runs") / "measured" / "measure.svg").exists()
+    assert "The Xent Measure" in capsys.readouterr().out

@@ -1,0 +1,103 @@
+"""Budgets: reaching one ends the run at a commit, raising it goes on to the same end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pytest
+from support.search import Listed, Nature, Search, by_hash, code, of_limits
+
+from evo.config.schema import BudgetConfig
+from evo.record.budget import Cost, amount, reached
+from meta_sampler import BudgetReached, Proposal
+from xgl import Game
+
+GROWING = ("growth.generations=2", "growth.list_size=2", "growth.max_candidates=7")
+
+
+@pytest.mark.parametrize(("name", "step"), [("tokens", 5000), ("seconds", 150)])
+def test_a_budget_raised_step_by_step_leads_to_the_same_end(
+    search: Search, capsys: pytest.CaptureFixture[str], name: str, step: int
+) -> None:
+    assert search.run(by_hash, *GROWING, name="whole") == 0
+    whole = search.tables("whole")
+    assert search.run(by_hash, *GROWING, f"budget.{name}={step}") == 0
+    commits, limit = 0, step
+    while search.rows("runs")[-1]["event"] == "out_of_budget":
+        shown = capsys.readouterr().out
+        assert re.search(rf"ended    budget\.{name}={limit} is reached: .* tokens", shown)
+        assert f"resume={search.folder / 'run'} budget.{name}={2 * limit}" in shown
+        assert search.run(by_hash, resume=True) == 2, "nothing was raised"
+        error = capsys.readouterr().err
+        assert re.match(rf"error: budget\.{name}: found {limit}, expected more than", error)
+        limit, commits = limit + step, commits + 1
+        assert search.go_on(by_hash, f"budget.{name}={limit}") == 0
+    assert commits >= 2
+    assert search.tables("run") == whole
+    events = [row["event"] for row in search.rows("runs")]
+    assert events == ["created", *["out_of_budget", "resumed"] * commits, "finished"]
+
+
+def test_a_budget_stays_as_it_is_when_another_setting_is_raised(search: Search) -> None:
+    search.run(by_hash, *GROWING, "budget.tokens=3000", "budget.seconds=1e6")
+    search.go_on(by_hash, "budget.tokens=4000", "cluster.workers=5")
+    search.go_on(by_hash, "budget.tokens=5000")
+    configs = [search.config(row) for row in search.rows("runs")]
+    assert [each["budget"]["seconds"] for each in configs] == [1e6] * len(configs)
+    assert configs[-1]["cluster"]["workers"] == 5
+
+
+def test_generations_are_raised_like_a_budget(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    free = ("growth.list_size=2", "growth.max_accepts_per_parent=1", "growth.max_candidates=null")
+    assert search.run(by_hash, *free, "growth.generations=3", name="whole") == 0
+    assert search.run(by_hash, *free, "growth.generations=1") == 0
+    shown = capsys.readouterr().out
+    assert "growth.generations=1 is reached" in shown
+    assert f"resume={search.folder / 'run'} growth.generations=2" in shown
+    assert search.go_on(by_hash, "growth.generations=3") == 0
+    assert search.tables("run") == search.tables("whole")
+
+
+def test_the_end_of_a_run_says_why(search: Search, capsys: pytest.CaptureFixture[str]) -> None:
+    search.run(by_hash, *GROWING)
+    shown = capsys.readouterr().out
+    assert "ended    growth.max_candidates=7 are judged" in shown
+    assert "resume=" not in shown
+    useless = of_limits(l7=Nature(teaches=0.0))
+    search.run(useless, "growth.list_size=1", sampler=Listed([code(7)]), name="other")
+    shown = capsys.readouterr().out
+    assert "ended    the last generation accepted nothing" in shown
+    assert "resume=" not in shown
+
+
+class Spent:
+    """A meta-sampler whose own budget is spent."""
+
+    def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
+        raise BudgetReached("meta_sampler.settings.dollars=2 is reached: 2.01 dollars spent")
+
+    def observe(self, outcomes: object) -> None:
+        pass
+
+
+def test_a_meta_sampler_that_has_spent_its_own_budget_ends_the_run(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert search.run(of_limits(), sampler=Spent()) == 0  # type: ignore[arg-type]
+    shown = capsys.readouterr().out
+    assert "ended    meta_sampler.settings.dollars=2 is reached" in shown
+    assert f"resume   python -m evo.run resume={search.folder / 'run'}\n" in shown
+    assert [row["event"] for row in search.rows("runs")] == ["created", "out_of_budget"]
+
+
+def test_dollars_are_counted_where_a_row_has_them() -> None:
+    paid = Cost.of({"tokens": 10, "seconds": 0.5, "dollars": 0.25})
+    free = Cost.of({"tokens": 7, "seconds": 1.5})
+    assert paid + paid + free == Cost(27, 2.5, 0.5)
+    assert amount(paid + free) == "17 tokens, 2.0 seconds, 0.25 dollars spent"
+    assert reached(BudgetConfig(dollars=0.5), paid + free) == ""
+    assert reached(BudgetConfig(dollars=0.5), paid + paid) == "dollars"
+    assert reached(BudgetConfig(tokens=17, dollars=9.0), paid + free) == "tokens"

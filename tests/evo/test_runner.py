@@ -1,0 +1,228 @@
+"""How runs begin, go on and end, with an experiment that only counts."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+from rich.console import Console
+
+from archive import Archive, RunEvent, WriteError
+from evo.jobs.cluster import ClusterError
+from evo.jobs.executor import WorkersLostError
+from evo.record.run_folder import RunIdentity
+from evo.runner import (
+    Command,
+    RunOutcome,
+    Services,
+    check_resumable,
+    parse_command,
+    run,
+    with_overrides,
+)
+from meta_sampler import BudgetReached, SamplerError
+from xgl.errors import BudgetError, ConfigError, PlayerError
+
+
+@dataclass
+class Counting:
+    """Experiment, plan and session in one; ``error`` is raised at work, unless it resumes."""
+
+    folder: Path
+    error: BaseException | None = None
+    shown: list[RunOutcome] = field(default_factory=list)
+    resumed: bool = False
+    only_announced: bool = False
+
+    def load(self, overrides: Sequence[str]) -> Counting:
+        if "seed=-1" in overrides:
+            raise ConfigError("seed: found -1, expected at least 0")
+        return self
+
+    def resume(self, stored: dict[str, Any], overrides: Sequence[str]) -> Counting:
+        check_resumable(overrides, ("budget.",), "budget.*")
+        return self
+
+    def plan(self, config: Counting, services: Services, resumed: bool) -> Counting:
+        self.resumed = resumed
+        return self
+
+    def announce(self) -> bool:
+        return not self.only_announced
+
+    def session(self, archive: Archive) -> Counting:
+        stored = {"experiment": "counting", "name": "", "archive": {}}
+        self.identity = RunIdentity("run", 3, json.dumps(stored), "hash")
+        return self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.left = True
+
+    def work(self) -> RunOutcome:
+        if self.error is not None and not self.resumed:
+            raise self.error
+        return RunOutcome(RunEvent.FINISHED, 0, "all is counted", None)
+
+    def higher_budget(self) -> tuple[str, ...]:
+        return ("budget.tokens=20",)
+
+    def show(self, outcome: RunOutcome) -> None:
+        self.shown.append(outcome)
+
+    def commands(self) -> Sequence[tuple[str, str]]:
+        return [("inspect", "look at it")]
+
+
+@pytest.fixture
+def out() -> StringIO:
+    return StringIO()
+
+
+def go(counting: Counting, out: StringIO, *arguments: str) -> int:
+    services = Services(console=Console(file=out, width=200))
+    return run(list(arguments), {"counting": counting}, services)
+
+
+def events(folder: Path) -> list[str]:
+    with Archive.open(folder / "archive") as archive:
+        return [row["event"] for row in archive.rows("runs")]
+
+
+def test_a_run_is_created_and_finished(tmp_path: Path, out: StringIO) -> None:
+    counting = Counting(tmp_path / "a run")
+    assert go(counting, out, "+experiment=counting") == 0
+    assert events(counting.folder) == ["created", "finished"]
+    assert [each.exit_code for each in counting.shown] == [0]
+    assert counting.left, "what it worked with is closed"
+    assert out.getvalue().splitlines() == [
+        "ended    all is counted",
+        f"archive  {tmp_path / 'a run' / 'archive'}",
+        "inspect  look at it",
+    ]
+
+
+HIGHER = " budget.tokens=20"
+ENDS = {
+    "interrupted": (KeyboardInterrupt(), 130, "interrupted", ""),
+    "budget": (
+        BudgetReached("budget.tokens=10 is reached"),
+        0,
+        "out_of_budget",
+        " budget.tokens=20",
+    ),
+    "player's budget": (
+        BudgetError("the budget is spent"),
+        0,
+        "out_of_budget",
+        " budget.tokens=20",
+    ),
+    "workers": (WorkersLostError("4 workers died"), 1, "interrupted", ""),
+    "Ray": (ClusterError("Ray did not start in 3 attempts"), 1, "interrupted", ""),
+    "endpoint": (PlayerError("refused with 401"), 1, "interrupted", ""),
+    "sampler": (SamplerError("the sampler gave up"), 2, "interrupted", ""),
+    "disk": (WriteError("No space left on device"), 2, None, ""),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_run_that_is_stopped_says_how_to_go_on_and_goes_on(
+    end: str, tmp_path: Path, out: StringIO, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error, code, event, overrides = ENDS[end]
+    counting = Counting(tmp_path / "run", error)
+    assert go(counting, out, "+experiment=counting") == code
+    assert events(counting.folder)[1:] == ([event] if event else [])
+    assert bool(counting.shown) == bool(event), "a disk that refuses shows no results"
+    assert f"resume   python -m evo.run resume={counting.folder}{overrides}\n" in out.getvalue()
+    message = capsys.readouterr().err
+    assert message.count("\n") == (code in (1, 2)), "one sentence"
+    assert ("what was committed stays" in message + out.getvalue()) or code == 0
+    before = events(counting.folder)
+    assert go(counting, out, f"resume={counting.folder}", "budget.tokens=20") == 0
+    assert events(counting.folder) == [*before, "resumed", "finished"]
+
+
+def test_sigterm_does_what_ctrl_c_does(tmp_path: Path, out: StringIO) -> None:
+    class Terminated(Counting):
+        def work(self) -> RunOutcome:
+            signal.raise_signal(signal.SIGTERM)
+            raise AssertionError("the signal was ignored")
+
+    before = signal.getsignal(signal.SIGTERM)
+    counting = Terminated(tmp_path / "run")
+    assert go(counting, out, "+experiment=counting") == 130
+    assert events(counting.folder) == ["created", "interrupted"]
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_defect_is_no_end_of_a_run(tmp_path: Path, out: StringIO) -> None:
+    counting = Counting(tmp_path / "run", ZeroDivisionError())
+    with pytest.raises(ZeroDivisionError):
+        go(counting, out, "+experiment=counting")
+    assert events(counting.folder) == ["created"]
+
+
+def test_an_announcement_alone_writes_nothing(tmp_path: Path, out: StringIO) -> None:
+    assert go(Counting(tmp_path / "run", only_announced=True), out, "+experiment=counting") == 0
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["+experiment=counting", "seed=-1"], "seed: found -1"),
+        (["resume=a", "resume=b"], "resume: found 2 folders, expected one"),
+        (["resume={run}", "seed=4"], "seed=4: a resumed run keeps its settings, only budget.*"),
+        (["resume={run}", "budgets=4"], "budgets=4: a resumed run keeps its settings"),
+        (["resume={run}", "+experiment=other"], "experiment: found other, but"),
+        (["resume={run}/none"], "none"),
+        (["+experiment=counting"], "exists already, expected a new name, or resume="),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_changes_nothing(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    out: StringIO,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    counting = Counting(tmp_path / "run")
+    go(counting, out, "+experiment=counting")
+    given = [each.replace("{run}", str(counting.folder)) for each in arguments]
+    assert go(counting, out, *given) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert message in error
+    assert error.count("\n") == 1
+    assert events(counting.folder) == ["created", "finished"]
+
+
+def test_a_command_line_is_read_once() -> None:
+    assert parse_command(["+experiment=measure", "seed=3"]) == Command(
+        "measure", None, ("+experiment=measure", "seed=3")
+    )
+    assert parse_command(["resume=runs/a=b", "budget.tokens=1"]) == Command(
+        None, "runs/a=b", ("budget.tokens=1",)
+    )
+
+
+@pytest.mark.parametrize("override", ["budget.tokens=1", "budget={tokens: 1}", "players=[a]"])
+def test_a_resumed_run_may_change_keys_and_whole_groups(override: str) -> None:
+    check_resumable([override], ("budget.", "players"))
+
+
+def test_overrides_change_what_they_name() -> None:
+    stored = {"budget": {"tokens": 1, "seconds": 2}, "seed": 5}
+    fresh = {"budget": {"tokens": 9, "seconds": None}, "seed": 0}
+    changed = with_overrides(stored, fresh, ["budget.tokens=9"])
+    assert changed == {"budget": {"tokens": 9, "seconds": 2}, "seed": 5}
+    assert stored["budget"] == {"tokens": 1, "seconds": 2}
