@@ -16,13 +16,13 @@ from typing import Any
 from archive.errors import ExportError
 from archive.export.choice import choose
 from archive.export.exported import Chosen, archived, story_limits
-from archive.export.folder import require_free, write_folder
 from archive.export.maps import Map, Texts
 from archive.export.opening import opening, prompt
 from archive.export.thresholds import base_floor
 from archive.query import find_run, games
 from archive.schema import TaskId
 from archive.store.archive import Archive
+from archive.store.disk import require_free, write_folder
 from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import Game
 

@@ -16,7 +16,6 @@ from archive.export.choice import choose
 from archive.export.configurations import ROUNDS, XENT_VERSION, configurations
 from archive.export.exactness import Exactness, compare, sampled_moves
 from archive.export.exported import Chosen, ExportedGame
-from archive.export.folder import digests, require_free, write_folder
 from archive.export.gathering import gather
 from archive.export.judge import JudgeSource
 from archive.export.presentation import presentation
@@ -25,6 +24,7 @@ from archive.export.thresholds import base_thresholds
 from archive.query import Run, find_run
 from archive.schema import Definition
 from archive.store.archive import Archive
+from archive.store.disk import digests, require_free, write_folder
 from xgl.language.canonical import Game
 from xgl.lowering.lower import FAILURES
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from archive.export.choice import choose
-from archive.export.folder import require_free, write_folder
 from archive.export.names import extension, game_name
 from archive.query import ScopeRow, find_run, games, newest_scope
 from archive.store.archive import Archive
+from archive.store.disk import require_free, write_folder
 
 
 def export_xgl(
