@@ -28,7 +28,7 @@ from archive.statistics.race import Course, Found, Question, acceptance, run_tog
 from archive.statistics.transfer_values import transfer_values
 from archive.statistics.verdict import Evidence, Own, Thresholds
 from evo.config.run_config import load
-from evo.search.growth import Assessment, rank
+from evo.search.growth import Assessment, Candidate, Place, rank
 
 CANDIDATES = 8
 MEAN, SPREAD, CORRELATION = 9.0, 12.0, 0.5
@@ -113,12 +113,16 @@ def accepts(truth: Truth, scope: int, rules: Rules, rng: np.random.Generator) ->
     ends = run_together(races, _answering(drawn, course.looks))
     going = {name: evidence for name, (decision, evidence) in ends.items() if decision is None}
     assessed = [
-        Assessment(name, evidence.values.captured.value, evidence.gamma.interval.value)
-        for name, evidence in going.items()
+        Assessment(
+            Candidate(name, Place(0, "parent", 0), index),
+            evidence.values.captured.value,
+            evidence.gamma.interval.value,
+        )
+        for index, (name, evidence) in enumerate(going.items())
     ]
     alpha1, alpha2 = course.thresholds.alpha1, course.thresholds.alpha2
-    for name in rank(assessed, alpha1, alpha2)[: rules.confirmations]:
-        seen = going[name].taught
+    for each in rank(assessed, alpha1, alpha2)[: rules.confirmations]:
+        seen = going[each.candidate.game].taught
         order = sorted(ids, key=lambda game: -(seen[game].value or 0.0))
         if confirmed(truth, order, rules.acceptance, rng):
             return True

@@ -123,7 +123,7 @@ class Study:
         calibrated = self._do([Evaluation(task, (None,), warm) for task in tasks])
         floored = []
         for task, (scores,) in zip(tasks, calibrated, strict=True):
-            floor = floor_of([(s.outcome, s.score) for s in scores], task.game)
+            floor = floor_of([(s.outcome, s.score) for s in scores], task)
             floored.append(replace(task, floor=0.0 if floor is None else floor))
         again = [seed + names[:place].count(name) for place, name in enumerate(names)]
         trainings = [

@@ -64,7 +64,7 @@ class TextsOf:
     def __init__(self, maps: Sequence[Map]) -> None:
         self.maps: Mapping[int, Map] = {each.map_seed: each for each in maps}
 
-    def tell(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
         return [self.maps[seed].stories[request.site] for seed, request in requests]
 
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from archive.errors import CoverError, ExportError, LookupFailedError
-from archive.query import games, newest_scope, run_config
+from archive.query import deciding_value, games, newest_scope, run_config
 from archive.schema import Definition, Purpose, TaskId
 from archive.statistics.plays import read_run_plays
-from archive.statistics.scope_cover import CoverQuestion, covering, decided_by
+from archive.statistics.scope_cover import CoverQuestion, scope_cover
 from archive.store.archive import Archive
 from xgl.errors import DialectError, ProgramError
 from xgl.language.canonical import Game, Metadata, game
@@ -203,7 +203,7 @@ def choose(
     """
     generation, members = newest_scope(archive, run_id)
     scope = [member.task_id for member in members]
-    usual, gain = decided_by(run_config(archive, run_id))
+    usual, gain = deciding_value(run_config(archive, run_id))
     value = definition or usual
     if eta is None:
         return Selection(
@@ -218,7 +218,7 @@ def choose(
         raise ExportError(f"--eta: found {eta:g}, expected a number above 0, such as 0.3")
     question = CoverQuestion(eta, value, gain, skip_unplayable=skip_unplayable)
     try:
-        covered = covering(read_run_plays(archive, run_id), scope, question)
+        covered = scope_cover(read_run_plays(archive, run_id), scope, question)
     except CoverError as error:
         raise ExportError(f"--eta: {error}") from error
     covers = {

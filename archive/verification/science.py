@@ -137,13 +137,14 @@ def _initial_level(found: Record) -> float | None:
 
 
 def adapters(found: Record, stored: frozenset[str]) -> Iterator[Finding]:
-    """Adapters of the scope are stored, and of games that are not decided yet; of all games
-    where the run keeps all."""
+    """Adapters of the scope are stored, and of games that are not decided yet, of the fine-tunes
+    that were not started again; all adapters where the run keeps all."""
     members = {m.task_id for scope in found.scopes.values() for m in scope}
     refused = {TaskId.of(row) for row in found.decisions} - members
     keeps = found.setting("archive", "keep") == "all"
+    newest = {policy_id for ids in found.policies().values() for policy_id in ids}
     for row in found.finetunes:
-        needed = keeps or TaskId.of(row) not in refused
+        needed = keeps or (TaskId.of(row) not in refused and row["finetune_id"] in newest)
         digest = row["adapter_hash"]
         if needed and digest is not None and digest not in stored:
             name = f"finetunes, run {found.run_id}, finetune_id {row['finetune_id']}"

@@ -11,17 +11,17 @@ from xgl.diagram.shapes import Circle, Drawing, Label, Line, Point, Shape
 WIDTH, HEIGHT = 420.0, 260.0
 """Of the plot within its margins."""
 LEFT, TOP, RIGHT, BELOW = 52.0, 44.0, 24.0, 48.0
-INK, FAINT, POINTS, CONFIDENT = "#222", "#d9dce1", "#2b6ca3", "#c2543d"
+INK, FAINT, POINTS, SIMULTANEOUS = "#222", "#d9dce1", "#2b6ca3", "#c2543d"
 
 
 def curve(steps: Sequence[SweepStep], confidence: float) -> Drawing:
     """Games against η; a curve ends where no cover exists. ``steps`` must not be empty."""
-    covers = [cover for step in steps for cover in (step.cover, step.confident) if cover]
+    covers = [cover for step in steps for cover in (step.cover, step.simultaneous) if cover]
     most = max((len(cover.members) for cover in covers), default=1)
     plot = _Plot(steps[-1].eta or 1.0, most)
     shapes: list[Shape] = [*plot.axes()]
     shapes += plot.series([(step.eta, step.cover) for step in steps], POINTS, "")
-    shapes += plot.series([(step.eta, step.confident) for step in steps], CONFIDENT, "5 3")
+    shapes += plot.series([(step.eta, step.simultaneous) for step in steps], SIMULTANEOUS, "5 3")
     shapes += _legend(f"with {confidence:.0%} confidence")
     title = "Games of the smallest cover by η"
     return Drawing(LEFT + WIDTH + RIGHT, TOP + HEIGHT + BELOW, title, tuple(shapes))
@@ -69,7 +69,7 @@ class _Plot:
 def _legend(words: str) -> Iterator[Shape]:
     for x, text, stroke, dash in (
         (LEFT, "point estimates", POINTS, ""),
-        (LEFT + 180, words, CONFIDENT, "5 3"),
+        (LEFT + 180, words, SIMULTANEOUS, "5 3"),
     ):
         yield Line(((x, 20), (x + 24, 20)), stroke, dash, 1.8)
         yield Label(x + 32, 20, text, 12, INK)

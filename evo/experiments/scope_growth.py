@@ -30,7 +30,7 @@ class ScopeGrowth(ModelSession):
         config, ledger = self.config, self.ledger
         oracle = TransferOracle(config, ledger, self.collector)
         proposer = Proposer(
-            self.plan.sampler, ledger, oracle, self.display, config.seed, config.growth.diversity
+            self.plan.sampler, ledger, self.display, config.seed, config.growth.diversity
         )
         scopes = grow(oracle.prepare(self.plan.initial), oracle, proposer, _algorithm(config))
         for generation, members in enumerate(scopes):

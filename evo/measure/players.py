@@ -12,7 +12,7 @@ from typing import Any
 
 from archive import Archive, RunEvent
 from evo.config.checks import ConfigError
-from evo.jobs.lora import AdapterBench, LoraSettings
+from evo.jobs.lora import AdaptedModel, LoraSettings
 from evo.jobs.model_host import ModelHost, load_model, same_tokens
 from evo.measure.config import ChatConfig
 from xgl.chat.accounting import Budget, Prices
@@ -82,13 +82,15 @@ class LocalPlayer:
     @contextmanager
     def seated(self, lab: ModelHost, dtype: str, budget: Budget) -> Iterator[Player]:
         """The player beside the model host's judge. Its budget is looked at between games."""
-        bench = lab.bench
+        adapted = lab.adapted
         if self.adapter or self.reference != lab.settings.player.model:
-            bench = AdapterBench(load_model(self.reference, dtype, lab.settings.device), self.lora)
-        same = same_tokens(bench.base.tokenizer, lab.judge.lm.tokenizer)
-        with bench.wearing(self.adapter) as worn:
+            adapted = AdaptedModel(
+                load_model(self.reference, dtype, lab.settings.device), self.lora
+            )
+        same = same_tokens(adapted.base.tokenizer, lab.judge.lm.tokenizer)
+        with adapted.with_adapter(self.adapter) as lm:
             count = None if same else lab.judge.count
-            yield LocalPolicy(worn, count=count, memory_bytes=lab.memory)
+            yield LocalPolicy(lm, count=count, memory_bytes=lab.memory)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from evo.record.ledger import Ledger, Row
 from evo.record.progress import Listener
 from evo.search.diversity import chosen, pool_size
 from evo.search.growth import Place
-from evo.search.oracle import TransferOracle
 from meta_sampler import MetaSampler, Outcome, Progress, Proposal, Provenance, Remote
 from xgl import Game, Program, game, parse
 from xgl.analysis.static_facts import analyse
@@ -63,13 +62,12 @@ class Proposer:
         self,
         sampler: MetaSampler,
         ledger: Ledger,
-        oracle: TransferOracle,
         listener: Listener,
         seed: int,
         diversity: float = 0.0,
     ) -> None:
-        self.sampler, self.ledger, self.oracle = sampler, ledger, oracle
-        self.listener, self.seed, self.diversity = listener, seed, diversity
+        self.sampler, self.ledger, self.listener = sampler, ledger, listener
+        self.seed, self.diversity = seed, diversity
         self.known: dict[str, Program] = {}
         """Every game met so far in this run, by id."""
         self.codes: dict[str, str] = {}
@@ -86,7 +84,6 @@ class Proposer:
     def propose(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Task]:
         """At most ``n`` games never met before in this run."""
         self._meet(task.game for task in scope)
-        self.oracle.place = place
         self.listener.place(place)
         self._observe()
         archived = self._archived.get((place.generation, place.parent.game_id, place.round))
@@ -96,7 +93,6 @@ class Proposer:
             self.waiting[proposal.game.game_id] = proposal
         games = [proposal.game for proposal in proposals if proposal.game is not None]
         self._meet(games)
-        self.oracle.indices.update({each.game_id: index for index, each in enumerate(games)})
         return [Task(each, MAIN_PLAYER) for each in games]
 
     def _meet(self, games: Iterable[Game]) -> None:

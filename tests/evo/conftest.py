@@ -125,8 +125,8 @@ class WordJudge:
 class Tales:
     """A tale of its own for each map and site."""
 
-    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
-        return [f"tale {seed} of site {request.site} is told" for seed, request in asked]
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+        return [f"tale {seed} of site {request.site} is told" for seed, request in requests]
 
 
 def _number(*key: str) -> int:

@@ -12,7 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.algorithm1 import FiniteWorld, transcription
 
-from evo.search.growth import Assessment, GrowthSettings, Place, ScopeMember, grow, rank
+from evo.search.growth import (
+    Assessment,
+    Candidate,
+    GrowthSettings,
+    Place,
+    ScopeMember,
+    grow,
+    rank,
+)
 
 Vector = tuple[float, ...]
 
@@ -27,24 +35,24 @@ class ToyOracle:
     """Knows the values; confirms what it assessed."""
 
     confirms: bool = True
-    asked: list[tuple[Vector, tuple[Vector, ...]]] = field(default_factory=list)
+    lists: list[list[Candidate[Vector]]] = field(default_factory=list)
+    scopes: list[tuple[Vector, ...]] = field(default_factory=list)
 
     def assess(
-        self, parent: Vector, candidates: Sequence[Vector], scope: Sequence[Vector]
+        self, candidates: Sequence[Candidate[Vector]], scope: Sequence[Vector]
     ) -> list[Assessment[Vector]]:
-        self.asked.append((parent, tuple(scope)))
-        return [self._assessment(parent, candidate, scope) for candidate in candidates]
+        self.lists.append(list(candidates))
+        self.scopes.append(tuple(scope))
+        return [self._assessment(candidate, scope) for candidate in candidates]
 
-    def confirm(
-        self, parent: Vector, ranked: Sequence[Vector], scope: Sequence[Vector]
-    ) -> Assessment[Vector] | None:
-        return self._assessment(parent, ranked[0], scope) if self.confirms else None
+    def confirm(self, ranked: Sequence[Assessment[Vector]]) -> Assessment[Vector] | None:
+        return ranked[0] if self.confirms else None
 
     def _assessment(
-        self, parent: Vector, candidate: Vector, scope: Sequence[Vector]
+        self, candidate: Candidate[Vector], scope: Sequence[Vector]
     ) -> Assessment[Vector]:
-        gamma = max(value(known, candidate) for known in scope)
-        return Assessment(candidate, value(candidate, parent), gamma)
+        gamma = max(value(known, candidate.game) for known in scope)
+        return Assessment(candidate, value(candidate.game, candidate.parent), gamma)
 
 
 @dataclass
@@ -160,7 +168,7 @@ def test_literal_coverage_looks_at_the_scope_only() -> None:
     )
     (*_, last) = grow([(0.4, 0.4)], oracle, ToySampler(1), growth)
     assert len(last) == 3
-    assert all(scope == ((0.4, 0.4),) for _, scope in oracle.asked)
+    assert set(oracle.scopes) == {((0.4, 0.4),)}
 
 
 @pytest.mark.parametrize("budget", [1, 2, 5])
@@ -171,13 +179,31 @@ def test_budget_of_candidates_is_kept(budget: int) -> None:
     assert 0 < sum(map(len, sampler.drawn)) <= budget
 
 
+def test_candidates_carry_their_place_and_their_index_in_its_list() -> None:
+    oracle, sampler = ToyOracle(), ToySampler(3)
+    initial = (0.4, 0.4, 0.4)
+    list(grow([initial], oracle, sampler, GrowthSettings(0.6, 0.2, 2, list_size=4, seed=3)))
+    first, second = (Place(0, initial, round_) for round_ in (0, 1))
+    assert [each.place for each in oracle.lists[0]] == [first] * 4
+    assert [each.place for each in oracle.lists[1]] == [second] * 4
+    for candidates, games in zip(oracle.lists, sampler.drawn, strict=True):
+        assert [each.game for each in candidates] == games
+        assert [each.index for each in candidates] == [0, 1, 2, 3]
+
+
 def test_those_that_help_are_ranked_by_gamma() -> None:
+    place = Place(0, "parent", 0)
+
+    def assessed(name: str, helps: float | None, gamma: float | None) -> Assessment[str]:
+        return Assessment(Candidate(name, place, 0), helps, gamma)
+
     listed = [
-        Assessment("useless", 0.1, 0.0),
-        Assessment("near", 0.9, 0.7),
-        Assessment("new", 0.5, 0.2),
-        Assessment("undefined", None, 0.0),
-        Assessment("copy", 0.9, 0.81),
-        Assessment("alone", 0.9, None),
+        assessed("useless", 0.1, 0.0),
+        assessed("near", 0.9, 0.7),
+        assessed("new", 0.5, 0.2),
+        assessed("undefined", None, 0.0),
+        assessed("copy", 0.9, 0.81),
+        assessed("alone", 0.9, None),
     ]
-    assert rank(listed, 0.3, 0.2) == ["alone", "new", "near"]
+    ranked = [each.candidate.game for each in rank(listed, 0.3, 0.2)]
+    assert ranked == ["alone", "new", "near"]

@@ -254,6 +254,20 @@ def test_a_changed_record_is_named_by_the_next_one(folder: Path) -> None:
     assert f"{path}: found a record that was changed after it was written" in told(folder)
 
 
+def test_an_initial_game_that_was_started_again_needs_its_last_adapter_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = of_limits(l8=Nature(unlucky=True))
+    search = Search(tmp_path, monkeypatch)
+    assert search.run(world, "growth.initial_attempts=2", sampler=Listed([])) == 0
+    folder = tmp_path / "run" / "archive"
+    assert len(rows(folder, "finetunes")) == 2
+    assert list(checked(folder).faults) == []
+    [kept] = (folder / "adapters").iterdir()
+    kept.unlink()
+    assert "found a missing adapter" in told(folder)
+
+
 def test_adapters_are_checked(folder: Path) -> None:
     member = next(r for r in rows(folder, "scopes") if r["accepted_in"] == 1)
     made = next(r for r in rows(folder, "finetunes") if r["game_id"] == member["game_id"])

@@ -1,6 +1,6 @@
 """Evaluating A adapters on one game: one after another, in one pass, and peft's mixed batches.
 
-    python benchmarks/mixed_adapters.py [--model embedded] [--adapters 2 4 8 16] [--plays 32]
+    python benchmarks/multi_lora.py [--model embedded] [--adapters 2 4 8 16] [--plays 32]
 
 Forward passes of A × 8 rows of 64 tokens (prompts) and of A × 96 rows of one token (a step of
 sampling), and evaluations of Rival as a run does them (sampling, scoring, permuted control). One
@@ -20,7 +20,7 @@ from peft import get_peft_model, set_peft_model_state_dict
 from safetensors.torch import load, save
 
 from evo.jobs.evaluate import Task, evaluate, evaluate_together, evaluation_seeds
-from evo.jobs.lora import AdapterBench, LoraSettings
+from evo.jobs.lora import AdaptedModel, LoraSettings
 from xgl import game, parse
 from xgl.judge.story_sources import CorpusStories
 from xgl.judge.transformer_judge import TransformerJudge
@@ -40,12 +40,12 @@ reward(xed(s | x) - xed(t | x))
 LORA = LoraSettings(rank=16, alpha=32)
 
 
-def adapters(bench: AdapterBench, count: int) -> list[bytes]:
+def adapters(adapted: AdaptedModel, count: int) -> list[bytes]:
     """Adapters with noise in place of training."""
     made = []
     for seed in range(count):
-        with bench.fresh(seed):
-            stored = load(bench.stored())
+        with adapted.new_adapter(seed):
+            stored = load(adapted.adapter_bytes())
         noise = torch.Generator().manual_seed(seed)
         made.append(
             save({k: 0.02 * torch.randn(t.shape, generator=noise) for k, t in stored.items()})
@@ -66,36 +66,36 @@ def seconds(work: Callable[[], object], repeats: int = REPEATS) -> float:
 
 @torch.inference_mode()
 def forwards(
-    bench: AdapterBench, worn: Sequence[bytes], shape: tuple[int, int]
+    adapted: AdaptedModel, stored: Sequence[bytes], shape: tuple[int, int]
 ) -> tuple[float, float]:
     """Seconds of a pass over all rows: one adapter after another, and together."""
-    ids = torch.randint(5, 4000, shape, device=bench.base.device)
+    ids = torch.randint(5, 4000, shape, device=adapted.base.device)
     each = 0.0
-    for adapter in worn:
-        with bench.wearing(adapter) as lm:
+    for adapter in stored:
+        with adapted.with_adapter(adapter) as lm:
             each += seconds(lambda lm=lm: lm.backbone(input_ids=ids, use_cache=False))  # type: ignore[misc]
-    names = {str(index): adapter for index, adapter in enumerate(worn)}
+    names = {str(index): adapter for index, adapter in enumerate(stored)}
     policies = [name for name in names for _ in range(shape[0])]
-    every = ids.repeat(len(worn), 1)
-    with bench.together(names) as lm:
+    every = ids.repeat(len(stored), 1)
+    with adapted.with_adapters(names) as lm:
         together = seconds(lambda: lm.backbone(policies, input_ids=every, use_cache=False))
     return each, together
 
 
 @torch.inference_mode()
-def peft_forwards(lm: LanguageModel, bench: AdapterBench, worn: Sequence[bytes]) -> list[float]:
+def peft_forwards(lm: LanguageModel, adapted: AdaptedModel, stored: Sequence[bytes]) -> list[float]:
     """Seconds of the same passes with peft's ``adapter_names``."""
-    config = bench._config()
+    config = adapted._config()
     model: Any = get_peft_model(lm.model, config, adapter_name="0")
-    for index, adapter in enumerate(worn):
+    for index, adapter in enumerate(stored):
         if index:
             model.add_adapter(str(index), config)
         set_peft_model_state_dict(model, load(adapter), adapter_name=str(index))
     model.eval()
     taken = []
     for shape in SHAPES:
-        ids = torch.randint(5, 4000, shape, device=lm.device).repeat(len(worn), 1)
-        names = [str(index) for index in range(len(worn)) for _ in range(shape[0])]
+        ids = torch.randint(5, 4000, shape, device=lm.device).repeat(len(stored), 1)
+        names = [str(index) for index in range(len(stored)) for _ in range(shape[0])]
         asked = {"input_ids": ids, "adapter_names": names, "use_cache": False}
         taken.append(seconds(lambda asked=asked: model(**asked, logits_to_keep=1)))  # type: ignore[misc]
     model.unload()
@@ -103,20 +103,20 @@ def peft_forwards(lm: LanguageModel, bench: AdapterBench, worn: Sequence[bytes])
 
 
 def evaluations(
-    bench: AdapterBench, cast: Cast, worn: Sequence[bytes], plays: int
+    adapted: AdaptedModel, cast: Cast, stored: Sequence[bytes], plays: int
 ) -> tuple[float, float]:
     """Seconds of evaluating all adapters: one after another, and together."""
     task = Task(game(parse(RIVAL, "xent")), "black", -50.0)
     seeds = evaluation_seeds("benchmark", 0, plays)
-    names = {str(index): adapter for index, adapter in enumerate(worn)}
+    names = {str(index): adapter for index, adapter in enumerate(stored)}
 
     def one_by_one() -> None:
-        for adapter in worn:
-            with bench.wearing(adapter) as lm:
+        for adapter in stored:
+            with adapted.with_adapter(adapter) as lm:
                 evaluate(LocalPolicy(lm), cast, task, seeds)
 
     def at_once() -> None:
-        with bench.together(names) as lm:
+        with adapted.with_adapters(names) as lm:
             player = LocalPolicy(lm, batch_rows=BATCH_ROWS * len(names))
             evaluate_together(player, tuple(names), cast, task, seeds)
 
@@ -143,7 +143,7 @@ def main() -> None:
         LanguageModel(*resolve.load(arguments.model, device=device), torch.device(device))
         for _ in range(3)
     ]
-    bench = AdapterBench(lms[0], LORA)
+    adapted = AdaptedModel(lms[0], LORA)
     judge = TransformerJudge(lms[1])
     texts = [story.text for story in corpus.stories("held_out")]
     cast = Cast(judge, CorpusStories(texts, judge.truncate), {})
@@ -153,11 +153,11 @@ def main() -> None:
     print(f"{arguments.plays} plays of Rival: one by one | together | gain |")
     print("|" + " --- |" * 10)
     for count in arguments.adapters:
-        worn = adapters(bench, count)
-        ours = [forwards(bench, worn, shape) for shape in SHAPES]
-        pairs = zip(ours, peft_forwards(lms[2], bench, worn), strict=True)
+        stored = adapters(adapted, count)
+        ours = [forwards(adapted, stored, shape) for shape in SHAPES]
+        pairs = zip(ours, peft_forwards(lms[2], adapted, stored), strict=True)
         cells = [f"{one:.3f} s | {all_:.3f} s | {peft:.3f} s" for (one, all_), peft in pairs]
-        one, at_once = evaluations(bench, cast, worn, arguments.plays)
+        one, at_once = evaluations(adapted, cast, stored, arguments.plays)
         print(
             f"| {count} | {' | '.join(cells)} | {one:.2f} s | {at_once:.2f} s "
             f"| {one / at_once:.2f}× |",

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from evo.jobs.lora import AdapterBench, LoraSettings
-from evo.jobs.multi_lora import MixedModel, mixed
+from evo.jobs.lora import AdaptedModel, LoraSettings
+from evo.jobs.multi_lora import MultiLoraModel, multi_lora
 from xgl.lm.language_model import LanguageModel, encode_prompts, padded
 from xgl.lm.sampling import sample
 from xgl.models import resolve
@@ -24,27 +24,27 @@ TEXTS = ("The king", "Once upon a time there was a small", "A", "The king of the
 
 
 @pytest.fixture(scope="module")
-def bench() -> AdapterBench:
+def adapted() -> AdaptedModel:
     model, tokenizer = resolve.load("embedded")
-    return AdapterBench(LanguageModel(model, tokenizer, torch.device("cpu")), SETTINGS)
+    return AdaptedModel(LanguageModel(model, tokenizer, torch.device("cpu")), SETTINGS)
 
 
 @pytest.fixture(scope="module")
-def adapters(bench: AdapterBench) -> dict[str, bytes | None]:
+def adapters(adapted: AdaptedModel) -> dict[str, bytes | None]:
     """Adapters that change the model a good deal, each in its own way."""
     found: dict[str, bytes | None] = {"base": None}
     for seed, name in enumerate(NAMES[1:]):
-        with bench.fresh(seed):
+        with adapted.new_adapter(seed):
             generator = torch.Generator().manual_seed(seed)
-            for tensor in bench.parameters():
+            for tensor in adapted.parameters():
                 tensor.data = 0.2 * torch.randn(tensor.shape, generator=generator)
-            found[name] = bench.stored()
+            found[name] = adapted.adapter_bytes()
     return found
 
 
 @pytest.fixture
-def several(bench: AdapterBench, adapters: dict[str, bytes | None]) -> Iterator[MixedModel]:
-    with bench.bare(), mixed(bench.base, adapters, SETTINGS.alpha / SETTINGS.rank) as lm:
+def multi(adapted: AdaptedModel, adapters: dict[str, bytes | None]) -> Iterator[MultiLoraModel]:
+    with adapted.with_adapters(adapters) as lm:
         yield lm
 
 
@@ -67,65 +67,65 @@ def hidden(lm: LanguageModel, texts: list[str], policies: list[str] | None = Non
     ],
 )
 def test_each_row_is_read_by_its_own_policy(
-    bench: AdapterBench, adapters: dict[str, bytes | None], policies: list[str]
+    adapted: AdaptedModel, adapters: dict[str, bytes | None], policies: list[str]
 ) -> None:
-    with bench.bare(), mixed(bench.base, adapters, SETTINGS.alpha / SETTINGS.rank) as lm:
+    with adapted.with_adapters(adapters) as lm:
         together = hidden(lm, list(TEXTS), policies)
     for text, policy, found in zip(TEXTS, policies, together, strict=True):
-        with bench.wearing(adapters[policy]) as worn:
-            [alone] = hidden(worn, [text])
+        with adapted.with_adapter(adapters[policy]) as one:
+            [alone] = hidden(one, [text])
         torch.testing.assert_close(found, alone, atol=1e-4, rtol=1e-4)
 
 
-def test_the_policies_differ(several: MixedModel) -> None:
-    states = hidden(several, ["The king"] * 4, list(NAMES))
+def test_the_policies_differ(multi: MultiLoraModel) -> None:
+    states = hidden(multi, ["The king"] * 4, list(NAMES))
     for index, one in enumerate(states):
         for other in states[index + 1 :]:
             assert float((one - other).abs().max()) > 0.1
 
 
-def test_nothing_stays_on_the_model(bench: AdapterBench, adapters: dict[str, bytes | None]) -> None:
-    [before] = hidden(bench.base, ["The king"])
-    with mixed(bench.base, adapters, 2.0) as lm:
+def test_nothing_stays_on_the_model(
+    adapted: AdaptedModel, adapters: dict[str, bytes | None]
+) -> None:
+    [before] = hidden(adapted.base, ["The king"])
+    with multi_lora(adapted.base, adapters, 2.0) as lm:
         hidden(lm, ["The king"], ["one"])
-    [after] = hidden(bench.base, ["The king"])
+    [after] = hidden(adapted.base, ["The king"])
     assert torch.equal(before, after)
 
 
-def test_prompts_are_shared_within_a_policy_only(several: MixedModel) -> None:
-    prompts = [several.encode(text) for text in TEXTS[:2]] * 4
+def test_prompts_are_shared_within_a_policy_only(multi: MultiLoraModel) -> None:
+    prompts = [multi.encode(text) for text in TEXTS[:2]] * 4
     policies = [name for name in NAMES for _ in range(2)]
     with torch.inference_mode():
-        state = encode_prompts(several, prompts, policies)
+        state = encode_prompts(multi, prompts, policies)
         for row, (prompt, policy) in enumerate(zip(prompts, policies, strict=True)):
-            [alone] = encode_prompts(several, [prompt], [policy]).last
+            [alone] = encode_prompts(multi, [prompt], [policy]).last
             torch.testing.assert_close(state.last[row], alone, atol=1e-4, rtol=1e-4)
 
 
-def test_rows_without_a_rest_wait_while_others_read_on(several: MixedModel) -> None:
-    """One policy's prompts have a stem in common, the other's are their own stems."""
-    long = several.encode("Once upon a time there was a small cat who lived by the sea")
-    prompts = [(*long, 7, 8), (*long, 9), (*long, 10, 11, 12), several.encode("The king")]
+def test_rows_without_a_suffix_wait_while_others_read_theirs(multi: MultiLoraModel) -> None:
+    """One policy's prompts have a common prefix, the other's are their own prefixes."""
+    long = multi.encode("Once upon a time there was a small cat who lived by the sea")
+    prompts = [(*long, 7, 8), (*long, 9), (*long, 10, 11, 12), multi.encode("The king")]
     policies = ["one", "one", "one", "two"]
     with torch.inference_mode():
-        state = encode_prompts(several, prompts, policies)
+        state = encode_prompts(multi, prompts, policies)
         assert state.lengths.tolist() == list(map(len, prompts))
         for row, (prompt, policy) in enumerate(zip(prompts, policies, strict=True)):
-            [alone] = encode_prompts(several, [prompt], [policy]).last
+            [alone] = encode_prompts(multi, [prompt], [policy]).last
             torch.testing.assert_close(state.last[row], alone, atol=1e-4, rtol=1e-4)
     draws = np.stack([stream("mixture", row).random(6) for row in range(4)])
-    never = torch.zeros(int(several.model.config.vocab_size), dtype=torch.bool)
-    together = sample(several, prompts, [6] * 4, draws, never, policies=policies)
+    never = torch.zeros(int(multi.model.config.vocab_size), dtype=torch.bool)
+    together = sample(multi, prompts, [6] * 4, draws, never, policies=policies)
     for row, prompt in enumerate(prompts):
-        [one] = sample(
-            several, [prompt], [6], draws[row : row + 1], never, policies=[policies[row]]
-        )
+        [one] = sample(multi, [prompt], [6], draws[row : row + 1], never, policies=[policies[row]])
         assert one.ids == together[row].ids
         assert one.logprobs == pytest.approx(together[row].logprobs, abs=1e-4)
 
 
 def test_a_player_moves_as_the_policy_of_each_turn(
-    bench: AdapterBench, adapters: dict[str, bytes | None]
+    adapted: AdaptedModel, adapters: dict[str, bytes | None]
 ) -> None:
     views = [View("black", "elicit(x)", (Item("s", text),), "x") for text in TEXTS]
     turns = [
@@ -133,11 +133,11 @@ def test_a_player_moves_as_the_policy_of_each_turn(
         for policy in NAMES
         for play, view in enumerate(views)
     ]
-    with bench.bare(), mixed(bench.base, adapters, 2.0) as lm:
+    with adapted.with_adapters(adapters) as lm:
         together = LocalPolicy(lm).moves(turns)
     for name in NAMES:
-        with bench.wearing(adapters[name]) as worn:
-            alone = LocalPolicy(worn).moves([Turn(t.request, t.seeds) for t in turns[:4]])
+        with adapted.with_adapter(adapters[name]) as one:
+            alone = LocalPolicy(one).moves([Turn(t.request, t.seeds) for t in turns[:4]])
         found = [m for m, t in zip(together, turns, strict=True) if t.policy == name]
         for one, other in zip(alone, found, strict=True):
             assert isinstance(one, Move)
@@ -146,6 +146,6 @@ def test_a_player_moves_as_the_policy_of_each_turn(
             assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
 
 
-def test_every_row_must_name_its_policy(several: MixedModel) -> None:
+def test_every_row_must_name_its_policy(multi: MultiLoraModel) -> None:
     with pytest.raises(ValueError, match="must name its policy"):
-        several.backbone(input_ids=torch.tensor([[1]]))
+        multi.backbone(input_ids=torch.tensor([[1]]))

@@ -1,4 +1,4 @@
-"""What unknown values leave open, against all their assignments and all subsets of them."""
+"""What missing values leave open, against all their assignments and all subsets of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from archive import CoverError
 from archive.statistics.covers import best_cover, optimistic, pessimistic, transfer_cover
-from archive.statistics.missing_values import Place, settlement
+from archive.statistics.missing_values import ValueIndex, missing_values
 
 ETA = 0.5
 NAN = math.nan
@@ -28,7 +28,7 @@ def fewest(values: np.ndarray) -> int:
     return len(values) + 1
 
 
-def told(values: np.ndarray, places: tuple[Place, ...], value: float) -> np.ndarray:
+def assigned(values: np.ndarray, places: tuple[ValueIndex, ...], value: float) -> np.ndarray:
     found = values.copy()
     for place in places:
         found[place] = value
@@ -49,31 +49,31 @@ def matrices(draw: st.DrawFn) -> np.ndarray:
 @given(values=matrices())
 def test_the_two_sets_do_what_they_promise(values: np.ndarray) -> None:
     cover = best_cover(values, ETA)
-    found = settlement(values, ETA, cover)
+    found = missing_values(values, ETA, cover)
     least, most = fewest(optimistic(values)), fewest(pessimistic(values))
-    assert (found.fewest, found.unknown) == (least, int(np.isnan(values).sum()))
+    assert (found.fewest, found.count) == (least, int(np.isnan(values).sum()))
     assert len(cover.members) == most
-    assert found.settled == (least == most)
-    if found.settled:
+    assert found.size_decided == (least == most)
+    if found.size_decided:
         return
-    confirmed = told(values, found.confirm, 1.0)
+    confirmed = assigned(values, found.confirm, 1.0)
     assert fewest(pessimistic(confirmed)) == least
-    refuted = told(values, found.refute, 0.0)
+    refuted = assigned(values, found.refute, 0.0)
     assert fewest(optimistic(refuted)) == most
     assert found.minimal
     for place in found.refute:
         part = tuple(other for other in found.refute if other != place)
-        assert fewest(optimistic(told(values, part, 0.0))) < most
+        assert fewest(optimistic(assigned(values, part, 0.0))) < most
 
 
 @settings(max_examples=30, deadline=None)
 @given(values=matrices())
 def test_no_smaller_set_confirms(values: np.ndarray) -> None:
-    found = settlement(values, ETA, best_cover(values, ETA))
+    found = missing_values(values, ETA, best_cover(values, ETA))
     if 0 < len(found.confirm) <= 3:
-        unknown = [(int(i), int(j)) for i, j in np.argwhere(np.isnan(values))]
-        for fewer in combinations(unknown, len(found.confirm) - 1):
-            assert fewest(pessimistic(told(values, fewer, 1.0))) > found.fewest
+        missing = [(int(i), int(j)) for i, j in np.argwhere(np.isnan(values))]
+        for fewer in combinations(missing, len(found.confirm) - 1):
+            assert fewest(pessimistic(assigned(values, fewer, 1.0))) > found.fewest
 
 
 @settings(max_examples=30, deadline=None)
@@ -85,41 +85,41 @@ def test_no_assignment_gives_a_larger_delta(values: np.ndarray) -> None:
         transfer_cover(hopeful, family)
         for family in combinations(range(len(values)), len(cover.members))
     )
-    assert settlement(values, ETA, cover).delta_bound == best
+    assert missing_values(values, ETA, cover).delta_bound == best
 
 
 def test_an_example_by_hand() -> None:
-    # 0 might cover 1 and 2; 1 covers 2: two games now, one if both unknown values reach η
+    # 0 might cover 1 and 2; 1 covers 2: two games now, one if both missing values reach η
     values = np.array([[1, NAN, NAN], [0.1, 1, 0.6], [0.1, 0.2, 1]])
     cover = best_cover(values, ETA)
-    found = settlement(values, ETA, cover)
+    found = missing_values(values, ETA, cover)
     assert (cover.members, found.fewest) == ((0, 1), 1)
     assert found.confirm == ((0, 1), (0, 2))
     assert len(found.refute) == 1
-    assert not found.settled
+    assert not found.size_decided
 
 
-def test_nothing_unknown_is_settled() -> None:
+def test_nothing_missing_decides_the_size() -> None:
     cover = best_cover(np.eye(3), ETA)
-    found = settlement(np.eye(3), ETA, cover)
-    assert found.settled
-    assert (found.unknown, found.fewest, found.delta_bound) == (0, 3, 1.0)
+    found = missing_values(np.eye(3), ETA, cover)
+    assert found.size_decided
+    assert (found.count, found.fewest, found.delta_bound) == (0, 3, 1.0)
 
 
 def test_without_any_certain_cover_the_confirming_values_are_named() -> None:
     values = np.array([[1.0, NAN], [0.2, -math.inf]])
-    found = settlement(values, ETA, None)
-    assert (found.fewest, found.confirm, found.settled) == (1, ((0, 1),), False)
+    found = missing_values(values, ETA, None)
+    assert (found.fewest, found.confirm, found.size_decided) == (1, ((0, 1),), False)
     with pytest.raises(CoverError, match=r"expected at most 0\.2"):
-        settlement(np.array([[0.2], [0.1]]), ETA, None)
+        missing_values(np.array([[0.2], [0.1]]), ETA, None)
 
 
-def test_many_unknown_values_are_all_named_when_greedy_cannot_tell() -> None:
+def test_many_missing_values_are_all_named_when_greedy_cannot_tell() -> None:
     values = np.full((30, 30), NAN)
     np.fill_diagonal(values, 1.0)
     cover = best_cover(values, ETA, exact_up_to=0)
-    found = settlement(values, ETA, cover, exact_up_to=0)
+    found = missing_values(values, ETA, cover, exact_up_to=0)
     assert len(cover.members) == 30
     assert found.fewest == 1
     assert len(found.confirm) == 29
-    assert fewest(optimistic(told(values, found.refute, 0.0))[:6, :6]) == 6
+    assert fewest(optimistic(assigned(values, found.refute, 0.0))[:6, :6]) == 6
