@@ -7,10 +7,10 @@ from difflib import get_close_matches
 from os.path import isfile  # unlike Path's, false for a name too long for the disk
 from pathlib import Path
 
-from evo.config.run_config import ConfigError, RunConfig
-from evo.config.schema import GameConfig
+from evo.config.schema import GameConfig, RunConfig
 from evo.jobs.evaluate import Task
 from xgl import Metadata, ProgramError, analyse, game, parse
+from xgl.errors import ConfigError
 from xgl.language.dialects import BY_SUFFIX, DIALECTS
 from xgl.language.syntax import MAIN_PLAYER
 

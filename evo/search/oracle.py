@@ -15,13 +15,14 @@ from archive.schema import Definition, GainKind
 from archive.statistics.looks import Looks, shared
 from archive.statistics.race import Found, Question, Race, acceptance, run_together, selection
 from archive.statistics.verdict import Decision, Evidence, Thresholds, decide, decision_columns
-from evo.config.run_config import ConfigError, RunConfig
+from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector
 from evo.record.ledger import Ledger, Row, decision_key
 from evo.search.growth import Assessment, Candidate, rank
 from evo.search.playability import evidence_columns
 from evo.search.stages import Stage
+from xgl.errors import ConfigError
 
 
 @dataclass(frozen=True)
