@@ -20,7 +20,7 @@ from archive.schema.common import (
     RUN,
     SECONDS,
 )
-from archive.schema.words import (
+from archive.schema.enums import (
     BASE_POLICY,
     PlayOutcome,
     Purpose,

@@ -9,9 +9,9 @@ from itertools import islice
 from archive.errors import LookupFailedError
 from archive.query import runs
 from archive.schema import TABLES
-from archive.statistics.cases import record
+from archive.statistics.decision_cases import read_record
 from archive.store.archive import Archive
-from archive.verification import files, references, science
+from archive.verification import derivations, files, references
 from archive.verification.findings import Finding, Verification
 
 LIMIT = 200
@@ -67,9 +67,9 @@ def _science(archive: Archive, unchecked: Counter[str]) -> list[Finding]:
     stored = frozenset(archive.adapters())
     faults: list[Finding] = []
     for run in runs(archive):
-        found = record(archive, run.run_id)
-        faults += islice(science.scopes(found), LIMIT)
-        faults += islice(science.learned(found), LIMIT)
-        faults += islice(science.decisions(found, unchecked), LIMIT)
-        faults += islice(science.adapters(found, stored), LIMIT)
+        record = read_record(archive, run.run_id)
+        faults += islice(derivations.scopes(record), LIMIT)
+        faults += islice(derivations.learned(record), LIMIT)
+        faults += islice(derivations.decisions(record, unchecked), LIMIT)
+        faults += islice(derivations.adapters(record, stored), LIMIT)
     return faults
