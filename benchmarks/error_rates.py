@@ -34,7 +34,7 @@ from archive.statistics.race import (
 )
 from archive.statistics.transfer_values import transfer_values
 from archive.statistics.verdict import Evidence, Own, Thresholds
-from evo.config.run_config import load
+from evo.config.compose import load
 from evo.search.growth import Assessment, Candidate, Place, rank
 
 CANDIDATES = 8
@@ -64,7 +64,7 @@ class Rules:
 
 
 def rules(alpha1: float, alpha2: float) -> Rules:
-    """The defaults of ``conf/transfer`` with other thresholds."""
+    """The defaults of the group ``transfer`` with other thresholds."""
     told = load(["+experiment=scope_growth"]).transfer
     thresholds = Thresholds(alpha1, alpha2, Definition.CAPTURED, GainKind.TOTAL)
     error = 1 - told.confidence

@@ -33,7 +33,8 @@ from machine import described
 
 from archive import Archive
 from archive.query import explanation, reason_of
-from evo.config.run_config import RunConfig, load
+from evo.config.compose import load
+from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task
 from evo.jobs.model_host import Job, ModelHost, ModelHostSettings, Result
 from evo.jobs.model_host import Outcome as JobOutcome

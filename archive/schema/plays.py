@@ -6,19 +6,17 @@ from archive.schema.column import (
     BOOL,
     FLOAT64,
     FLOATS,
+    GAME,
     INT32,
     INT64,
+    ROLE,
+    RUN,
+    SECONDS,
     STRING,
     STRINGS,
     Column,
     Table,
     values_of,
-)
-from archive.schema.common import (
-    GAME,
-    ROLE,
-    RUN,
-    SECONDS,
 )
 from archive.schema.enums import (
     BASE_POLICY,

@@ -5,25 +5,23 @@ from __future__ import annotations
 from archive.schema.column import (
     BOOL,
     FLOAT64,
+    GAME,
+    GENERATION,
+    INDEX,
     INSTANT,
     INT32,
     INT64,
     INTS,
-    STRING,
-    STRINGS,
-    Column,
-    Table,
-    values_of,
-)
-from archive.schema.common import (
-    GAME,
-    GENERATION,
-    INDEX,
     PARENT,
     PARENT_ROLE,
     ROLE,
     ROUND,
     RUN,
+    STRING,
+    STRINGS,
+    Column,
+    Table,
+    values_of,
 )
 from archive.schema.enums import (
     Definition,

@@ -8,7 +8,7 @@ from archive import RunEvent
 from archive.schema import Definition, GainKind
 from archive.statistics.plays import read_run_plays
 from archive.statistics.scope_cover import CoverQuestion, cover_rows
-from evo.config.run_config import RunConfig
+from evo.config.schema import RunConfig
 from evo.experiments.model_run import ModelSession
 from evo.jobs.evaluate import Task
 from evo.runner import RunOutcome
@@ -78,7 +78,7 @@ def _algorithm(config: RunConfig) -> GrowthSettings:
         generations=growth.generations,
         list_size=growth.list_size,
         seed=config.seed,
-        coverage_against=growth.coverage_against,  # type: ignore[arg-type]  # checked
+        coverage_against=growth.coverage_against,
         max_accepts_per_parent=growth.max_accepts_per_parent,
         max_candidates=growth.max_candidates,
     )

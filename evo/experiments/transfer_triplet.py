@@ -21,7 +21,7 @@ from archive.statistics.plays import read_run_plays
 from archive.statistics.transfer_matrix import TransferMatrix, transfer_matrix
 from archive.statistics.transfer_values import TransferValues, replicated_gains
 from archive.store.disk import write_whole, writing
-from evo.config.run_config import RunConfig
+from evo.config.schema import RunConfig
 from evo.experiments.learning_curves import figure
 from evo.experiments.model_run import ModelSession
 from evo.jobs.evaluate import Task

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from archive.statistics.repeated_play import ScoreLevels
-from evo.config.checks import ConfigError
 from evo.jobs.evaluate import Task
 from xgl import Metadata, XGLError, analyse, game, parse
-from xgl.errors import StoryError
+from xgl.errors import ConfigError, StoryError
 from xgl.runtime.requests import Seeds, StoryRequest
 
 MANIFEST = "measure.json"
@@ -38,7 +37,7 @@ class ExportedStories:
 
     texts: Mapping[tuple[int, int], str]
 
-    def tell(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
         """Raises :class:`~xgl.errors.StoryError` for a text that the folder does not hold."""
         try:
             return [self.texts[map_seed, request.site] for map_seed, request in requests]

@@ -10,11 +10,11 @@ from pathlib import Path
 from archive import Reason
 from archive.statistics.intervals import Interval
 from archive.statistics.race import Question
-from evo.config.run_config import ConfigError, RunConfig
-from evo.config.schema import GameConfig
+from evo.config.schema import GameConfig, RunConfig
 from evo.jobs.evaluate import Task
 from evo.search.stages import Stage
 from xgl import Metadata, ProgramError, analyse, game, parse
+from xgl.errors import ConfigError
 from xgl.language.dialects import BY_SUFFIX, DIALECTS
 from xgl.language.syntax import MAIN_PLAYER
 

@@ -15,7 +15,7 @@ from archive.schema import Definition, GainKind
 from archive.statistics.looks import Looks, shared
 from archive.statistics.race import Bounds, Question, Race, acceptance, run_together, selection
 from archive.statistics.verdict import Decision, Evidence, Thresholds, decide, decision_columns
-from evo.config.run_config import RunConfig
+from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector
 from evo.record.ledger import Ledger, Row, decision_key

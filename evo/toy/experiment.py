@@ -13,7 +13,7 @@ from rich.table import Table
 
 from archive import Archive, RunEvent
 from archive.store.disk import write_whole, writing
-from evo.config.run_config import from_mapping
+from evo.config.compose import from_archive
 from evo.runner import RunOutcome, Services, check_resumable
 from evo.toy.config import ToyRunConfig, load
 from evo.toy.figure import figure
@@ -30,7 +30,7 @@ class ToyExperiment:
 
     def resume(self, stored: dict[str, Any], overrides: Sequence[str]) -> ToyRunConfig:
         check_resumable(overrides)
-        return from_mapping(ToyRunConfig, stored)
+        return from_archive(ToyRunConfig, stored)
 
     def plan(self, config: ToyRunConfig, services: Services, resumed: bool) -> ToyPlan:
         return ToyPlan(config, services.console)

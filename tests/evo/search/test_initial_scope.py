@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from evo.config.run_config import ConfigError, load
+from evo.config.compose import load
 from evo.jobs.evaluate import Task
 from evo.search.initial_scope import LIBRARY, initial_tasks
+from xgl.errors import ConfigError
 
 GOOD = "assign(s=story())\nelicit(t, 8)\nreward(xed(t | s))\n"
 

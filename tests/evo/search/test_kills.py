@@ -22,11 +22,11 @@ from support.search import (
 )
 
 from archive import Archive, Purpose
-from evo.config.run_config import ConfigError
 from evo.jobs.evaluate import evaluation_seeds
 from evo.jobs.model_host import Evaluation
 from evo.record.run_folder import open_archive
 from xgl import Game
+from xgl.errors import ConfigError
 
 GROWING = ("growth.generations=2", "growth.list_size=2", "growth.max_candidates=7")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ import pytest
 from archive import Reason
 from archive.statistics.decision_rule import Answer
 from archive.statistics.verdict import Decision
-from evo.config.checks import ConfigError
 from evo.jobs.evaluate import Task, evaluation_seeds
 from evo.jobs.model_host import Evaluation, ModelHost, Repetition
 from evo.jobs.repeated_play import RoundScore, round_floor, round_rows, series, with_round_floor
@@ -25,11 +25,12 @@ from evo.search.playability import (
     not_few_shot,
     well_posed,
 )
+from xgl.errors import ConfigError
 
 MakeTask = Callable[..., Task]
 MakeModelHost = Callable[..., ModelHost]
 SEEDS = tuple(evaluation_seeds("calibration", 0, 6))
-CONFIG = PlayabilityConfig(0.5, 4, 6, 2, 0.05, False)
+CONFIG = PlayabilityConfig(few_shot_rounds=4, few_shot_maps=6)
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +139,7 @@ def test_few_shot_play_is_judged_from_rows() -> None:
     assert refused.reason is Reason.NOT_FEW_SHOT
     lucky = few_shot(_series(luck, luck), CONFIG, 0.95)
     assert not_few_shot(lucky, CONFIG) is None
-    strict = PlayabilityConfig(0.5, 4, 6, 2, 0.05, True)
+    strict = replace(CONFIG, few_shot_above_control=True)
     refused = not_few_shot(lucky, strict)
     assert refused
     assert refused.reason is Reason.FEW_SHOT_LUCK
@@ -163,4 +164,4 @@ def test_forfeits_count_as_a_floor_from_the_first_round(make_task: MakeTask) -> 
 
 def test_rounds_that_cannot_show_the_steps_are_refused() -> None:
     with pytest.raises(ConfigError, match="few_shot_rounds: found 2, expected 0 or more than"):
-        PlayabilityConfig(0.5, 2, 6, 2, 0.05, False)
+        replace(CONFIG, few_shot_rounds=2)
