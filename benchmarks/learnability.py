@@ -24,7 +24,8 @@ from scipy import stats
 from archive.schema import GainKind
 from archive.statistics.plays import Plays
 from archive.statistics.transfer_values import gains
-from evo.config.run_config import RunConfig, load
+from evo.config.compose import load
+from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Score, Task, evaluation_seeds, floor_of
 from evo.jobs.executor import RayExecutor
 from evo.jobs.finetune import Finetune

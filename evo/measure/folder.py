@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from archive.statistics.repeated_play import ScoreLevels
-from evo.config.checks import ConfigError
 from evo.jobs.evaluate import Task
 from xgl import Metadata, XGLError, analyse, game, parse
-from xgl.errors import StoryError
+from xgl.errors import ConfigError, StoryError
 from xgl.runtime.requests import Seeds, StoryRequest
 
 MANIFEST = "measure.json"

@@ -18,7 +18,7 @@ from archive.statistics.calibration import Calibration, Limits, refusal
 from archive.statistics.plays import Plays
 from archive.statistics.repeated_play import WellPosed
 from archive.statistics.verdict import Decision
-from evo.config.run_config import RunConfig
+from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Score, Task, evaluation_seeds, floor_of, with_floor
 from evo.jobs.executor import Executor
 from evo.jobs.finetune import Finetune

@@ -10,7 +10,7 @@ import pytest
 from support.search import FakeExecutor, Nature
 
 from archive import Archive
-from evo.config.run_config import load
+from evo.config.compose import load
 from evo.jobs.evaluate import Task
 from evo.jobs.model_host import Training
 from evo.record.collector import Collector
