@@ -18,7 +18,7 @@ from archive.schema.column import (
     Table,
     values_of,
 )
-from archive.schema.words import (
+from archive.schema.enums import (
     BASE_POLICY,
     PlayOutcome,
     Purpose,

@@ -23,7 +23,7 @@ from archive.schema.column import (
     Table,
     values_of,
 )
-from archive.schema.words import (
+from archive.schema.enums import (
     Definition,
     GainKind,
     ProposalOutcome,
@@ -188,7 +188,7 @@ DECISIONS = Table(
             "decided without scores",
             values=(Purpose.SELECTION.value, Purpose.ACCEPTANCE.value),
         ),
-        Column("decided", BOOL, "bool", "whether the intervals settled it, rather than a budget"),
+        Column("decided", BOOL, "bool", "whether the intervals decided it, rather than a budget"),
         Column("plays", INT64, "plays", "plays spent on this candidate"),
         Column("tokens", INT64, "player tokens", "tokens spent on this candidate"),
         _estimate("seconds", "s", "wall-clock time spent on this candidate"),

@@ -9,9 +9,9 @@ from itertools import islice
 from archive.errors import LookupFailedError
 from archive.query import runs
 from archive.schema import TABLES
-from archive.statistics.cases import record
+from archive.statistics.decision_cases import read_record
 from archive.store.archive import Archive
-from archive.verification import files, references, science
+from archive.verification import derivations, files, references
 from archive.verification.findings import Finding, Verification
 
 __all__ = ["Finding", "Verification", "verify"]
@@ -53,7 +53,7 @@ def verify(archive: Archive) -> Verification:
             )
         checked |= {name: archive.count(name) for name in TABLES}
         faults = _run(_ROWS, archive)
-        faults += _science(archive, unchecked)
+        faults += _derived(archive, unchecked)
         named = archive.table("finetunes", ["adapter_hash"])["adapter_hash"].to_pylist()
         notes += files.unnamed_adapters(archive, named)
     return Verification(str(archive.folder), faults, notes, checked, dict(unchecked))
@@ -65,13 +65,13 @@ def _run(
     return [finding for check in checks for finding in islice(check(archive), LIMIT)]
 
 
-def _science(archive: Archive, unchecked: Counter[str]) -> list[Finding]:
+def _derived(archive: Archive, unchecked: Counter[str]) -> list[Finding]:
     stored = frozenset(archive.adapters())
     faults: list[Finding] = []
     for run in runs(archive):
-        found = record(archive, run.run_id)
-        faults += islice(science.scopes(found), LIMIT)
-        faults += islice(science.learned(found), LIMIT)
-        faults += islice(science.decisions(found, unchecked), LIMIT)
-        faults += islice(science.adapters(found, stored), LIMIT)
+        record = read_record(archive, run.run_id)
+        faults += islice(derivations.scopes(record), LIMIT)
+        faults += islice(derivations.learned(record), LIMIT)
+        faults += islice(derivations.decisions(record, unchecked), LIMIT)
+        faults += islice(derivations.adapters(record, stored), LIMIT)
     return faults
