@@ -13,6 +13,7 @@ from evo.experiments.model_run import ModelSession
 from evo.jobs.evaluate import Task
 from evo.runner import RunOutcome
 from evo.search.growth import GrowthSettings, ScopeMember, grow
+from evo.search.initial_scope import learn_initial_scope
 from evo.search.oracle import TransferOracle
 from evo.search.proposals import Proposer
 
@@ -32,7 +33,8 @@ class ScopeGrowth(ModelSession):
         proposer = Proposer(
             self.plan.sampler, ledger, self.display, config.seed, config.growth.diversity
         )
-        scopes = grow(oracle.prepare(self.plan.initial), oracle, proposer, _algorithm(config))
+        initial = learn_initial_scope(config, oracle.selection, self.plan.initial)
+        scopes = grow(initial, oracle, proposer, _algorithm(config))
         for generation, members in enumerate(scopes):
             if generation not in ledger.scopes:
                 self._commit_scope(generation, members)

@@ -17,7 +17,6 @@ from support.search import PARENT, Listed, Nature, Search, code, of_limits
 
 from archive import Archive, LookupFailedError
 from archive.__main__ import main
-from archive.store.compaction import commit_of
 from archive.verification import Verification, verify
 
 LIMITS = {
@@ -341,7 +340,7 @@ def test_compaction_keeps_rows_history_and_verdicts(grown: Path) -> None:
     after = [(c.number, f.table, f.rows) for c in reader.commits[: made.number] for f in c.files]
     assert after == before
     number, place = next((n, 0) for n, table, count in before if table == "scores" and count)
-    assert commit_of(reader, "scores", place) == number
+    assert reader.commit_of("scores", place) == number
 
 
 def test_an_archive_goes_on_after_compaction(grown: Path, make_row: Any) -> None:
@@ -350,11 +349,11 @@ def test_an_archive_goes_on_after_compaction(grown: Path, make_row: Any) -> None
         archive.compact()
         number = archive.commit({"games": [make_row("games", game_id="later")]})
     assert len(rows(grown, "games")) == count + 1
-    assert commit_of(Archive.open(grown), "games", count) == number
+    assert Archive.open(grown).commit_of("games", count) == number
     with Archive.open(grown, "a") as archive:
         archive.compact()
     assert [row["game_id"] for row in rows(grown, "games")][-1] == "later"
-    assert commit_of(Archive.open(grown), "games", count) == number
+    assert Archive.open(grown).commit_of("games", count) == number
 
 
 def test_a_compaction_that_lost_rows_is_named(grown: Path) -> None:

@@ -13,7 +13,7 @@ from archive.query import ScopeRow, reason_of
 from archive.schema import BASE_POLICY, PlaysKey, Purpose, Reason, TaskId, Verdict
 from archive.statistics.calibration import REASONS, refusal
 from archive.statistics.candidate_bounds import two_sided
-from archive.statistics.cases import Record, Row, cases
+from archive.statistics.decision_cases import Row, RunRecord, cases
 from archive.statistics.intervals import Interval, mean_interval
 from archive.statistics.looks import Looks
 from archive.statistics.plays import Plays
@@ -31,23 +31,23 @@ SETTINGS = {
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
 
 
-def decisions(found: Record, unchecked: Counter[str]) -> Iterator[Finding]:
+def decisions(record: RunRecord, unchecked: Counter[str]) -> Iterator[Finding]:
     """Every decision, taken again. Those whose reason says nothing that plays could answer are
     counted in ``unchecked``."""
-    accepting = {_list(row) for row in found.decisions if row["verdict"] == Verdict.ACCEPTED}
-    newest = found.policies()
-    for row, case in cases(found):
-        yield from _settings(found, row)
+    accepting = {_list(row) for row in record.decisions if row["verdict"] == Verdict.ACCEPTED}
+    newest = record.policies()
+    for row, case in cases(record):
+        yield from _settings(record, row)
         if case is None:
-            yield from _without_plays(found, row, unchecked)
+            yield from _without_plays(record, row, unchecked)
             continue
-        if refused := _refusal(found, row):
+        if refused := _refusal(record, row):
             yield Finding(where(row), "a fine-tuned game", f"refused, {str(refused)!r}")
         policies = newest
         if newest.get(case.candidate, ("",))[0] != row["finetune_id"]:
-            policies = found.policies(row)
+            policies = record.policies(row)
         try:
-            seen = replay(case, found.plays, policies)
+            seen = replay(case, record.plays, policies)
         except (MissingPlaysError, ValueError) as error:
             yield Finding(where(row), "plays missing", f"what it was decided on ({error})")
             continue
@@ -81,35 +81,35 @@ def where(row: Row) -> str:
     return f"decisions, run {row['run_id']}, {place}, game {row['game_id']}"
 
 
-def scopes(found: Record) -> Iterator[Finding]:
+def scopes(record: RunRecord) -> Iterator[Finding]:
     """Σ_{k+1} = Σ_k ∪ Ω_k, members in the order of their acceptance."""
     accepted: dict[int, list[ScopeRow]] = {}
-    for row in found.decisions:
+    for row in record.decisions:
         if row["verdict"] == Verdict.ACCEPTED:
             place = accepted.setdefault(row["generation"], [])
             if all(m.task_id != TaskId.of(row) for m in place):
                 place.append(_member(row))
-    for generation, members in found.scopes.items():
+    for generation, members in record.scopes.items():
         expected: Sequence[ScopeRow] = members
         if generation == 0:
             expected = [ScopeRow(m.game_id, m.role, None, None, 0) for m in members]
-        elif generation - 1 in found.scopes:
-            before = found.scopes[generation - 1]
+        elif generation - 1 in record.scopes:
+            before = record.scopes[generation - 1]
             expected = [*before, *accepted.get(generation - 1, [])]
         else:
-            name = f"scopes, run {found.run_id}, generation {generation - 1}"
+            name = f"scopes, run {record.run_id}, generation {generation - 1}"
             yield Finding(name, "no members", f"some, since generation {generation} has")
-        yield from _difference(found.run_id, generation, members, expected)
+        yield from _difference(record.run_id, generation, members, expected)
 
 
-def learned(found: Record) -> Iterator[Finding]:
+def learned(record: RunRecord) -> Iterator[Finding]:
     """Every game of the initial scope is improved by its own fine-tuning, on selection plays."""
-    level, policies = _initial_level(found), found.policies()
-    for member in found.scopes.get(0, ()):
-        name = f"scopes, run {found.run_id}, generation 0, game {member.game_id}"
+    level, policies = _initial_level(record), record.policies()
+    for member in record.scopes.get(0, ()):
+        name = f"scopes, run {record.run_id}, generation 0, game {member.game_id}"
         task_id = member.task_id
         pair = [
-            found.plays.get(PlaysKey(policy, task_id, Purpose.SELECTION))
+            record.plays.get(PlaysKey(policy, task_id, Purpose.SELECTION))
             for policy in (policies.get(task_id, ("",))[0], BASE_POLICY)
         ]
         gains = _paired(*pair)
@@ -121,14 +121,14 @@ def learned(found: Record) -> Iterator[Finding]:
                 yield Finding(name, f"own gain with lower bound {low:.3g} bits", "one above 0")
 
 
-def _initial_level(found: Record) -> float | None:
-    """Confidence at which an initial game's own gain was asked: that of the last look of selection.
-    None where that is not all that was asked (other gains, several fine-tunings) or not known."""
+def _initial_level(record: RunRecord) -> float | None:
+    """Confidence of the test of an initial game's own gain: that of the last look of selection.
+    None where there was more to the test (other gains, several fine-tunings) or it is not known."""
     plays, confidence = (
-        found.setting("transfer", key) for key in ("selection_plays", "confidence")
+        record.setting("transfer", key) for key in ("selection_plays", "confidence")
     )
-    plain = found.setting("transfer", "gain") == "total"
-    if not plain or found.setting("finetune", "replicates") != 1:
+    plain = record.setting("transfer", "gain") == "total"
+    if not plain or record.setting("finetune", "replicates") != 1:
         return None
     try:
         return Looks(tuple(plays), 1 - confidence).confidence(plays[-1])
@@ -136,51 +136,51 @@ def _initial_level(found: Record) -> float | None:
         return None
 
 
-def adapters(found: Record, stored: frozenset[str]) -> Iterator[Finding]:
+def adapters(record: RunRecord, stored: frozenset[str]) -> Iterator[Finding]:
     """Adapters of the scope are stored, and of games that are not decided yet, of the fine-tunes
     that were not started again; all adapters where the run keeps all."""
-    members = {m.task_id for scope in found.scopes.values() for m in scope}
-    refused = {TaskId.of(row) for row in found.decisions} - members
-    keeps = found.setting("archive", "keep") == "all"
-    newest = {policy_id for ids in found.policies().values() for policy_id in ids}
-    for row in found.finetunes:
+    members = {m.task_id for scope in record.scopes.values() for m in scope}
+    refused = {TaskId.of(row) for row in record.decisions} - members
+    keeps = record.setting("archive", "keep") == "all"
+    newest = {policy_id for ids in record.policies().values() for policy_id in ids}
+    for row in record.finetunes:
         needed = keeps or (TaskId.of(row) not in refused and row["finetune_id"] in newest)
         digest = row["adapter_hash"]
         if needed and digest is not None and digest not in stored:
-            name = f"finetunes, run {found.run_id}, finetune_id {row['finetune_id']}"
+            name = f"finetunes, run {record.run_id}, finetune_id {row['finetune_id']}"
             yield Finding(name, "a missing adapter", f"adapters/{digest}.safetensors")
 
 
-def _settings(found: Record, row: Row) -> Iterator[Finding]:
+def _settings(record: RunRecord, row: Row) -> Iterator[Finding]:
     for column, (section, key) in SETTINGS.items():
-        setting = found.setting(section, key)
+        setting = record.setting(section, key)
         if setting is not None and row[column] is not None and row[column] != setting:
             expected = f"{section}.{key} of the run, {setting}"
             yield Finding(where(row), f"{column} {row[column]}", expected)
 
 
-def _without_plays(found: Record, row: Row, unchecked: Counter[str]) -> Iterator[Finding]:
+def _without_plays(record: RunRecord, row: Row, unchecked: Counter[str]) -> Iterator[Finding]:
     """Refused on calibration plays, for a reason that those give."""
     if row["verdict"] == Verdict.ACCEPTED:
         yield Finding(where(row), "accepted without plays", "refused")
     elif row["reason"] not in list(Reason):
         yield Finding(where(row), f"reason {row['reason']!r}", f"one of {', '.join(Reason)}")
-    elif row["reason"] not in REASONS or found.limits is None:
+    elif row["reason"] not in REASONS or record.limits is None:
         unchecked[row["reason"]] += 1
     else:
-        refused = _refusal(found, row)
+        refused = _refusal(record, row)
         given = Decision(reason_of(row), True, row["detail"])
         if refused is None or refused.reason is not given.reason:
             expected = f"{str(refused or '')!r}, from the calibration plays"
             yield Finding(where(row), repr(str(given)), expected)
 
 
-def _refusal(found: Record, row: Row) -> Decision | None:
+def _refusal(record: RunRecord, row: Row) -> Decision | None:
     """The refusal of a game that was not to be fine-tuned; None where it was."""
-    calibration = found.calibrations.get(TaskId.of(row))
-    if calibration is None or found.limits is None:
+    calibration = record.calibrations.get(TaskId.of(row))
+    if calibration is None or record.limits is None:
         return None
-    return refusal(calibration, found.limits)
+    return refusal(calibration, record.limits)
 
 
 def _columns(row: Row, expected: Mapping[str, object]) -> Iterator[Finding]:
@@ -194,9 +194,9 @@ def _verdict(row: Row, decision: Decision | None, list_accepted: bool) -> Iterat
         reason = Reason.RIVAL_ACCEPTED if list_accepted else Reason.RIVALS_TESTED
         decision = Decision(reason, decided=False)
     expected = (decision.verdict, decision.reason, decision.decided)
-    found = (row["verdict"], row["reason"], row["decided"])
-    if found != expected:
-        yield Finding(where(row), _described(*found), _described(*expected))
+    given = (row["verdict"], row["reason"], row["decided"])
+    if given != expected:
+        yield Finding(where(row), _described(*given), _described(*expected))
 
 
 def _described(verdict: str, reason: str, decided: bool) -> str:
@@ -213,7 +213,7 @@ def _difference(
         if wanted is None:
             yield Finding(f"{name} {member.game_id}", "a member", "no decision accepted it")
         elif not _same(member, wanted):
-            yield Finding(f"{name} {member.game_id}", _told(member), _told(wanted))
+            yield Finding(f"{name} {member.game_id}", _facts(member), _facts(wanted))
     present = {m.task_id for m in members}
     for member in expected:
         if member.task_id not in present:
@@ -228,7 +228,7 @@ def _same(one: ScopeRow, other: ScopeRow) -> bool:
     return facts and _equal(one.gamma, other.gamma)
 
 
-def _told(member: ScopeRow) -> str:
+def _facts(member: ScopeRow) -> str:
     return f"parent {member.parent_game_id}, gamma {member.gamma}, accepted_in {member.accepted_in}"
 
 

@@ -18,11 +18,9 @@ from support.measured import Given, build, row, story
 from archive import Archive
 from archive.__main__ import main
 from archive.errors import ArchiveError, ExportError
-from archive.export.configurations import with_texts
+from archive.export.configurations import TEMPLATE, filled, with_texts
 from archive.export.exactness import compare, played, sampled_moves, summary
-from archive.export.exported import archived
-from archive.export.maps import Map
-from archive.export.presentation import TEMPLATE, filled
+from archive.export.selection import Map, archived
 from archive.export.thresholds import levels
 from archive.export.xent import Options, export_xent
 from xgl import Metadata, game, parse

@@ -1,17 +1,46 @@
-"""Who descends from whom: games by generation, each joined to the game it was accepted from."""
+"""How the scope grew: its size by generation, and which game was accepted from which."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from archive.charts.axes import canvas, el, line, text
-from archive.charts.markup import Element
-from archive.report.facts import GameFacts
+from archive.charts.plot import Scale, canvas, circle, line, mark, rect, text
+from archive.report.facts import GameFacts, Generation
 from archive.report.words import counted
+from xgl.diagram.svg import Element, el
 
 MANY = 150
 """Beyond this many games only the starting ones carry their names."""
 LEFT, TOP = 20.0, 44.0
+
+
+def growth(generations: Sequence[Generation]) -> Element:
+    """A bar for each generation: games known before, and new ones on top of them."""
+    few = len(generations) <= 12
+    step, width = (64.0, 46.0) if few else (26.0, 20.0)
+    left, top, base = 8.0, 26.0, 156.0
+    largest = max((each.size for each in generations), default=1)
+    height = Scale(0, max(largest, 1), 0, base - top)
+    shapes: list[Element] = []
+    for place, each in enumerate(generations):
+        x = left + place * step
+        old, new = height(each.size - each.new), height(each.new)
+        shapes.append(
+            mark(
+                f"Generation {each.number}: {counted(each.size, 'game')}, {each.new} new",
+                rect(x, base - old, width, old, "old"),
+                rect(x, base - old - new, width, new, "new"),
+                text(x + width / 2, base - old - new - 7, f"{each.size:,}", "value", "middle"),
+                text(x + width / 2, base + 17, str(each.number), "tick", "middle"),
+            )
+        )
+    right = left + len(generations) * step
+    shapes.append(line(0, base, right, base, "rule"))
+    shapes.append(text(left, base + 35, "generation", "axis"))
+    title = "Size of the scope by generation: " + "; ".join(
+        f"generation {each.number}, {counted(each.size, 'game')}" for each in generations
+    )
+    return canvas((max(right, 150), base + 40), title, *shapes, class_="growth")
 
 
 def lineage(games: Sequence[GameFacts]) -> Element:
@@ -30,8 +59,7 @@ def lineage(games: Sequence[GameFacts]) -> Element:
     right = LEFT + last * column + (190 if few else 60)
     bottom = TOP + 18 + (max(rows.values(), default=0) + 1) * row
     title = f"Descent of {counted(len(games), 'game')}; each is a link to its card"
-    figure = canvas(right, bottom, title, *shapes, class_="lineage")
-    return el(figure.tag, *figure.children, **{**figure.attributes, "role": "group"})
+    return canvas((right, bottom), title, *shapes, class_="lineage", role="group")
 
 
 def _rows(games: Sequence[GameFacts]) -> dict[int, int]:
@@ -58,8 +86,7 @@ def _generations(games: Sequence[GameFacts], column: float, bottom: float) -> It
     for number in range(last + 1):
         x = LEFT + number * column
         yield line(x, 28, x, bottom, "grid")
-        said = "start" if number == 0 else f"generation {number}"
-        yield text(x - 6, 18, said, "tick")
+        yield text(x - 6, 18, "start" if number == 0 else f"generation {number}", "tick")
 
 
 def _edge(start: tuple[float, float], end: tuple[float, float], game: GameFacts) -> Element:
@@ -73,27 +100,27 @@ def _edge(start: tuple[float, float], end: tuple[float, float], game: GameFacts)
 
 
 def _node(game: GameFacts, x: float, y: float, few: bool) -> Element:
-    said = f"{game.name}, {'start' if game.parent is None else f'generation {game.accepted_in}'}"
+    label = f"{game.name}, {'start' if game.parent is None else f'generation {game.accepted_in}'}"
     if game.gamma is not None:
-        said += f", γ {game.gamma:.2f}"
+        label += f", γ {game.gamma:.2f}"
     kind = "start" if game.parent is None else "new"
     marks: list[Element | None] = [
-        el("title", f"{said}: {game.pay}"),
-        el("circle", cx=x, cy=y, r=12, class_="hit") if few else None,
-        el("circle", cx=x, cy=y, r=6.5 if few else 4, class_=f"node {kind}"),
+        el("title", f"{label}: {game.pay}"),
+        circle(x, y, 12, "hit") if few else None,
+        circle(x, y, 6.5 if few else 4, f"node {kind}"),
     ]
     if few or game.parent is None:
-        named = text(x + 11, y - 9, game.name, "name")
+        name = text(x + 11, y - 9, game.name, "name")
         if few and game.gamma is not None:
             aside = el("tspan", f" γ {game.gamma:.2f}", dx=5, class_="tick")
-            named = el("text", *named.children, aside, **named.attributes)
-        marks.append(named)
+            name = el("text", *name.children, aside, **name.attributes)
+        marks.append(name)
     return el(
         "a",
         *marks,
         href=f"#game-{game.place}",
         class_="mark",
-        aria_label=said,
+        aria_label=label,
         data_game=game.place,
         data_parent=game.parent,
     )

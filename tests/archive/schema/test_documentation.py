@@ -10,7 +10,7 @@ import pytest
 from archive import SCHEMA_VERSION, TABLES, Archive, Purpose, Verdict
 from archive.schema.documentation import BEGIN, document, refresh
 
-PAGE = Path(__file__).parents[2] / "docs" / "archive.md"
+PAGE = Path(__file__).parents[3] / "docs" / "archive.md"
 
 
 def test_tables_are_those_of_the_design() -> None:

@@ -1,5 +1,5 @@
-"""The cases of a run: for each decision, what was asked about which games, and the plays to
-answer it from. `archive.statistics.replay` takes the decision again."""
+"""The cases of a run: for each decision, what it is about and the plays that answer it.
+`archive.statistics.replay` takes the decision again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Record:
+class RunRecord:
     """What one run left: its rows in order, plays by policy, game, role and purpose, and the
     ``config`` that it began with (empty where it is no JSON object)."""
 
@@ -37,8 +37,8 @@ class Record:
 
     def setting(self, section: str, key: str) -> Any:
         """One setting of the run, or None."""
-        found = self.config.get(section)
-        return found.get(key) if isinstance(found, Mapping) else None
+        settings = self.config.get(section)
+        return settings.get(key) if isinstance(settings, Mapping) else None
 
     @property
     def limits(self) -> Limits | None:
@@ -55,20 +55,20 @@ class Record:
         a decision's candidate those that begin with the one that it names."""
         size = replicates(self.config)
         made = policies_of(self.finetunes, len(self.finetunes) or 1)
-        found = {task_id: ids[-size:] for task_id, ids in made.items()}
+        policies = {task_id: ids[-size:] for task_id, ids in made.items()}
         if decided is not None and decided["finetune_id"] is not None:
             task_id, first = TaskId.of(decided), decided["finetune_id"]
             ids = made.get(task_id, ())
             start = ids.index(first) if first in ids else 0
-            found[task_id] = ids[start : start + size] if first in ids else (first,)
-        return found
+            policies[task_id] = ids[start : start + size] if first in ids else (first,)
+        return policies
 
 
-def record(archive: Archive, run_id: str) -> Record:
+def read_record(archive: Archive, run_id: str) -> RunRecord:
     """Reads a run; its plays take about 100 bytes each. Raises DamagedError."""
     mine = [("run_id", "=", run_id)]
     finetunes = archive.rows("finetunes", ["finetune_id", "game_id", "role", "adapter_hash"], mine)
-    return Record(
+    return RunRecord(
         run_id,
         run_config(archive, run_id),
         scopes(archive, run_id),
@@ -79,16 +79,16 @@ def record(archive: Archive, run_id: str) -> Record:
     )
 
 
-def cases(found: Record) -> Iterator[tuple[Row, Case | None]]:
+def cases(record: RunRecord) -> Iterator[tuple[Row, Case | None]]:
     """Every decision with its case; None where it was taken without plays of the candidate's
     own fine-tuning. The scope of a case is Σ_k and what earlier lists of k accepted (Ω_k), or Σ_k
     alone under ``growth.coverage_against: scope``; all games of a list meet the same scope."""
-    alone = found.setting("growth", "coverage_against") == "scope"
+    alone = record.setting("growth", "coverage_against") == "scope"
     pending: dict[int, dict[TaskId, tuple[str, int]]] = {}
-    for row in found.decisions:
+    for row in record.decisions:
         generation = row["generation"]
         accepted = pending.setdefault(generation, {})
-        scope = [m.task_id for m in found.scopes.get(generation, ())]
+        scope = [m.task_id for m in record.scopes.get(generation, ())]
         place = (row["parent_game_id"], row["round"])
         if not alone:
             scope += [task_id for task_id, other in accepted.items() if other != place]

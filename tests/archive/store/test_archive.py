@@ -30,7 +30,6 @@ from archive import (
     WriteError,
 )
 from archive.schema.column import Column
-from archive.store.compaction import commit_of
 
 MakeRow = Callable[..., dict[str, Any]]
 OFFSETS = st.integers(-12, 14).map(lambda hours: timezone(timedelta(hours=hours)))
@@ -180,10 +179,10 @@ def test_compaction_changes_no_row_and_no_history(steps: list[list[str] | None])
                 expected += [(code, number) for code in codes]
         again = Archive.open(folder)
         assert [each["code"] for each in again.rows("games")] == [code for code, _ in expected]
-        origins = [commit_of(again, "games", place) for place in range(len(expected))]
+        origins = [again.commit_of("games", place) for place in range(len(expected))]
         assert origins == [number for _, number in expected]
         with pytest.raises(LookupFailedError, match="found no row"):
-            commit_of(again, "games", len(expected))
+            again.commit_of("games", len(expected))
 
 
 def test_a_writer_follows_no_link_out_of_the_archive(archive: Archive, tmp_path: Path) -> None:
