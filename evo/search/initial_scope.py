@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 from os.path import isfile  # unlike Path's, false for a name too long for the disk
 from pathlib import Path
