@@ -16,7 +16,7 @@ from xgl.judge.engine import Statistics
 def show(console: Console, ledger: Ledger, scoring: Statistics) -> None:
     """Scope by generation, verdicts by reason, costs by stage.
 
-    ``scoring``: what the judge was asked in this session, which no table of the archive holds.
+    ``scoring``: the judge's work in this session, which no table of the archive holds.
     """
     if ledger.newest_scope:
         console.print(_scope_table(ledger))
@@ -78,11 +78,11 @@ def _cost_table(ledger: Ledger) -> Table:
 
 
 def _judge_line(scoring: Statistics) -> str:
-    """How much of what the judge was asked it had to read."""
+    """How many of the requested tokens the judge had to read."""
     return (
-        f"judge    {scoring.requested_tokens:,} tokens asked for, {scoring.read_tokens:,} read; of "
+        f"judge    {scoring.requested_tokens:,} tokens requested, {scoring.read_tokens:,} read; of "
         f"{scoring.requested - scoring.duplicates:,} different strings "
-        f"{scoring.hit_rate:.0%} remembered"
+        f"{scoring.hit_rate:.0%} cached"
     )
 
 

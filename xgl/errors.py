@@ -105,6 +105,10 @@ class ConfigError(XGLError, ValueError):
     """A setting that cannot be: one sentence with the key, what was given, what would be right."""
 
 
+class DiagramError(XGLError):
+    """A program that is too large to be drawn."""
+
+
 class DialectError(XGLError):
     """No such dialect."""
 

@@ -76,11 +76,11 @@ def draw_curves(path: Path, config: RunConfig, collector: Collector, tasks: Sequ
 def matrices(collector: Collector, tasks: Sequence[Task]) -> dict[GainKind, TransferMatrix]:
     """Gains in bits and values of every pair, made of each kind of gain; the plays must have been
     made. Intervals are two-sided at 95 %, over plays and training seeds."""
-    found = read_run_plays(collector.ledger.archive, collector.ledger.run_id)
+    run_plays = read_run_plays(collector.ledger.archive, collector.ledger.run_id)
     task_ids = [task.id for task in tasks]
     side = (1 + CONFIDENCE) / 2
     return {
-        kind: transfer_matrix(found.plays, found.policies, task_ids, task_ids, kind, side)
+        kind: transfer_matrix(run_plays.plays, run_plays.policies, task_ids, task_ids, kind, side)
         for kind in GainKind
     }
 
@@ -120,7 +120,7 @@ def report(
 
 def show(
     console: Console,
-    found: Mapping[GainKind, TransferMatrix],
+    by_kind: Mapping[GainKind, TransferMatrix],
     names: Sequence[str],
     valued: GainKind,
 ) -> None:
@@ -136,9 +136,9 @@ def show(
         console.print(_table(title, ["trained on", *names], rows))
 
     for kind in GainKind:
-        square(f"{kind} gain, bits", found[kind], lambda values: values.gain)
-    square(f"captured, C, of {valued} gains", found[valued], lambda values: values.captured)
-    square(f"Definition 37, V, of {valued} gains", found[valued], lambda values: values.def37)
+        square(f"{kind} gain, bits", by_kind[kind], lambda values: values.gain)
+    square(f"captured, C, of {valued} gains", by_kind[valued], lambda values: values.captured)
+    square(f"Definition 37, V, of {valued} gains", by_kind[valued], lambda values: values.def37)
 
 
 def _table(title: str, heads: Sequence[str], rows: Mapping[str, Sequence[Interval]]) -> Table:

@@ -76,7 +76,7 @@ def finite_score(play: Play, task: Task) -> float:
 
 def clipped_score(play: Play, task: Task, most: float | None) -> float | None:
     """The role's bits where no token of a cross-entropy counts more than ``most`` bits, or the
-    floor; None without ``most``. The play is the same: ensures are not asked anew."""
+    floor; None without ``most``. The play is the same: ensures are not checked again."""
     if most is None or play.outcome_for(task.role) != "finished":
         return None if most is None else task.floor
     paid = (e for e in play.events if isinstance(e, Rewarded) and e.player == task.role)

@@ -154,22 +154,22 @@ def credits_of(play: Play, map_seed: int, task: Task) -> list[Credit]:
     In a play that did not finish every move is credited with the game's floor.
     """
     finished = play.outcome_for(task.role) == "finished"
-    to_go, found = 0.0, []
+    to_go, returns = 0.0, []
     for event in reversed(play.events):
         if isinstance(event, Rewarded) and event.player == task.role:
             to_go += event.bits
         if isinstance(event, Moved) and event.player == task.role:
-            found.append((event, to_go if finished else task.floor))
+            returns.append((event, to_go if finished else task.floor))
     occurrence: dict[int, int] = defaultdict(int)
     credits = []
-    for moved, value in reversed(found):
+    for moved, value in reversed(returns):
         credits.append(Credit(moved.move, value, (map_seed, moved.line, occurrence[moved.line])))
         occurrence[moved.line] += 1
     return credits
 
 
 def shuffled(credits: Sequence[Credit], seed: int) -> list[Credit]:
-    """Rewards dealt anew among the moves (docs/specification.md, "Null control")."""
+    """Rewards shuffled among the moves (docs/specification.md, "Null control")."""
     order = np.random.default_rng(seed).permutation(len(credits))
     dealt = [credits[index].reward_to_go for index in order]
     return [replace(credit, reward_to_go=to) for credit, to in zip(credits, dealt, strict=True)]

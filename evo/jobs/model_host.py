@@ -132,7 +132,7 @@ class Result(Generic[Outcome]):
     outcome: Outcome
     map_texts: tuple[MapText, ...]
     scoring: Statistics = field(default_factory=Statistics)
-    """What the judge was asked and what that took."""
+    """The judge's requests and what they took."""
 
 
 class ModelHost:

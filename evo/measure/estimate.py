@@ -1,4 +1,4 @@
-"""What a measuring run will ask for, before it starts."""
+"""What a measuring run will take, before it starts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from xgl import analyse
 BYTES_A_TOKEN = 3
 """Of a program's text."""
 RULES_TOKENS = 450
-"""What a chat model is told beside its view."""
+"""What a chat model reads beside its view."""
 THOUGHT_TOKENS = 150
 """Of a chat model's answer beside its move, where it does not think at length."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Moves to be asked, and tokens of the player; ``dollars`` None where nothing is charged.
+    """Moves, and tokens of the player.
 
     ``most_new`` is what would be sampled if every chat answer went to its limit.
     """
@@ -51,9 +51,9 @@ def estimate(
     as ``window`` tokens hold them. Failed ensures and repeated requests are extra.
     """
     report = analyse(member.task.game.program, member.task.game.metadata)
-    asked = [each for each in report.asked if each.player == member.task.role]
-    moves = sum(each.times for each in asked)
-    limits = sum(each.times * each.max_len for each in asked)
+    requests = [each for each in report.asked if each.player == member.task.role]
+    moves = sum(each.times for each in requests)
+    limits = sum(each.times * each.max_len for each in requests)
     code = len(member.task.game.code.encode())
     largest = max((view.tokens for view in report.views), default=code) - code
     view, again = code // BYTES_A_TOKEN + largest, report.shown.get(member.task.role, 0)
@@ -71,19 +71,19 @@ def estimate(
     return Estimate(plays * moves, maps * moves * prompts + extra, new, max(new, most))
 
 
-def dollars(player: Measured, asked: Estimate) -> tuple[float, float] | None:
+def dollars(player: Measured, total: Estimate) -> tuple[float, float] | None:
     """What it is expected to cost, and with every answer at its limit; None without prices."""
     if not isinstance(player, RemotePlayer) or not player.settings.prices:
         return None
     prices = player.settings.prices
-    return prices.of(asked.prompt, asked.new), prices.of(asked.prompt, asked.most_new)
+    return prices.of(total.prompt, total.new), prices.of(total.prompt, total.most_new)
 
 
-def told(player: Measured, parts: Sequence[Estimate]) -> str:
+def describe(player: Measured, parts: Sequence[Estimate]) -> str:
     """One line for a person."""
-    asked = sum(parts, Estimate())
-    line = f"{player.name}: {asked.moves:,} moves, about {asked.tokens:,} tokens"
-    costs = dollars(player, asked)
+    total = sum(parts, Estimate())
+    line = f"{player.name}: {total.moves:,} moves, about {total.tokens:,} tokens"
+    costs = dollars(player, total)
     if costs is None:
         return line
     return f"{line}, about ${costs[0]:,.2f} (${costs[1]:,.2f} if every answer went to its limit)"

@@ -24,7 +24,7 @@ from evo.jobs.model_host import ModelHost, ModelHostSettings, single_threaded
 from evo.jobs.repeated_play import Row, round_floor, round_rows, with_round_floor
 from evo.measure import report
 from evo.measure.config import NAME, MeasureRunConfig, load
-from evo.measure.estimate import estimate, told
+from evo.measure.estimate import describe, estimate
 from evo.measure.folder import ExportedMeasure, MeasureGame, read
 from evo.measure.players import LocalPlayer, Measured, RemotePlayer, find_player
 from evo.measure.results import GameResult, Levels, levels_of, measures_row, result
@@ -79,14 +79,14 @@ class MeasurePlan:
         return self.config.folder
 
     def announce(self) -> bool:
-        """Say what will be played and what that takes; False where only this was wanted."""
+        """Say what will be played and what that takes; False where the user wants nothing else."""
         _announce(self)
         return not self.config.estimate
 
     def session(self, archive: Archive) -> MeasureSession:
         return MeasureSession(self, archive)
 
-    def asks_base(self, member: MeasureGame) -> bool:
+    def base_plays(self, member: MeasureGame) -> bool:
         """Whether the base player must be measured on a game."""
         return member.levels is None or self.config.measure.base is not None
 
@@ -121,7 +121,7 @@ def _announce(plan: MeasurePlan) -> None:
         soft_wrap=True,
     )
     for player in _order(plan):
-        asked = [m for m in members if player is not plan.base or plan.asks_base(m)]
+        played = [m for m in members if player is not plan.base or plan.base_plays(m)]
         parts = [
             estimate(
                 player,
@@ -130,17 +130,17 @@ def _announce(plan: MeasurePlan) -> None:
                 config.measure.rounds,
                 _window(player),
             )
-            for member in asked
+            for member in played
         ]
-        plan.console.print(told(player, parts), highlight=False, soft_wrap=True)
+        plan.console.print(describe(player, parts), highlight=False, soft_wrap=True)
 
 
 def _order(plan: MeasurePlan) -> list[Measured]:
     """The base first, unless it has nothing to play."""
     others = [player for player in plan.players if player.name != plan.base.name]
-    asked = any(map(plan.asks_base, plan.exported.members))
+    needed = any(map(plan.base_plays, plan.exported.members))
     named = len(others) < len(plan.players)
-    return [plan.base, *others] if asked or named else others
+    return [plan.base, *others] if needed or named else others
 
 
 def _window(player: Measured) -> int:
@@ -224,7 +224,7 @@ class MeasureSession:
         return [
             member
             for member in self.plan.exported.members
-            if measured or self.plan.asks_base(member)
+            if measured or self.plan.base_plays(member)
         ]
 
     def _play_all(self, player: Measured, members: Sequence[MeasureGame]) -> None:
@@ -242,7 +242,7 @@ class MeasureSession:
         self.host.begin()
         task = self._floored(member).task
         scores = self.host.repeat(seat, task, seeds, config.rounds)
-        if player is self.plan.base and self.plan.asks_base(member):
+        if player is self.plan.base and self.plan.base_plays(member):
             floor = round_floor([(s.number, s.outcome, s.score) for s in scores], task)
         else:
             floor = task.floor
@@ -281,20 +281,20 @@ class MeasureSession:
 
     def results(self) -> list[GameResult]:
         """Of all measured players on all games that have levels, as far as they were played."""
-        found = []
+        results = []
         for name in self.plan.config.players:
             for member in self.plan.exported.members:
                 rows, levels = self._rows(name, member), self._levels(member)
                 if rows and levels:
-                    found.append(result(name, self._floored(member), levels, rows))
-        return found
+                    results.append(result(name, self._floored(member), levels, rows))
+        return results
 
     def _rows(self, policy: str, member: MeasureGame) -> list[Row]:
         key = PlaysKey(policy, member.task.id, Purpose.MEASURE)
         return self.ledger.rounds.get(key, [])
 
     def _levels(self, member: MeasureGame, base_rows: Sequence[Row] | None = None) -> Levels | None:
-        if not self.plan.asks_base(member):
+        if not self.plan.base_plays(member):
             assert member.levels is not None
             return Levels(member.levels, member.base)
         rows = base_rows or self._rows(self.plan.base.name, member)
@@ -303,7 +303,7 @@ class MeasureSession:
     def _floored(self, member: MeasureGame, base_rows: Sequence[Row] | None = None) -> MeasureGame:
         """With the floor that the base's plays fix, where they fix it."""
         rows = base_rows or self._rows(self.plan.base.name, member)
-        if not self.plan.asks_base(member) or not rows:
+        if not self.plan.base_plays(member) or not rows:
             return member
         plays = [(row["round"], row["outcome"], row["score"]) for row in rows]
         floor = round_floor(plays, member.task)

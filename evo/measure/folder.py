@@ -33,15 +33,15 @@ class MeasureGame:
 
 
 @dataclass(frozen=True)
-class Told:
+class ExportedStories:
     """The maps of all games: texts by game id, map seed and site."""
 
     texts: Mapping[tuple[int, int], str]
 
-    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
+    def tell(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
         """Raises :class:`~xgl.errors.StoryError` for a text that the folder does not hold."""
         try:
-            return [self.texts[map_seed, request.site] for map_seed, request in asked]
+            return [self.texts[map_seed, request.site] for map_seed, request in requests]
         except KeyError as missing:
             raise StoryError(f"the measure holds no text for map and site {missing}") from None
 
@@ -53,7 +53,7 @@ class ExportedMeasure:
 
     members: tuple[MeasureGame, ...]
     maps: Mapping[str, tuple[int, ...]]
-    stories: Mapping[str, Told]
+    stories: Mapping[str, ExportedStories]
     judge: str
     judge_name: str
     digest: str
@@ -68,17 +68,17 @@ def read(folder: Path) -> ExportedMeasure:
     """Raises :class:`ConfigError` naming what is missing, damaged or not playable."""
     content = _bytes(folder, MANIFEST)
     try:
-        found = json.loads(content)
-        if (found["format"], found["version"]) != ("xent-measure", 1):
+        manifest = json.loads(content)
+        if (manifest["format"], manifest["version"]) != ("xent-measure", 1):
             raise ConfigError(
-                f"measure.folder: {folder / MANIFEST} is {found['format']!r} version "
-                f"{found['version']}, expected 'xent-measure' version 1"
+                f"measure.folder: {folder / MANIFEST} is {manifest['format']!r} version "
+                f"{manifest['version']}, expected 'xent-measure' version 1"
             )
-        members = [_member(folder, each) for each in found["members"]]
-        maps = {m.name: _seeds(e) for m, e in zip(members, found["members"], strict=True)}
-        told = {m.name: _told(e) for m, e in zip(members, found["members"], strict=True)}
-        copied = found["judge"]["folder"]
-        name = str(found["judge"]["model"])
+        members = [_member(folder, each) for each in manifest["members"]]
+        maps = {m.name: _seeds(e) for m, e in zip(members, manifest["members"], strict=True)}
+        stories = {m.name: _stories(e) for m, e in zip(members, manifest["members"], strict=True)}
+        copied = manifest["judge"]["folder"]
+        name = str(manifest["judge"]["model"])
         judge = str(folder / copied) if copied else name
     except (KeyError, TypeError, ValueError) as error:
         raise ConfigError(
@@ -88,7 +88,7 @@ def read(folder: Path) -> ExportedMeasure:
     if not members:
         raise ConfigError(f"measure.folder: {folder} holds no game, expected at least one")
     return ExportedMeasure(
-        tuple(members), maps, told, judge, name, hashlib.sha256(content).hexdigest()
+        tuple(members), maps, stories, judge, name, hashlib.sha256(content).hexdigest()
     )
 
 
@@ -108,12 +108,12 @@ def _member(folder: Path, entry: dict[str, Any]) -> MeasureGame:
         raise ConfigError(f"measure.folder: {folder / entry['file']} has changed since its export")
     try:
         program = parse(text.decode(), "xent", entry["file"])
-        made = game(program, Metadata(**entry["metadata"]))
+        exported = game(program, Metadata(**entry["metadata"]))
     except XGLError as error:
         raise ConfigError(f"measure.folder: {error}") from None
-    if faults := analyse(program, made.metadata).faults:
+    if faults := analyse(program, exported.metadata).faults:
         raise ConfigError(f"measure.folder: {folder / entry['file']}: {faults[0]}")
-    levels, task = entry.get("thresholds"), Task(made, entry["role"])
+    levels, task = entry.get("thresholds"), Task(exported, entry["role"])
     if levels is None:
         return MeasureGame(entry["name"], entry["game_id"], task, None, "")
     return MeasureGame(
@@ -121,18 +121,18 @@ def _member(folder: Path, entry: dict[str, Any]) -> MeasureGame:
     )
 
 
-def _levels(found: dict[str, Any]) -> ScoreLevels:
-    rounds = found["rounds"]
-    k_m = found.get("k_m", rounds)  # the base reaches its level at its last round, or before
-    return ScoreLevels(found["b"], found["theta"], found["m"], rounds, found["maps"], k_m)
+def _levels(levels: dict[str, Any]) -> ScoreLevels:
+    rounds = levels["rounds"]
+    k_m = levels.get("k_m", rounds)  # the base reaches its level at its last round, or before
+    return ScoreLevels(levels["b"], levels["theta"], levels["m"], rounds, levels["maps"], k_m)
 
 
-def _floored(task: Task, found: dict[str, Any]) -> Task:
-    """With the floor that the export tells or, where it tells none, one that lies as far below
+def _floored(task: Task, levels: dict[str, Any]) -> Task:
+    """With the floor that the export states or, where it states none, one that lies as far below
     the base's first round as its last lies above, less a bit for each move token."""
     tokens = analyse(task.game.program, task.game.metadata).move_tokens
-    below = found["b"] - found["m"] * found["theta"] - tokens
-    return Task(task.game, task.role, float(found.get("floor", below)))
+    below = levels["b"] - levels["m"] * levels["theta"] - tokens
+    return Task(task.game, task.role, float(levels.get("floor", below)))
 
 
 def _seeds(entry: dict[str, Any]) -> tuple[int, ...]:
@@ -145,8 +145,8 @@ def _seeds(entry: dict[str, Any]) -> tuple[int, ...]:
     return seeds
 
 
-def _told(entry: dict[str, Any]) -> Told:
+def _stories(entry: dict[str, Any]) -> ExportedStories:
     stories: Sequence[tuple[int, dict[str, Any]]] = [
         (each["map_seed"], story) for each in entry["maps"] for story in each["stories"]
     ]
-    return Told({(seed, story["site"]): story["text"] for seed, story in stories})
+    return ExportedStories({(seed, story["site"]): story["text"] for seed, story in stories})

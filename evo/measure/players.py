@@ -61,10 +61,10 @@ def parse_player(text: str) -> Name:
 
     Raises :class:`ConfigError`.
     """
-    if found := _CHAT.fullmatch(text):
-        return ChatName(found["model"], found["url"] or OPENAI)
-    if found := _ADAPTER.fullmatch(text):
-        return AdapterName(found["run"], found["id"])
+    if match := _CHAT.fullmatch(text):
+        return ChatName(match["model"], match["url"] or OPENAI)
+    if match := _ADAPTER.fullmatch(text):
+        return AdapterName(match["run"], match["id"])
     if not text or text.startswith(("chat:", "adapter:")):
         raise ConfigError(f"players: found {text!r}, {EXPECTED}")
     return LocalName(text)
@@ -144,18 +144,18 @@ def chat_settings(model: str, url: str, chat: ChatConfig) -> ChatSettings:
 def _adapted(text: str, run: Path, beginning: str) -> LocalPlayer:
     folder = run / "archive" if (run / "archive").is_dir() else run
     with Archive.open(folder) as archive:
-        made = [
+        finetunes = [
             row
             for row in archive.rows("finetunes")
             if row["finetune_id"].startswith(beginning) or row["game_id"].startswith(beginning)
         ]
         begun = [row for row in archive.rows("runs") if row["event"] == RunEvent.CREATED]
-        if len(made) != 1 or not begun:
+        if len(finetunes) != 1 or not begun:
             raise ConfigError(
-                f"players: {text}: {len(made)} fine-tunes of {run} begin with {beginning!r}, "
+                f"players: {text}: {len(finetunes)} fine-tunes of {run} begin with {beginning!r}, "
                 "expected one"
             )
-        adapter = archive.get_adapter(made[0]["adapter_hash"])
+        adapter = archive.get_adapter(finetunes[0]["adapter_hash"])
     player: dict[str, Any] = json.loads(begun[-1]["config_json"])["player"]
     resolve(player["model"])
     lora = LoraSettings(player["lora_rank"], player["lora_alpha"], player["lora_layers"])

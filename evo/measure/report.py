@@ -38,13 +38,13 @@ def _names(results: Sequence[GameResult]) -> list[str]:
 def measures(results: Sequence[GameResult], confidence: float) -> dict[str, XentMeasure]:
     """μ of each player, on common histogram edges."""
     by_player = policies(results)
-    values = {name: np.array([r.narms for r in found]) for name, found in by_player.items()}
+    values = {name: np.array([r.narms for r in results]) for name, results in by_player.items()}
     edges = common_edges(list(values.values()))
     return {
         name: xent_measure(
-            values[name], edges, confidence, over_maps=np.stack([r.draws for r in found])
+            values[name], edges, confidence, over_maps=np.stack([r.draws for r in results])
         )
-        for name, found in by_player.items()
+        for name, results in by_player.items()
     }
 
 
@@ -68,21 +68,21 @@ def show(console: Console, results: Sequence[GameResult], confidence: float) -> 
     console.print(_summary(measures(results, confidence), confidence))
 
 
-def _cell(found: GameResult, confidence: float) -> str:
-    low, high = found.bounds(confidence)
-    control = "" if found.control is None else f" [{found.control:.2f}]"
-    return f"{found.narms:.2f} ({low:.2f} to {high:.2f}){control}".replace("[", "\\[")
+def _cell(result: GameResult, confidence: float) -> str:
+    low, high = result.bounds(confidence)
+    control = "" if result.control is None else f" [{result.control:.2f}]"
+    return f"{result.narms:.2f} ({low:.2f} to {high:.2f}){control}".replace("[", "\\[")
 
 
-def _summary(found: dict[str, XentMeasure], confidence: float) -> Table:
+def _summary(by_player: dict[str, XentMeasure], confidence: float) -> Table:
     table = Table(
         title=f"The Xent Measure, {confidence:.0%} over games and maps", title_justify="left"
     )
     for column in ("player", "games", "mean", "median", "lower quartile", "upper quartile"):
         table.add_column(column, justify="left" if column == "player" else "right")
-    for name, mu in found.items():
-        told = (mu.mean, mu.median, mu.quantiles[0.25], mu.quantiles[0.75])
-        cells = (f"{s.value:.2f} ({s.low:.2f} to {s.high:.2f})" for s in told)
+    for name, mu in by_player.items():
+        estimates = (mu.mean, mu.median, mu.quantiles[0.25], mu.quantiles[0.75])
+        cells = (f"{s.value:.2f} ({s.low:.2f} to {s.high:.2f})" for s in estimates)
         table.add_row(name, str(mu.games), *cells)
     return table
 
@@ -101,10 +101,10 @@ def draw(folder: Path, results: Sequence[GameResult], confidence: float) -> Path
 def figure(results: Sequence[GameResult], confidence: float) -> Drawing:
     """One panel with the histograms, then one a game with arms curves: the control dashed, the
     base's levels b and b + mθ as grey lines. ``results`` must not be empty."""
-    found = measures(results, confidence)
-    colours = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(found)}
+    by_player = measures(results, confidence)
+    colours = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(by_player)}
     games = list(dict.fromkeys(each.member.name for each in results))
-    shapes = list(_histograms(found, colours))
+    shapes = list(_histograms(by_player, colours))
     for place, game in enumerate(games, start=1):
         panel = _Panel(place)
         shapes += panel.curves([r for r in results if r.member.name == game], colours)
@@ -145,17 +145,17 @@ class _Panel:
             yield Label(x, y + 14, f"{value:.3g}", 10, INK, centred=True)
         yield Label(self.x - 40, self.y + self.high / 2, unit, 10, FAINT)
 
-    def curves(self, found: Sequence[GameResult], colours: dict[str, str]) -> Iterator[Shape]:
-        levels = found[0].levels.levels
+    def curves(self, results: Sequence[GameResult], colours: dict[str, str]) -> Iterator[Shape]:
+        levels = results[0].levels.levels
         lines: list[tuple[Scores, str, str]] = []
-        for each in found:
+        for each in results:
             lines.append((arms(each.series.own), colours[each.policy], ""))
             if each.series.control is not None:
                 lines.append((arms(each.series.control), colours[each.policy], "4 3"))
         every = np.concatenate([*(curve for curve, _, _ in lines), [levels.b, levels.top]])
         longest = max(len(curve) for curve, _, _ in lines)
         self.span((1.0, float(max(longest, 2))), (float(every.min()), float(every.max())))
-        yield from self.frame(found[0].member.name, "bits", "round")
+        yield from self.frame(results[0].member.name, "bits", "round")
         for level in (levels.b, levels.top):
             yield Line((self.at(self.xs[0], level), self.at(self.xs[1], level)), FAINT, width=0.8)
         for curve, colour, dash in lines:
@@ -163,14 +163,14 @@ class _Panel:
             yield Line(points, colour, dash, width=1.6)
 
 
-def _histograms(found: dict[str, XentMeasure], colours: dict[str, str]) -> Iterator[Shape]:
+def _histograms(by_player: dict[str, XentMeasure], colours: dict[str, str]) -> Iterator[Shape]:
     panel = _Panel(0)
-    edges = next(iter(found.values())).histogram.edges
-    most = max(float(mu.histogram.counts.max()) for mu in found.values())
+    edges = next(iter(by_player.values())).histogram.edges
+    most = max(float(mu.histogram.counts.max()) for mu in by_player.values())
     panel.span((float(edges[0]), float(edges[-1])), (0.0, most))
     yield from panel.frame("normalised scores of all games", "games", "narms")
-    share = 1 / len(found)
-    for place, (name, mu) in enumerate(found.items()):
+    share = 1 / len(by_player)
+    for place, (name, mu) in enumerate(by_player.items()):
         for low, high, count in zip(edges[:-1], edges[1:], mu.histogram.counts, strict=True):
             if count:
                 left = low + (high - low) * share * place

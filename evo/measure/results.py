@@ -23,7 +23,7 @@ from evo.jobs.repeated_play import Row, Series, series
 from evo.measure.folder import MeasureGame
 
 EPSILON = 0.05
-"""ε of (N, ε, θ, m); the bounds on the probability are archived, so another can be asked of."""
+"""ε of (N, ε, θ, m); the bounds on the probability are archived, so another ε can be tried."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,10 @@ class Levels:
 def levels_of(rows: Sequence[Row], base: str, m: int) -> Levels | None:
     """From the base player's rounds; None where its arms never rose."""
     own = series(rows).own
-    found = thresholds(own, m)
-    if found is None:
+    levels = thresholds(own, m)
+    if levels is None:
         return None
-    return Levels(found, base, crosses_surely(own, found.b, found.theta, m, EPSILON))
+    return Levels(levels, base, crosses_surely(own, levels.b, levels.theta, m, EPSILON))
 
 
 @dataclass(frozen=True)
@@ -67,39 +67,39 @@ class GameResult:
 
 def result(policy: str, member: MeasureGame, levels: Levels, rows: Sequence[Row]) -> GameResult:
     """The normalised score of one player's rounds on one game."""
-    found, against = series(rows), levels.levels
-    at = min(against.k_m, found.own.shape[1])
-    control = None if found.control is None else narms(arms(found.control), against, at)
+    played, against = series(rows), levels.levels
+    at = min(against.k_m, played.own.shape[1])
+    control = None if played.control is None else narms(arms(played.control), against, at)
     return GameResult(
         policy,
         member,
         levels,
-        found,
+        played,
         at,
-        narms(arms(found.own), against, at),
-        narms_draws(found.own, against, at),
+        narms(arms(played.own), against, at),
+        narms_draws(played.own, against, at),
         control,
     )
 
 
 def measures_row(
-    found: GameResult, rows: Sequence[Row], confidence: float, dollars: float | None
+    result: GameResult, rows: Sequence[Row], confidence: float, dollars: float | None
 ) -> dict[str, Any]:
     """Row of the table ``measures``, but for the run's id."""
-    levels, (low, high) = found.levels.levels, found.bounds(confidence)
-    crosses = found.levels.crosses
+    levels, (low, high) = result.levels.levels, result.bounds(confidence)
+    crosses = result.levels.crosses
     above = None
-    if found.series.control is not None:
+    if result.series.control is not None:
         own, control = (
-            each[:, : found.at_round] for each in (found.series.own, found.series.control)
+            each[:, : result.at_round] for each in (result.series.own, result.series.control)
         )
         above = above_control(own, control, confidence)
     return {
-        "policy_id": found.policy,
-        "game_id": found.member.task.game_id,
-        "role": found.member.task.role,
-        "exported_game_id": found.member.origin,
-        "base": found.levels.base,
+        "policy_id": result.policy,
+        "game_id": result.member.task.game_id,
+        "role": result.member.task.role,
+        "exported_game_id": result.member.origin,
+        "base": result.levels.base,
         "b": levels.b,
         "theta": levels.theta,
         "m": levels.m,
@@ -108,13 +108,13 @@ def measures_row(
         "k_m": levels.k_m,
         "crosses_low": crosses.low if crosses else None,
         "crosses_high": crosses.high if crosses else None,
-        "at_round": found.at_round,
-        "floor": found.member.task.floor,
-        "narms": found.narms,
+        "at_round": result.at_round,
+        "floor": result.member.task.floor,
+        "narms": result.narms,
         "narms_low": low,
         "narms_high": high,
         "confidence": confidence,
-        "control_narms": found.control,
+        "control_narms": result.control,
         "above_control": above.value if above else None,
         "above_control_low": above.low if above else None,
         "above_control_high": above.high if above else None,

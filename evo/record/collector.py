@@ -1,6 +1,6 @@
 """Getting facts: calibrations, fine-tunes and plays, each committed before it is used.
 
-A question whose rows exist is not asked again, which is all that resuming takes. Map seeds
+What the archive holds is not computed again, which is all that resuming takes. Map seeds
 depend on purpose and run seed alone, so every policy meets a game on the same maps.
 """
 
@@ -113,11 +113,13 @@ class Collector:
 
     def repeat(self, tasks: Sequence[Task]) -> None:
         """Repeated base plays on calibration maps, with the control; one commit for each game."""
-        asked = self.config.playability
-        seeds = self.seeds(Purpose.CALIBRATION, asked.few_shot_maps)
+        playability = self.config.playability
+        seeds = self.seeds(Purpose.CALIBRATION, playability.few_shot_maps)
         missing = [task for task in tasks if not self._rounds(task)]
         self.listener.stage("few-shot", missing, len(missing))
-        jobs = [Repetition(self._floored(t), None, seeds, asked.few_shot_rounds) for t in missing]
+        jobs = [
+            Repetition(self._floored(t), None, seeds, playability.few_shot_rounds) for t in missing
+        ]
         for task, result in zip(missing, self.executor.do(jobs), strict=True):
             rows = round_rows(BASE_POLICY, task, Purpose.CALIBRATION, result.outcome)
             self.ledger.commit(rounds=rows, maps=self._map_rows(result, Purpose.CALIBRATION))
@@ -144,7 +146,7 @@ class Collector:
 
     def refusal(self, task: Task) -> Decision | None:
         """The refusal of a calibrated game that is not worth a fine-tune; None if it is. What costs
-        only the calibration plays is asked first."""
+        only the calibration plays is checked first."""
         few = self.config.playability
         return self._cheap_refusal(task) or not_few_shot(self.few_shot(task), few)
 
@@ -153,7 +155,7 @@ class Collector:
         config, rows = self.config, self._calibration_rows(task)
         seeds = self.seeds(Purpose.CALIBRATION, config.transfer.calibration_plays)
         sample = self.sample(BASE_POLICY, task, Purpose.CALIBRATION, seeds)
-        found = Calibration(
+        calibration = Calibration(
             outcomes=tuple(row["outcome"] for row in rows),
             tokens=tuple(row["tokens"] for row in rows),
             own=sample.own,
@@ -162,7 +164,7 @@ class Collector:
         settings, transfer = config.finetune, config.transfer
         plays = settings.maps * settings.rollouts
         limits = (transfer.max_forfeit_rate, settings.tokens, plays, transfer.min_steps)
-        return refusal(found, Limits(*limits)) or ill_posed(
+        return refusal(calibration, Limits(*limits)) or ill_posed(
             self.well_posed(task), config.playability, transfer.confidence
         )
 
@@ -192,15 +194,15 @@ class Collector:
     def _map_rows(self, result: Result[Any], purpose: Purpose) -> list[Row]:
         return self.ledger.map_rows(result.map_texts, purpose, self.config.judge.stories)
 
-    def play(self, wanted: Iterable[PlayRequest]) -> None:
+    def play(self, requests: Iterable[PlayRequest]) -> None:
         """Make sure that all these plays are in the archive, one commit for each pass."""
         missing: dict[tuple[Any, ...], PlayRequest] = {}
-        for plays in wanted:
+        for plays in requests:
             known = self.ledger.scores.get(plays.key, {})
-            asked = missing[plays.key].seeds if plays.key in missing else ()
-            left = tuple(s for s in dict.fromkeys(asked + plays.seeds) if s not in known)
-            if left:
-                missing[plays.key] = replace(plays, seeds=left)
+            before = missing[plays.key].seeds if plays.key in missing else ()
+            new = tuple(s for s in dict.fromkeys(before + plays.seeds) if s not in known)
+            if new:
+                missing[plays.key] = replace(plays, seeds=new)
         passes = _passes(list(missing.values()), self.config.player.policies_per_pass)
         for purpose in dict.fromkeys(first.purpose for first, *_ in passes):
             tasks = [each[0].task for each in passes if each[0].purpose is purpose]
@@ -239,8 +241,8 @@ class Collector:
             return
         for policy_id in self.policy_ids(task):
             row = self.ledger.finetunes.get(policy_id)
-            made = self.ledger.finetunes.values()
-            if row and sum(one["adapter_hash"] == row["adapter_hash"] for one in made) == 1:
+            rows = self.ledger.finetunes.values()
+            if row and sum(one["adapter_hash"] == row["adapter_hash"] for one in rows) == 1:
                 self.ledger.archive.drop_adapter(row["adapter_hash"])
 
     # -- which plays a question needs ----------------------------------------------------------
@@ -257,7 +259,7 @@ class Collector:
         return [PlayRequest(policy_id, target, purpose, seeds) for policy_id in policies]
 
     def sample(self, policy_id: str, task: Task, purpose: Purpose, seeds: SeedSet) -> Plays:
-        """Scores that were asked for before."""
+        """Scores that are in the archive; raises ``KeyError`` where one is not."""
         return self.ledger.sample(PlaysKey(policy_id, task.id, purpose), seeds)
 
     def samples(self, source: Task, target: Task, purpose: Purpose, seeds: SeedSet) -> list[Plays]:
@@ -269,15 +271,15 @@ def _without(facts: dict[str, Any], key: str) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if name != key}
 
 
-def _passes(lacking: Sequence[PlayRequest], most: int) -> list[list[PlayRequest]]:
+def _passes(missing: Sequence[PlayRequest], most: int) -> list[list[PlayRequest]]:
     """PlayRequest that one pass can do: the same game and seeds, at most so many policies.
 
-    Passes stand in the order of their first plays. A run that goes on lacks all of a pass or
+    Passes stand in the order of their first plays. A resumed run misses all of a pass or
     nothing of it, so it makes the same passes in the same order.
     """
     passes: list[list[PlayRequest]] = []
     filling: dict[tuple[Any, ...], list[PlayRequest]] = {}
-    for plays in lacking:
+    for plays in missing:
         key = plays.key[1:], plays.seeds
         if key not in filling or len(filling[key]) == most:
             filling[key] = []

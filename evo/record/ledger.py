@@ -32,7 +32,7 @@ Row = dict[str, Any]
 class Ledger:
     """Reads a run's rows once, then keeps up with what it commits itself.
 
-    With a ``budget``, the commit that reaches it is the last: it is made, then ``commit`` raises
+    With a ``budget``, the commit that reaches it is the last: it is written, then ``commit`` raises
     :class:`meta_sampler.BudgetReached`.
     """
 
@@ -150,8 +150,8 @@ class Ledger:
                 plays += len(again)
                 for row in again:
                     cost += Cost.of(row)
-        for made in (self.finetunes[each] for each in policy_ids if each in self.finetunes):
-            cost += Cost.of(made)
+        for row in (self.finetunes[each] for each in policy_ids if each in self.finetunes):
+            cost += Cost.of(row)
         return {"plays": plays, "tokens": cost.tokens, "seconds": cost.seconds}
 
     def game_codes(self) -> dict[str, str]:
@@ -162,18 +162,18 @@ class Ledger:
     def own_gains(self) -> dict[str, tuple[float, float | None]]:
         """By game: the gain of its own fine-tune on selection plays (bits), and the share of it
         that is about the map (docs/specification.md, "Permuted moves")."""
-        found = {}
-        for policy_id, made in self.finetunes.items():
+        by_game = {}
+        for policy_id, finetune in self.finetunes.items():
             own, base = (
-                PlaysKey(policy, TaskId.of(made), Purpose.SELECTION)
+                PlaysKey(policy, TaskId.of(finetune), Purpose.SELECTION)
                 for policy in (policy_id, BASE_POLICY)
             )
             seeds = list(self.scores.get(own, {}))
             if seeds and self.has_scores(base, seeds):
                 policy, base_sample = self.sample(own, seeds), self.sample(base, seeds)
                 gain = float(gains(policy, base_sample).mean())
-                found[made["game_id"]] = (gain, specific_share([policy], base_sample))
-        return found
+                by_game[finetune["game_id"]] = (gain, specific_share([policy], base_sample))
+        return by_game
 
     def costs(self) -> dict[str, Cost]:
         """What each stage cost."""
@@ -221,7 +221,7 @@ def score_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[Score]
 
 
 def finetune_row(
-    task: Task, made: Finetune, finetune_id: str, seed: int, settings: str, adapter_hash: str
+    task: Task, finetune: Finetune, finetune_id: str, seed: int, settings: str, adapter_hash: str
 ) -> Row:
     """Row of one fine-tune."""
     return {
@@ -230,18 +230,18 @@ def finetune_row(
         "role": task.role,
         "replicate": 0,
         "seed": seed,
-        "steps": len(made.curve),
-        "prompt_tokens": made.prompt_tokens,
-        "generated_tokens": made.generated_tokens,
-        "curve": made.curve,
-        "entropy": made.entropy,
-        "grad_norm": made.grad_norm,
-        "distinct_moves": made.distinct_moves,
-        "forfeit_rate": made.forfeit_rate,
+        "steps": len(finetune.curve),
+        "prompt_tokens": finetune.prompt_tokens,
+        "generated_tokens": finetune.generated_tokens,
+        "curve": finetune.curve,
+        "entropy": finetune.entropy,
+        "grad_norm": finetune.grad_norm,
+        "distinct_moves": finetune.distinct_moves,
+        "forfeit_rate": finetune.forfeit_rate,
         "adapter_hash": adapter_hash,
         "settings_json": settings,
-        "tokens": made.tokens,
-        "seconds": made.seconds,
+        "tokens": finetune.tokens,
+        "seconds": finetune.seconds,
     }
 
 

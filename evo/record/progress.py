@@ -24,7 +24,7 @@ class Listener(Protocol):
 
     def job(self, stage: str, task: Task, tokens: int, scoring: Statistics) -> None:
         """One fine-tune or evaluation is committed; ``tokens`` are the player's, ``scoring`` says
-        what its judge was asked."""
+        what its judge scored."""
 
     def decision(self, task: Task, decision: Decision) -> None:
         """A verdict is committed."""

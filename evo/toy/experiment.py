@@ -17,9 +17,8 @@ from evo.config.run_config import from_mapping
 from evo.runner import RunOutcome, Services, check_resumable
 from evo.toy.config import ToyRunConfig, load
 from evo.toy.figure import figure
-from evo.toy.growths import Growth, measured, middle, of, places, scopes
-from evo.toy.ledger import ToyLedger, growth_id
-from evo.toy.records import GROWTHS, MEMBERS, growth_rows, member_rows, parquet
+from evo.toy.growths import Growth, growths_of, measured, middle, places, scopes
+from evo.toy.ledger import GROWTHS, MEMBERS, ToyLedger, growth_id, growth_rows, member_rows, parquet
 from xgl.diagram.svg import to_svg
 
 
@@ -93,16 +92,16 @@ class ToySession:
 
 def grown(config: ToyRunConfig, ledger: ToyLedger) -> list[Growth]:
     """Every growth, from the archive where it is there, and committed to it where it is not."""
-    wanted, settings = places(config.toy, config.seed), config.toy.settings()
-    for title, seed in wanted:
+    each_place, settings = places(config.toy, config.seed), config.toy.settings()
+    for title, seed in each_place:
         if growth_id(title, seed) not in ledger.last:
             ledger.commit(title, seed, scopes(settings[title], seed))
-    return measured(config.toy, {place: ledger.last[growth_id(*place)] for place in wanted})
+    return measured(config.toy, {place: ledger.last[growth_id(*place)] for place in each_place})
 
 
 def write(config: ToyRunConfig, growths: Sequence[Growth]) -> None:
     """The two tables, the figure of each setting's middle growth, and the configuration."""
-    shown = [middle(of(title, growths)) for title in config.toy.settings()]
+    shown = [middle(growths_of(title, growths)) for title in config.toy.settings()]
     content = {
         "growths.parquet": parquet(GROWTHS, growth_rows(growths)),
         "members.parquet": parquet(MEMBERS, member_rows(growths)),
@@ -114,26 +113,26 @@ def write(config: ToyRunConfig, growths: Sequence[Growth]) -> None:
             write_whole(config.folder / name, each)
 
 
-def seed_table(found: Sequence[Growth]) -> Table:
+def seed_table(growths: Sequence[Growth]) -> Table:
     """One row a seed; of the settings beside the claim's, what they covered."""
-    titles = list(dict.fromkeys(growth.title for growth in found))
+    titles = list(dict.fromkeys(growth.title for growth in growths))
     table = Table(title=f"{titles[0]}, seed by seed", title_justify="left")
     for column in ("seed", "games", "generations", "covered", *titles[1:]):
         table.add_column(column, justify="right")
-    for growth in of(titles[0], found):
-        covered = [other.covered for other in found if other.seed == growth.seed]
+    for growth in growths_of(titles[0], growths):
+        covered = [other.covered for other in growths if other.seed == growth.seed]
         counts = (growth.seed, len(growth.members), growth.generations)
         table.add_row(*map(str, counts), *(f"{share:.2%}" for share in covered))
     return table
 
 
-def setting_table(found: Sequence[Growth]) -> Table:
+def setting_table(growths: Sequence[Growth]) -> Table:
     """One row a setting: the least, the mean and the greatest share covered."""
     table = Table(title="Share of the grid covered at 1 − α2", title_justify="left")
     for column in ("setting", "growths", "least", "mean", "most", "at least 99 %"):
         table.add_column(column, justify="left" if column == "setting" else "right")
-    for title in dict.fromkeys(growth.title for growth in found):
-        shares = [growth.covered for growth in of(title, found)]
+    for title in dict.fromkeys(growth.title for growth in growths):
+        shares = [growth.covered for growth in growths_of(title, growths)]
         summary = (min(shares), sum(shares) / len(shares), max(shares))
         reached = sum(share >= 0.99 for share in shares)
         table.add_row(title, str(len(shares)), *(f"{s:.2%}" for s in summary), str(reached))

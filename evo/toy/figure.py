@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from evo.toy.growths import Growth
-from evo.toy.space import frontier, reach
+from evo.toy.world import frontier, reach
 from xgl.diagram.shapes import Box, Circle, Drawing, Label, Line, Point, Polygon, Shape
 
 SIDE = 330.0
@@ -91,11 +91,11 @@ class _Panel:
     def _words(self, growth: Growth) -> Iterator[Shape]:
         x, y = self.at(0.34, 0.93)
         yield Label(x, y, growth.title, 13, INK, bold=True)
-        told = (
+        texts = (
             f"{growth.covered:.2%} covered (seed {growth.seed})",
             f"{len(growth.members)} games, {growth.generations} generations",
         )
-        for line, text in enumerate(told, start=1):
+        for line, text in enumerate(texts, start=1):
             yield Label(x, y + 19 * line, text, 12, INK)
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from evo.search.growth import GrowthSettings, ScopeMember, grow
 from evo.toy.config import SettingConfig, ToyConfig
-from evo.toy.space import grid, share_covered
-from evo.toy.world import Neighbourhood, Skills, ToyGame, ToyOracle, matrix
+from evo.toy.world import Neighbourhood, Skills, ToyGame, ToyOracle, grid, matrix, share_covered
 
 Scope = list[ScopeMember[ToyGame]]
 
@@ -43,12 +42,12 @@ def places(config: ToyConfig, first_seed: int) -> list[tuple[str, int]]:
 def measured(config: ToyConfig, last: Mapping[tuple[str, int], Scope]) -> list[Growth]:
     """The growths, by title and seed, with what their last scopes cover."""
     games, settings = grid(config.grid), config.settings()
-    found = []
+    growths = []
     for (title, seed), members in last.items():
         scope = matrix([member.game for member in members])
         covered = share_covered(scope, games, 1 - settings[title].alpha2)
-        found.append(Growth(title, settings[title], seed, members, covered))
-    return found
+        growths.append(Growth(title, settings[title], seed, members, covered))
+    return growths
 
 
 def scopes(setting: SettingConfig, seed: int) -> list[Scope]:
@@ -72,11 +71,11 @@ def last_scope(setting: SettingConfig, seed: int) -> Scope:
     return scopes(setting, seed)[-1]
 
 
-def of(title: str, found: Iterable[Growth]) -> list[Growth]:
+def growths_of(title: str, growths: Iterable[Growth]) -> list[Growth]:
     """The growths of one setting."""
-    return [growth for growth in found if growth.title == title]
+    return [growth for growth in growths if growth.title == title]
 
 
-def middle(found: Sequence[Growth]) -> Growth:
+def middle(growths: Sequence[Growth]) -> Growth:
     """The growth whose covered share is the (lower) median: what a setting is like."""
-    return sorted(found, key=lambda growth: growth.covered)[(len(found) - 1) // 2]
+    return sorted(growths, key=lambda growth: growth.covered)[(len(growths) - 1) // 2]

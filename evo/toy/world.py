@@ -128,13 +128,13 @@ class Neighbourhood:
         name = (place.generation, place.parent.packed.hex(), place.round)
         draw = stream("toy", self.seed, *name)
         centre = np.frombuffer(place.parent.packed)
-        found = np.empty((0, len(centre)))
+        points = np.empty((0, len(centre)))
         drawn, width = 0, 1
-        while len(found) < n and drawn < DRAWS * n:
+        while len(points) < n and drawn < DRAWS * n:
             near = centre + self.radius * _ball(draw, width * n, len(centre))
-            found = np.concatenate([found, near[in_space(near)]])[:n]
+            points = np.concatenate([points, near[in_space(near)]])[:n]
             drawn, width = drawn + width * n, min(2 * width, WIDEST)
-        return [ToyGame(row.tobytes()) for row in found]
+        return [ToyGame(row.tobytes()) for row in points]
 
 
 def in_space(games: Skills) -> NDArray[np.bool_]:
@@ -162,3 +162,42 @@ def _ball(draw: np.random.Generator, n: int, d: int) -> Skills:
     lengths = np.linalg.norm(directions, axis=1, keepdims=True)
     points: Skills = directions / lengths * draw.random((n, 1)) ** (1 / d)
     return points
+
+
+def grid(points: int) -> Skills:
+    """The games of the space among the centres of points × points cells of the unit square,
+    shape (n, 2)."""
+    axis = (np.arange(points) + 0.5) / points
+    centres = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
+    games: Skills = centres[in_space(centres)]
+    return games
+
+
+def share_covered(scope: Skills, games: Skills, level: float) -> float:
+    """The share of ``games`` (n, 2) that ``scope`` (m, 2) covers at ``level``, in [0, 1]."""
+    return float((coverage(scope, games) >= level).mean())
+
+
+def frontier(angles: Skills) -> Skills:
+    """Distance of the curve √x + √y = 1 from the origin in each direction, shape (n,)."""
+    return 1 / (np.sqrt(np.cos(angles)) + np.sqrt(np.sin(angles))) ** 2
+
+
+def reach(scope: Skills, angles: Skills, level: float) -> Skills:
+    """How far from the origin a scope (m, 2) covers the quadrant at ``level``, in each direction.
+
+    In direction (a, b) a game (x, y) covers t·(a, b) iff min(ta, x) + min(tb, y) ≥ level·t(a+b).
+    The left side is the least of four sums linear in t, each of which bounds t or does not; the
+    covered t therefore begin at 0 and have no gap. Returns shape (n,), for ``level`` below 1.
+    """
+    a, b = np.cos(angles)[:, None], np.sin(angles)[:, None]
+    x, y = scope.T
+    target = level * (a + b)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bounds = [
+            (x + y) / target,
+            np.where(target > b, x / (target - b), np.inf),
+            np.where(target > a, y / (target - a), np.inf),
+        ]
+    farthest: Skills = np.minimum.reduce(bounds).max(axis=1)
+    return farthest

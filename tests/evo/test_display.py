@@ -118,9 +118,7 @@ def test_the_summary_of_a_run_that_hardly_began(tmp_path: Path) -> None:
             requested=12, duplicates=2, cached=5, requested_tokens=3000, read_tokens=700
         )
         summary.show(console, ledger, asked)
-    assert (
-        "3,000 tokens asked for, 700 read; of 10 different strings 50% remembered" in out.getvalue()
-    )
+    assert "3,000 tokens requested, 700 read; of 10 different strings 50% cached" in out.getvalue()
 
 
 @pytest.mark.parametrize(

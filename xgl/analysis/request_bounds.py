@@ -153,12 +153,13 @@ def bounds(run: Unrolled) -> tuple[Bound, ...]:
     """The largest request of each line that asks the judge or the story source, in line order."""
     largest: dict[tuple[int, str], int] = {}
     scale = Scale(run.program.dialect, run.metadata)
-    requests = {place: scale.requests(run.program.instructions[place]) for place in run.order}
+    lines = {place: run.program.instructions[place] for place in dict.fromkeys(run.order)}
+    requests = {place: scale.requests(line) for place, line in lines.items()}
     for position in run.order:
         for kind, forms in requests[position]:
             key = position + 1, kind
             largest[key] = max(largest.get(key, 0), sum(map(scale.tokens, forms)))
-        scale.store(run.program.instructions[position])
+        scale.store(lines[position])
     return tuple(Bound(line, kind, tokens) for (line, kind), tokens in sorted(largest.items()))
 
 
@@ -224,6 +225,8 @@ class Scale:
 
     def form(self, node: object) -> Form:
         """An expression's bound, whatever the registers hold."""
+        if isinstance(node, syn.Register):
+            return 0, ((node.name, 1),)
         own, times, waiting = 0, Counter[str](), [node]
         while waiting:
             match waiting.pop():

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -150,26 +150,32 @@ def _data_flow(program: syn.Program, order: tuple[int, ...]) -> list[_Step]:
     for position in dict.fromkeys(order):
         line = program.instructions[position]
         if isinstance(line, syn.Assign) and not dialect.parallel_assign:
-            parts = [replace(line, targets=(target,)) for target in line.targets]
-            steps[position] = [_step(part, kept) for part in parts]
+            steps[position] = [_assigned(line, (target,), kept) for target in line.targets]
         else:
             steps[position] = [_step(line, kept)]
     return [step for position in order for step in steps[position]]
 
 
 _LISTS = frozenset(syn.LIST_REGISTERS)
+Target = tuple[str, syn.StringExpr | syn.ListExpr]
 
 
 def _step(line: syn.Instruction, kept: tuple[str, ...]) -> _Step:
-    targets = line.targets if isinstance(line, syn.Assign) else ()
+    if isinstance(line, syn.Assign):
+        return _assigned(line, line.targets, kept)
     shown = line.values if isinstance(line, syn.Reveal) else ()
-    return _Step(
-        line,
-        _reads(line, kept),
-        dict(Counter(writes(line))),
-        {n: (frozenset(_reads(v, kept)), _bare(v, kept)) for n, v in dict(targets).items()},
-        tuple(dict.fromkeys(_bare(value, kept) for value in shown)),
-    )
+    bare = tuple(dict.fromkeys(_bare(value, kept) for value in shown))
+    return _Step(line, _reads(line, kept), dict(Counter(writes(line))), {}, bare)
+
+
+def _assigned(line: syn.Assign, targets: Sequence[Target], kept: tuple[str, ...]) -> _Step:
+    values = [_reads(value, kept) for _, value in targets]
+    sources = {
+        name: (frozenset(names), _bare(value, kept))
+        for (name, value), names in zip(targets, values, strict=True)
+    }
+    names = tuple(dict.fromkeys(chain.from_iterable(values)))
+    return _Step(line, names, dict(Counter(name for name, _ in targets)), sources, ())
 
 
 def _reads(node: Any, kept: tuple[str, ...]) -> tuple[str, ...]:

@@ -23,10 +23,12 @@ LOOP = 22.0
 
 
 def lay_out(program: syn.Program, title: str = "") -> Drawing:
-    """The drawing of a valid program."""
+    """The drawing of a valid program; raises :class:`~xgl.errors.DiagramError` for one that is too
+    large to be looked at."""
     layout = _Layout(program)
     for order, line in enumerate(program.instructions, start=1):
         layout.band(line, order)
+        layout.sheet.check_size()
     return layout.finish(plain(title))
 
 

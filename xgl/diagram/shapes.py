@@ -95,7 +95,7 @@ class Drawing:
 
 def cells(text: str) -> int:
     """Columns of a monospaced font: wide characters take two, combining ones none."""
-    return sum(_cell(character) for character in text)
+    return len(text) if text.isascii() else sum(map(_cell, text))
 
 
 def _cell(character: str) -> int:
@@ -116,14 +116,16 @@ def shortened(text: str, columns: int) -> str:
 
 def wrapped(text: str, columns: int) -> list[str]:
     """Lines of at most ``columns`` columns, broken at spaces where there are any."""
-    lines = [""]
+    lines: list[list[str]] = [[]]
+    used = -1  # the first piece of a line has no space before it
     for piece in _pieces(text, columns):
-        candidate = f"{lines[-1]} {piece}" if lines[-1] else piece
-        if cells(candidate) <= columns:
-            lines[-1] = candidate
-        else:
-            lines.append(piece)
-    return lines
+        width = cells(piece)
+        if used >= 0 and used + 1 + width > columns:
+            lines.append([])
+            used = -1
+        lines[-1].append(piece)
+        used += 1 + width
+    return [" ".join(line) for line in lines]
 
 
 def _pieces(text: str, columns: int) -> Iterator[str]:
@@ -137,7 +139,9 @@ def _pieces(text: str, columns: int) -> Iterator[str]:
 
 
 def _head(text: str, columns: int) -> str:
-    end = 0
-    while end < len(text) and cells(text[: end + 1]) <= columns:
-        end += 1
-    return text[: max(end, 1)]
+    used = 0
+    for end, character in enumerate(text):
+        used += _cell(character)
+        if used > columns:
+            return text[: max(end, 1)]
+    return text

@@ -8,12 +8,14 @@ beside them.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import cos, pi, sin
 
 from xgl.diagram.palette import CARRY, FAINT, INK, PAPER
 from xgl.diagram.shapes import Box, Circle, Drawing, Label, Line, Point, Polygon, Shape
+from xgl.errors import DiagramError
 
 LANE = 64.0
 ROW = 40.0
@@ -25,6 +27,8 @@ NODE = 13.0
 REMARK_SIZE = 12.0
 REMARK_LINE = 17.0
 TOP = 58.0
+MAX_SHAPES = 5_000
+"""Of one drawing, so that its file stays below a megabyte."""
 
 
 @dataclass(slots=True)
@@ -156,14 +160,23 @@ class Sheet:
         self.marks.append(label)
         return x + width
 
+    def check_size(self) -> None:
+        """Raises :class:`DiagramError` where there is more than one can look at."""
+        drawn = len(self.edges) + len(self.marks) + len(self.remarks)
+        if drawn > MAX_SHAPES:
+            found = f"the diagram of this program has {drawn} shapes or more"
+            raise DiagramError(f"{found}; at most {MAX_SHAPES} are drawn")
+
     # -- the end ---------------------------------------------------------------------------
 
     def wires(self) -> list[Shape]:
         """From each node to the last use of its string, before the lane's next node."""
         found: list[Shape] = []
         for lane in self.lanes.values():
+            uses = sorted(lane.uses)
             for start, end in zip(lane.nodes, [*lane.nodes[1:], float("inf")], strict=True):
-                last = max((y for y in lane.uses if start < y <= end), default=start)
+                before = bisect_right(uses, end)
+                last = uses[before - 1] if before else start
                 if last > start:
                     found.append(Line(((lane.x, start), (lane.x, last)), FAINT, CARRY, 1.6))
         return found

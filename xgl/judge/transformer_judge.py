@@ -22,6 +22,8 @@ TRUTH_PREAMBLE = (
     '"A short word is shorter than a long word." true\n'
     '"Winter is warmer than summer." false\n'
 )
+LONG_WORD, TRIES = 64, 16
+"""Characters of a word after which few ends are tried, and how many then are."""
 _TRUTH_SCORING = Scoring(bos=True, first_token=True)
 
 
@@ -76,7 +78,9 @@ class TransformerJudge:
         return len(self._encode(text))
 
     def truncate(self, text: str, max_len: int) -> str:
-        """The longest prefix that re-tokenises to at most ``max_len`` tokens."""
+        """The longest prefix that re-tokenises to at most ``max_len`` tokens; in a word that goes
+        on for more than 64 characters, the longest that is at most 16 longer than its first
+        ``max_len`` tokens."""
         if self.count(text) <= max_len:
             return text
         encoding = self.lm.tokenizer(text, return_offsets_mapping=True, **ENCODING)
@@ -84,6 +88,9 @@ class TransformerJudge:
         words = encoding.word_ids()
         beyond = len(words) - words[::-1].index(words[max_len])
         end = encoding["offset_mapping"][beyond - 1][1]
+        first = encoding["offset_mapping"][max_len][0]
+        if end - first > LONG_WORD:  # each try reads the whole prefix
+            end = first + TRIES
         while self.count(text[:end]) > max_len:
             end -= 1
         return text[:end]

@@ -25,7 +25,7 @@ dialect, which forgets failures, can come so far."""
 MAX_PARTS = 1 << 17
 """Nodes and registers of the lines of a program when its loops are unrolled. A program without
 loops has fewer."""
-MAX_WORK = 60_000_000
+MAX_WORK = 40_000_000
 """Units of work (``xgl.runtime.meter``; about 10 ns each) that one play may take; beyond it ends
 as oversize."""
 MAX_RECORD = 1_000_000

@@ -36,6 +36,9 @@ from xgl.runtime.requests import (
 )
 
 Asked = TypeVar("Asked")
+BEYOND = 64
+"""Characters of a move beyond its game's cap that a judge reads; a move that keeps one of them
+ends the game as oversize, so what follows them does not matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +202,7 @@ def _move(slots: list[tuple[_Running, int]], player: Player, judge: Judge) -> No
         dialect = DIALECTS[machine.instance.game.dialect]
         shorten = judge.first_tokens if dialect.cut_at_token else judge.truncate
         if not isinstance(move, OversizeError):
-            text = shorten(well_formed(move.text), turn.request.max_len)
+            most = machine.instance.game.metadata.max_characters + BEYOND
+            text = shorten(well_formed(move.text[:most]), turn.request.max_len)
             move = replace(move, text=text)
         machine.answers[position] = move

@@ -6,6 +6,8 @@ players aside, so that a play ends within two seconds of a slow core whatever it
 
 from __future__ import annotations
 
+from json.encoder import encode_basestring_ascii
+
 from xgl.errors import OversizeError
 from xgl.language import syntax as syn
 from xgl.language.canonical import Metadata
@@ -65,7 +67,5 @@ class Meter:
 
 
 def size(text: str) -> int:
-    """At least the bytes of a text as JSON."""
-    if text.isascii() and text.isprintable():
-        return len(text) + text.count('"') + text.count("\\")
-    return 6 * len(text)
+    """Bytes of a text as JSON in ASCII, the longest of its spellings."""
+    return len(encode_basestring_ascii(text))

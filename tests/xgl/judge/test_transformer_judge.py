@@ -204,6 +204,18 @@ def test_a_longer_prefix_may_have_fewer_tokens(judge: TransformerJudge) -> None:
     assert judge.truncate(text, 5) == longest_prefix(judge, text, 5)
 
 
+@pytest.mark.parametrize("letter", ["a", "q", " ", ".", "é"])
+def test_a_long_word_is_cut_with_few_readings(
+    judge: TransformerJudge, letter: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    word, read = letter * 8_000 + "z", []
+    monkeypatch.setattr(judge, "count", lambda text: read.append(text) or len(judge._encode(text)))
+    cut = judge.truncate(word, 40)
+    assert len(read) < 20
+    assert judge.count(cut) == 40
+    assert cut == longest_prefix(judge, word[:600], 40)
+
+
 # -- truths --------------------------------------------------------------------------------------
 
 

@@ -11,15 +11,18 @@ from evo.search.growth import GrowthSettings, Place, grow
 from evo.toy import world
 from evo.toy.config import CLAIM, ToyConfig, load
 from evo.toy.growths import last_scope, measured, places
-from evo.toy.space import frontier, grid, reach, share_covered
 from evo.toy.world import (
     Neighbourhood,
     ToyGame,
     ToyOracle,
     coverage,
+    frontier,
+    grid,
     in_space,
     matrix,
     random_games,
+    reach,
+    share_covered,
     transfer,
 )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "toy.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "toy.md").read_text(encoding="utf-8")
 
 
 def test_the_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
