@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from random import Random
@@ -175,15 +175,8 @@ def _rename_reads(line: syn.Instruction, names: dict[str, str]) -> syn.Instructi
 
 def edit_context(parent: Game, settings: MutateSettings) -> EditContext:
     """The context of a parent: its own players may stay, whatever the settings."""
-    own = named_players(parent.program.instructions)
-    players = tuple(p for p in syn.PLAYERS if p in settings.players or p in own)
-    constants = tuple(sorted(name for name, text in parent.metadata.constants.items() if text))
-    return EditContext(settings, players, constants)
-
-
-def named_players(lines: Lines) -> set[str]:
-    kinds = (syn.Elicit, syn.Reward, syn.Reveal)
-    return {line.player for line in lines if isinstance(line, kinds)}
+    players = admitted_players(parent, settings.players)
+    return EditContext(settings, players, filled_constants(parent))
 
 
 def donor_lines(program: Program, context: EditContext) -> Lines | None:
@@ -191,8 +184,9 @@ def donor_lines(program: Program, context: EditContext) -> Lines | None:
     lines = program.instructions
     if not context.settings.truths:
         lines = tuple(line for line in map(_without_truths, lines) if line is not None)
-    loops = any(isinstance(line, syn.Beacon | syn.Replay) for line in lines)
-    if named_players(lines) - set(context.players) or (loops and not context.settings.loops):
+    if named_players(lines) - set(context.players):
+        return None
+    if has_loops(program) and not context.settings.loops:
         return None
     return lines
 
@@ -202,6 +196,36 @@ def _without_truths(line: syn.Instruction) -> syn.Instruction | None:
         return line
     conditions = tuple(c for c in line.conditions if not isinstance(c, syn.Truth))
     return replace(line, conditions=conditions) if conditions else None
+
+
+# -- what a program holds --------------------------------------------------------------------------
+
+
+def named_players(lines: Lines) -> set[str]:
+    """Players who are asked, paid or shown something."""
+    kinds = (syn.Elicit, syn.Reward, syn.Reveal)
+    return {line.player for line in lines if isinstance(line, kinds)}
+
+
+def admitted_players(parent: Game, players: Sequence[str]) -> tuple[str, ...]:
+    """Players that a child may name: ``players`` and those of the parent."""
+    own = named_players(parent.program.instructions)
+    return tuple(name for name in syn.PLAYERS if name in own or name in players)
+
+
+def filled_constants(parent: Game) -> tuple[str, ...]:
+    """Registers of types a, b, c to which the metadata give a text."""
+    return tuple(sorted(name for name, text in parent.metadata.constants.items() if text))
+
+
+def has_truths(program: Program) -> bool:
+    """Whether it holds a statement that a judge would have to read."""
+    return any(isinstance(n, syn.Truth) for i in program.instructions for n in descendants(i))
+
+
+def has_loops(program: Program) -> bool:
+    """Whether it holds a beacon or a replay."""
+    return any(isinstance(i, syn.Beacon | syn.Replay) for i in program.instructions)
 
 
 # -- what nothing reads ----------------------------------------------------------------------------

@@ -56,10 +56,8 @@ class Mutate:
         proposals: list[Proposal] = []
         for index in range(n):
             rng = Random(f"{NAME}/{parent.game_id}/{seed}/{index}")
-            draws = (
-                self._draw(parent, context, donors, rng) for _ in range(self.settings.attempts)
-            )
-            for child, provenance in draws:
+            for _ in range(self.settings.attempts):
+                child, provenance = self._draw(parent, context, donors, rng)
                 if not faults(child, parent, self.settings):
                     new = game(child, parent.metadata)
                     if new not in known:

@@ -21,18 +21,10 @@ import torch
 from tokenizers import Tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from meta_sampler.learned.training import (
-    BOS_ID,
-    EOS_ID,
-    Example,
-    batches,
-    child_bits,
-    example,
-    losses,
-    rate,
-)
+from meta_sampler.learned.adaptation import BOS_ID, EOS_ID, Example, example
 from training.xgl_model import vocabulary
 from training.xgl_model.corpus import Pair, pairs
+from training.xgl_model.likelihood import batches, child_bits, losses, rate
 
 
 @dataclass(frozen=True)
