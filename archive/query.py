@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from archive.errors import DamagedError, LookupFailedError, NotAnArchiveError
-from archive.schema import Reason, TaskId
+from archive.schema import Definition, GainKind, Reason, TaskId
 from archive.store.archive import MARKER, Archive
 from archive.store.commits import COMMITS
 
@@ -148,6 +148,16 @@ def replicates(config: Mapping[str, Any]) -> int:
     section = config.get("finetune")
     many = section.get("replicates") if isinstance(section, Mapping) else None
     return many if isinstance(many, int) and many > 0 else 1
+
+
+def deciding_value(config: Mapping[str, Any]) -> tuple[Definition, GainKind]:
+    """The value and the gain that a run's configuration decides by; C and total where it does not
+    say."""
+    try:
+        transfer = config["transfer"]
+        return Definition(transfer["definition"]), GainKind(transfer["gain"])
+    except (KeyError, TypeError, ValueError):
+        return Definition.CAPTURED, GainKind.TOTAL
 
 
 def scopes(archive: Archive, run_id: str) -> dict[int, list[ScopeRow]]:

@@ -23,8 +23,9 @@ import numpy as np
 import torch
 from machine import described, median
 
-from evo.jobs.finetune import Credit, FinetuneSettings, update
-from evo.jobs.lora import AdapterBench, LoraSettings
+from evo.config.schema import FinetuneConfig
+from evo.jobs.finetune import Credit, update
+from evo.jobs.lora import AdaptedModel, LoraSettings
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.sampling import sample
 from xgl.models import corpus, resolve
@@ -52,17 +53,19 @@ def ours(load: Callable[[], tuple[Any, Any]], steps: int) -> list[float]:
     """Seconds of each step."""
     model, tokenizer = load()
     model.requires_grad_(False)
-    bench = AdapterBench(LanguageModel(model, tokenizer, model.device), LORA)
-    settings = FinetuneSettings(0, PROMPTS, GROUP, LEARNING_RATE)
+    adapted = AdaptedModel(LanguageModel(model, tokenizer, model.device), LORA)
+    settings = FinetuneConfig(
+        maps=PROMPTS, rollouts=GROUP, learning_rate=LEARNING_RATE, entropy_bonus=0.0
+    )
     texts = prompts(tokenizer, PROMPTS * (steps + 1))
     taken = []
-    with bench.fresh(0) as lm:
+    with adapted.new_adapter(0) as lm:
         never = torch.zeros(int(model.config.vocab_size), dtype=torch.bool, device=lm.device)
-        optimizer = torch.optim.AdamW(bench.parameters(), lr=LEARNING_RATE)
+        optimizer = torch.optim.AdamW(adapted.parameters(), lr=LEARNING_RATE)
         for step in range(steps + 1):
             asked = [lm.encode(text) for text in texts[step * PROMPTS : (step + 1) * PROMPTS]]
             started = time.perf_counter()
-            _step(lm, bench, optimizer, asked, settings, never, step)
+            _step(lm, adapted, optimizer, asked, settings, never, step)
             if torch.cuda.is_available():
                 torch.cuda.synchronize()
             taken.append(time.perf_counter() - started)
@@ -71,10 +74,10 @@ def ours(load: Callable[[], tuple[Any, Any]], steps: int) -> list[float]:
 
 def _step(
     lm: LanguageModel,
-    bench: AdapterBench,
+    adapted: AdaptedModel,
     optimizer: torch.optim.Optimizer,
     asked: Sequence[tuple[int, ...]],
-    settings: FinetuneSettings,
+    settings: FinetuneConfig,
     never: torch.Tensor,
     step: int,
 ) -> None:
@@ -91,7 +94,7 @@ def _step(
         )
         for index, (prompt, c) in enumerate(zip(rows, drawn, strict=True))
     ]
-    update(lm, bench, optimizer, credits, settings)
+    update(lm, adapted, optimizer, credits, settings)
 
 
 def theirs(load: Callable[[], tuple[Any, Any]], steps: int, dtype: str, micro: int) -> list[float]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from archive.cli.command import Result, number, opened
 from archive.errors import WriteError
-from archive.query import find_run, games, locate, newest_scope, run_config
+from archive.query import deciding_value, find_run, games, locate, newest_scope, run_config
 from archive.store.archive import Archive
 
 if TYPE_CHECKING:
@@ -67,11 +67,11 @@ def _choice(arguments: Namespace) -> Choice:
 
 def cover(arguments: Namespace) -> Result:
     """The fewest games of a run that teach its newest scope."""
+    from archive.charts.document import document
     from archive.statistics.plays import read_run_plays
-    from archive.statistics.scope_cover import CoverQuestion, covering, decided_by, sweep
+    from archive.statistics.scope_cover import CoverQuestion, scope_cover, sweep
     from archive.views.cover import as_json, show
-    from archive.views.cover_curve import curve as cover_curve
-    from xgl.diagram.svg import to_svg
+    from archive.views.cover_curve import sweep_curve
 
     eta = number("--eta", arguments.eta, "a number from 0 up", lambda eta: 0 <= eta < math.inf)
     confidence = number(
@@ -84,7 +84,7 @@ def cover(arguments: Namespace) -> Result:
     with opened(arguments) as archive:
         run_id = find_run(archive, arguments.run_id).run_id
         scope = [member.task_id for member in newest_scope(archive, run_id)[1]]
-        definition, gain = decided_by(run_config(archive, run_id))
+        definition, gain = deciding_value(run_config(archive, run_id))
         question = CoverQuestion(
             eta,
             arguments.definition or definition,
@@ -93,11 +93,11 @@ def cover(arguments: Namespace) -> Result:
             confidence,
             arguments.skip_unplayable,
         )
-        found = covering(read_run_plays(archive, run_id), scope, question)
+        found = scope_cover(read_run_plays(archive, run_id), scope, question)
         codes = games(archive, (task_id.game_id for task_id in found.matrix.sources))
     steps = sweep(found) if arguments.sweep or curve else []
     if curve:
-        curve.write_text(to_svg(cover_curve(steps, confidence)), encoding="utf-8")
+        curve.write_text(document(sweep_curve(steps, confidence)), encoding="utf-8")
     programs = {game_id: row["code"] for game_id, row in codes.items()}
     shown = steps if arguments.sweep else []
     return Result(

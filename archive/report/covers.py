@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from archive.schema import Definition, TaskId
-from archive.statistics import set_cover
-from archive.statistics.covers import best_cover, largest_eta, pessimistic, transfer_cover
+from archive.statistics.covers import best_cover, greedy, largest_eta, pessimistic, transfer_cover
 from archive.statistics.transfer_matrix import TransferMatrix
 from archive.store.archive import Archive
 
@@ -95,7 +94,7 @@ def _step(values: np.ndarray, eta: float) -> CoverStep:
     if len(values) <= EXACT_UP_TO:
         found = best_cover(values, eta)
         return CoverStep(eta, found.members, found.delta, found.least)
-    fewest = set_cover.greedy(pessimistic(values) >= eta)
+    fewest = greedy(pessimistic(values) >= eta)
     return CoverStep(eta, fewest.members, transfer_cover(values, fewest.members), fewest.least)
 
 

@@ -1,21 +1,21 @@
-"""Which unknown values a cover hangs on, and how many estimates would settle it.
+"""Which missing values a cover depends on, and how many estimates would decide its size.
 
-Between two extremes lies the truth, whatever the unknown values (NaN) are: the **pessimistic**
+Between two extremes lies the truth, whatever the missing values (NaN) are: the **pessimistic**
 optimum, in which none of them covers, is a cover that can be had now; the **optimistic** one, in
 which all of them cover, has no more games than any cover will ever have. The number of games is
-*settled* when both are equally many. Two sets of unknown values say what it takes until then:
+*decided* when both are equally many. Two sets of missing values say what it takes until then:
 
-* ``confirm``: the fewest unknown values such that, if all of them reach η, a cover of the
+* ``confirm``: the fewest missing values such that, if all of them reach η, a cover of the
   optimistic size exists. It is then optimal in its number of games.
-* ``refute``: unknown values such that, if none of them reaches η, the pessimistic cover is optimal
-  in its number of games, whatever the other unknown values are. Greedy: the values that the
-  optimistic cover leans on are taken for too small, and again, until none with fewer games is
+* ``refute``: missing values such that, if none of them reaches η, the pessimistic cover is optimal
+  in its number of games, whatever the other missing values are. Greedy: the values that the
+  optimistic cover rests on are taken for too small, and again, until none with fewer games is
   left; then those that are not needed are put back. No proper part of it would do
   (``minimal``), but another set may be smaller.
 
 Estimates of either kind are made one after another: as soon as one comes out on the other side of
-η, the sets are computed anew. Δ is settled with them only as far as ``Settlement`` says: with the
-size known, Δ lies between those of the pessimistic and the optimistic cover.
+η, the sets are computed again. Δ is decided with them only as far as :class:`MissingValues` says:
+with the size known, Δ lies between those of the pessimistic and the optimistic cover.
 """
 
 from __future__ import annotations
@@ -25,73 +25,75 @@ from dataclasses import dataclass
 import numpy as np
 
 from archive.errors import CoverError
-from archive.statistics import set_cover
 from archive.statistics.covers import (
     EXACT_UP_TO,
     Cover,
+    Fewest,
     Solver,
+    Truths,
+    exact,
     largest_eta,
+    minimise,
     optimistic,
     out_of_reach,
+    solver,
 )
 from archive.statistics.intervals import Scores
-from archive.statistics.set_cover import Fewest, Truths
 
-Place = tuple[int, int]
+ValueIndex = tuple[int, int]
 """Candidate and target of a value."""
 MOST_DOUBTS = 500
-"""Searches for values to doubt; beyond them all unknown values are named."""
+"""Searches for values to doubt; beyond them all missing values are named."""
 PRUNED_UP_TO = 60
 """Sets larger than this are not made minimal: each value to put back is a search of its own."""
 
 
 @dataclass(frozen=True)
-class Settlement:
-    """What unknown values leave open of a cover.
+class MissingValues:
+    """What missing values leave open of a cover; ``count`` of them.
 
-    ``fewest``: no assignment of the unknown values gives a cover with fewer games; ``delta_bound``:
-    none gives a cover as large as the pessimistic one a larger Δ (inf: unbounded). ``unknown``
-    counts all unknown values. ``confirm`` and ``refute`` are empty when the size is settled;
-    ``refute`` alone where no cover is certain yet.
+    ``fewest``: no assignment of the missing values gives a cover with fewer games; ``delta_bound``:
+    none gives a cover as large as the pessimistic one a larger Δ (inf: unbounded). ``confirm`` and
+    ``refute`` are empty when the size is decided, ``refute`` alone where no cover is certain yet.
     """
 
-    unknown: int
+    count: int
     fewest: int
     delta_bound: float
-    confirm: tuple[Place, ...]
-    refute: tuple[Place, ...]
+    confirm: tuple[ValueIndex, ...]
+    refute: tuple[ValueIndex, ...]
     minimal: bool
 
     @property
-    def settled(self) -> bool:
+    def size_decided(self) -> bool:
         """Whether the number of games is known."""
         return not self.confirm and not self.refute
 
 
-def settlement(
+def missing_values(
     values: Scores, eta: float, cover: Cover | None, exact_up_to: int = EXACT_UP_TO
-) -> Settlement:
-    """How far the unknown values (NaN) of ``values`` (candidates, targets) leave a cover open.
+) -> MissingValues:
+    """How far the missing values (NaN) of ``values`` (candidates, targets) leave a cover open.
 
     ``cover`` is the pessimistic one, None where there is none. Raises CoverError when not even
-    the unknown values could make a cover.
+    the missing values could make a cover.
     """
-    unknown = int(np.isnan(values).sum())
-    if cover is not None and not unknown:
-        return Settlement(0, cover.least, cover.delta_bound, (), (), True)
+    count = int(np.isnan(values).sum())
+    if cover is not None and not count:
+        return MissingValues(0, cover.least, cover.delta_bound, (), (), True)
     hopeful = optimistic(values)
-    solve = set_cover.exact if max(values.shape) <= exact_up_to else set_cover.greedy
+    solve = solver(values, exact_up_to)
     best = solve(_reachable(hopeful, eta), None)
     if cover is None:
         confirm = _confirm(values, eta, best, solve)
-        return Settlement(unknown, best.least, largest_eta(hopeful), confirm, (), True)
+        return MissingValues(count, best.least, largest_eta(hopeful), confirm, (), True)
     size = len(cover.members)
     bound = _delta_bound(hopeful, eta, size, solve)
     if best.least >= size:
-        return Settlement(unknown, size, bound, (), (), True)
+        return MissingValues(count, size, bound, (), (), True)
     refute, minimal = _refute(values, eta, size, solve)
     confirm = _confirm(values, eta, best, solve) if len(best.members) < size else ()
-    return Settlement(unknown, best.least, bound, confirm, refute, minimal)
+    return MissingValues(count, best.least, bound, confirm, refute, minimal)
 
 
 def _reachable(hopeful: Scores, eta: float) -> Truths:
@@ -112,48 +114,50 @@ def _delta_bound(hopeful: Scores, eta: float, size: int, solve: Solver) -> float
     return float(levels[low])
 
 
-def _confirm(values: Scores, eta: float, best: Fewest, solve: Solver) -> tuple[Place, ...]:
-    """The fewest unknown values that a cover of the optimistic size needs to reach η; what
+def _confirm(values: Scores, eta: float, best: Fewest, solve: Solver) -> tuple[ValueIndex, ...]:
+    """The fewest missing values that a cover of the optimistic size needs to reach η; what
     greedy's cover needs, where that is all there is."""
     members = best.members
-    if solve is set_cover.exact and best.exact:
-        members = _least_daring(values, eta, len(members)) or members
+    if solve is exact and best.exact:
+        members = _fewest_assumptions(values, eta, len(members)) or members
     rows = values[list(members)]
-    lacking = np.flatnonzero(~(rows >= eta).any(axis=0)).tolist()
-    return tuple((members[int(np.isnan(rows[:, target]).argmax())], target) for target in lacking)
+    uncovered = np.flatnonzero(~(rows >= eta).any(axis=0)).tolist()
+    return tuple((members[int(np.isnan(rows[:, target]).argmax())], target) for target in uncovered)
 
 
-def _least_daring(values: Scores, eta: float, size: int) -> tuple[int, ...] | None:
-    """Of all optimistic covers of ``size`` games one that needs the fewest unknown values."""
+def _fewest_assumptions(values: Scores, eta: float, size: int) -> tuple[int, ...] | None:
+    """Of all optimistic covers of ``size`` games one that needs the fewest missing values."""
     games, targets = values.shape
     known, hopeful = values >= eta, optimistic(values) >= eta
-    # a further row for each target: "covered on trust alone", which is possible where hopeful
-    trusted = np.vstack([known, np.eye(targets, dtype=bool)])
-    both = np.hstack([trusted, np.vstack([hopeful, np.zeros((targets, targets), bool)])])
-    # a game costs more than all trust together, so no game is added to save trust
+    # a further row for each target: "covered by a missing value", possible where hopeful
+    assumed = np.vstack([known, np.eye(targets, dtype=bool)])
+    both = np.hstack([assumed, np.vstack([hopeful, np.zeros((targets, targets), bool)])])
+    # a game costs more than all assumptions together, so none is added to save assumptions
     costs = np.concatenate([np.full(games, targets + 1.0), np.ones(targets)])
-    solved = set_cover.minimise(costs, both)
+    solved = minimise(costs, both)
     if solved.members is None or not solved.proved:
         return None
     members = tuple(row for row in solved.members if row < games)
     return members if len(members) == size else None
 
 
-def _refute(values: Scores, eta: float, size: int, solve: Solver) -> tuple[tuple[Place, ...], bool]:
-    """Unknown values without which no cover has fewer than ``size`` games, and whether each of
-    them is needed for that. All unknown values, where less cannot be proved to do."""
+def _refute(
+    values: Scores, eta: float, size: int, solve: Solver
+) -> tuple[tuple[ValueIndex, ...], bool]:
+    """Missing values without which no cover has fewer than ``size`` games, and whether each of
+    them is needed for that. All missing values, where less cannot be proved to do."""
     reaches = optimistic(values) >= eta
-    doubted: list[Place] = []
+    doubted: list[ValueIndex] = []
     for _ in range(MOST_DOUBTS):
         answer = _smaller(reaches, size, solve)
         if answer == ():
             return _pruned(reaches, doubted, size, solve)
         if answer is None:
             break
-        leaning = _weakest(values, eta, reaches, answer)
-        doubted += leaning
-        reaches[tuple(np.array(leaning).T)] = False
-    everything: list[Place] = [(int(i), int(j)) for i, j in np.argwhere(np.isnan(values))]
+        weakest = _weakest(values, eta, reaches, answer)
+        doubted += weakest
+        reaches[tuple(np.array(weakest).T)] = False
+    everything: list[ValueIndex] = [(int(i), int(j)) for i, j in np.argwhere(np.isnan(values))]
     return tuple(everything), False
 
 
@@ -167,20 +171,22 @@ def _smaller(reaches: Truths, size: int, solve: Solver) -> tuple[int, ...] | Non
     return () if found.least >= size else None
 
 
-def _weakest(values: Scores, eta: float, reaches: Truths, members: tuple[int, ...]) -> list[Place]:
-    """The unknown values by which members reach a target: of the targets that no known value of
+def _weakest(
+    values: Scores, eta: float, reaches: Truths, members: tuple[int, ...]
+) -> list[ValueIndex]:
+    """The missing values by which members reach a target: of the targets that no known value of
     theirs reaches the one with the fewest."""
     rows = list(members)
-    trusted = reaches[rows] & np.isnan(values[rows])
-    counts = np.where((values[rows] >= eta).any(axis=0), len(values) + 1, trusted.sum(axis=0))
+    assumed = reaches[rows] & np.isnan(values[rows])
+    counts = np.where((values[rows] >= eta).any(axis=0), len(values) + 1, assumed.sum(axis=0))
     target = int(counts.argmin())
-    return [(members[row], target) for row in np.flatnonzero(trusted[:, target])]
+    return [(members[row], target) for row in np.flatnonzero(assumed[:, target])]
 
 
 def _pruned(
-    reaches: Truths, doubted: list[Place], size: int, solve: Solver
-) -> tuple[tuple[Place, ...], bool]:
-    """The doubted values without those that can be trusted and still no smaller cover is there."""
+    reaches: Truths, doubted: list[ValueIndex], size: int, solve: Solver
+) -> tuple[tuple[ValueIndex, ...], bool]:
+    """The doubted values without those that can be assumed and still no smaller cover is there."""
     if len(doubted) > PRUNED_UP_TO:
         return tuple(sorted(doubted)), False
     kept = list(doubted)

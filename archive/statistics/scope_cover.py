@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from archive.errors import CoverError
 from archive.schema import Definition, GainKind, TaskId
 from archive.statistics.covers import Cover, best_cover, covered, largest_eta
 from archive.statistics.intervals import Scores
-from archive.statistics.missing_values import Settlement, settlement
+from archive.statistics.missing_values import MissingValues, missing_values
 from archive.statistics.plays import RunPlays
 from archive.statistics.simultaneous import Simultaneous, simultaneous_matrix
 from archive.statistics.transfer_matrix import TransferMatrix, transfer_matrix
@@ -36,20 +36,21 @@ class CoverQuestion:
 
 @dataclass(frozen=True)
 class SweepStep:
-    """One η of a sweep. ``cover`` is None where η is out of reach, ``confident`` where no cover
+    """One η of a sweep. ``cover`` is None where η is out of reach, ``simultaneous`` where no cover
     holds with confidence."""
 
     eta: float
     cover: Cover | None
-    confident: Cover | None
+    simultaneous: Cover | None
 
 
 @dataclass(frozen=True)
-class Covering:
+class ScopeCover:
     """The answer; indices of covers and places are those of ``matrix``.
 
-    ``skipped``: targets left out as not playable. ``largest`` and ``confident_largest``: the
-    largest η in reach, of point estimates and with confidence.
+    ``skipped``: targets left out as not playable. ``bounds``: lower bounds that hold together;
+    ``simultaneous``: the cover that they prove. ``largest_eta`` and ``simultaneous_largest_eta``:
+    the largest η in reach, of point estimates and of these bounds.
     """
 
     question: CoverQuestion
@@ -57,11 +58,11 @@ class Covering:
     skipped: tuple[TaskId, ...]
     cover: Cover
     covers: tuple[tuple[TaskId, ...], ...]
-    settlement: Settlement
-    largest: float
+    missing: MissingValues
+    largest_eta: float
     bounds: Simultaneous
-    confident: Cover | None
-    confident_largest: float
+    simultaneous: Cover | None
+    simultaneous_largest_eta: float
 
     @property
     def selected(self) -> int:
@@ -72,17 +73,19 @@ class Covering:
         return sum(cell.selected for cell in cells if cell is not None)
 
 
-def covering(evidence: RunPlays, scope: Sequence[TaskId], question: CoverQuestion) -> Covering:
-    """The optimal cover of ``scope``, what unknown values leave open, and the confident one.
+def scope_cover(
+    run_plays: RunPlays, scope: Sequence[TaskId], question: CoverQuestion
+) -> ScopeCover:
+    """The optimal cover of ``scope``, what missing values leave open, and the simultaneous one.
 
     Raises CoverError naming games that nothing can cover, or the largest η in reach.
     """
-    matrix, skipped = _matrix(evidence, scope, question)
+    matrix, skipped = _matrix(run_plays, scope, question)
     values = matrix.values(question.definition)
     cover = _best(values, question.eta)
     bounds = simultaneous_matrix(
-        evidence.plays,
-        evidence.policies,
+        run_plays.plays,
+        run_plays.policies,
         matrix.sources,
         matrix.targets,
         question.gain,
@@ -90,21 +93,21 @@ def covering(evidence: RunPlays, scope: Sequence[TaskId], question: CoverQuestio
     )
     lower = bounds.matrix.lower(question.definition)
     lists = covered(values, cover.members, question.eta)
-    return Covering(
+    return ScopeCover(
         question=question,
         matrix=matrix,
         skipped=skipped,
         cover=cover,
         covers=tuple(tuple(matrix.targets[target] for target in each) for each in lists),
-        settlement=settlement(values, question.eta, cover),
-        largest=largest_eta(values),
+        missing=missing_values(values, question.eta, cover),
+        largest_eta=largest_eta(values),
         bounds=bounds,
-        confident=_or_none(lower, question.eta),
-        confident_largest=largest_eta(lower),
+        simultaneous=_or_none(lower, question.eta),
+        simultaneous_largest_eta=largest_eta(lower),
     )
 
 
-def sweep(found: Covering, etas: Sequence[float] = SWEEP) -> list[SweepStep]:
+def sweep(found: ScopeCover, etas: Sequence[float] = SWEEP) -> list[SweepStep]:
     """Covers at each η, of point estimates and with confidence."""
     definition = found.question.definition
     values, lower = found.matrix.values(definition), found.bounds.matrix.lower(definition)
@@ -112,7 +115,7 @@ def sweep(found: Covering, etas: Sequence[float] = SWEEP) -> list[SweepStep]:
 
 
 def cover_rows(
-    evidence: RunPlays, scope: Sequence[TaskId], generation: int, question: CoverQuestion
+    run_plays: RunPlays, scope: Sequence[TaskId], generation: int, question: CoverQuestion
 ) -> list[dict[str, Any]]:
     """Rows of covers, without run_id, for the scope of one generation, with Γ from the scope.
 
@@ -120,7 +123,7 @@ def cover_rows(
     where no cover exists.
     """
     try:
-        matrix, skipped = _matrix(evidence, scope, question)
+        matrix, skipped = _matrix(run_plays, scope, question)
         values = matrix.values(question.definition)
         cover = best_cover(values, question.eta)
     except CoverError:
@@ -142,59 +145,49 @@ def cover_rows(
     ]
 
 
-def decided_by(config: Mapping[str, Any]) -> tuple[Definition, GainKind]:
-    """The value and the gain that a run's configuration decides by; C and total where it does not
-    say."""
-    try:
-        transfer = config["transfer"]
-        return Definition(transfer["definition"]), GainKind(transfer["gain"])
-    except (KeyError, TypeError, ValueError):
-        return Definition.CAPTURED, GainKind.TOTAL
-
-
 def _matrix(
-    evidence: RunPlays, scope: Sequence[TaskId], question: CoverQuestion
+    run_plays: RunPlays, scope: Sequence[TaskId], question: CoverQuestion
 ) -> tuple[TransferMatrix, tuple[TaskId, ...]]:
     """Values for a cover of the scope, and the targets left out of it."""
-    sources = evidence.finetuned if question.finetuned else tuple(scope)
+    sources = run_plays.finetuned if question.finetuned else tuple(scope)
     # the scope's own games come first: equal covers prefer them
     sources = tuple(
         dict.fromkeys((*(task_id for task_id in scope if task_id in sources), *sources))
     )
-    matrix = _read(evidence, sources, scope, question)
+    matrix = _read(run_plays, sources, scope, question)
     values = matrix.values(question.definition)
-    hopeless = [
+    uncoverable = [
         task_id
         for task_id, column in zip(matrix.targets, values.T, strict=True)
         if not np.isfinite(column).any()
     ]
-    if not hopeless:
+    if not uncoverable:
         return matrix, ()
     if not question.skip_unplayable:
-        raise CoverError(_hopeless(matrix, values, hopeless))
-    left = [task_id for task_id in scope if task_id not in hopeless]
+        raise CoverError(_no_value(matrix, values, uncoverable))
+    left = [task_id for task_id in scope if task_id not in uncoverable]
     if not left:
-        raise CoverError(_hopeless(matrix, values, hopeless))
-    return _read(evidence, sources, left, question), tuple(hopeless)
+        raise CoverError(_no_value(matrix, values, uncoverable))
+    return _read(run_plays, sources, left, question), tuple(uncoverable)
 
 
 def _read(
-    evidence: RunPlays,
+    run_plays: RunPlays,
     sources: Sequence[TaskId],
     targets: Sequence[TaskId],
     question: CoverQuestion,
 ) -> TransferMatrix:
-    return transfer_matrix(evidence.plays, evidence.policies, sources, targets, question.gain)
+    return transfer_matrix(run_plays.plays, run_plays.policies, sources, targets, question.gain)
 
 
-def _hopeless(matrix: TransferMatrix, values: Scores, hopeless: Sequence[TaskId]) -> str:
+def _no_value(matrix: TransferMatrix, values: Scores, uncoverable: Sequence[TaskId]) -> str:
     """Why there is nothing to cover a game with: unmeasured, or measured and not playable."""
-    first = hopeless[0]
+    first = uncoverable[0]
     column = values[:, matrix.targets.index(first)]
     why = "its values are unknown: it was not played by its own fine-tuning and the base player"
     if not np.isnan(column).all():
         why = "no value of it is defined: its own gain is not significantly above 0"
-    more = f", and {len(hopeless) - 1} more like it" if len(hopeless) > 1 else ""
+    more = f", and {len(uncoverable) - 1} more like it" if len(uncoverable) > 1 else ""
     return (
         f"game {first[0]} ({first[1]}){more}: {why}; expected games with known values, or "
         "--skip-unplayable to cover the others"

@@ -11,28 +11,28 @@ from rich.table import Table
 
 from archive.schema import TaskId
 from archive.statistics.covers import Cover
-from archive.statistics.missing_values import Place
-from archive.statistics.scope_cover import Covering, SweepStep
+from archive.statistics.missing_values import ValueIndex
+from archive.statistics.scope_cover import ScopeCover, SweepStep
 from archive.views.tables import add, counted, shown, table
 
 _NAMED = 10
-"""Unknown values that are told one by one."""
+"""Missing values that are named one by one."""
 _BAR = 30
 """Width of the curve in characters."""
 
 
 def show(
-    found: Covering, codes: Mapping[str, str], steps: Sequence[SweepStep], console: Console
+    found: ScopeCover, codes: Mapping[str, str], steps: Sequence[SweepStep], console: Console
 ) -> None:
-    """Prints the cover, what is unknown, the confident cover and the sweep."""
+    """Prints the cover, what is missing, the simultaneous cover and the sweep."""
     console.print(_members(found, codes))
-    for line in (*_told(found), *_unknown(found), *_confident(found)):
+    for line in (*_summary(found), *_missing(found), *_simultaneous(found)):
         console.print(shown(line), soft_wrap=True)
     if steps:
         console.print(_sweep(steps, found))
 
 
-def _members(found: Covering, codes: Mapping[str, str]) -> Table:
+def _members(found: ScopeCover, codes: Mapping[str, str]) -> Table:
     question = found.question
     letter = question.definition.symbol
     shown = table(
@@ -48,12 +48,13 @@ def _members(found: Covering, codes: Mapping[str, str]) -> Table:
     return shown
 
 
-def _told(found: Covering) -> list[str]:
+def _summary(found: ScopeCover) -> list[str]:
     cover = found.cover
     games, targets = len(cover.members), len(found.matrix.targets)
     lines = [
         f"{counted(games, 'game')} of {len(found.matrix.sources)} cover {targets}; "
-        f"Δ = {cover.delta:.3f}: {_proved(cover)}. The largest η in reach is {found.largest:.3f}."
+        f"Δ = {cover.delta:.3f}: {_proved(cover)}. "
+        f"The largest η in reach is {found.largest_eta:.3f}."
     ]
     if found.skipped:
         names = ", ".join(map(_short, found.skipped))
@@ -74,13 +75,13 @@ def _proved(cover: Cover) -> str:
     return f"{gap}{delta}"
 
 
-def _unknown(found: Covering) -> list[str]:
-    left = found.settlement
-    if not left.unknown:
+def _missing(found: ScopeCover) -> list[str]:
+    left = found.missing
+    if not left.count:
         return ["Every value is known."]
     total = len(found.matrix.sources) * len(found.matrix.targets)
-    lines = [f"{left.unknown} of {total} values are unknown, and covered nothing here."]
-    if left.settled:
+    lines = [f"{left.count} of {total} values are unknown, and covered nothing here."]
+    if left.size_decided:
         return [*lines, "Whatever they are, no cover has fewer games."]
     lines.append(f"Depending on them, {counted(left.fewest, 'game')} might do.")
     if left.confirm:
@@ -96,21 +97,21 @@ def _unknown(found: Covering) -> list[str]:
     return lines
 
 
-def _confident(found: Covering) -> list[str]:
+def _simultaneous(found: ScopeCover) -> list[str]:
     confidence = f"{found.bounds.confidence:.0%}"
     lead = f"With {confidence} confidence, over {found.bounds.statements} statements together: "
-    if found.confident is None:
-        reach = found.confident_largest
+    if found.simultaneous is None:
+        reach = found.simultaneous_largest_eta
         where = f"only up to η = {reach:.3f}" if math.isfinite(reach) else "nor at any other"
         return [f"{lead}no cover at this η, {where}."]
-    members = [found.bounds.matrix.sources[member] for member in found.confident.members]
+    members = [found.bounds.matrix.sources[member] for member in found.simultaneous.members]
     return [
-        f"{lead}{counted(len(members), 'game')}, Δ ≥ {found.confident.delta:.3f}: "
+        f"{lead}{counted(len(members), 'game')}, Δ ≥ {found.simultaneous.delta:.3f}: "
         f"{', '.join(map(_short, members))}."
     ]
 
 
-def _sweep(steps: Sequence[SweepStep], found: Covering) -> Table:
+def _sweep(steps: Sequence[SweepStep], found: ScopeCover) -> Table:
     """One row for each η; the bar is the number of games."""
     confidence = f"{found.bounds.confidence:.0%}"
     shown = table("Covers by η", "η", "games", "Δ", f"games at {confidence}", "curve")
@@ -119,7 +120,7 @@ def _sweep(steps: Sequence[SweepStep], found: Covering) -> Table:
         games = 0 if step.cover is None else len(step.cover.members)
         bar = "█" * max(1, round(_BAR * games / most)) if games else "out of reach"
         delta = f"{step.cover.delta:.3f}" if step.cover else "–"
-        add(shown, f"{step.eta:.2f}", _size(step.cover), delta, _size(step.confident), bar)
+        add(shown, f"{step.eta:.2f}", _size(step.cover), delta, _size(step.simultaneous), bar)
     return shown
 
 
@@ -129,7 +130,7 @@ def _size(cover: Cover | None) -> str:
     return str(len(cover.members)) if not cover.gap else f"{cover.least}–{len(cover.members)}"
 
 
-def _named(places: Sequence[Place], found: Covering) -> str:
+def _named(places: Sequence[ValueIndex], found: ScopeCover) -> str:
     pairs = [
         f"{_short(found.matrix.sources[source])} on {_short(found.matrix.targets[target])}"
         for source, target in places[:_NAMED]
@@ -142,9 +143,9 @@ def _short(task_id: TaskId) -> str:
     return task_id.game_id[:12]
 
 
-def as_json(found: Covering, run_id: str, steps: Sequence[SweepStep]) -> dict[str, Any]:
+def as_json(found: ScopeCover, run_id: str, steps: Sequence[SweepStep]) -> dict[str, Any]:
     """The answer for programs; what is unbounded or out of reach is None."""
-    question, left, matrix = found.question, found.settlement, found.matrix
+    question, left, matrix = found.question, found.missing, found.matrix
     return {
         "run_id": run_id,
         "eta": question.eta,
@@ -153,12 +154,12 @@ def as_json(found: Covering, run_id: str, steps: Sequence[SweepStep]) -> dict[st
         "from": "finetuned" if question.finetuned else "scope",
         "cover": _cover(found.cover, matrix.sources)
         | {"covers": [[list(target) for target in targets] for targets in found.covers]},
-        "largest_eta": _finite(found.largest),
+        "largest_eta": _finite(found.largest_eta),
         "skipped": [list(task_id) for task_id in found.skipped],
         "selected_values": found.selected,
         "unknown": {
             "values": [[list(source), list(target)] for source, target in matrix.unmeasured()],
-            "settled": left.settled,
+            "settled": left.size_decided,
             "fewest": left.fewest,
             "delta_bound": _finite(left.delta_bound),
             "confirm": _places(left.confirm, found),
@@ -168,16 +169,18 @@ def as_json(found: Covering, run_id: str, steps: Sequence[SweepStep]) -> dict[st
         "confident": {
             "confidence": found.bounds.confidence,
             "statements": found.bounds.statements,
-            "largest_eta": _finite(found.confident_largest),
-            "cover": None if found.confident is None else _cover(found.confident, matrix.sources),
+            "largest_eta": _finite(found.simultaneous_largest_eta),
+            "cover": None
+            if found.simultaneous is None
+            else _cover(found.simultaneous, matrix.sources),
         },
         "sweep": [
             {
                 "eta": step.eta,
                 "cover": None if step.cover is None else _cover(step.cover, matrix.sources),
                 "confident": None
-                if step.confident is None
-                else _cover(step.confident, matrix.sources),
+                if step.simultaneous is None
+                else _cover(step.simultaneous, matrix.sources),
             }
             for step in steps
         ],
@@ -194,7 +197,7 @@ def _cover(cover: Cover, sources: Sequence[TaskId]) -> dict[str, Any]:
     }
 
 
-def _places(places: Sequence[Place], found: Covering) -> list[list[list[str]]]:
+def _places(places: Sequence[ValueIndex], found: ScopeCover) -> list[list[list[str]]]:
     matrix = found.matrix
     return [
         [list(matrix.sources[source]), list(matrix.targets[target])] for source, target in places

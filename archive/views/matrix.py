@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from archive.errors import LookupFailedError
-from archive.query import find_run, run_config
+from archive.query import deciding_value, find_run, run_config
 from archive.schema import Definition, GainKind, TaskId
 from archive.statistics.plays import read_run_plays
-from archive.statistics.scope_cover import decided_by
 from archive.statistics.transfer_graph import transfer_graph
 from archive.statistics.transfer_matrix import TransferMatrix, transfer_matrix
 from archive.store.archive import Archive
@@ -123,7 +122,7 @@ def measured(archive: Archive, choice: Choice) -> Measured:
         games = found.scopes[max(found.scopes)]
     if not games:
         raise LookupFailedError(f"run {run_id}: found no game in its scope, expected at least one")
-    kind = choice.kind or decided_by(run_config(archive, run_id))[1]
+    kind = choice.kind or deciding_value(run_config(archive, run_id))[1]
     matrix = transfer_matrix(found.plays, found.policies, games, games, kind, choice.confidence)
     return Measured(run_id, kind, matrix, found.scopes.get(0, ()))
 

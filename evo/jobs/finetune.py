@@ -19,8 +19,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from evo.config.schema import FinetuneConfig
 from evo.jobs.evaluate import Task, finite_score
-from evo.jobs.lora import AdapterBench
+from evo.jobs.lora import AdaptedModel
 from xgl.lm.language_model import LanguageModel, continuation_logits
 from xgl.lm.memory import micro_batches, retry_in_halves
 from xgl.players.local import MEMORY_BYTES, LocalPolicy
@@ -30,22 +31,6 @@ from xgl.runtime.requests import Move, Moved, Play, Rewarded, Seeds
 
 ROUNDING = 1e-6
 """Bits below which a spread of rewards is rounding error, not to be scaled up."""
-
-
-@dataclass(frozen=True)
-class FinetuneSettings:
-    """Hyperparameters of one fine-tune; documented in ``conf/finetune``."""
-
-    tokens: int
-    maps: int
-    rollouts: int
-    learning_rate: float
-    baseline: str = "group_mean"
-    scale_advantages: bool = True
-    entropy_bonus: float = 0.0
-    gradient_clip: float = 1.0
-    kl: float = 0.0
-    shuffle: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,10 +73,10 @@ def training_seeds(seed: int, step: int, maps: int, rollouts: int) -> list[Seeds
 
 
 def finetune(
-    bench: AdapterBench,
+    adapted: AdaptedModel,
     cast: Cast,
     task: Task,
-    settings: FinetuneSettings,
+    settings: FinetuneConfig,
     seed: int,
     count: Callable[[str], int] | None = None,
     memory_bytes: int = MEMORY_BYTES,
@@ -106,10 +91,10 @@ def finetune(
     entropy: list[float] = []
     norms: list[float] = []
     plays: list[Play] = []
-    with bench.fresh(named_seed("adapter", seed)) as lm:
+    with adapted.new_adapter(named_seed("adapter", seed)) as lm:
         policy = LocalPolicy(lm, count=count, memory_bytes=memory_bytes)
         players = cast.players | {task.role: policy}
-        optimizer = torch.optim.AdamW(bench.parameters(), lr=settings.learning_rate)
+        optimizer = torch.optim.AdamW(adapted.parameters(), lr=settings.learning_rate)
         while policy.prompt_tokens + policy.new_tokens < settings.tokens:
             seeds = training_seeds(seed, len(curve), settings.maps, settings.rollouts)
             instances = [Instance(task.game, each) for each in seeds]
@@ -120,13 +105,13 @@ def finetune(
                 break
             if settings.shuffle:
                 credits = shuffled(credits, named_seed("shuffle", seed, len(curve)))
-            uncertainty, norm = update(lm, bench, optimizer, credits, settings, memory_bytes)
+            uncertainty, norm = update(lm, adapted, optimizer, credits, settings, memory_bytes)
             if not math.isfinite(norm):
                 break
             curve.append(float(np.mean(scores)))
             entropy.append(uncertainty)
             norms.append(norm)
-        adapter = bench.stored()
+        adapter = adapted.adapter_bytes()
     return Finetune(
         adapter=adapter,
         curve=curve,
@@ -221,10 +206,10 @@ def policy_loss(
 
 def update(
     lm: LanguageModel,
-    bench: AdapterBench,
+    adapted: AdaptedModel,
     optimizer: torch.optim.Optimizer,
     credits: Sequence[Credit],
-    settings: FinetuneSettings,
+    settings: FinetuneConfig,
     memory_bytes: int = MEMORY_BYTES,
 ) -> tuple[float, float]:
     """One gradient step; returns the policy's entropy (bits a token) and the gradient norm.
@@ -236,7 +221,7 @@ def update(
     whole = len(credits), sum(len(credit.move.token_ids) for credit in credits)
 
     def gather(part: Sequence[tuple[Credit, float]]) -> list[float]:
-        return _gather(lm, bench, part, settings, whole)
+        return _gather(lm, adapted, part, settings, whole)
 
     optimizer.zero_grad()
     weighed = list(zip(credits, weights, strict=True))
@@ -245,7 +230,7 @@ def update(
     entropies = [
         e for part in parts for e in retry_in_halves(gather, part, "rollouts to learn from")
     ]
-    norm = torch.nn.utils.clip_grad_norm_(bench.parameters(), settings.gradient_clip)
+    norm = torch.nn.utils.clip_grad_norm_(adapted.parameters(), settings.gradient_clip)
     if torch.isfinite(norm):
         optimizer.step()
     return sum(entropies) / whole[1] / math.log(2), float(norm)
@@ -253,13 +238,13 @@ def update(
 
 def _gather(
     lm: LanguageModel,
-    bench: AdapterBench,
+    adapted: AdaptedModel,
     part: Sequence[tuple[Credit, float]],
-    settings: FinetuneSettings,
+    settings: FinetuneConfig,
     whole: tuple[int, int],
 ) -> list[float]:
     """Add a part's gradient, all of it or nothing; returns each row's entropy, summed, in nats."""
-    before = [None if p.grad is None else p.grad.clone() for p in bench.parameters()]
+    before = [None if p.grad is None else p.grad.clone() for p in adapted.parameters()]
     moves = [credit.move for credit, _ in part]
     try:
         logits, ids, mask = continuation_logits(
@@ -268,23 +253,25 @@ def _gather(
         logprobs = logits.log_softmax(-1)
         with torch.set_grad_enabled(settings.entropy_bonus != 0):
             entropy = -(logprobs.exp() * logprobs).sum(-1)
-        divergence = settings.kl * _divergence(lm, bench, moves, logprobs) if settings.kl else None
+        divergence = (
+            settings.kl * _divergence(lm, adapted, moves, logprobs) if settings.kl else None
+        )
         chosen = logprobs.gather(2, ids[:, :, None])[:, :, 0]
         weights = torch.tensor([weight for _, weight in part], device=lm.device)
         bonus = settings.entropy_bonus
         policy_loss(chosen, mask, weights, entropy, bonus, whole, divergence).backward()
     except (RuntimeError, MemoryError):
-        for parameter, gradient in zip(bench.parameters(), before, strict=True):
+        for parameter, gradient in zip(adapted.parameters(), before, strict=True):
             parameter.grad = gradient
         raise
     return (entropy.detach() * mask).sum(1).tolist()
 
 
 def _divergence(
-    lm: LanguageModel, bench: AdapterBench, moves: Sequence[Move], logprobs: Tensor
+    lm: LanguageModel, adapted: AdaptedModel, moves: Sequence[Move], logprobs: Tensor
 ) -> Tensor:
     """(N, T): KL of the policy from the base player before each token of the moves, in nats."""
-    with bench.bare(), torch.no_grad():
+    with adapted.without_adapter(), torch.no_grad():
         prompts = [move.prompt_ids for move in moves]
         logits, _, _ = continuation_logits(lm, prompts, [move.token_ids for move in moves])
         base = logits.log_softmax(-1)

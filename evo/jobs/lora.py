@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -14,7 +13,8 @@ import torch
 from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
 from safetensors.torch import load, save
 
-from evo.jobs.multi_lora import mixed
+from evo.config.schema import PlayerConfig
+from evo.jobs.multi_lora import multi_lora
 from xgl.lm.language_model import LanguageModel
 
 _NAME = "player"
@@ -25,20 +25,25 @@ class LoraSettings:
     """``rank`` of the update, ``alpha``/rank its scale; on all linear layers but the head, of
     the last ``layers`` blocks (None: of all)."""
 
-    rank: int = 16
-    alpha: int = 32
+    rank: int
+    alpha: int
     layers: int | None = None
 
 
-def sharing_weights(lm: LanguageModel) -> LanguageModel:
+def lora_settings(player: PlayerConfig) -> LoraSettings:
+    """Those that a configuration says."""
+    return LoraSettings(player.lora_rank, player.lora_alpha, player.lora_layers)
+
+
+def weight_sharing_copy(lm: LanguageModel) -> LanguageModel:
     """A second model object over the same tensors, so that adapters on one leave the other."""
     tensors = [*lm.model.parameters(), *lm.model.buffers()]
     memo = {id(tensor): tensor for tensor in tensors}
     return replace(lm, model=copy.deepcopy(lm.model, memo))
 
 
-class AdapterBench:
-    """One base model on which one adapter at a time is put, trained or played."""
+class AdaptedModel:
+    """One base model with room for one trainable adapter at a time, or several to play with."""
 
     def __init__(self, base: LanguageModel, settings: LoraSettings) -> None:
         self.base = base
@@ -47,7 +52,7 @@ class AdapterBench:
         self._peft: Any = None
 
     @contextmanager
-    def fresh(self, seed: int) -> Iterator[LanguageModel]:
+    def new_adapter(self, seed: int) -> Iterator[LanguageModel]:
         """The base model with a new trainable adapter that changes nothing yet."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -58,44 +63,44 @@ class AdapterBench:
             self._peft.delete_adapter(_NAME)
 
     @contextmanager
-    def wearing(self, adapter: bytes | None) -> Iterator[LanguageModel]:
+    def with_adapter(self, adapter: bytes | None) -> Iterator[LanguageModel]:
         """The base model with a stored adapter; with None the base model as it is."""
         if adapter is None:
-            with self.bare():
+            with self.without_adapter():
                 yield self.base
             return
-        with self.fresh(0):
+        with self.new_adapter(0):
             set_peft_model_state_dict(self._peft, load(adapter), adapter_name=_NAME)
             yield self.base
 
     @contextmanager
-    def together(self, adapters: Mapping[str, bytes | None]) -> Iterator[LanguageModel]:
-        """The base model with several stored adapters, for rows that name theirs."""
+    def with_adapters(self, adapters: Mapping[str, bytes | None]) -> Iterator[LanguageModel]:
+        """The base model with several stored adapters; each row of a batch names its own."""
         with (
-            self.bare(),
-            mixed(self.base, adapters, self.settings.alpha / self.settings.rank) as lm,
+            self.without_adapter(),
+            multi_lora(self.base, adapters, self.settings.alpha / self.settings.rank) as lm,
         ):
             yield lm
 
     @contextmanager
-    def bare(self) -> Iterator[None]:
-        """Switch a worn adapter off for a while."""
-        worn = self._peft is not None and _NAME in self._peft.peft_config
-        with self._peft.disable_adapter() if worn else nullcontext():
+    def without_adapter(self) -> Iterator[None]:
+        """The base model as it is, also while it has an adapter."""
+        attached = self._peft is not None and _NAME in self._peft.peft_config
+        with self._peft.disable_adapter() if attached else nullcontext():
             yield
 
     def parameters(self) -> list[torch.nn.Parameter]:
-        """The worn adapter's tensors."""
+        """The present adapter's tensors."""
         return [p for p in self.base.model.parameters() if p.requires_grad]
 
-    def stored(self) -> bytes:
-        """The worn adapter as safetensors bytes, equal bytes for equal tensors."""
+    def adapter_bytes(self) -> bytes:
+        """The present adapter as safetensors, equal bytes for equal tensors."""
         state = get_peft_model_state_dict(self._peft, adapter_name=_NAME)
         return bytes(save({key: state[key].detach().cpu().contiguous() for key in sorted(state)}))
 
     def _attach(self) -> None:
         if self._peft is None:
-            with warnings.catch_warnings():  # peft 0.x asks transformers 5 by an old name
+            with warnings.catch_warnings():  # peft 0.x uses a name that transformers 5 deprecates
                 warnings.simplefilter("ignore", FutureWarning)
                 self._peft = get_peft_model(self.base.model, self._config(), adapter_name=_NAME)
         else:
@@ -116,15 +121,10 @@ class AdapterBench:
 
 
 def _linear_names(model: torch.nn.Module) -> set[str]:
-    """Last parts of the names of the blocks' linear layers, such as ``q_proj``; to be read off
-    before adapters put linear layers of their own among them."""
+    """Last parts of the names of the blocks' linear layers, such as ``q_proj``; to be read
+    before adapters add linear layers of their own."""
     return {
         name.rsplit(".", 1)[-1]
         for name, module in model.named_modules()
         if isinstance(module, torch.nn.Linear) and ".layers." in f".{name}."
     }
-
-
-def content_hash(adapter: bytes) -> str:
-    """SHA-256 of an adapter's bytes, hexadecimal."""
-    return hashlib.sha256(adapter).hexdigest()

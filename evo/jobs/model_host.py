@@ -16,8 +16,8 @@ import torch
 
 from evo.config.schema import FinetuneConfig, JudgeConfig, PlayerConfig
 from evo.jobs.evaluate import Score, Task, evaluate, evaluate_together
-from evo.jobs.finetune import Finetune, FinetuneSettings, finetune
-from evo.jobs.lora import AdapterBench, LoraSettings, sharing_weights
+from evo.jobs.finetune import Finetune, finetune
+from evo.jobs.lora import AdaptedModel, lora_settings, weight_sharing_copy
 from evo.jobs.repeated_play import RoundScore, repeat
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError
@@ -141,19 +141,16 @@ class ModelHost:
     def __init__(self, settings: ModelHostSettings) -> None:
         self.settings = settings
         player = load_model(settings.player.model, settings.player.dtype, settings.device)
-        judge = sharing_weights(player)
+        judge = weight_sharing_copy(player)
         if _reference(settings.judge) != _reference(settings.player):
             judge = load_model(settings.judge.model, settings.judge.dtype, settings.device)
         self.judge = TransformerJudge(judge, _engine_settings(settings.judge))
         self.stories = Recorder(self._stories(judge), self.judge)
-        lora = settings.player
-        self.bench = AdapterBench(
-            player, LoraSettings(lora.lora_rank, lora.lora_alpha, lora.lora_layers)
-        )
+        self.adapted = AdaptedModel(player, lora_settings(settings.player))
         same = same_tokens(player.tokenizer, judge.tokenizer)
         self.count = None if same else self.judge.count
-        self.memory = lora.memory_mib << 20
-        self.base = BarePlayer(self.bench, self.count, self.memory)
+        self.memory = settings.player.memory_mib << 20
+        self.base = BasePlayer(self.adapted, self.count, self.memory)
 
     def do(self, job: Job[Outcome]) -> Result[Outcome]:
         """Do one job; its result depends on the job alone, not on what was done before."""
@@ -174,7 +171,7 @@ class ModelHost:
     @contextmanager
     def policy(self, adapter: bytes | None) -> Iterator[LocalPolicy]:
         """The player with an adapter (None: the base player), while it is put into the model."""
-        with self.bench.wearing(adapter) as lm:
+        with self.adapted.with_adapter(adapter) as lm:
             yield self._policy(lm)
 
     def repeat(
@@ -191,7 +188,7 @@ class ModelHost:
             with self.policy(job.adapters[0]) as player:
                 return [evaluate(player, *on, self.judge.uniform_bits)]
         names = tuple(map(str, range(len(job.adapters))))
-        with self.bench.together(dict(zip(names, job.adapters, strict=True))) as lm:
+        with self.adapted.with_adapters(dict(zip(names, job.adapters, strict=True))) as lm:
             player = self._policy(lm, len(names))
             return evaluate_together(player, names, *on, self.judge.uniform_bits)
 
@@ -199,10 +196,8 @@ class ModelHost:
         """A new adapter; raises ``ValueError`` where the host was loaded without such settings."""
         if self.settings.finetune is None:
             raise ValueError("this model host has no settings to fine-tune with")
-        chosen = {k: v for k, v in vars(self.settings.finetune).items() if k != "replicates"}
-        on = self._cast(job.task), job.task
-        settings = FinetuneSettings(**chosen)
-        return finetune(self.bench, *on, settings, job.seed, self.count, self.memory)
+        on = self._cast(job.task), job.task, self.settings.finetune
+        return finetune(self.adapted, *on, job.seed, self.count, self.memory)
 
     def _policy(self, lm: LanguageModel, several: int = 1) -> LocalPolicy:
         rows = BATCH_ROWS * several
@@ -221,17 +216,17 @@ class ModelHost:
         return CorpusStories(texts, self.judge.truncate)
 
 
-class BarePlayer:
+class BasePlayer:
     """The base player, also while an adapter is worn."""
 
     def __init__(
-        self, bench: AdapterBench, count: Callable[[str], int] | None, memory_bytes: int
+        self, adapted: AdaptedModel, count: Callable[[str], int] | None, memory_bytes: int
     ) -> None:
-        self.bench = bench
-        self.policy = LocalPolicy(bench.base, count=count, memory_bytes=memory_bytes)
+        self.adapted = adapted
+        self.policy = LocalPolicy(adapted.base, count=count, memory_bytes=memory_bytes)
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        with self.bench.bare():
+        with self.adapted.without_adapter():
             return self.policy.moves(turns)
 
 
@@ -252,8 +247,8 @@ class Recorder:
         if isinstance(self.source, JudgeStories):
             self.source.forget()
 
-    def tell(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
-        stories = self.source.tell(requests)
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+        stories = self.source.story_texts(requests)
         for (map_seed, request), text in zip(requests, stories, strict=True):
             if (map_seed, request) not in self._texts:
                 tokens = self.judge.count(text)

@@ -1,8 +1,8 @@
-"""Several adapters in one forward pass: the base weights work once for all of them.
+"""Several adapters in one forward pass: the base weights are applied once for all of them.
 
 Rows are gathered by policy, (K, n, T, in), and each policy's low-rank product is one slice of a
 batched matrix product; the sum with the base layer's output is what the policy gives alone. peft's
-own mixed batches loop over adapters in Python, layer by layer: docs/scaling.md has both speeds.
+own mixed batches loop over adapters in Python, layer by layer: docs/engine.md has both speeds.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _PREFIX = "base_model.model."
 
 
 @dataclass
-class Places:
-    """Where the rows of the present batch stand: ``gather`` (K, n) row indices, padded with row
-    0, and ``back`` (N,) positions of the rows among the K·n."""
+class RowGroups:
+    """The rows of the present batch by policy: ``gather`` (K, n) row indices, padded with row 0,
+    and ``back`` (N,) positions of the rows among the K·n."""
 
     gather: Tensor
     back: Tensor
 
     @classmethod
-    def of(cls, policies: Sequence[str], names: Sequence[str], device: torch.device) -> Places:
+    def of(cls, policies: Sequence[str], names: Sequence[str], device: torch.device) -> RowGroups:
         order = {name: index for index, name in enumerate(names)}
         members: list[list[int]] = [[] for _ in names]
         for row, policy in enumerate(policies):
@@ -44,29 +44,29 @@ class Places:
 
 
 @dataclass(frozen=True)
-class Stack:
+class StackedFactors:
     """The low-rank factors of one layer for all K policies: (K, in, r) and (K, r, out), the scale
     within; a policy without an adapter has zeros."""
 
     down: Tensor
     up: Tensor
 
-    def __call__(self, inputs: Tensor, places: Places) -> Tensor:
+    def __call__(self, inputs: Tensor, groups: RowGroups) -> Tensor:
         """What is added to the layer's output (N, T, out) for its inputs (N, T, in)."""
-        policies, rows = places.gather.shape
+        policies, rows = groups.gather.shape
         steps = inputs.shape[1]
-        gathered = inputs[places.gather.flatten()].to(self.down.dtype)
+        gathered = inputs[groups.gather.flatten()].to(self.down.dtype)
         product = gathered.view(policies, rows * steps, -1) @ self.down @ self.up
-        return product.view(policies * rows, steps, -1)[places.back]
+        return product.view(policies * rows, steps, -1)[groups.back]
 
 
 @dataclass(frozen=True)
-class MixedModel(LanguageModel):
-    """A model whose rows are read by the policies that they name."""
+class MultiLoraModel(LanguageModel):
+    """A model whose rows name their policies."""
 
     names: tuple[str, ...] = ()
-    seat: list[Places] = field(default_factory=list)
-    """Holds the places of the pass under way, for the layers' hooks."""
+    current: list[RowGroups] = field(default_factory=list)
+    """The groups of the pass under way, for the layers' hooks; empty between passes."""
 
     @property
     def multi_policy(self) -> bool:
@@ -75,43 +75,43 @@ class MixedModel(LanguageModel):
     def backbone(self, policies: Sequence[str] | None = None, **inputs: Any) -> Any:
         if policies is None:
             raise ValueError("each row must name its policy")
-        self.seat[:] = [Places.of(policies, self.names, self.device)]
+        self.current[:] = [RowGroups.of(policies, self.names, self.device)]
         try:
             return self.model.base_model(**inputs)
         finally:
-            self.seat.clear()
+            self.current.clear()
 
 
 @contextmanager
-def mixed(
+def multi_lora(
     lm: LanguageModel, adapters: Mapping[str, bytes | None], scale: float
-) -> Iterator[MixedModel]:
+) -> Iterator[MultiLoraModel]:
     """``lm`` as several policies: each name with its stored adapter, None for the base model.
 
-    ``scale`` is alpha over the rank, one for all. ``lm`` must wear no adapter meanwhile.
+    ``scale`` is alpha over the rank, one for all. ``lm`` must have no other adapter meanwhile.
     """
     states = [load(adapter) if adapter else {} for adapter in adapters.values()]
-    seat: list[Places] = []
+    current: list[RowGroups] = []
     handles = []
     for path in sorted({_layer(key) for state in states for key in state}):
         module = lm.model.get_submodule(path)
         layer = getattr(module, "base_layer", module)
-        stack = _stack(path, states, layer, scale, lm.device)
-        handles.append(layer.register_forward_hook(_adding(stack, seat)))
+        stack = _stacked(path, states, layer, scale, lm.device)
+        handles.append(layer.register_forward_hook(_hook(stack, current)))
     try:
-        yield MixedModel(lm.model, lm.tokenizer, lm.device, tuple(adapters), seat)
+        yield MultiLoraModel(lm.model, lm.tokenizer, lm.device, tuple(adapters), current)
     finally:
         for handle in handles:
             handle.remove()
 
 
-def _adding(stack: Stack, seat: list[Places]) -> Any:
-    def hook(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
-        if not seat:  # the base player's turn
+def _hook(stack: StackedFactors, current: list[RowGroups]) -> Any:
+    def add_product(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        if not current:  # the base player's pass
             return output
-        return output + stack(inputs[0], seat[0]).to(output.dtype)
+        return output + stack(inputs[0], current[0]).to(output.dtype)
 
-    return hook
+    return add_product
 
 
 def _layer(key: str) -> str:
@@ -119,13 +119,13 @@ def _layer(key: str) -> str:
     return key.removeprefix(_PREFIX).rsplit(".lora_", 1)[0]
 
 
-def _stack(
+def _stacked(
     path: str,
     states: Sequence[Mapping[str, Tensor]],
     layer: Any,
     scale: float,
     device: torch.device,
-) -> Stack:
+) -> StackedFactors:
     rank = next(len(s[k]) for s in states if (k := f"{_PREFIX}{path}.lora_A.weight") in s)
     shape = len(states), layer.in_features, rank, layer.out_features
     down = torch.zeros(shape[0], shape[1], rank, device=device)
@@ -134,4 +134,4 @@ def _stack(
         if f"{_PREFIX}{path}.lora_A.weight" in state:
             down[index] = state[f"{_PREFIX}{path}.lora_A.weight"].T
             up[index] = scale * state[f"{_PREFIX}{path}.lora_B.weight"].T
-    return Stack(down, up)
+    return StackedFactors(down, up)

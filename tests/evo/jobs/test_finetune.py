@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from archive.statistics.intervals import mean_interval
+from evo.config.schema import FinetuneConfig
 from evo.jobs.evaluate import Task, evaluation_seeds
 from evo.jobs.finetune import (
     Credit,
     Finetune,
-    FinetuneSettings,
     advantages,
     credits_of,
     policy_loss,
@@ -25,7 +25,7 @@ from evo.jobs.finetune import (
     training_seeds,
     update,
 )
-from evo.jobs.lora import AdapterBench, LoraSettings
+from evo.jobs.lora import AdaptedModel, LoraSettings
 from evo.jobs.model_host import Evaluation, ModelHost, Training
 from evo.record.ledger import finetune_row
 from xgl import Metadata, game, parse
@@ -270,49 +270,51 @@ def test_a_penalty_on_divergence_holds_the_player_to_its_base(lm: LanguageModel)
     """With nothing to win, an adapter that changes the player is drawn back."""
     prompt = (lm.bos, *lm.encode("The king went"))
     credits = [Credit(Move("m", prompt, (9 + i, 20)), 0.0, (0, 0, 0)) for i in range(4)]
-    bench = AdapterBench(lm, LoraSettings(4, 8))
+    adapted = AdaptedModel(lm, LoraSettings(4, 8))
     moved = []
     for kl in (0.0, 1.0):
-        settings = FinetuneSettings(0, 1, 4, 1e-3, kl=kl, gradient_clip=1e9)
-        with bench.fresh(0):
-            for parameter in bench.parameters():
+        settings = FinetuneConfig(
+            maps=1, rollouts=4, learning_rate=1e-3, kl=kl, gradient_clip=1e9, entropy_bonus=0.0
+        )
+        with adapted.new_adapter(0):
+            for parameter in adapted.parameters():
                 parameter.data += 0.02
-            before = [p.detach().clone() for p in bench.parameters()]
-            divergence = _mean_divergence(lm, bench, credits)
-            optimizer = torch.optim.SGD(bench.parameters(), lr=1e-3)
-            update(lm, bench, optimizer, credits, settings)
-            after = [p.detach().clone() for p in bench.parameters()]
+            before = [p.detach().clone() for p in adapted.parameters()]
+            divergence = _mean_divergence(lm, adapted, credits)
+            optimizer = torch.optim.SGD(adapted.parameters(), lr=1e-3)
+            update(lm, adapted, optimizer, credits, settings)
+            after = [p.detach().clone() for p in adapted.parameters()]
             changed = any(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
-            moved.append((changed, _mean_divergence(lm, bench, credits) - divergence))
+            moved.append((changed, _mean_divergence(lm, adapted, credits) - divergence))
     assert moved[0] == (False, 0.0)
     assert moved[1][0]
     assert moved[1][1] < 0
 
 
-def _mean_divergence(lm: LanguageModel, bench: AdapterBench, credits: list[Credit]) -> float:
+def _mean_divergence(lm: LanguageModel, adapted: AdaptedModel, credits: list[Credit]) -> float:
     prompts, moves = ([c.move.prompt_ids for c in credits], [c.move.token_ids for c in credits])
     with torch.no_grad():
         here = continuation_logits(lm, prompts, moves)[0].log_softmax(-1)
-        with bench.bare():
+        with adapted.without_adapter():
             base = continuation_logits(lm, prompts, moves)[0].log_softmax(-1)
     return float((here.exp() * (here - base)).sum(-1).mean())
 
 
 def test_a_gradient_gathered_in_parts_is_the_same(lm: LanguageModel) -> None:
-    settings = FinetuneSettings(0, 2, 4, 1e-3, entropy_bonus=0.1)
+    settings = FinetuneConfig(maps=2, rollouts=4, learning_rate=1e-3, entropy_bonus=0.1)
     prompts = [(lm.bos, *lm.encode(text)) for text in ("The king", "A small cat sat")]
     credits = [
         Credit(Move("m", prompts[i // 4], tuple(range(9, 10 + i))), float(i * i), (i // 4, 0, 0))
         for i in range(8)
     ]
-    bench, found = AdapterBench(lm, LoraSettings(4, 8)), []
+    adapted, found = AdaptedModel(lm, LoraSettings(4, 8)), []
     for memory in (1 << 30, 2_000_000, 1):
-        with bench.fresh(0):
-            for parameter in bench.parameters():
+        with adapted.new_adapter(0):
+            for parameter in adapted.parameters():
                 parameter.data += 0.01
-            optimizer = torch.optim.SGD(bench.parameters(), lr=1.0)
-            told = update(lm, bench, optimizer, credits, settings, memory)
-            found.append((told, [p.detach().clone() for p in bench.parameters()]))
+            optimizer = torch.optim.SGD(adapted.parameters(), lr=1.0)
+            told = update(lm, adapted, optimizer, credits, settings, memory)
+            found.append((told, [p.detach().clone() for p in adapted.parameters()]))
     for told, adapter in found[1:]:
         assert told == pytest.approx(found[0][0], rel=1e-4)
         for whole, parts in zip(found[0][1], adapter, strict=True):
@@ -359,22 +361,22 @@ def _no_memory(gradient: torch.Tensor) -> torch.Tensor:
 def test_out_of_memory_gathers_the_same_gradient_from_halves(
     lm: LanguageModel, caplog: pytest.LogCaptureFixture, bonus: float
 ) -> None:
-    settings = FinetuneSettings(0, 2, 4, 1e-3, entropy_bonus=bonus)
+    settings = FinetuneConfig(maps=2, rollouts=4, learning_rate=1e-3, entropy_bonus=bonus)
     prompts = [(lm.bos, *lm.encode(text)) for text in ("The king", "A small cat sat")]
     credits = [
         Credit(Move("m", prompts[i % 2], tuple(range(9, 10 + i))), float(i * i), (i % 2, 0, 0))
         for i in range(8)
     ]
     adapters, told = [], []
-    bench = AdapterBench(lm, LoraSettings(4, 8))
+    adapted = AdaptedModel(lm, LoraSettings(4, 8))
     for room in (8, 3):
         small = Small(lm.model, lm.tokenizer, lm.device, room)
-        with bench.fresh(0), caplog.at_level(logging.WARNING):
-            for parameter in bench.parameters():
+        with adapted.new_adapter(0), caplog.at_level(logging.WARNING):
+            for parameter in adapted.parameters():
                 parameter.data += 0.01
-            optimizer = torch.optim.SGD(bench.parameters(), lr=1.0)
-            told.append(update(small, bench, optimizer, credits, settings))
-            adapters.append([p.detach().clone() for p in bench.parameters()])
+            optimizer = torch.optim.SGD(adapted.parameters(), lr=1.0)
+            told.append(update(small, adapted, optimizer, credits, settings))
+            adapters.append([p.detach().clone() for p in adapted.parameters()])
     assert told[0] == pytest.approx(told[1], rel=1e-4)
     for whole, halves in zip(*adapters, strict=True):
         torch.testing.assert_close(whole, halves, atol=1e-6, rtol=1e-4)
@@ -393,7 +395,7 @@ def test_training_samples_within_the_players_memory(
         if inputs[0].shape[1] == 1 and torch.is_inference_mode_enabled():
             rows.append(len(inputs[0]))
 
-    tight.bench.base.model.get_input_embeddings().register_forward_pre_hook(note)
+    tight.adapted.base.model.get_input_embeddings().register_forward_pre_hook(note)
     tight.do(Training(make_task(), 0))
     assert 1 < max(rows) < 32
 

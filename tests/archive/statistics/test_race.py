@@ -1,0 +1,192 @@
+"""Races: what they ask, when they stop, and the error that they keep (docs/specification.md,
+"Racing")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from archive import Purpose, Verdict
+from archive.statistics.candidate_bounds import two_sided
+from archive.statistics.intervals import UNDEFINED, Interval, mean_interval, ratio_interval
+from archive.statistics.looks import Looks
+from archive.statistics.race import (
+    Bounds,
+    Question,
+    RaceSettings,
+    acceptance,
+    run,
+    run_together,
+    selection,
+)
+from archive.statistics.transfer_values import TransferValues
+from archive.statistics.verdict import Evidence, Own, Thresholds
+
+LOOKS = Looks((32, 96), 0.05)
+SETTINGS = RaceSettings(LOOKS, Thresholds(0.3, 0.2, "captured", "total"), scan=2)
+NOTHING = Evidence(Purpose.SELECTION, LOOKS)
+SCOPE = [f"g{index}" for index in range(7)]
+
+
+@dataclass
+class Oracle:
+    """Knows every value to within ``width[plays]`` either way, and what it was asked."""
+
+    own: float = 9.0
+    helps: float = 0.8
+    taught: Mapping[str, float] = field(default_factory=dict)
+    width: Mapping[int, float] = field(default_factory=lambda: {32: 0.2, 96: 0.1})
+    asked: list[Question] = field(default_factory=list)
+
+    def __call__(self, question: Question) -> Bounds:
+        self.asked.append(question)
+        width = self.width[question.plays]
+        helps = self._about(self.helps, width)
+        return Bounds(
+            own=Own(self._about(self.own, 10 * width)) if question.own else None,
+            values=TransferValues(UNDEFINED, helps, UNDEFINED) if question.helps else None,
+            taught={g: self._about(self.taught.get(g, 0.1), width) for g in question.taught},
+        )
+
+    def _about(self, value: float, width: float) -> Interval:
+        return Interval(value, value - width, value + width)
+
+    def plays_of(self, game: str) -> list[int]:
+        return [question.plays for question in self.asked if game in question.taught]
+
+
+def test_what_is_plain_at_the_first_look_is_not_asked_again() -> None:
+    oracle = Oracle()
+    decision, evidence = run(selection(SETTINGS, SCOPE, NOTHING), oracle)
+    assert decision is None
+    assert {question.plays for question in oracle.asked} == {32}
+    assert set(evidence.taught) == set(SCOPE)
+
+
+@pytest.mark.parametrize(
+    ("oracle", "reason", "decided", "looks"),
+    [
+        (Oracle(own=-3.0), "not playable", True, {32}),
+        (Oracle(own=0.5), "not playable", False, {32, 96}),
+        (Oracle(helps=0.0), "does not help its parent", True, {32}),
+        (Oracle(helps=0.15), "does not help its parent", True, {32, 96}),
+        (Oracle(helps=0.25), "help to its parent not settled", False, {32, 96}),
+        (Oracle(taught={"g3": 1.2}), "covered by the scope", True, {32}),
+        (Oracle(taught={"g3": 0.95}), "covered by the scope", True, {32, 96}),
+    ],
+)
+def test_selection_refuses_at_the_look_that_shows_it(
+    oracle: Oracle, reason: str, decided: bool, looks: set[int]
+) -> None:
+    decision, _ = run(selection(SETTINGS, SCOPE, NOTHING), oracle)
+    assert decision is not None
+    assert (decision.reason, decision.decided) == (reason, decided)
+    assert {question.plays for question in oracle.asked} == looks
+
+
+def test_the_scan_stops_at_the_chunk_that_holds_a_covering_game() -> None:
+    oracle = Oracle(taught={"g3": 1.2})
+    run(selection(SETTINGS, SCOPE, NOTHING), oracle)
+    assert [question.taught for question in oracle.asked if question.taught] == [
+        ("g0", "g1"),
+        ("g2", "g3", "g4", "g5"),
+    ]
+
+
+def test_games_that_cannot_teach_it_most_are_not_played_again() -> None:
+    oracle = Oracle(taught={"g1": 0.7, "g5": 0.65})
+    decision, _ = run(selection(SETTINGS, SCOPE, NOTHING), oracle)
+    assert decision is None
+    assert {game for game in SCOPE if oracle.plays_of(game) == [32, 96]} == {"g1", "g5"}
+
+
+def test_acceptance_leaves_decided_questions_alone() -> None:
+    oracle = Oracle(taught={"g4": 0.65})
+    decision, evidence = run(acceptance(SETTINGS, SCOPE, NOTHING), oracle)
+    assert decision is not None
+    assert decision.verdict is Verdict.ACCEPTED
+    assert [(q.plays, q.own, q.helps) for q in oracle.asked if q.own or q.helps] == [
+        (32, True, True)
+    ]
+    assert {game for game in SCOPE if 96 in oracle.plays_of(game)} == {"g4"}
+    assert evidence.gamma.interval.high == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize(
+    ("oracle", "verdict", "reason"),
+    [
+        (Oracle(own=0.5), Verdict.UNDECIDED, "own gain not confirmed"),
+        (Oracle(helps=0.05), Verdict.REFUSED, "does not help its parent"),
+        (Oracle(helps=0.32), Verdict.UNDECIDED, "help to its parent not settled"),
+        (Oracle(taught={"g6": 1.1}), Verdict.REFUSED, "covered by the scope"),
+        (Oracle(taught={"g6": 0.78}), Verdict.UNDECIDED, "coverage not settled"),
+    ],
+)
+def test_acceptance_otherwise(oracle: Oracle, verdict: Verdict, reason: str) -> None:
+    decision, _ = run(acceptance(SETTINGS, SCOPE, NOTHING), oracle)
+    assert decision is not None
+    assert (decision.verdict, decision.reason) == (verdict, reason)
+
+
+def test_races_in_lockstep_end_as_they_do_alone() -> None:
+    oracles = {
+        "new": Oracle(),
+        "covered": Oracle(taught={"g0": 1.2}),
+        "useless": Oracle(helps=0.1),
+        "slow": Oracle(taught={"g2": 0.7}),
+    }
+    alone = {name: run(selection(SETTINGS, SCOPE, NOTHING), each) for name, each in oracles.items()}
+    races = {name: selection(SETTINGS, SCOPE, NOTHING) for name in oracles}
+    together = run_together(races, lambda asked: {n: oracles[n](q) for n, q in asked.items()})
+    assert together == alone
+
+
+@pytest.mark.parametrize("scope", [1, 10])
+def test_a_game_at_the_bar_is_seldom_accepted(scope: int) -> None:
+    """True γ exactly 1 − α2, noise as in the main job: the error over all looks stays below 5 %."""
+    rng = np.random.default_rng(scope)
+    games = SCOPE[:1] + [f"other{index}" for index in range(1, scope)]
+    accepted = 0
+    for _ in range(400):
+        common = rng.normal(0, 8, 96)
+        own = 9 + common + rng.normal(0, 8, 96)
+        taught = {game: 7.2 + common + rng.normal(0, 8, 96) for game in games}
+
+        def answer(question: Question, own=own, taught=taught) -> Bounds:  # type: ignore[no-untyped-def]
+            n, plain = question.plays, two_sided(LOOKS.confidence(question.plays))
+            wide = two_sided(LOOKS.confidence(question.plays, scope))
+            helps = TransferValues(UNDEFINED, Interval(0.9, 0.8, 1.0), UNDEFINED)
+            bounds = {
+                g: ratio_interval(taught[g][:n], own[:n], wide, plain) for g in question.taught
+            }
+            gain = mean_interval(own[:n], plain)
+            return Bounds(Own(gain), helps if question.helps else None, bounds)
+
+        decision, _ = run(acceptance(SETTINGS, games, NOTHING), answer)
+        accepted += decision is not None and decision.verdict is Verdict.ACCEPTED
+    assert accepted / 400 <= 0.05
+
+
+@pytest.mark.parametrize(
+    ("specific", "verdict", "decided"),
+    [(-3.0, Verdict.ARTIFACT, True), (0.5, Verdict.ARTIFACT, False), (9.0, None, False)],
+)
+def test_what_is_learned_but_not_about_the_map_is_an_artifact(
+    specific: float, verdict: Verdict | None, decided: bool
+) -> None:
+    oracle = Oracle()
+
+    def answer(question: Question) -> Bounds:
+        found = oracle(question)
+        if found.own is None:
+            return found
+        about = Interval(specific, specific - 2, specific + 2)
+        return replace(found, own=Own(about, about, specific / 9.0, Interval(9.0, 7.0, 11.0)))
+
+    decision, _ = run(selection(SETTINGS, SCOPE, NOTHING), answer)
+    assert (decision and decision.verdict) == verdict
+    if decision:
+        assert (decision.reason, decision.decided) == ("its gain is not about the map", decided)

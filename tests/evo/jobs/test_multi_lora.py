@@ -1,0 +1,151 @@
+"""Several adapters in one pass give what each gives alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from evo.jobs.lora import AdaptedModel, LoraSettings
+from evo.jobs.multi_lora import MultiLoraModel, multi_lora
+from xgl.lm.language_model import LanguageModel, encode_prompts, padded
+from xgl.lm.sampling import sample
+from xgl.models import resolve
+from xgl.players.local import LocalPolicy
+from xgl.random_streams import stream
+from xgl.runtime.requests import Item, Move, MoveRequest, Seeds, Turn, View
+
+NAMES = ("base", "one", "two", "three")
+SETTINGS = LoraSettings(rank=4, alpha=8, layers=2)
+TEXTS = ("The king", "Once upon a time there was a small", "A", "The king of the sea")
+
+
+@pytest.fixture(scope="module")
+def adapted() -> AdaptedModel:
+    model, tokenizer = resolve.load("embedded")
+    return AdaptedModel(LanguageModel(model, tokenizer, torch.device("cpu")), SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def adapters(adapted: AdaptedModel) -> dict[str, bytes | None]:
+    """Adapters that change the model a good deal, each in its own way."""
+    found: dict[str, bytes | None] = {"base": None}
+    for seed, name in enumerate(NAMES[1:]):
+        with adapted.new_adapter(seed):
+            generator = torch.Generator().manual_seed(seed)
+            for tensor in adapted.parameters():
+                tensor.data = 0.2 * torch.randn(tensor.shape, generator=generator)
+            found[name] = adapted.adapter_bytes()
+    return found
+
+
+@pytest.fixture
+def multi(adapted: AdaptedModel, adapters: dict[str, bytes | None]) -> Iterator[MultiLoraModel]:
+    with adapted.with_adapters(adapters) as lm:
+        yield lm
+
+
+def hidden(lm: LanguageModel, texts: list[str], policies: list[str] | None = None) -> list[Tensor]:
+    """Hidden states (T, H) of each text."""
+    rows = [lm.encode(text) for text in texts]
+    ids, lengths = padded(rows, lm.device)
+    with torch.inference_mode():
+        states = lm.backbone(policies, input_ids=ids, use_cache=False).last_hidden_state
+    return [state[:length] for state, length in zip(states, lengths.tolist(), strict=True)]
+
+
+@pytest.mark.parametrize(
+    "policies",
+    [
+        ["base", "one", "two", "three"],
+        ["two", "two", "one", "two"],
+        ["base", "base", "base", "base"],
+        ["three", "one", "three", "base"],
+    ],
+)
+def test_each_row_is_read_by_its_own_policy(
+    adapted: AdaptedModel, adapters: dict[str, bytes | None], policies: list[str]
+) -> None:
+    with adapted.with_adapters(adapters) as lm:
+        together = hidden(lm, list(TEXTS), policies)
+    for text, policy, found in zip(TEXTS, policies, together, strict=True):
+        with adapted.with_adapter(adapters[policy]) as one:
+            [alone] = hidden(one, [text])
+        torch.testing.assert_close(found, alone, atol=1e-4, rtol=1e-4)
+
+
+def test_the_policies_differ(multi: MultiLoraModel) -> None:
+    states = hidden(multi, ["The king"] * 4, list(NAMES))
+    for index, one in enumerate(states):
+        for other in states[index + 1 :]:
+            assert float((one - other).abs().max()) > 0.1
+
+
+def test_nothing_stays_on_the_model(
+    adapted: AdaptedModel, adapters: dict[str, bytes | None]
+) -> None:
+    [before] = hidden(adapted.base, ["The king"])
+    with multi_lora(adapted.base, adapters, 2.0) as lm:
+        hidden(lm, ["The king"], ["one"])
+    [after] = hidden(adapted.base, ["The king"])
+    assert torch.equal(before, after)
+
+
+def test_prompts_are_shared_within_a_policy_only(multi: MultiLoraModel) -> None:
+    prompts = [multi.encode(text) for text in TEXTS[:2]] * 4
+    policies = [name for name in NAMES for _ in range(2)]
+    with torch.inference_mode():
+        state = encode_prompts(multi, prompts, policies)
+        for row, (prompt, policy) in enumerate(zip(prompts, policies, strict=True)):
+            [alone] = encode_prompts(multi, [prompt], [policy]).last
+            torch.testing.assert_close(state.last[row], alone, atol=1e-4, rtol=1e-4)
+
+
+def test_rows_without_a_suffix_wait_while_others_read_theirs(multi: MultiLoraModel) -> None:
+    """One policy's prompts have a common prefix, the other's are their own prefixes."""
+    long = multi.encode("Once upon a time there was a small cat who lived by the sea")
+    prompts = [(*long, 7, 8), (*long, 9), (*long, 10, 11, 12), multi.encode("The king")]
+    policies = ["one", "one", "one", "two"]
+    with torch.inference_mode():
+        state = encode_prompts(multi, prompts, policies)
+        assert state.lengths.tolist() == list(map(len, prompts))
+        for row, (prompt, policy) in enumerate(zip(prompts, policies, strict=True)):
+            [alone] = encode_prompts(multi, [prompt], [policy]).last
+            torch.testing.assert_close(state.last[row], alone, atol=1e-4, rtol=1e-4)
+    draws = np.stack([stream("mixture", row).random(6) for row in range(4)])
+    never = torch.zeros(int(multi.model.config.vocab_size), dtype=torch.bool)
+    together = sample(multi, prompts, [6] * 4, draws, never, policies=policies)
+    for row, prompt in enumerate(prompts):
+        [one] = sample(multi, [prompt], [6], draws[row : row + 1], never, policies=[policies[row]])
+        assert one.ids == together[row].ids
+        assert one.logprobs == pytest.approx(together[row].logprobs, abs=1e-4)
+
+
+def test_a_player_moves_as_the_policy_of_each_turn(
+    adapted: AdaptedModel, adapters: dict[str, bytes | None]
+) -> None:
+    views = [View("black", "elicit(x)", (Item("s", text),), "x") for text in TEXTS]
+    turns = [
+        Turn(MoveRequest(view, 6, 0), Seeds(1, play), policy)
+        for policy in NAMES
+        for play, view in enumerate(views)
+    ]
+    with adapted.with_adapters(adapters) as lm:
+        together = LocalPolicy(lm).moves(turns)
+    for name in NAMES:
+        with adapted.with_adapter(adapters[name]) as one:
+            alone = LocalPolicy(one).moves([Turn(t.request, t.seeds) for t in turns[:4]])
+        found = [m for m, t in zip(together, turns, strict=True) if t.policy == name]
+        for one, other in zip(alone, found, strict=True):
+            assert isinstance(one, Move)
+            assert isinstance(other, Move)
+            assert one.token_ids == other.token_ids
+            assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
+
+
+def test_every_row_must_name_its_policy(multi: MultiLoraModel) -> None:
+    with pytest.raises(ValueError, match="must name its policy"):
+        multi.backbone(input_ids=torch.tensor([[1]]))
