@@ -1,5 +1,5 @@
-"""Answers to a race's questions, from gains: the one way from plays to bounds, which searches and
-verification share."""
+"""Bounds on a candidate, from gains: of its own gain, of its value on its parent, of the scope's
+values on it (γ). Searches and verification share this one way from plays to a race's answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from archive.schema import Definition, GainKind
-from archive.statistics.intervals import Scores, mean_interval
+from archive.statistics.intervals import Scores, mean_interval, two_sided
 from archive.statistics.looks import Looks
 from archive.statistics.race import Found, Question
 from archive.statistics.transfer_values import TransferValues, transfer_values
@@ -18,7 +18,7 @@ TaskT = TypeVar("TaskT")
 TaskT_contra = TypeVar("TaskT_contra", contravariant=True)
 
 
-class Gains(Protocol[TaskT_contra]):
+class GainSource(Protocol[TaskT_contra]):
     """Gains of one purpose by source and target game."""
 
     def gains(
@@ -33,15 +33,16 @@ class Gains(Protocol[TaskT_contra]):
 class CandidateBounds(Generic[TaskT]):
     """Bounds on one candidate; ``scope`` by game id, all of it."""
 
-    made: Gains[TaskT]
+    gain_source: GainSource[TaskT]
     looks: Looks
     thresholds: Thresholds
     candidate: TaskT
     parent: TaskT
     scope: Mapping[str, TaskT]
 
-    def found(self, question: Question) -> Found:
-        """The bounds that a question asks for."""
+    def answer(self, question: Question) -> Found:
+        """The bounds that a question asks for: of the own gain, of the value on the parent, of each
+        of the scope's values, whose largest is γ. Raises ``LookupError`` for missing plays."""
         wide = self.looks.confidence(question.plays, len(self.scope))
         definition = self.thresholds.definition
         helps = None
@@ -64,7 +65,7 @@ class CandidateBounds(Generic[TaskT]):
         """What fine-tuning on the candidate did for itself."""
         level = two_sided(self.looks.confidence(plays))
         at = (self.candidate, self.candidate, plays)
-        total, specific = (self.made.gains(*at, kind) for kind in GainKind)
+        total, specific = (self.gain_source.gains(*at, kind) for kind in GainKind)
         mean = float(total.mean())
         kinds = {
             GainKind.TOTAL: mean_interval(total, level),
@@ -87,16 +88,11 @@ class CandidateBounds(Generic[TaskT]):
     ) -> TransferValues:
         """C and V of ``source`` on ``target``; V over the source's own gains on so many plays, and
         not asked for without a number of them."""
-        kind, made, plays = self.thresholds.gain, self.made, question.plays
+        kind, gains, plays = self.thresholds.gain, self.gain_source.gains, question.plays
         return transfer_values(
-            made.gains(source, target, plays, kind),
-            made.gains(target, target, plays, kind),
-            None if denominator is None else made.gains(source, source, denominator, kind),
+            gains(source, target, plays, kind),
+            gains(target, target, plays, kind),
+            None if denominator is None else gains(source, source, denominator, kind),
             two_sided(confidence),
             two_sided(self.looks.confidence(plays)),
         )
-
-
-def two_sided(confidence: float) -> float:
-    """Confidence of the two-sided interval whose bounds each hold at ``confidence``."""
-    return max(0.0, 2 * confidence - 1)

@@ -93,7 +93,7 @@ class _Reader:
         self.asked: set[str] = set()
         self.lacking: list[str] = []
         scope = {task_id.game_id: task_id for task_id in case.scope}
-        self.estimates = CandidateBounds(
+        self.bounds = CandidateBounds(
             self, case.looks, case.thresholds, case.candidate, case.parent, scope
         )
 
@@ -101,7 +101,7 @@ class _Reader:
         asked = {"own": question.own, "helps": question.helps, "gamma": bool(question.taught)}
         self.asked |= {name for name, wanted in asked.items() if wanted}
         there = [game for game in question.taught if self._played(game, question.plays)]
-        return self.estimates.found(replace(question, taught=tuple(there)))
+        return self.bounds.answer(replace(question, taught=tuple(there)))
 
     def gains(self, source: TaskId, target: TaskId, plays: int, kind: GainKind) -> Scores:
         base = self._sample(BASE_POLICY, target, plays)
@@ -116,7 +116,7 @@ class _Reader:
     def _played(self, game: str, plays: int) -> bool:
         """Whether a game of the scope was tried on the candidate at this look."""
         try:
-            for policy in self._policies(self.estimates.scope[game]):
+            for policy in self._policies(self.bounds.scope[game]):
                 self._sample(policy, self.case.candidate, plays)
         except MissingPlaysError as error:
             self.lacking.append(str(error))

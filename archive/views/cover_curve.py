@@ -50,11 +50,11 @@ class _Plot:
         yield Label(LEFT + WIDTH / 2, TOP + HEIGHT + 34, "η", 12, INK, centred=True)
 
     def series(
-        self, found: Sequence[tuple[float, Cover | None]], stroke: str, dash: str
+        self, covers: Sequence[tuple[float, Cover | None]], stroke: str, dash: str
     ) -> Iterator[Shape]:
         """A staircase: between two η the larger cover does for both."""
         points: list[Point] = []
-        for eta, cover in found:
+        for eta, cover in covers:
             if cover is None:
                 break
             place = self.at(eta, len(cover.members))

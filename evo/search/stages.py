@@ -59,19 +59,19 @@ class Stage:
         self, candidate: Task, parent: Task, scope: Sequence[Task], question: Question
     ) -> Found:
         """The bounds that a question asks for; its plays must have been made."""
-        return self._estimates(candidate, parent, scope).found(question)
+        return self._bounds(candidate, parent, scope).answer(question)
 
     def own(self, task: Task, plays: int) -> Own:
         """What fine-tuning on the game did for the game itself."""
-        return self._estimates(task, task, ()).own(plays)
+        return self._bounds(task, task, ()).own(plays)
 
-    def _estimates(
+    def _bounds(
         self, candidate: Task, parent: Task, scope: Sequence[Task]
     ) -> CandidateBounds[Task]:
         named = {task.game_id: task for task in scope}
         return CandidateBounds(self, self.looks, self.thresholds, candidate, parent, named)
 
-    # -- archive.statistics.candidate_bounds.Gains ------------------------------------------------
+    # -- archive.statistics.candidate_bounds.GainSource --------------------------------------------
 
     def gains(self, source: Task, target: Task, plays: int, kind: GainKind) -> Scores:
         """Per-play gains in bits of the source's fine-tunes on the target: (n,), or (R, n)."""
