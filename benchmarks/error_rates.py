@@ -23,10 +23,17 @@ from archive import Purpose, Verdict
 from archive.schema import Definition, GainKind
 from archive.statistics.intervals import mean_interval, two_sided
 from archive.statistics.looks import Looks, error_per_test
-from archive.statistics.race import Course, Found, Question, acceptance, run_together, selection
+from archive.statistics.race import (
+    Bounds,
+    Question,
+    RaceSettings,
+    acceptance,
+    run_together,
+    selection,
+)
 from archive.statistics.transfer_values import transfer_values
 from archive.statistics.verdict import Evidence, Own, Thresholds
-from evo.config.run_config import load
+from evo.config.compose import load
 from evo.search.growth import Assessment, Candidate, Place, rank
 
 CANDIDATES = 8
@@ -50,20 +57,20 @@ class Truth:
 class Rules:
     """What the configuration says about decisions."""
 
-    selection: Course
-    acceptance: Course
+    selection: RaceSettings
+    acceptance: RaceSettings
     confirmations: int
 
 
 def rules(alpha1: float, alpha2: float) -> Rules:
-    """The defaults of ``conf/transfer`` with other thresholds."""
+    """The defaults of the group ``transfer`` with other thresholds."""
     transfer = load(["+experiment=scope_growth"]).transfer
     thresholds = Thresholds(alpha1, alpha2, Definition.CAPTURED, GainKind.TOTAL)
     error = 1 - transfer.confidence
     share = error_per_test(error, transfer.confirmations)
     return Rules(
-        Course(Looks(tuple(transfer.selection_plays), error), thresholds, transfer.scan),
-        Course(Looks(tuple(transfer.acceptance_plays), share), thresholds, transfer.scan),
+        RaceSettings(Looks(tuple(transfer.selection_plays), error), thresholds, transfer.scan),
+        RaceSettings(Looks(tuple(transfer.acceptance_plays), share), thresholds, transfer.scan),
         transfer.confirmations,
     )
 
@@ -77,14 +84,14 @@ class Drawn:
         self.own, *taught = _paired([truth.own, *(s * truth.own for s in shares)], plays, rng)
         self.taught = {str(index): gains for index, gains in enumerate(taught)}
 
-    def found(self, question: Question, looks: Looks) -> Found:
+    def bounds(self, question: Question, looks: Looks) -> Bounds:
         """What ``evo.search.stages`` finds in an archive."""
         n, plain = question.plays, two_sided(looks.confidence(question.plays))
         wide = two_sided(looks.confidence(question.plays, len(self.taught)))
         own, none = self.own[:n], None
         gain = mean_interval(own, plain)
         helps = transfer_values(self.on_parent[:n], self.parent_own[:n], none, plain, plain)
-        return Found(
+        return Bounds(
             own=Own(gain, gain, 1.0) if question.own else None,
             values=helps if question.helps else None,
             taught={
@@ -105,11 +112,11 @@ def accepts(truth: Truth, scope: int, rules: Rules, rng: np.random.Generator) ->
     """Whether one round takes one of its candidates."""
     names = [str(index) for index in range(CANDIDATES)]
     ids = [str(index) for index in range(scope)]
-    course = rules.selection
-    drawn = {name: Drawn(truth, scope, course.looks.plays[-1], rng) for name in names}
-    nothing = Evidence(Purpose.SELECTION, course.looks)
-    races = {name: selection(course, ids, nothing) for name in names}
-    ends = run_together(races, _answering(drawn, course.looks))
+    settings = rules.selection
+    drawn = {name: Drawn(truth, scope, settings.looks.plays[-1], rng) for name in names}
+    nothing = Evidence(Purpose.SELECTION, settings.looks)
+    races = {name: selection(settings, ids, nothing) for name in names}
+    ends = run_together(races, _answering(drawn, settings.looks))
     going = {name: evidence for name, (decision, evidence) in ends.items() if decision is None}
     assessed = [
         Assessment(
@@ -119,7 +126,7 @@ def accepts(truth: Truth, scope: int, rules: Rules, rng: np.random.Generator) ->
         )
         for index, (name, evidence) in enumerate(going.items())
     ]
-    alpha1, alpha2 = course.thresholds.alpha1, course.thresholds.alpha2
+    alpha1, alpha2 = settings.thresholds.alpha1, settings.thresholds.alpha2
     for each in rank(assessed, alpha1, alpha2)[: rules.confirmations]:
         seen = going[each.candidate.game].taught
         order = sorted(ids, key=lambda game: -(seen[game].value or 0.0))
@@ -128,18 +135,20 @@ def accepts(truth: Truth, scope: int, rules: Rules, rng: np.random.Generator) ->
     return False
 
 
-def confirmed(truth: Truth, order: Sequence[str], course: Course, rng: np.random.Generator) -> bool:
+def confirmed(
+    truth: Truth, order: Sequence[str], settings: RaceSettings, rng: np.random.Generator
+) -> bool:
     """Whether one acceptance test on fresh plays takes its candidate."""
-    fresh = {"": Drawn(truth, len(order), course.looks.plays[-1], rng)}
-    race = acceptance(course, order, Evidence(Purpose.ACCEPTANCE, course.looks))
-    decision, _ = run_together({"": race}, _answering(fresh, course.looks))[""]
+    fresh = {"": Drawn(truth, len(order), settings.looks.plays[-1], rng)}
+    race = acceptance(settings, order, Evidence(Purpose.ACCEPTANCE, settings.looks))
+    decision, _ = run_together({"": race}, _answering(fresh, settings.looks))[""]
     return decision is not None and decision.verdict is Verdict.ACCEPTED
 
 
 def _answering(
     drawn: Mapping[str, Drawn], looks: Looks
-) -> Callable[[Mapping[str, Question]], dict[str, Found]]:
-    return lambda asked: {name: drawn[name].found(asked[name], looks) for name in asked}
+) -> Callable[[Mapping[str, Question]], dict[str, Bounds]]:
+    return lambda asked: {name: drawn[name].bounds(asked[name], looks) for name in asked}
 
 
 def upper_bound(count: int, trials: int, confidence: float = 0.99) -> float:

@@ -33,7 +33,8 @@ from machine import described
 
 from archive import Archive
 from archive.query import explanation, reason_of
-from evo.config.run_config import RunConfig, load
+from evo.config.compose import load
+from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task
 from evo.jobs.model_host import Job, ModelHost, ModelHostSettings, Result
 from evo.jobs.model_host import Outcome as JobOutcome
@@ -41,7 +42,7 @@ from evo.record.collector import Collector
 from evo.record.ledger import Ledger
 from evo.record.progress import Silence
 from evo.search.growth import Candidate, Place, rank
-from evo.search.initial_scope import initial_tasks
+from evo.search.initial_scope import initial_tasks, learn_initial_scope
 from evo.search.oracle import TransferOracle
 from evo.search.proposals import PROGRESS
 from meta_sampler import MetaSampler, Outcome, Progress, Proposal, make
@@ -208,7 +209,7 @@ def measured(
     if not options.drafts:
         here = InProcess(ModelHost(settings))
         oracle = oracle_of(config, here, folder / "archive")
-        initial = oracle.prepare(initial)
+        initial = learn_initial_scope(config, oracle.selection, initial)
         if options.null:
             shuffled = replace(config.finetune, shuffle=True)
             here.model_host = ModelHost(replace(settings, finetune=shuffled))

@@ -15,7 +15,7 @@ from archive.schema import GainKind
 from archive.statistics.intervals import mean_interval
 from archive.statistics.plays import Plays
 from archive.statistics.transfer_values import gains
-from evo.config.run_config import load
+from evo.config.compose import load
 from evo.jobs.evaluate import Score, Task, evaluation_seeds
 from evo.jobs.finetune import Finetune
 from evo.jobs.model_host import (

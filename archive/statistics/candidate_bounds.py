@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 from archive.schema import Definition, GainKind
 from archive.statistics.intervals import Scores, mean_interval, two_sided
 from archive.statistics.looks import Looks
-from archive.statistics.race import Found, Question
+from archive.statistics.race import Bounds, Question
 from archive.statistics.transfer_values import TransferValues, transfer_values
 from archive.statistics.verdict import Own, Thresholds
 
@@ -33,14 +33,14 @@ class GainSource(Protocol[TaskT_contra]):
 class CandidateBounds(Generic[TaskT]):
     """Bounds on one candidate; ``scope`` by game id, all of it."""
 
-    gain_source: GainSource[TaskT]
+    measured: GainSource[TaskT]
     looks: Looks
     thresholds: Thresholds
     candidate: TaskT
     parent: TaskT
     scope: Mapping[str, TaskT]
 
-    def answer(self, question: Question) -> Found:
+    def bounds(self, question: Question) -> Bounds:
         """The bounds that a question asks for: of the own gain, of the value on the parent, of each
         of the scope's values, whose largest is γ. Raises ``LookupError`` for missing plays."""
         wide = self.looks.confidence(question.plays, len(self.scope))
@@ -50,7 +50,7 @@ class CandidateBounds(Generic[TaskT]):
             plain = self.looks.confidence(question.plays)
             helps = self._values(self.candidate, self.parent, question, plain, question.learned)
         denominator = question.plays if definition == Definition.DEF37 else None
-        return Found(
+        return Bounds(
             own=self.own(question.plays) if question.own else None,
             values=helps,
             taught={
@@ -65,7 +65,7 @@ class CandidateBounds(Generic[TaskT]):
         """What fine-tuning on the candidate did for itself."""
         level = two_sided(self.looks.confidence(plays))
         at = (self.candidate, self.candidate, plays)
-        total, specific = (self.gain_source.gains(*at, kind) for kind in GainKind)
+        total, specific = (self.measured.gains(*at, kind) for kind in GainKind)
         mean = float(total.mean())
         kinds = {
             GainKind.TOTAL: mean_interval(total, level),
@@ -88,11 +88,11 @@ class CandidateBounds(Generic[TaskT]):
     ) -> TransferValues:
         """C and V of ``source`` on ``target``; V over the source's own gains on so many plays, and
         not asked for without a number of them."""
-        kind, gains, plays = self.thresholds.gain, self.gain_source.gains, question.plays
+        kind, measured, plays = self.thresholds.gain, self.measured, question.plays
         return transfer_values(
-            gains(source, target, plays, kind),
-            gains(target, target, plays, kind),
-            None if denominator is None else gains(source, source, denominator, kind),
+            measured.gains(source, target, plays, kind),
+            measured.gains(target, target, plays, kind),
+            None if denominator is None else measured.gains(source, source, denominator, kind),
             two_sided(confidence),
             two_sided(self.looks.confidence(plays)),
         )

@@ -11,11 +11,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from archive.errors import ArchiveError, LookupFailedError, WriteError
+from archive.errors import ArchiveError, LookupFailedError
 from archive.query import runs
 from archive.schema import TABLES
 from archive.store.archive import Archive
-from archive.store.disk import writing
+from archive.store.disk import require_free, writing
 
 SHARED = {"games": ("game_id",), "maps": TABLES["maps"].names}
 """Tables without a run, and what tells their rows apart. One text has as many tokens as a judge
@@ -28,7 +28,7 @@ class MergeError(ArchiveError):
 
 @dataclass(frozen=True)
 class Merged:
-    """What a merge made: the runs, in order, and the rows of each table."""
+    """What a merge wrote: the runs, in order, and the rows of each table."""
 
     folder: str
     runs: Sequence[str]
@@ -47,20 +47,20 @@ def merge(sources: Sequence[Path], folder: str | Path) -> Merged:
     game or map is not the same in two sources; what opening and reading an archive raises.
     """
     folder = Path(folder)
-    _require_free(folder)
+    require_free(folder)
     archives = [Archive.open(source) for source in sources]
     taken = _runs(archives)
     aside = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
     with writing(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with Archive.create(aside) as made:
-            _fill(made, archives, taken)
-            found = Merged(
+        with Archive.create(aside) as target:
+            _fill(target, archives, taken)
+            merged = Merged(
                 str(folder),
-                [run.run_id for run in runs(made)],
-                {name: made.count(name) for name in TABLES},
-                len(made.adapters()),
+                [run.run_id for run in runs(target)],
+                {name: target.count(name) for name in TABLES},
+                len(target.adapters()),
             )
         with writing(folder):
             (aside / "lock").unlink()
@@ -69,14 +69,7 @@ def merge(sources: Sequence[Path], folder: str | Path) -> Merged:
     except BaseException:
         shutil.rmtree(aside, ignore_errors=True)
         raise
-    return found
-
-
-def _require_free(folder: Path) -> None:
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise WriteError(f"{folder} is in use: found a file, expected an absent or empty folder")
-    if folder.is_dir() and (found := next(folder.iterdir(), None)):
-        raise WriteError(f"{folder} is in use: found {found.name}, expected an empty folder")
+    return merged
 
 
 def _runs(archives: Sequence[Archive]) -> list[list[str]]:
@@ -109,14 +102,14 @@ def _require_same(run_id: str, one: Archive, other: Archive) -> None:
             )
 
 
-def _fill(made: Archive, archives: Sequence[Archive], taken: Sequence[Sequence[str]]) -> None:
+def _fill(target: Archive, archives: Sequence[Archive], taken: Sequence[Sequence[str]]) -> None:
     known: dict[str, dict[tuple[Any, ...], int]] = {name: {} for name in SHARED}
     for archive, run_ids in zip(archives, taken, strict=True):
         for digest in archive.adapters():
-            made.put_adapter(archive.get_adapter(digest))
+            target.put_adapter(archive.get_adapter(digest))
         for name in TABLES:
             for part in _parts(archive, name, run_ids, known):
-                made.commit({name: part})
+                target.commit({name: part})
 
 
 def _parts(

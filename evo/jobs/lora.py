@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -123,8 +122,3 @@ def _linear_names(model: torch.nn.Module) -> set[str]:
         for name, module in model.named_modules()
         if isinstance(module, torch.nn.Linear) and ".layers." in f".{name}."
     }
-
-
-def content_hash(adapter: bytes) -> str:
-    """SHA-256 of an adapter's bytes, hexadecimal."""
-    return hashlib.sha256(adapter).hexdigest()

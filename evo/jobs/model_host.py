@@ -252,8 +252,8 @@ class Recorder:
         if isinstance(self.source, JudgeStories):
             self.source.forget()
 
-    def tell(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
-        stories = self.source.tell(requests)
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+        stories = self.source.story_texts(requests)
         for (map_seed, request), text in zip(requests, stories, strict=True):
             if (map_seed, request) not in self._texts:
                 tokens = self.judge.count(text)

@@ -11,17 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from archive import Archive, RunEvent
-from evo.config.checks import ConfigError
 from evo.jobs.lora import AdaptedModel, LoraSettings
 from evo.jobs.model_host import ModelHost, load_model, same_tokens
 from evo.measure.config import ChatConfig
 from xgl.chat.accounting import Budget, Prices
 from xgl.chat.client import read_key
-from xgl.chat.settings import OPENAI, ChatSettings
+from xgl.chat.settings import OPENAI, Answers, ChatSettings, Requests
+from xgl.errors import ConfigError
 from xgl.models.resolve import resolve
 from xgl.players.chat import ChatPlayer
 from xgl.players.local import LocalPolicy
 from xgl.runtime.requests import Player
+from xgl.settings import shared
 
 EXPECTED = (
     "expected embedded, smollm2, a model folder or a hub id; adapter:RUN_FOLDER:FINETUNE_ID; or "
@@ -130,14 +131,9 @@ def chat_settings(model: str, url: str, chat: ChatConfig) -> ChatSettings:
     settings = ChatSettings(
         model,
         url,
-        key_variable=chat.key_variable,
-        concurrency=chat.concurrency,
-        timeout=chat.timeout,
-        retries=chat.retries,
-        temperature=chat.temperature,
-        answer_tokens=chat.answer_tokens,
-        send_seed=chat.send_seed,
-        prices=Prices(float(prompt), float(new)),
+        prices=Prices(prompt, new),
+        **shared(chat, Requests),
+        **shared(chat, Answers),
     )
     read_key(settings)
     return settings

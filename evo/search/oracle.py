@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from archive import Purpose, Reason, Verdict
 from archive.schema import Definition, GainKind
 from archive.statistics.looks import Looks, error_per_test
-from archive.statistics.race import Found, Question, Race, acceptance, run_together, selection
+from archive.statistics.race import Bounds, Question, Race, acceptance, run_together, selection
 from archive.statistics.verdict import Decision, Evidence, Thresholds, decide, decision_columns
-from evo.config.run_config import ConfigError, RunConfig
+from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector
 from evo.record.ledger import Ledger, Row, decision_key
@@ -57,43 +57,6 @@ class TransferOracle:
         looks, scan = Looks(tuple(plays), error), self.config.transfer.scan
         return Stage(self.collector, purpose, looks, self.thresholds, scan)
 
-    # -- the initial scope -----------------------------------------------------------------
-
-    def prepare(self, initial: Sequence[Task]) -> list[Task]:
-        """Calibrate and fine-tune the initial games; returns those that fine-tuning improves.
-
-        Whether a fine-tune learns a learnable game hangs on its training seed: an initial game has
-        ``growth.initial_attempts`` of them to learn it clearly. The choice is made on selection
-        plays; acceptance tests are on fresh ones.
-
-        Raises :class:`ConfigError` naming a game that cannot be played or learned, unless
-        ``growth.unplayable_initial`` is ``keep``.
-        """
-        self.collector.calibrate(initial)
-        for task in initial:
-            if refusal := self.collector.refusal(task):
-                raise ConfigError(f"growth.initial_scope: game {task.game_id}: {refusal}")
-        self._learn(initial)
-        for _ in range(self.config.growth.initial_attempts - 1):
-            faint = [task for task in initial if self._faint(task)]
-            self.collector.restart(faint)
-            self._learn(faint)
-        usable = [task for task in initial if not self._unplayable(task)]
-        lost = [task for task in initial if task not in usable]
-        if lost and self.config.growth.unplayable_initial == "stop":
-            raise ConfigError(
-                f"growth.initial_scope: game {lost[0].game_id}: {self._unplayable(lost[0])}, "
-                "expected games that fine-tuning improves"
-            )
-        return usable
-
-    def _learn(self, tasks: Sequence[Task]) -> None:
-        """Fine-tune on games and see what each gains of its own."""
-        self.collector.finetune(tasks)
-        question = Question(self.config.transfer.selection_plays[-1], own=True)
-        plays = self.selection.plays
-        self.collector.play(p for task in tasks for p in plays(task, task, (), question))
-
     # -- growth.Oracle ---------------------------------------------------------------------
 
     def assess(
@@ -104,9 +67,9 @@ class TransferOracle:
         self.collector.calibrate([candidate.game for candidate in candidates])
         playable = self._playable(candidates, len(scope))
         self.collector.finetune([candidate.game for candidate in playable])
-        order = stage.likeliest(parent, scope)
+        order = stage.scan_order(parent, scope)
         ids = [task.game_id for task in order]
-        races = [selection(stage.course, ids, stage.nothing) for _ in playable]
+        races = [selection(stage.race_settings, ids, stage.no_evidence) for _ in playable]
         ends = self._race(stage, playable, races, order)
         selected = []
         for candidate, (decision, evidence) in zip(playable, ends, strict=True):
@@ -133,21 +96,21 @@ class TransferOracle:
         races: Sequence[Race],
         scope: Sequence[Task],
     ) -> list[tuple[Decision | None, Evidence]]:
-        """Each candidate's race, in lockstep, on plays that are made when they are asked for."""
+        """Each candidate's race, in lockstep, on plays that are made when a question needs them."""
         by_id = {candidate.game.game_id: candidate for candidate in candidates}
 
-        def answer(questions: Mapping[str, Question]) -> dict[str, Found]:
-            asked = [(by_id[game_id], question) for game_id, question in questions.items()]
+        def answer(questions: Mapping[str, Question]) -> dict[str, Bounds]:
+            items = [(by_id[game_id], question) for game_id, question in questions.items()]
             self.collector.play(
                 plays
-                for candidate, question in asked
+                for candidate, question in items
                 for plays in stage.plays(candidate.game, candidate.parent, scope, question)
             )
             return {
-                candidate.game.game_id: stage.found(
+                candidate.game.game_id: stage.bounds(
                     candidate.game, candidate.parent, scope, question
                 )
-                for candidate, question in asked
+                for candidate, question in items
             }
 
         ends = run_together(dict(zip(by_id, races, strict=True)), answer)
@@ -171,26 +134,14 @@ class TransferOracle:
         """One acceptance test on fresh seeds, the games first that seem to teach it most."""
         candidate, seen, stage = selected.candidate, selected.evidence.taught, self.acceptance
         order = sorted(selected.scope, key=lambda task: -(seen[task.game_id].value or 0.0))
-        race = acceptance(stage.course, [task.game_id for task in order], stage.nothing)
+        ids = [task.game_id for task in order]
+        race = acceptance(stage.race_settings, ids, stage.no_evidence)
         [(decision, evidence)] = self._race(stage, [candidate], [race], order)
         assert decision is not None
         self._record(candidate, decision, evidence, len(order))
         if decision.verdict is not Verdict.ACCEPTED:
             return None
         return Selected(candidate, *self._values(evidence), evidence, selected.scope)
-
-    def _unplayable(self, task: Task) -> str:
-        """Why fine-tuning did not improve play, by a one-sided test; empty if it did."""
-        own = self.selection.own(task, self.config.transfer.selection_plays[-1]).gain
-        if own.low > 0:
-            return ""
-        return f"not playable: own gain {own.value:.2f} bits, lower bound {own.low:.2f}"
-
-    def _faint(self, task: Task) -> bool:
-        """Whether so little was learned that shares of it could hardly be settled."""
-        own = self.selection.own(task, self.config.transfer.selection_plays[-1]).gain
-        clear = self.config.growth.initial_clarity * max(own.value or 0.0, 0.0)
-        return own.low <= clear
 
     def _values(self, evidence: Evidence) -> tuple[float | None, float | None]:
         """Help to the parent and γ, as estimated."""

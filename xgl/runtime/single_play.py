@@ -62,7 +62,7 @@ def _seated(player: Player | Lines, seeds: Seeds) -> Player:
 
 
 class _NoStories:
-    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
         raise StoryError("the program asks for a story and there is no source: pass stories=…")
 
 

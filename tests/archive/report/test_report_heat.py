@@ -24,8 +24,8 @@ TWO = "assign(s=story())\nelicit(white, t, 4)\nelicit(x, 8)\nreward(xed(s | x + 
 
 
 class _Told:
-    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
-        return [TEXTS[request.site] for _, request in asked]
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+        return [TEXTS[request.site] for _, request in requests]
 
 
 @pytest.fixture(scope="module")
