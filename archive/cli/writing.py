@@ -95,7 +95,7 @@ def _count(text: str) -> int:
 
 def merge(arguments: Namespace) -> Result:
     """Several archives into a new one."""
-    from archive.store.merging import merge
+    from archive.merging import merge
     from archive.views.tables import counted, visible
 
     merged = merge([locate(each) for each in arguments.runs], arguments.folder)
