@@ -21,14 +21,20 @@ from scipy import stats
 
 from archive import Purpose, Verdict
 from archive.schema import Definition, GainKind
-from archive.statistics.candidate_bounds import two_sided
-from archive.statistics.intervals import mean_interval
-from archive.statistics.looks import Looks, shared
-from archive.statistics.race import Course, Found, Question, acceptance, run_together, selection
+from archive.statistics.intervals import mean_interval, two_sided
+from archive.statistics.looks import Looks, error_per_test
+from archive.statistics.race import (
+    Bounds,
+    Question,
+    RaceSettings,
+    acceptance,
+    run_together,
+    selection,
+)
 from archive.statistics.transfer_values import transfer_values
 from archive.statistics.verdict import Evidence, Own, Thresholds
-from evo.config.run_config import load
-from evo.search.growth import Assessment, rank
+from evo.config.compose import load
+from evo.search.growth import Assessment, Candidate, Place, rank
 
 CANDIDATES = 8
 MEAN, SPREAD, CORRELATION = 9.0, 12.0, 0.5
@@ -51,21 +57,21 @@ class Truth:
 class Rules:
     """What the configuration says about decisions."""
 
-    selection: Course
-    acceptance: Course
+    selection: RaceSettings
+    acceptance: RaceSettings
     confirmations: int
 
 
 def rules(alpha1: float, alpha2: float) -> Rules:
-    """The defaults of ``conf/transfer`` with other thresholds."""
-    told = load(["+experiment=scope_growth"]).transfer
+    """The defaults of the group ``transfer`` with other thresholds."""
+    transfer = load(["+experiment=scope_growth"]).transfer
     thresholds = Thresholds(alpha1, alpha2, Definition.CAPTURED, GainKind.TOTAL)
-    error = 1 - told.confidence
-    share = shared(error, told.confirmations)
+    error = 1 - transfer.confidence
+    share = error_per_test(error, transfer.confirmations)
     return Rules(
-        Course(Looks(tuple(told.selection_plays), error), thresholds, told.scan),
-        Course(Looks(tuple(told.acceptance_plays), share), thresholds, told.scan),
-        told.confirmations,
+        RaceSettings(Looks(tuple(transfer.selection_plays), error), thresholds, transfer.scan),
+        RaceSettings(Looks(tuple(transfer.acceptance_plays), share), thresholds, transfer.scan),
+        transfer.confirmations,
     )
 
 
@@ -78,14 +84,14 @@ class Drawn:
         self.own, *taught = _paired([truth.own, *(s * truth.own for s in shares)], plays, rng)
         self.taught = {str(index): gains for index, gains in enumerate(taught)}
 
-    def found(self, question: Question, looks: Looks) -> Found:
+    def bounds(self, question: Question, looks: Looks) -> Bounds:
         """What ``evo.search.stages`` finds in an archive."""
         n, plain = question.plays, two_sided(looks.confidence(question.plays))
         wide = two_sided(looks.confidence(question.plays, len(self.taught)))
         own, none = self.own[:n], None
         gain = mean_interval(own, plain)
         helps = transfer_values(self.on_parent[:n], self.parent_own[:n], none, plain, plain)
-        return Found(
+        return Bounds(
             own=Own(gain, gain, 1.0) if question.own else None,
             values=helps if question.helps else None,
             taught={
@@ -106,37 +112,43 @@ def accepts(truth: Truth, scope: int, rules: Rules, rng: np.random.Generator) ->
     """Whether one round takes one of its candidates."""
     names = [str(index) for index in range(CANDIDATES)]
     ids = [str(index) for index in range(scope)]
-    course = rules.selection
-    drawn = {name: Drawn(truth, scope, course.looks.plays[-1], rng) for name in names}
-    nothing = Evidence(Purpose.SELECTION, course.looks)
-    races = {name: selection(course, ids, nothing) for name in names}
-    ends = run_together(races, _answering(drawn, course.looks))
+    settings = rules.selection
+    drawn = {name: Drawn(truth, scope, settings.looks.plays[-1], rng) for name in names}
+    nothing = Evidence(Purpose.SELECTION, settings.looks)
+    races = {name: selection(settings, ids, nothing) for name in names}
+    ends = run_together(races, _answering(drawn, settings.looks))
     going = {name: evidence for name, (decision, evidence) in ends.items() if decision is None}
     assessed = [
-        Assessment(name, evidence.values.captured.value, evidence.gamma.interval.value)
-        for name, evidence in going.items()
+        Assessment(
+            Candidate(name, Place(0, "parent", 0), index),
+            evidence.values.captured.value,
+            evidence.gamma.interval.value,
+        )
+        for index, (name, evidence) in enumerate(going.items())
     ]
-    alpha1, alpha2 = course.thresholds.alpha1, course.thresholds.alpha2
-    for name in rank(assessed, alpha1, alpha2)[: rules.confirmations]:
-        seen = going[name].taught
+    alpha1, alpha2 = settings.thresholds.alpha1, settings.thresholds.alpha2
+    for each in rank(assessed, alpha1, alpha2)[: rules.confirmations]:
+        seen = going[each.candidate.game].taught
         order = sorted(ids, key=lambda game: -(seen[game].value or 0.0))
         if confirmed(truth, order, rules.acceptance, rng):
             return True
     return False
 
 
-def confirmed(truth: Truth, order: Sequence[str], course: Course, rng: np.random.Generator) -> bool:
+def confirmed(
+    truth: Truth, order: Sequence[str], settings: RaceSettings, rng: np.random.Generator
+) -> bool:
     """Whether one acceptance test on fresh plays takes its candidate."""
-    fresh = {"": Drawn(truth, len(order), course.looks.plays[-1], rng)}
-    race = acceptance(course, order, Evidence(Purpose.ACCEPTANCE, course.looks))
-    decision, _ = run_together({"": race}, _answering(fresh, course.looks))[""]
+    fresh = {"": Drawn(truth, len(order), settings.looks.plays[-1], rng)}
+    race = acceptance(settings, order, Evidence(Purpose.ACCEPTANCE, settings.looks))
+    decision, _ = run_together({"": race}, _answering(fresh, settings.looks))[""]
     return decision is not None and decision.verdict is Verdict.ACCEPTED
 
 
 def _answering(
     drawn: Mapping[str, Drawn], looks: Looks
-) -> Callable[[Mapping[str, Question]], dict[str, Found]]:
-    return lambda asked: {name: drawn[name].found(asked[name], looks) for name in asked}
+) -> Callable[[Mapping[str, Question]], dict[str, Bounds]]:
+    return lambda asked: {name: drawn[name].bounds(asked[name], looks) for name in asked}
 
 
 def upper_bound(count: int, trials: int, confidence: float = 0.99) -> float:
@@ -169,12 +181,12 @@ def main() -> None:
     for truth, alpha2 in [(t, 0.1) for t in WRONG] + [(t, a) for t in RIGHT for a in (0.1, 0.2)]:
         for scope in (1, 10, 100):
             rng = np.random.default_rng([arguments.seed, scope])
-            n, made = arguments.rounds, rules(0.3, alpha2)
+            n, courses = arguments.rounds, rules(0.3, alpha2)
             ids = [str(index) for index in range(scope)]
             row = [truth.title, scope, f"{1 - alpha2:.1f}", n]
             for trial in (
-                partial(accepts, truth, scope, made, rng),
-                partial(confirmed, truth, ids, made.acceptance, rng),
+                partial(accepts, truth, scope, courses, rng),
+                partial(confirmed, truth, ids, courses.acceptance, rng),
             ):
                 count = sum(trial() for _ in range(n))
                 row += [f"{count / n:.2%}", f"{upper_bound(count, n):.2%}"]

@@ -29,8 +29,6 @@ from xgl.runtime.requests import ScoreRequest, TruthRequest
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 LARGEST = {"cpu": 3072}
 """Tokens of the bare model's largest batch that is tried; on a CPU more are slower."""
-CALLS = 2
-"""Each load is asked twice: the score cache shows the second time."""
 
 
 @dataclass(frozen=True)

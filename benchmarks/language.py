@@ -60,8 +60,8 @@ class Silence:
 
 
 class OneStory:
-    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
-        return [STORY] * len(asked)
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+        return [STORY] * len(requests)
 
 
 def seconds(work: Callable[[], object], repeats: int) -> float:

@@ -24,7 +24,8 @@ from scipy import stats
 from archive.schema import GainKind
 from archive.statistics.plays import Plays
 from archive.statistics.transfer_values import gains
-from evo.config.run_config import RunConfig, load
+from evo.config.compose import load
+from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Score, Task, evaluation_seeds, floor_of
 from evo.jobs.executor import RayExecutor
 from evo.jobs.finetune import Finetune
@@ -123,7 +124,7 @@ class Study:
         calibrated = self._do([Evaluation(task, (None,), warm) for task in tasks])
         floored = []
         for task, (scores,) in zip(tasks, calibrated, strict=True):
-            floor = floor_of([(s.outcome, s.score) for s in scores], task.game)
+            floor = floor_of([(s.outcome, s.score) for s in scores], task)
             floored.append(replace(task, floor=0.0 if floor is None else floor))
         again = [seed + names[:place].count(name) for place, name in enumerate(names)]
         trainings = [

@@ -33,15 +33,16 @@ from machine import described
 
 from archive import Archive
 from archive.query import explanation, reason_of
-from evo.config.run_config import RunConfig, load
+from evo.config.compose import load
+from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task
 from evo.jobs.model_host import Job, ModelHost, ModelHostSettings, Result
 from evo.jobs.model_host import Outcome as JobOutcome
 from evo.record.collector import Collector
 from evo.record.ledger import Ledger
 from evo.record.progress import Silence
-from evo.search.growth import Place, rank
-from evo.search.initial_scope import initial_tasks
+from evo.search.growth import Candidate, Place, rank
+from evo.search.initial_scope import initial_tasks, learn_initial_scope
 from evo.search.oracle import TransferOracle
 from evo.search.proposals import PROGRESS
 from meta_sampler import MetaSampler, Outcome, Progress, Proposal, make
@@ -145,7 +146,7 @@ class Trial:
         """The growth's verdicts on a list, which the sampler is told."""
         began = time.perf_counter()
         tasks = [Task(e.game, self.parent.role) for e in made.values() if e.game is not None]
-        rows = verdicts(oracle, self.parent, tasks, place)
+        rows = verdicts(oracle, tasks, place)
         self.tally.count["judging"] += round(1000 * (time.perf_counter() - began))
         outcomes = [self._outcome(row, made[str(row["game_id"])]) for row in rows]
         self.sampler.observe(outcomes)
@@ -174,15 +175,14 @@ def told(name: str, proposal: Proposal) -> str:
 
 
 def verdicts(
-    oracle: TransferOracle, parent: Task, candidates: Sequence[Task], place: Place[Task]
+    oracle: TransferOracle, games: Sequence[Task], place: Place[Task]
 ) -> list[dict[str, Any]]:
     """Decisions of a list, every one on its own; the scope is the parent."""
-    oracle.place = place
-    oracle.indices = {task.game_id: index for index, task in enumerate(candidates)}
     before = len(oracle.ledger.decisions)
-    assessed = oracle.assess(parent, candidates, [parent])
-    for task in rank(assessed, oracle.thresholds.alpha1, oracle.thresholds.alpha2):
-        oracle.confirm(parent, [task], [parent])
+    candidates = [Candidate(game, place, index) for index, game in enumerate(games)]
+    assessed = oracle.assess(candidates, [place.parent])
+    for each in rank(assessed, oracle.thresholds.alpha1, oracle.thresholds.alpha2):
+        oracle.confirm([each])
     return list(oracle.ledger.decisions.values())[before:]
 
 
@@ -209,7 +209,7 @@ def measured(
     if not options.drafts:
         here = InProcess(ModelHost(settings))
         oracle = oracle_of(config, here, folder / "archive")
-        initial = oracle.prepare(initial)
+        initial = learn_initial_scope(config, oracle.selection, initial)
         if options.null:
             shuffled = replace(config.finetune, shuffle=True)
             here.model_host = ModelHost(replace(settings, finetune=shuffled))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from archive import Archive, Purpose, Reason
-from evo.search.growth import Assessment, GrowthSettings, grow
+from evo.search.growth import Assessment, Candidate, GrowthSettings, grow
 from evo.toy.world import Neighbourhood, ToyGame, ToyOracle, matrix, transfer
 
 NEWEST = 10
@@ -144,13 +144,13 @@ class Watched:
     """Games in the scope, whether one covers the candidate, ``in_order``, ``by_promise``."""
 
     def assess(
-        self, parent: ToyGame, candidates: Sequence[ToyGame], scope: Sequence[ToyGame]
+        self, candidates: Sequence[Candidate[ToyGame]], scope: Sequence[ToyGame]
     ) -> list[Assessment[ToyGame]]:
-        found = self.inner.assess(parent, candidates, scope)
-        helping = [a.candidate for a in found if (a.helps or 0) >= self.alpha1]
+        found = self.inner.assess(candidates, scope)
+        helping = [a.candidate.game for a in found if (a.helps or 0) >= self.alpha1]
         if helping:
-            sources = matrix(scope)
-            promise = np.argsort(-transfer(sources, matrix([parent]))[0], kind="stable")
+            sources, parent = matrix(scope), matrix([candidates[0].parent])
+            promise = np.argsort(-transfer(sources, parent)[0], kind="stable")
             covers = transfer(sources, matrix(helping)) >= self.covered_at
             for row in covers:
                 hit = bool(row.any())
@@ -158,10 +158,8 @@ class Watched:
                 self.seen.append((len(scope), hit, ranks[0], ranks[1]))
         return found
 
-    def confirm(
-        self, parent: ToyGame, ranked: Sequence[ToyGame], scope: Sequence[ToyGame]
-    ) -> Assessment[ToyGame] | None:
-        return self.inner.confirm(parent, ranked, scope)
+    def confirm(self, ranked: Sequence[Assessment[ToyGame]]) -> Assessment[ToyGame] | None:
+        return self.inner.confirm(ranked)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ import torch
 from learnability import PROGRAMS, tasks
 from machine import described
 
-from evo.config.run_config import RunConfig, load
+from evo.config.compose import load
+from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task, evaluate, evaluation_seeds
 from evo.jobs.model_host import ModelHost, ModelHostSettings
 from training.embedded import wordnet

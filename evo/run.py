@@ -29,7 +29,7 @@ experiments: scope_growth; transfer_triplet: what three games of the paper teach
 useful keys: model=smollm2  seed=N  name=NAME  growth.initial_scope=[FILE,…]
              growth.max_candidates=N  finetune.tokens=N  cluster.workers=N
              budget.tokens=N  budget.seconds=N  budget.dollars=N
-All keys: docs/configuration.md and conf/."""
+All keys: docs/configuration.md."""
 
 EXPERIMENTS: dict[str, runner.Experiment] = {
     "scope_growth": ModelExperiment(ScopeGrowth),

@@ -21,14 +21,14 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 from rich.console import Console
 
 from archive import Archive, ArchiveError, RunEvent
-from evo.config.run_config import ConfigError
 from evo.config.schema import ClusterConfig
 from evo.jobs.cluster import ClusterError
 from evo.jobs.executor import Executor, RayExecutor, WorkersLostError
 from evo.jobs.model_host import ModelHostSettings
 from evo.record.run_folder import RunIdentity, check_new, open_archive, record, stored_config
 from meta_sampler import BudgetReached, MetaSampler, SamplerError, make
-from xgl.errors import BudgetError, PlayerError
+from meta_sampler.settings import Caps
+from xgl.errors import BudgetError, ConfigError, PlayerError
 from xgl.models.resolve import ModelNotFound
 
 USER_ERRORS = (ConfigError, ArchiveError, ModelNotFound, PlayerError, SamplerError)
@@ -71,7 +71,7 @@ class Services:
     """What a run reaches beyond its archive; tests pass their own."""
 
     executor: Callable[[ClusterConfig, ModelHostSettings], Executor] = RayExecutor
-    sampler: Callable[[str, Mapping[str, Any]], MetaSampler] = make
+    sampler: Callable[[str, Caps], MetaSampler] = make
     console: Console = field(default_factory=Console)
 
 

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import fields
 from math import isqrt
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, PlainValidator, Strict
 
 from xgl.chat.accounting import Budget, Prices
 from xgl.chat.settings import OPENAI, Answers, BaseUrl, ChatSettings, ModelName, Requests
 from xgl.language import syntax as syn
-from xgl.settings import Count, Flag, Natural, NonNegative, TopP, settings, shared, shown
+from xgl.settings import Count, Dtype, Flag, Natural, NonNegative, TopP, settings, shared, shown
 
 
 def _check_player(name: str) -> str:
@@ -35,7 +35,6 @@ Lines = Annotated[int, Strict(), Field(ge=1, le=syn.MAX_LINES)]
 GrammarLines = Annotated[int, Strict(), Field(ge=3, le=syn.MAX_LINES)]
 """At least a story, a move and its reward."""
 MoveLimit = Annotated[int, Strict(), Field(ge=1, le=999)]
-Dtype = Literal["auto", "float32", "bfloat16"]
 
 
 @settings

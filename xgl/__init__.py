@@ -8,7 +8,7 @@ from xgl.language.syntax import Program
 from xgl.language.unparse import to_text
 from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.requests import Play, Seeds
-from xgl.runtime.single_play import play
+from xgl.single_play import play
 
 __all__ = [
     "Cast",

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from typing import TYPE_CHECKING
 
-from numpy.random import Generator, Philox
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 
 def stream(*key: int | str) -> Generator:
     """A counter-based generator of its own for each key."""
+    from numpy.random import Generator, Philox  # parsing a program needs no numpy
+
     return Generator(Philox(key=seed(*key, bits=128)))
 
 

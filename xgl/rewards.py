@@ -38,9 +38,9 @@ class _Asked:
     stories: tuple[str, ...]
     floor: float
 
-    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
         """The map's texts, as a story source."""
-        return [self.stories[request.site] for _, request in asked]
+        return [self.stories[request.site] for _, request in requests]
 
 
 class Rewards:

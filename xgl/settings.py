@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from functools import wraps
-from typing import Annotated, Any, TypeVar, dataclass_transform, get_args, overload
+from typing import Annotated, Any, Literal, TypeVar, dataclass_transform, get_args, overload
 
 from pydantic import ConfigDict, Field, Strict, StrictBool, ValidationError
 from pydantic.dataclasses import dataclass
 
-from xgl.errors import ConfigError
+from xgl.errors import ConfigError, excerpt
 
 Natural = Annotated[int, Strict(), Field(ge=0)]
 Count = Annotated[int, Strict(), Field(ge=1)]
@@ -33,6 +33,7 @@ Share = Annotated[float, Strict(), Field(ge=0, le=1)]
 TopP = Annotated[float, Strict(), Field(gt=0, le=1)]
 Fraction = Annotated[float, Strict(), Field(gt=0, lt=1)]
 Flag = StrictBool
+Dtype = Literal["auto", "float32", "bfloat16"]
 
 Kind = TypeVar("Kind", bound=type)
 _BOUNDS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
@@ -73,9 +74,9 @@ def shared(source: Any, kind: type) -> dict[str, Any]:
 
 def shown(value: object) -> str:
     """A value as a user writes it, cut where it is long."""
-    plain = {None: "null", True: "true", False: "false"}
-    text = plain[value] if value is None or isinstance(value, bool) else repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}…"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return excerpt(repr([*value] if isinstance(value, tuple) else value))
 
 
 def unknown_key(key: str, known: Sequence[str], path: str = "") -> str:
@@ -87,7 +88,7 @@ def unknown_key(key: str, known: Sequence[str], path: str = "") -> str:
 
 def limits(bounds: dict[str, Any]) -> str:
     """Bounds in words, such as "more than 0 and at most 1"; empty where there are none."""
-    return " and ".join(f"{_BOUNDS[k]} {bounds[k]:g}" for k in _BOUNDS if k in bounds)
+    return " and ".join(f"{_BOUNDS[k]} {bounds[k]}" for k in _BOUNDS if k in bounds)
 
 
 def bounds_of(kind: type, name: str) -> dict[str, Any]:

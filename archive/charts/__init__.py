@@ -1,1 +1,5 @@
-"""Figures as SVG trees: colours are classes, which the style sheet gives for light and dark."""
+"""The kit that every chart is drawn with: scales, axes, marks and their styles.
+
+Charts are SVG trees (``xgl.diagram.svg``). Colours are classes, which ``charts.css`` gives for
+light and dark screens.
+"""

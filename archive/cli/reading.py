@@ -67,11 +67,11 @@ def _choice(arguments: Namespace) -> Choice:
 
 def cover(arguments: Namespace) -> Result:
     """The fewest games of a run that teach its newest scope."""
+    from archive.charts.document import document
     from archive.statistics.plays import read_run_plays
     from archive.statistics.scope_cover import CoverQuestion, scope_cover, sweep
     from archive.views.cover import as_json, show
-    from archive.views.cover_curve import curve as cover_curve
-    from xgl.diagram.svg import to_svg
+    from archive.views.cover_curve import sweep_curve
 
     eta = number("--eta", arguments.eta, "a number from 0 up", lambda eta: 0 <= eta < math.inf)
     confidence = number(
@@ -97,7 +97,7 @@ def cover(arguments: Namespace) -> Result:
         codes = games(archive, (task_id.game_id for task_id in found.matrix.sources))
     steps = sweep(found) if arguments.sweep or curve else []
     if curve:
-        curve.write_text(to_svg(cover_curve(steps, confidence)), encoding="utf-8")
+        curve.write_text(document(sweep_curve(steps, confidence)), encoding="utf-8")
     programs = {game_id: row["code"] for game_id, row in codes.items()}
     shown = steps if arguments.sweep else []
     return Result(

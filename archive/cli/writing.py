@@ -64,7 +64,7 @@ def export(arguments: Namespace) -> Result:
             ]
             return _lines(f"{rows} prompts written to {folder}; see its README.md", *left_out)
         measure = export_xent(archive, run_id, folder, _options(arguments, eta, maps))
-    delta = "" if measure.chosen.delta is None else f", Δ = {measure.chosen.delta:.3f}"
+    delta = "" if measure.selection.delta is None else f", Δ = {measure.selection.delta:.3f}"
     members = counted(len(measure.members), "game")
     return _lines(f"{members}{delta} written to {folder}; see its README.md")
 
@@ -95,7 +95,7 @@ def _count(text: str) -> int:
 
 def merge(arguments: Namespace) -> Result:
     """Several archives into a new one."""
-    from archive.store.merging import merge
+    from archive.merging import merge
     from archive.views.tables import counted, visible
 
     merged = merge([locate(each) for each in arguments.runs], arguments.folder)

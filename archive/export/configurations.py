@@ -6,14 +6,19 @@ A configuration names the player that is measured, so games of other roles have 
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from importlib.resources import files
 from typing import Any
 
-from archive.export.exported import ExportedGame
-from archive.export.maps import Map
-from archive.export.presentation import presentation
+from archive.export.selection import ExportedGame, Map
+from xgl.analysis.plain_english import in_words
 from xgl.analysis.static_facts import analyse
+from xgl.language.canonical import game
 from xgl.language.syntax import MAIN_PLAYER
+from xgl.lowering import Lowered
+from xgl.lowering.lower import FAILURES
 
 XENT_VERSION = "0.5.0"
 ROUNDS = 30
@@ -25,15 +30,15 @@ Json = dict[str, Any]
 def configurations(
     members: Sequence[ExportedGame], judge: str, benchmark_id: str, seed: int
 ) -> dict[str, Json]:
-    """Configuration by file name. ``judge`` is what the package is told to load."""
-    made: dict[str, Json] = {}
+    """Configuration by file name. ``judge`` is what the package loads."""
+    by_file: dict[str, Json] = {}
     for role in dict.fromkeys(member.role for member in members):
         some = [member for member in members if member.role == role]
         end = "" if role == MAIN_PLAYER else f"-{role}"
         common = _common(some, role, judge, benchmark_id + end, seed)
-        made[f"condensed{end}.json"] = _condensed(common, some)
-        made[f"expanded{end}.json"] = _expanded(common, some)
-    return made
+        by_file[f"condensed{end}.json"] = _condensed(common, some)
+        by_file[f"expanded{end}.json"] = _expanded(common, some)
+    return by_file
 
 
 def _common(
@@ -102,12 +107,35 @@ def _filled(line: str, texts: Iterator[str]) -> str:
         return line
     # In the order written, which is that of sites; from the end, so that places stay.
     calls.sort(key=lambda node: node.col_offset)
-    told = [(node, next(texts)) for node in calls]
+    replaced = [(node, next(texts)) for node in calls]
     raw = line.encode()
-    for node, text in reversed(told):
+    for node, text in reversed(replaced):
         raw = raw[: node.col_offset] + ascii(text).encode() + raw[node.end_col_offset or 0 :]
     return raw.decode()
 
 
 def _is_story(node: ast.Call) -> bool:
     return isinstance(node.func, ast.Name) and node.func.id == "story"
+
+
+_PLACE = 'json.loads("{}")'
+TEMPLATE = files("archive.export").joinpath("presentation_template.py").read_text("utf-8")
+
+
+def presentation(lowered: Lowered, role: str) -> str:
+    """The presentation file of a game measured in ``role``."""
+    metadata = replace(lowered.metadata, max_failures=FAILURES)
+    rules = in_words(game(lowered.program, metadata), role)
+    return filled(lowered.text, rules, role)
+
+
+def filled(code: str, rules: Sequence[str], role: str) -> str:
+    """The fixed file with a game's data in its place.
+
+    Its JSON, in ASCII, stands as a JSON string: escapes and all, that is a Python string of the
+    same value.
+    """
+    data = json.dumps({"code": code, "rules": list(rules), "role": role})
+    assert TEMPLATE.count(_PLACE) == 1
+    head, tail = TEMPLATE.split(_PLACE)
+    return f"{head}json.loads({json.dumps(data)}){tail}"

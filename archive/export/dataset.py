@@ -14,17 +14,29 @@ from pathlib import Path
 from typing import Any
 
 from archive.errors import ExportError
-from archive.export.choice import choose
-from archive.export.exported import Chosen, archived, story_limits
-from archive.export.folder import require_free, write_folder
-from archive.export.maps import Map, Texts
-from archive.export.opening import opening, prompt
+from archive.export.exactness import TextsOf
+from archive.export.selection import Map, Selection, Texts, archived, choose, story_limits
 from archive.export.thresholds import base_floor
 from archive.query import find_run, games
 from archive.schema import TaskId
 from archive.store.archive import Archive
+from archive.store.disk import require_free, write_folder
+from xgl.analysis.plain_english import in_words
 from xgl.analysis.static_facts import analyse
+from xgl.errors import JudgeError, OversizeError
 from xgl.language.canonical import Game
+from xgl.language.dialects import DIALECTS
+from xgl.runtime.lockstep import Cast, Instance, play_all
+from xgl.runtime.requests import (
+    Item,
+    Judge,
+    Move,
+    ScoreRequest,
+    Seeds,
+    TokenScores,
+    TruthRequest,
+    Turn,
+)
 
 SPLITS = {"train": ("training",), "test": ("acceptance", "selection", "calibration")}
 MAPS = 256
@@ -91,41 +103,41 @@ def export_dataset(
     """Writes `train.jsonl`, `test.jsonl` and a card; at most `count` maps of a game in each.
 
     Raises what :func:`archive.export.xent.export_xent` raises of folder, run and η; ExportError
-    when no game of the cover can be asked for in one prompt.
+    when no game of the cover can be played from one prompt.
     """
     folder = Path(folder)
     require_free(folder)
     run = find_run(archive, run_id)
-    chosen = choose(archive, run.run_id, eta)
-    rows = games(archive, (game_id for game_id, _ in chosen.covers))
-    found = {task_id: archived(rows[task_id.game_id]) for task_id in chosen.covers}
-    left_out = {task_id: why for task_id, of in found.items() if (why := _unfit(of, task_id.role))}
-    kept = {task_id: of for task_id, of in found.items() if task_id not in left_out}
-    made = {split: list(_rows(archive, chosen, kept, split, count, left_out)) for split in SPLITS}
-    if set(left_out) == set(found):
-        raise ExportError(f"found no game that one prompt can ask for: {_said(left_out)}")
-    if not any(made.values()):
+    selection = choose(archive, run.run_id, eta)
+    rows = games(archive, (game_id for game_id, _ in selection.covers))
+    stored = {task_id: archived(rows[task_id.game_id]) for task_id in selection.covers}
+    left_out = {task_id: why for task_id, of in stored.items() if (why := _unfit(of, task_id.role))}
+    kept = {task_id: of for task_id, of in stored.items() if task_id not in left_out}
+    splits = {s: list(_rows(archive, selection, kept, s, count, left_out)) for s in SPLITS}
+    if set(left_out) == set(stored):
+        raise ExportError(f"found no game that one prompt can ask for: {_reasons(left_out)}")
+    if not any(splits.values()):
         raise ExportError("found no map whose texts are archived, expected a run that played")
     card = _CARD.format(
-        games=_games(len(found) - len(left_out)),
+        games=_games(len(stored) - len(left_out)),
         run_id=run.run_id,
         judge=_judge(archive, run.run_id),
-        left_out=_said(left_out),
+        left_out=_reasons(left_out),
     )
 
     def fill(aside: Path) -> None:
         (aside / "README.md").write_text(card, encoding="utf-8")
-        for split, some in made.items():
+        for split, some in splits.items():
             text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in some)
             (aside / f"{split}.jsonl").write_text(text, encoding="utf-8")
 
     write_folder(folder, fill)
-    return Dataset({split: len(some) for split, some in made.items()}, left_out)
+    return Dataset({split: len(some) for split, some in splits.items()}, left_out)
 
 
 def _rows(
     archive: Archive,
-    chosen: Chosen,
+    selection: Selection,
     kept: dict[TaskId, Game],
     split: str,
     count: int,
@@ -134,7 +146,7 @@ def _rows(
     texts = Texts(archive, SPLITS[split])
     for task_id, of in kept.items():
         game_id, role = task_id
-        floor = base_floor(archive, chosen.run_id, of, role)
+        floor = base_floor(archive, selection.run_id, of, role)
         for one in _maps(texts, story_limits(of), count):
             items = opening(of, role, one)
             if items is None:
@@ -161,8 +173,8 @@ def _rows(
 def _maps(texts: Texts, limits: Sequence[int], count: int) -> list[Map]:
     if not limits:
         return [Map(seed, ()) for seed in texts.seeds[:1]]
-    found = (texts.map(seed, limits) for seed in texts.seeds)
-    return [one for one in found if one is not None][:count]
+    maps = (texts.map(seed, limits) for seed in texts.seeds)
+    return [each for each in maps if each is not None][:count]
 
 
 def _unfit(of: Game, role: str) -> str:
@@ -185,6 +197,82 @@ def _games(count: int) -> str:
     return "1 game" if count == 1 else f"{count} games"
 
 
-def _said(left_out: dict[TaskId, str]) -> str:
-    said = "; ".join(f"{game_id} ({role}): {why}" for (game_id, role), why in left_out.items())
-    return said or "none"
+def _reasons(left_out: dict[TaskId, str]) -> str:
+    reasons = "; ".join(f"{game_id} ({role}): {why}" for (game_id, role), why in left_out.items())
+    return reasons or "none"
+
+
+_JOINED = {True: "with a space between", False: "as they are"}
+_FIRST = {True: "every token", False: "every token but the first"}
+
+
+class _FirstTurn:
+    """A player that keeps its first turn and ends the game there."""
+
+    def __init__(self) -> None:
+        self.turn: Turn | None = None
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        self.turn = self.turn or turns[0]
+        return [OversizeError("only the first turn is of interest") for _ in turns]
+
+
+class _NoJudge:
+    """A judge that fails: before the first move most games need none."""
+
+    def score(self, requests: list[ScoreRequest]) -> list[TokenScores | OversizeError]:
+        raise JudgeError("a score before the first move")
+
+    def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
+        raise JudgeError("a truth before the first move")
+
+    def count(self, text: str) -> int:
+        raise JudgeError("tokens before the first move")
+
+    def truncate(self, text: str, max_len: int) -> str:
+        raise JudgeError("tokens before the first move")
+
+    def first_tokens(self, text: str, tokens: int) -> str:
+        raise JudgeError("tokens before the first move")
+
+
+def opening(of: Game, role: str, one: Map) -> tuple[Item, ...] | None:
+    """What `role`, playing alone, sees at its first move; None where that takes a judge."""
+    judge: Judge = _NoJudge()
+    player = _FirstTurn()
+    seeds = Seeds(one.map_seed, 0)
+    try:
+        play_all([Instance(of, seeds)], Cast(judge, TextsOf([one]), {role: player}))
+    except JudgeError:
+        return None
+    return player.turn.request.view.items if player.turn else None
+
+
+def prompt(of: Game, role: str, items: Sequence[Item]) -> str:
+    """The game's rules, what is in sight, and what to answer."""
+    dialect = DIALECTS[of.dialect]
+    lines = [
+        "You play a text game in which a language model, the judge, measures in bits how well "
+        f"texts predict each other. You are {role}. The program of the game:",
+        "",
+        of.code,
+        "",
+        "Its rules, line by line:",
+        *(f"{place}. {rule}" for place, rule in enumerate(in_words(of, role), 1)),
+        f"Texts are joined by + {_JOINED[dialect.cat_space]}. A // B is what stands in A before "
+        "the first B, A % B what stands after it. Of a predicted text "
+        f"{_FIRST[dialect.scoring.first_token]} counts. More bits are better.",
+        "",
+        *(f"{item.label}: {item.text}" for item in items),
+        "",
+        _how_to_answer(of, role),
+    ]
+    return "\n".join(lines)
+
+
+def _how_to_answer(of: Game, role: str) -> str:
+    requests = analyse(of.program, of.metadata, role).asked
+    moves = sum(each.times for each in requests if each.player == role)
+    if moves == 1:
+        return "Write your move between <move> and </move>."
+    return f"Write your {moves} moves in order, each between <move> and </move>."

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from archive.export.maps import Map
+from archive.export.selection import Map
 from archive.store.archive import Archive
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError, XGLError
@@ -38,7 +38,7 @@ Scores = NDArray[np.float64]
 class Exactness:
     """Differences (exported − paper) in bits a play, over finished plays of ``moves`` on ``maps``.
 
-    ``pairs`` of moves on one map are told apart by the paper's scores; ``pairs_kept`` is the share
+    ``pairs`` of moves on one map differ by the paper's scores; ``pairs_kept`` is the share
     that the exported game ranks alike, ``best_kept`` the share of maps whose best move stays best.
     Null where no play finished.
     """
@@ -64,8 +64,8 @@ class TextsOf:
     def __init__(self, maps: Sequence[Map]) -> None:
         self.maps: Mapping[int, Map] = {each.map_seed: each for each in maps}
 
-    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
-        return [self.maps[seed].stories[request.site] for seed, request in asked]
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+        return [self.maps[seed].stories[request.site] for seed, request in requests]
 
 
 class PaperScored:

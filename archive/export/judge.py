@@ -49,7 +49,7 @@ class JudgeSource:
 
     @property
     def name_there(self) -> str:
-        """What the authors' package is told to load where the weights are not in the folder."""
+        """What the authors' package loads where the weights are not in the folder."""
         on_hub = HUB_ID.fullmatch(self.reference) and not Path(self.reference).exists()
         return self.reference if on_hub else FOLDER
 
@@ -111,13 +111,13 @@ def _edit(source: Path, target: Path, change: Any) -> None:
 
 def _compatible(config: Mapping[str, Any]) -> dict[str, Any]:
     """``torch_dtype`` and ``rope_theta`` are what transformers before version 5 reads."""
-    made = {**config, "dtype": "float32", "torch_dtype": "float32"}
+    changed = {**config, "dtype": "float32", "torch_dtype": "float32"}
     rotary = config.get("rope_parameters")
     if isinstance(rotary, dict) and "rope_theta" in rotary:
-        made["rope_theta"] = rotary["rope_theta"]
+        changed["rope_theta"] = rotary["rope_theta"]
         if rotary.get("rope_type", "default") != "default":
-            made["rope_scaling"] = {k: v for k, v in rotary.items() if k != "rope_theta"}
-    return made
+            changed["rope_scaling"] = {k: v for k, v in rotary.items() if k != "rope_theta"}
+    return changed
 
 
 def _plain_class(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,5 @@
-"""How a player of the `xent` package is told a game. All that is the game's own is the data in
-GAME; the rest of this file is the same for every game."""
+"""How a game is presented to a player of the `xent` package. All that is the game's own is the data
+in GAME; the rest of this file is the same for every game."""
 
 import json
 from typing import Any
@@ -22,14 +22,14 @@ def present_turn(
     history = full_history if full_history is not None else since_events
     request = next((e for e in reversed(since_events) if e["type"] == "elicit_request"), None)
     player = request["player"] if request else GAME["role"]
-    told = [] if ctx.get("introduced") else _introduction(player, metadata)
+    lines = [] if ctx.get("introduced") else _introduction(player, metadata)
     ctx["introduced"] = True
     for event in since_events:
-        told += _event(event, player)
-    told += _texts(state, ctx)
-    told += _best(history, player)
-    told += _asked(request)
-    return [{"role": "user", "content": "\n".join(told)}], ctx
+        lines += _event(event, player)
+    lines += _texts(state, ctx)
+    lines += _best(history, player)
+    lines += _request(request)
+    return [{"role": "user", "content": "\n".join(lines)}], ctx
 
 
 def _introduction(player: Any, metadata: Any) -> Any:
@@ -114,7 +114,7 @@ def _best(history: Any, player: Any) -> Any:
     return [f"Your best round so far: {max(totals):.1f} bits."] if totals else []
 
 
-def _asked(request: Any) -> Any:
+def _request(request: Any) -> Any:
     if request is None:
         return ["Write your move between <move> and </move>."]
     limit = request["max_len"]

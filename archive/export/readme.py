@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from archive.export.configurations import ROUNDS, XENT_VERSION
 from archive.export.exactness import Exactness
-from archive.export.exported import Chosen, ExportedGame
+from archive.export.selection import ExportedGame, Selection
 
 _HEAD = """# A Xent Measure
 
@@ -56,7 +56,7 @@ it is 0 bits.
 
 
 def readme(
-    chosen: Chosen,
+    selection: Selection,
     members: Sequence[ExportedGame],
     compared: Sequence[Exactness | None],
     copied: bool,
@@ -64,31 +64,33 @@ def readme(
     """Markdown; programs and their reasons stand in indented blocks."""
     head = _HEAD.format(
         count="1 game" if len(members) == 1 else f"{len(members)} games",
-        run_id=chosen.run_id,
-        generation=chosen.generation,
-        cover=_cover(chosen),
+        run_id=selection.run_id,
+        generation=selection.generation,
+        cover=_cover(selection),
         xent=XENT_VERSION,
         rounds=ROUNDS,
         judge="" if copied else "; the judge's weights go into `judge/` first, in float32",
         file=members[0].file,
     )
-    rows = [_row(*each, chosen) for each in zip(members, compared, strict=True)]
+    rows = [_row(*each, selection) for each in zip(members, compared, strict=True)]
     return head + "".join(rows) + "".join(map(_game, members)) + _TAIL
 
 
-def _cover(chosen: Chosen) -> str:
-    if chosen.eta is None:
+def _cover(selection: Selection) -> str:
+    if selection.eta is None:
         return ": its whole scope"
-    delta = "" if chosen.delta is None else f", Δ = {chosen.delta:.3f}"
-    return f": a smallest cover of its scope at η = {chosen.eta:g} ({chosen.definition}){delta}"
+    delta = "" if selection.delta is None else f", Δ = {selection.delta:.3f}"
+    return (
+        f": a smallest cover of its scope at η = {selection.eta:g} ({selection.definition}){delta}"
+    )
 
 
-def _row(member: ExportedGame, compared: Exactness | None, chosen: Chosen) -> str:
-    covers = len(chosen.covers[member.task_id])
-    found: tuple[float | None, ...] = (None, None, None)
+def _row(member: ExportedGame, compared: Exactness | None, selection: Selection) -> str:
+    covers = len(selection.covers[member.task_id])
+    measured: tuple[float | None, ...] = (None, None, None)
     if compared is not None:
-        found = (compared.mean_bits, compared.max_abs_bits, compared.pairs_kept)
-    mean, most, kept = ("–" if value is None else f"{value:.2f}" for value in found)
+        measured = (compared.mean_bits, compared.max_abs_bits, compared.pairs_kept)
+    mean, most, kept = ("–" if value is None else f"{value:.2f}" for value in measured)
     return (
         f"| `{member.name}` | {member.role} | {covers} | {len(member.maps)} | {mean} | {most} "
         f"| {kept} |\n"

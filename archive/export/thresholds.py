@@ -27,8 +27,8 @@ def base_thresholds(archive: Archive, run_id: str, of: Game, role: str) -> dict[
         ("role", "=", role),
         ("control", "=", False),
     ]
-    found = levels(archive.rows("rounds", _COLUMNS, filters))
-    return found and {**found, "floor": base_floor(archive, run_id, of, role)}
+    of_base = levels(archive.rows("rounds", _COLUMNS, filters))
+    return of_base and {**of_base, "floor": base_floor(archive, run_id, of, role)}
 
 
 def base_floor(archive: Archive, run_id: str, of: Game, role: str) -> float:
@@ -51,16 +51,16 @@ def base_floor(archive: Archive, run_id: str, of: Game, role: str) -> float:
 def levels(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
     """The thresholds of rows of repeated play; samples that ended early are left out."""
     scores = _scores(rows)
-    found = thresholds(scores) if scores.size else None
-    if found is None:
+    base = thresholds(scores) if scores.size else None
+    if base is None:
         return None
     return {
-        "b": found.b,
-        "theta": found.theta,
-        "m": found.m,
-        "rounds": found.rounds,
-        "maps": found.samples,
-        "k_m": found.k_m,
+        "b": base.b,
+        "theta": base.theta,
+        "m": base.m,
+        "rounds": base.rounds,
+        "maps": base.samples,
+        "k_m": base.k_m,
         "policy": BASE_POLICY,
     }
 

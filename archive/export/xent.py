@@ -12,19 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from archive.export import judge as judges
-from archive.export.choice import choose
-from archive.export.configurations import ROUNDS, XENT_VERSION, configurations
+from archive.export.configurations import ROUNDS, XENT_VERSION, configurations, presentation
 from archive.export.exactness import Exactness, compare, sampled_moves
-from archive.export.exported import Chosen, ExportedGame
-from archive.export.folder import digests, require_free, write_folder
-from archive.export.gathering import gather
 from archive.export.judge import JudgeSource
-from archive.export.presentation import presentation
 from archive.export.readme import readme
+from archive.export.selection import ExportedGame, Selection, choose, gather
 from archive.export.thresholds import base_thresholds
 from archive.query import Run, find_run
 from archive.schema import Definition
 from archive.store.archive import Archive
+from archive.store.disk import digests, require_free, write_folder
 from xgl.language.canonical import Game
 from xgl.lowering.lower import FAILURES
 
@@ -51,7 +48,7 @@ class Options:
 class MeasureExport:
     """What an export wrote."""
 
-    chosen: Chosen
+    selection: Selection
     members: tuple[ExportedGame, ...]
     compared: tuple[Exactness | None, ...]
 
@@ -68,11 +65,13 @@ def export_xent(
     folder, options = Path(folder), options or Options()
     require_free(folder)
     run = find_run(archive, run_id)
-    chosen = choose(archive, run.run_id, options.eta, options.definition, options.skip_unplayable)
-    members = gather(archive, chosen, options.maps, options.allow_inexact)
+    selection = choose(
+        archive, run.run_id, options.eta, options.definition, options.skip_unplayable
+    )
+    members = gather(archive, selection, options.maps, options.allow_inexact)
     source = judges.judge_of(_config(archive, run.run_id))
-    compared = _compared(archive, chosen, members, source) if options.compare else ()
-    measure = MeasureExport(chosen, tuple(members), tuple(compared) or (None,) * len(members))
+    compared = _compared(archive, selection, members, source) if options.compare else ()
+    measure = MeasureExport(selection, tuple(members), tuple(compared) or (None,) * len(members))
     copied = options.compare and source.small
     copied = options.with_judge if options.with_judge is not None else copied
 
@@ -96,15 +95,15 @@ def _config(archive: Archive, run_id: str) -> str:
 
 
 def _compared(
-    archive: Archive, chosen: Chosen, members: Sequence[ExportedGame], source: JudgeSource
+    archive: Archive, selection: Selection, members: Sequence[ExportedGame], source: JudgeSource
 ) -> list[Exactness]:
     judge = judges.load(source)
-    found = []
+    exactness = []
     for each in members:
-        moves = sampled_moves(archive, chosen.run_id, each.game.game_id, each.role)
+        moves = sampled_moves(archive, selection.run_id, each.game.game_id, each.role)
         exported = exported_game(each)
-        found.append(compare(each.game, exported, each.role, each.maps, moves, judge))
-    return found
+        exactness.append(compare(each.game, exported, each.role, each.maps, moves, judge))
+    return exactness
 
 
 def exported_game(member: ExportedGame) -> Game:
@@ -121,23 +120,23 @@ def _texts(measure: MeasureExport, run: Run, source: JudgeSource, copied: bool) 
     ident = f"xent-measure-{run.run_id}"
     for file, config in configurations(measure.members, name, ident, run.seed).items():
         files[file] = _json(config)
-    files["README.md"] = readme(measure.chosen, measure.members, measure.compared, copied)
+    files["README.md"] = readme(measure.selection, measure.members, measure.compared, copied)
     return files
 
 
 def _facts(
     archive: Archive, measure: MeasureExport, run: Run, source: JudgeSource, copied: bool
 ) -> dict[str, Any]:
-    chosen, members = measure.chosen, measure.members
+    selection, members = measure.selection, measure.members
     seeds = dict.fromkeys(one.map_seed for each in members for one in each.maps)
     facts: dict[str, Any] = {
         "format": "xent-measure",
         "version": 1,
-        "eta": chosen.eta,
-        "delta": chosen.delta,
-        "definition": chosen.definition,
-        "run_id": chosen.run_id,
-        "generation": chosen.generation,
+        "eta": selection.eta,
+        "delta": selection.delta,
+        "definition": selection.definition,
+        "run_id": selection.run_id,
+        "generation": selection.generation,
         "created_with": {
             "xent_evo": _version("xent-evo"),
             "xent": XENT_VERSION,
@@ -159,12 +158,12 @@ def _facts(
         "rounds": ROUNDS,
     }
     pairs = zip(members, measure.compared, strict=True)
-    facts["members"] = [_member(archive, chosen, *pair) for pair in pairs]
+    facts["members"] = [_member(archive, selection, *pair) for pair in pairs]
     return facts
 
 
 def _member(
-    archive: Archive, chosen: Chosen, each: ExportedGame, compared: Exactness | None
+    archive: Archive, selection: Selection, each: ExportedGame, compared: Exactness | None
 ) -> dict[str, Any]:
     lowered = each.lowered
     game_id = each.game.game_id
@@ -184,8 +183,8 @@ def _member(
         "metadata": asdict(lowered.metadata),
         "code": each.game.code,
         "code_sha256": sha256(each.text.encode()).hexdigest(),
-        "covers": list(chosen.covers[each.task_id]),
-        "thresholds": base_thresholds(archive, chosen.run_id, each.game, each.role),
+        "covers": list(selection.covers[each.task_id]),
+        "thresholds": base_thresholds(archive, selection.run_id, each.game, each.role),
         "maps": [one.as_json() for one in each.maps],
         "exactness": said | ({} if compared is None else compared.as_json()),
     }

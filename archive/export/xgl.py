@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from archive.export.choice import choose
-from archive.export.folder import require_free, write_folder
-from archive.export.names import extension, game_name
+from archive.export.selection import choose, extension, game_name
 from archive.query import ScopeRow, find_run, games, newest_scope
 from archive.store.archive import Archive
+from archive.store.disk import require_free, write_folder
 
 
 def export_xgl(
@@ -31,8 +30,8 @@ def export_xgl(
     require_free(folder)
     run = find_run(archive, run_id).run_id
     generation, scope = newest_scope(archive, run)
-    chosen = choose(archive, run, eta).covers
-    members = [member for member in scope if member.task_id in chosen]
+    selection = choose(archive, run, eta).covers
+    members = [member for member in scope if member.task_id in selection]
     by_id = games(archive, (member.game_id for member in members))
     files: dict[str, str] = {}
     for member in members:

@@ -144,7 +144,7 @@ class _ArchivedStories:
     def __init__(self, texts: Mapping[int, tuple[str, ...]]) -> None:
         self.texts = texts
 
-    def tell(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
         return [self._text(map_seed, request.site) for map_seed, request in requests]
 
     def _text(self, map_seed: int, site: int) -> str:

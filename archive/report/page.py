@@ -15,23 +15,21 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from archive.charts.axes import plain
-from archive.charts.markup import shown
+from archive.charts.document import style_sheet
+from archive.charts.plot import plain
 from archive.report.facts import GameFacts
-from archive.report.figures.bars import share_bar
-from archive.report.figures.covers import cover_curve
-from archive.report.figures.curve import learning_curve, spark
-from archive.report.figures.growth import growth
-from archive.report.figures.histograms import histograms
-from archive.report.figures.lineage import lineage
-from archive.report.figures.matrix import heat_map, legend
-from archive.report.figures.thresholds import bounds, thresholds
+from archive.report.figures.curves import cover_curve, learning_curve, spark
+from archive.report.figures.descent import growth, lineage
+from archive.report.figures.heat_map import heat_map
+from archive.report.figures.histograms import histograms, share_bar
+from archive.report.figures.shades import token_legend, token_shade, value_legend
+from archive.report.figures.thresholds import thresholds
 from archive.report.gathering import Report, definition
 from archive.report.summary import summary
-from archive.report.tokens import heat_class, heat_legend
-from archive.report.words import counted, listed
+from archive.report.words import bounds, counted, listed
 from archive.schema import Definition
 from archive.statistics.transfer_matrix import TransferMatrix
+from xgl.diagram.svg import visible
 
 TABLED = 30
 """Games up to which the matrix stands as a table too."""
@@ -42,7 +40,8 @@ and a script unpacks each when its card is opened."""
 
 def page(report: Report) -> str:
     """One HTML document: styles and script inside, no address outside."""
-    style, script = (_static(name) for name in ("report.css", "report.js"))
+    style = f"{style_sheet()}\n{_static('report.css')}"
+    script = _static("report.js")
     packed = sum(len(game.drawing) for game in report.games) > INLINE
     first, second = summary(report)
     return (
@@ -73,7 +72,7 @@ def _figures(report: Report) -> dict[str, Any]:
         "growth": growth(report.generations),
         "lineage": lineage(games),
         "matrix": heat_map(report.matrix, games, value),
-        "legend": legend(value),
+        "legend": value_legend(value),
         "tabled": table_of(report.matrix, value) if len(games) <= TABLED else [],
         "thresholds": None,
         "covers": None,
@@ -117,7 +116,7 @@ def _environment() -> Environment:
         "bar": share_bar,
         "curve": learning_curve,
         "spark": spark,
-        "heat_legend": heat_legend,
+        "token_legend": token_legend,
     }
     environment.filters |= {
         "bounds": bounds,
@@ -126,7 +125,7 @@ def _environment() -> Environment:
         "plain": plain,
         "drawing": drawing,
         "duration": duration,
-        "heat": heat_class,
+        "shade": token_shade,
         "signed": signed,
         "short": lambda text: str(text)[:12],
     }
@@ -148,6 +147,13 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def shown(value: object) -> object:
+    """What a template prints of a value: markup as it is, all other text made visible."""
+    if value is None:
+        return ""
+    return value if hasattr(value, "__html__") else visible(str(value))
 
 
 def _static(name: str) -> str:

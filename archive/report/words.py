@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+
+from archive.statistics.intervals import Interval
 
 FATES: Mapping[str, str] = {
     "candidate": "went on to be measured",
@@ -37,3 +40,13 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
 def listed(names: list[str]) -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def bounds(interval: Interval) -> str:
+    """``0.43 [0.31, 0.55]``, with … for a bound that is open."""
+    if interval.value is None:
+        return "not defined"
+    low, high = (
+        "…" if math.isinf(bound) else f"{bound:.2f}" for bound in (interval.low, interval.high)
+    )
+    return f"{interval.value:.2f} [{low}, {high}]".replace("-", "−")

@@ -10,9 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from archive.schema.column import Table
-from archive.schema.plays import FINETUNES, MAPS, MEASURES, ROUNDS, SCORES
-from archive.schema.search import COVERS, DECISIONS, GAMES, PROPOSALS, RUNS, SCOPES
-from archive.schema.words import (
+from archive.schema.enums import (
     BASE_POLICY,
     Definition,
     GainKind,
@@ -25,6 +23,8 @@ from archive.schema.words import (
     TaskId,
     Verdict,
 )
+from archive.schema.plays import FINETUNES, MAPS, MEASURES, ROUNDS, SCORES
+from archive.schema.search import COVERS, DECISIONS, GAMES, PROPOSALS, RUNS, SCOPES
 
 __all__ = [
     "BASE_POLICY",

@@ -6,21 +6,19 @@ from archive.schema.column import (
     BOOL,
     FLOAT64,
     FLOATS,
+    GAME,
     INT32,
     INT64,
+    ROLE,
+    RUN,
+    SECONDS,
     STRING,
     STRINGS,
     Column,
     Table,
     values_of,
 )
-from archive.schema.common import (
-    GAME,
-    ROLE,
-    RUN,
-    SECONDS,
-)
-from archive.schema.words import (
+from archive.schema.enums import (
     BASE_POLICY,
     PlayOutcome,
     Purpose,

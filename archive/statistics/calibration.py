@@ -43,26 +43,26 @@ class Limits:
     min_steps: int
 
 
-def refusal(found: Calibration, limits: Limits) -> Decision | None:
+def refusal(calibration: Calibration, limits: Limits) -> Decision | None:
     """The refusal of a game that the base player cannot play; None if it can."""
-    if "finished" not in found.outcomes:
+    if "finished" not in calibration.outcomes:
         return Decision(Reason.NEVER_FEASIBLE, decided=True)
-    rate, limit = forfeit_rate(list(found.outcomes)), limits.max_forfeit_rate
+    rate, limit = forfeit_rate(list(calibration.outcomes)), limits.max_forfeit_rate
     if rate > limit:
         return Decision(Reason.FORFEIT_RATE, True, f"{rate:.2f} above {limit:.2f}")
-    steps = affordable_steps(found, limits)
+    steps = affordable_steps(calibration, limits)
     if limits.tokens and steps < limits.min_steps:
         detail = (
             f"finetune.tokens pays for {steps} gradient steps, transfer.min_steps asks for "
             f"{limits.min_steps}"
         )
         return Decision(Reason.TOO_LONG, True, detail)
-    if not (found.own != found.permuted).any() and not found.own.std() > 0:
+    if not (calibration.own != calibration.permuted).any() and not calibration.own.std() > 0:
         return Decision(Reason.CONSTANT_SCORE, decided=True)
     return None
 
 
-def affordable_steps(found: Calibration, limits: Limits) -> int:
+def affordable_steps(calibration: Calibration, limits: Limits) -> int:
     """Gradient steps that a fine-tuning would begin if plays stay as long as the base's."""
-    tokens = limits.plays * sum(found.tokens)
-    return math.ceil(limits.tokens * len(found.tokens) / tokens) if tokens else 0
+    tokens = limits.plays * sum(calibration.tokens)
+    return math.ceil(limits.tokens * len(calibration.tokens) / tokens) if tokens else 0

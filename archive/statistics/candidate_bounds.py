@@ -1,5 +1,5 @@
-"""Answers to a race's questions, from gains: the one way from plays to bounds, which searches and
-verification share."""
+"""Bounds on a candidate, from gains: of its own gain, of its value on its parent, of the scope's
+values on it (γ). Searches and verification share this one way from plays to a race's answers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from archive.schema import Definition, GainKind
-from archive.statistics.intervals import Scores, mean_interval
+from archive.statistics.intervals import Scores, mean_interval, two_sided
 from archive.statistics.looks import Looks
-from archive.statistics.race import Found, Question
+from archive.statistics.race import Bounds, Question
 from archive.statistics.transfer_values import TransferValues, transfer_values
 from archive.statistics.verdict import Own, Thresholds
 
@@ -18,7 +18,7 @@ TaskT = TypeVar("TaskT")
 TaskT_contra = TypeVar("TaskT_contra", contravariant=True)
 
 
-class Gains(Protocol[TaskT_contra]):
+class GainSource(Protocol[TaskT_contra]):
     """Gains of one purpose by source and target game."""
 
     def gains(
@@ -33,15 +33,16 @@ class Gains(Protocol[TaskT_contra]):
 class CandidateBounds(Generic[TaskT]):
     """Bounds on one candidate; ``scope`` by game id, all of it."""
 
-    made: Gains[TaskT]
+    measured: GainSource[TaskT]
     looks: Looks
     thresholds: Thresholds
     candidate: TaskT
     parent: TaskT
     scope: Mapping[str, TaskT]
 
-    def found(self, question: Question) -> Found:
-        """The bounds that a question asks for."""
+    def bounds(self, question: Question) -> Bounds:
+        """The bounds that a question asks for: of the own gain, of the value on the parent, of each
+        of the scope's values, whose largest is γ. Raises ``LookupError`` for missing plays."""
         wide = self.looks.confidence(question.plays, len(self.scope))
         definition = self.thresholds.definition
         helps = None
@@ -49,7 +50,7 @@ class CandidateBounds(Generic[TaskT]):
             plain = self.looks.confidence(question.plays)
             helps = self._values(self.candidate, self.parent, question, plain, question.learned)
         denominator = question.plays if definition == Definition.DEF37 else None
-        return Found(
+        return Bounds(
             own=self.own(question.plays) if question.own else None,
             values=helps,
             taught={
@@ -64,7 +65,7 @@ class CandidateBounds(Generic[TaskT]):
         """What fine-tuning on the candidate did for itself."""
         level = two_sided(self.looks.confidence(plays))
         at = (self.candidate, self.candidate, plays)
-        total, specific = (self.made.gains(*at, kind) for kind in GainKind)
+        total, specific = (self.measured.gains(*at, kind) for kind in GainKind)
         mean = float(total.mean())
         kinds = {
             GainKind.TOTAL: mean_interval(total, level),
@@ -87,16 +88,11 @@ class CandidateBounds(Generic[TaskT]):
     ) -> TransferValues:
         """C and V of ``source`` on ``target``; V over the source's own gains on so many plays, and
         not asked for without a number of them."""
-        kind, made, plays = self.thresholds.gain, self.made, question.plays
+        kind, measured, plays = self.thresholds.gain, self.measured, question.plays
         return transfer_values(
-            made.gains(source, target, plays, kind),
-            made.gains(target, target, plays, kind),
-            None if denominator is None else made.gains(source, source, denominator, kind),
+            measured.gains(source, target, plays, kind),
+            measured.gains(target, target, plays, kind),
+            None if denominator is None else measured.gains(source, source, denominator, kind),
             two_sided(confidence),
             two_sided(self.looks.confidence(plays)),
         )
-
-
-def two_sided(confidence: float) -> float:
-    """Confidence of the two-sided interval whose bounds each hold at ``confidence``."""
-    return max(0.0, 2 * confidence - 1)

@@ -1,9 +1,9 @@
-"""Racing: which plays a candidate is asked for next, and when no more are needed
+"""Racing: which plays of a candidate are needed next, and when no more are
 (docs/specification.md, "Racing").
 
 A race is a generator. It yields questions, is sent the bounds that answer them, and returns a
 decision with its evidence; it knows nothing of where plays come from, so simulations run the same
-code as searches do. A question that an interval has settled is not asked again.
+code as searches do. A question that an interval has decided is not asked again.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Found:
-    """The answer to a question; what was not asked is None, or absent."""
+class Bounds:
+    """The answer to a question; what the question leaves out is None, or absent."""
 
     own: Own | None = None
     values: TransferValues | None = None
     taught: Mapping[str, Interval] = field(default_factory=dict)
 
 
-Race = Generator[Question, Found, tuple[Decision | None, Evidence]]
+Race = Generator[Question, Bounds, tuple[Decision | None, Evidence]]
 """Returns None for a decision when the candidate goes on to be ranked."""
 
 
 @dataclass(frozen=True)
-class Course:
+class RaceSettings:
     """What races of one kind have in common; ``scan``: games of the scope in the first chunk."""
 
     looks: Looks
@@ -54,46 +54,46 @@ class Course:
     scan: int
 
 
-def selection(course: Course, scope: Sequence[str], evidence: Evidence) -> Race:
+def selection(settings: RaceSettings, scope: Sequence[str], evidence: Evidence) -> Race:
     """From fine-tune to ranking, the cheap questions first: does it learn, does it help its
     parent, is it covered by a game of ``scope``, the likeliest first."""
-    thresholds = course.thresholds
-    for plays in course.looks.plays:
+    thresholds = settings.thresholds
+    for plays in settings.looks.plays:
         evidence = merged(evidence, (yield Question(plays, own=True)))
         learned = plays
         if evidence.own.gain.low > 0 or evidence.own.gain.high <= 0:
             break
     if evidence.own.gain.low <= 0:
         return _unlearned(evidence), evidence
-    for plays in course.looks.plays:
+    for plays in settings.looks.plays:
         evidence = merged(evidence, (yield Question(plays, helps=True, learned=learned)))
         if helps(evidence.value(thresholds), thresholds.alpha1) is not Answer.OPEN:
             break
     value = evidence.value(thresholds).value
     if value is None or value < thresholds.alpha1:
         return decide(evidence, thresholds), evidence
-    evidence = yield from _scanned(course, scope, evidence)
+    evidence = yield from _scanned(settings, scope, evidence)
     covered = is_new(evidence.gamma, thresholds.alpha2) is Answer.NO
     return (decide(evidence, thresholds) if covered else None), evidence
 
 
 def _unlearned(evidence: Evidence) -> Decision:
     """A game that is not learned; an artifact where only its total gain is established."""
-    settled = evidence.own.gain.high <= 0
+    decided = evidence.own.gain.high <= 0
     if evidence.own.total.low > 0:
-        return Decision(Reason.NOT_ABOUT_MAP, settled)
-    return Decision(Reason.NOT_LEARNED, settled)
+        return Decision(Reason.NOT_ABOUT_MAP, decided)
+    return Decision(Reason.NOT_LEARNED, decided)
 
 
 def _scanned(
-    course: Course, scope: Sequence[str], evidence: Evidence
-) -> Generator[Question, Found, Evidence]:
+    settings: RaceSettings, scope: Sequence[str], evidence: Evidence
+) -> Generator[Question, Bounds, Evidence]:
     """Look at the scope until a game covers the candidate or none can; a game that cannot be the
     one that teaches it most is not played again."""
-    bar = 1 - course.thresholds.alpha2
+    bar = 1 - settings.thresholds.alpha2
     left = tuple(scope)
-    for plays in course.looks.plays:
-        for chunk in chunks(left, course.scan):
+    for plays in settings.looks.plays:
+        for chunk in chunks(left, settings.scan):
             evidence = merged(evidence, (yield Question(plays, taught=chunk)))
             if evidence.gamma.interval.low > bar:
                 return evidence
@@ -104,12 +104,12 @@ def _scanned(
     return evidence
 
 
-def acceptance(course: Course, scope: Sequence[str], evidence: Evidence) -> Race:
-    """The test on fresh plays, look by look until everything is settled or one thing speaks
+def acceptance(settings: RaceSettings, scope: Sequence[str], evidence: Evidence) -> Race:
+    """The test on fresh plays, look by look until everything is decided or one thing speaks
     against it; undecided at the last."""
-    thresholds, left, learned = course.thresholds, tuple(scope), 0
+    thresholds, left, learned = settings.thresholds, tuple(scope), 0
     bar = 1 - thresholds.alpha2
-    for plays in course.looks.plays:
+    for plays in settings.looks.plays:
         own = evidence.own.gain.low <= 0
         useful = helps(evidence.value(thresholds), thresholds.alpha1) is not Answer.YES
         learned = plays if own else learned
@@ -120,7 +120,7 @@ def acceptance(course: Course, scope: Sequence[str], evidence: Evidence) -> Race
             continue
         if helps(evidence.value(thresholds), thresholds.alpha1) is Answer.NO:
             break
-        for chunk in chunks(left, course.scan):
+        for chunk in chunks(left, settings.scan):
             evidence = merged(evidence, (yield Question(plays, taught=chunk)))
             if evidence.gamma.interval.low > bar:
                 break
@@ -134,33 +134,33 @@ def _open(evidence: Evidence, game: str, bar: float) -> bool:
     return game not in evidence.taught or evidence.taught[game].high > bar
 
 
-def merged(evidence: Evidence, found: Found) -> Evidence:
+def merged(evidence: Evidence, bounds: Bounds) -> Evidence:
     """Evidence with newer bounds in the place of older ones."""
     return replace(
         evidence,
-        own=found.own or evidence.own,
-        values=found.values or evidence.values,
-        taught={**evidence.taught, **found.taught},
+        own=bounds.own or evidence.own,
+        values=bounds.values or evidence.values,
+        taught={**evidence.taught, **bounds.taught},
     )
 
 
-def run(race: Race, answer: Callable[[Question], Found]) -> tuple[Decision | None, Evidence]:
+def run(race: Race, answer: Callable[[Question], Bounds]) -> tuple[Decision | None, Evidence]:
     """One race to its end."""
-    return run_together({"": race}, lambda asked: {"": answer(asked[""])})[""]
+    return run_together({"": race}, lambda questions: {"": answer(questions[""])})[""]
 
 
 def run_together(
-    races: Mapping[str, Race], answer: Callable[[Mapping[str, Question]], Mapping[str, Found]]
+    races: Mapping[str, Race], answer: Callable[[Mapping[str, Question]], Mapping[str, Bounds]]
 ) -> dict[str, tuple[Decision | None, Evidence]]:
     """Several races in lockstep: the open questions of all are answered at once."""
     ends: dict[str, tuple[Decision | None, Evidence]] = {}
-    asked = {name: next(race) for name, race in races.items()}
-    while asked:
-        found, before = answer(asked), asked
-        asked = {}
-        for name in before:
+    questions = {name: next(race) for name, race in races.items()}
+    while questions:
+        answers, names = answer(questions), list(questions)
+        questions = {}
+        for name in names:
             try:
-                asked[name] = races[name].send(found[name])
+                questions[name] = races[name].send(answers[name])
             except StopIteration as end:
                 ends[name] = end.value
     return ends

@@ -14,7 +14,7 @@ from archive.statistics.candidate_bounds import CandidateBounds
 from archive.statistics.intervals import Scores
 from archive.statistics.looks import Looks
 from archive.statistics.plays import Plays
-from archive.statistics.race import Course, Found, Question, acceptance, run, selection
+from archive.statistics.race import Bounds, Question, RaceSettings, acceptance, run, selection
 from archive.statistics.verdict import Decision, Evidence, Thresholds, decide
 
 Policies = Mapping[TaskId, Sequence[str]]
@@ -38,7 +38,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Gained:
+class MeanGain:
     """A mean gain in bits, and on how many plays."""
 
     bits: float
@@ -48,40 +48,41 @@ class Gained:
 @dataclass(frozen=True)
 class Replay:
     """What the plays say: the race's evidence, its decision (None: it went on to be ranked), every
-    gain that was looked at by source and target, and which questions were asked."""
+    gain that was looked at by source and target, and which of the questions
+    ``own``, ``helps`` and ``gamma`` were asked."""
 
     evidence: Evidence
     decision: Decision | None
-    gains: Mapping[tuple[TaskId, TaskId], Gained] = field(default_factory=dict)
-    asked: frozenset[str] = frozenset()
+    gains: Mapping[tuple[TaskId, TaskId], MeanGain] = field(default_factory=dict)
+    questions: frozenset[str] = frozenset()
 
 
 def replay(case: Case, plays: Mapping[PlaysKey, Plays], policies: Policies) -> Replay:
     """The race of a case. Raises MissingPlaysError."""
     reader = _Reader(case, plays, policies)
     # All of a scan at once: what was not played then is not there to be read now.
-    course = Course(case.looks, case.thresholds, scan=max(1, len(case.scope)))
+    settings = RaceSettings(case.looks, case.thresholds, scan=max(1, len(case.scope)))
     ids = [task_id.game_id for task_id in case.scope]
     nothing = Evidence(Purpose(case.purpose), case.looks)
     begin = selection if case.purpose == Purpose.SELECTION else acceptance
-    decision, evidence = run(begin(course, ids, nothing), reader.answer)
+    decision, evidence = run(begin(settings, ids, nothing), reader.answer)
     covered = evidence.gamma.interval.low > 1 - case.thresholds.alpha2
-    if reader.lacking and not covered:
-        raise MissingPlaysError(reader.lacking[0])
-    return Replay(evidence, decision, reader.means, frozenset(reader.asked))
+    if reader.missing and not covered:
+        raise MissingPlaysError(reader.missing[0])
+    return Replay(evidence, decision, reader.means, frozenset(reader.questions))
 
 
-def redecided(case: Case, found: Replay) -> Decision | None:
-    """The decision of the rule on what was found. None for a candidate that is ranked: what became
+def redecided(case: Case, replayed: Replay) -> Decision | None:
+    """The decision of the rule on the plays. None for a candidate that is ranked: what became
     of it then depends on the others of its list."""
-    if found.decision is not None:
-        return found.decision
-    value = found.evidence.value(case.thresholds).value
-    most = found.evidence.gamma.interval.value
+    if replayed.decision is not None:
+        return replayed.decision
+    value = replayed.evidence.value(case.thresholds).value
+    most = replayed.evidence.gamma.interval.value
     helps = value is not None and value >= case.thresholds.alpha1
     if helps and (most is None or most <= 1 - case.thresholds.alpha2):
         return None
-    return decide(found.evidence, case.thresholds)
+    return decide(replayed.evidence, case.thresholds)
 
 
 class _Reader:
@@ -89,50 +90,50 @@ class _Reader:
 
     def __init__(self, case: Case, plays: Mapping[PlaysKey, Plays], policies: Policies) -> None:
         self.case, self.plays, self.policies = case, plays, policies
-        self.means: dict[tuple[TaskId, TaskId], Gained] = {}
-        self.asked: set[str] = set()
-        self.lacking: list[str] = []
+        self.means: dict[tuple[TaskId, TaskId], MeanGain] = {}
+        self.questions: set[str] = set()
+        self.missing: list[str] = []
         scope = {task_id.game_id: task_id for task_id in case.scope}
-        self.estimates = CandidateBounds(
+        self.candidate = CandidateBounds(
             self, case.looks, case.thresholds, case.candidate, case.parent, scope
         )
 
-    def answer(self, question: Question) -> Found:
-        asked = {"own": question.own, "helps": question.helps, "gamma": bool(question.taught)}
-        self.asked |= {name for name, wanted in asked.items() if wanted}
+    def answer(self, question: Question) -> Bounds:
+        parts = {"own": question.own, "helps": question.helps, "gamma": bool(question.taught)}
+        self.questions |= {name for name, wanted in parts.items() if wanted}
         there = [game for game in question.taught if self._played(game, question.plays)]
-        return self.estimates.found(replace(question, taught=tuple(there)))
+        return self.candidate.bounds(replace(question, taught=tuple(there)))
 
     def gains(self, source: TaskId, target: TaskId, plays: int, kind: GainKind) -> Scores:
         base = self._sample(BASE_POLICY, target, plays)
-        found = [
+        gains = [
             self._sample(policy, target, plays).kind(kind) - base.kind(kind)
             for policy in self._policies(source)
         ]
         if kind == self.case.thresholds.gain:
-            self.means[source, target] = Gained(float(np.mean(found)), plays)
-        return found[0] if len(found) == 1 else np.stack(found)
+            self.means[source, target] = MeanGain(float(np.mean(gains)), plays)
+        return gains[0] if len(gains) == 1 else np.stack(gains)
 
     def _played(self, game: str, plays: int) -> bool:
         """Whether a game of the scope was tried on the candidate at this look."""
         try:
-            for policy in self._policies(self.estimates.scope[game]):
+            for policy in self._policies(self.candidate.scope[game]):
                 self._sample(policy, self.case.candidate, plays)
         except MissingPlaysError as error:
-            self.lacking.append(str(error))
+            self.missing.append(str(error))
             return False
         return True
 
     def _sample(self, policy: str, task_id: TaskId, plays: int) -> Plays:
         """The first plays, in the order of their play seeds 0, 1, …"""
         named = f"policy {policy} on game {task_id.game_id} ({task_id.role}), {self.case.purpose}"
-        found = self.plays.get(PlaysKey(policy, task_id, self.case.purpose))
-        if found is None:
+        plays_made = self.plays.get(PlaysKey(policy, task_id, self.case.purpose))
+        if plays_made is None:
             raise MissingPlaysError(f"{named}: no plays")
-        order = np.argsort(found.seeds[:, 1], kind="stable")[:plays]
-        if not np.array_equal(found.seeds[order, 1], np.arange(plays)):
-            raise MissingPlaysError(f"{named}: {_missing(found.seeds[:, 1], plays)}")
-        return Plays(found.seeds[order], found.own[order], found.permuted[order])
+        order = np.argsort(plays_made.seeds[:, 1], kind="stable")[:plays]
+        if not np.array_equal(plays_made.seeds[order, 1], np.arange(plays)):
+            raise MissingPlaysError(f"{named}: {_missing(plays_made.seeds[:, 1], plays)}")
+        return Plays(plays_made.seeds[order], plays_made.own[order], plays_made.permuted[order])
 
     def _policies(self, task_id: TaskId) -> Sequence[str]:
         if not self.policies.get(task_id):
@@ -141,5 +142,5 @@ class _Reader:
 
 
 def _missing(play_seeds: NDArray[np.int64], plays: int) -> str:
-    lacking = len(set(range(plays)) - set(play_seeds.tolist()))
-    return f"{lacking} of {plays} plays are not there"
+    missing = len(set(range(plays)) - set(play_seeds.tolist()))
+    return f"{missing} of {plays} plays are not there"

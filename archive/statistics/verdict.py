@@ -65,7 +65,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Decision:
-    """Why a candidate was accepted or not; ``decided`` says whether the intervals settled it,
+    """Why a candidate was accepted or not; ``decided`` says whether the intervals decided it,
     ``detail`` the numbers behind the reason where it has any."""
 
     reason: Reason
@@ -104,7 +104,7 @@ def decision_columns(
     decision: Decision, evidence: Evidence, thresholds: Thresholds, role: str, scope_size: int
 ) -> dict[str, Any]:
     """The columns of the decisions table that hold numbers and verdict."""
-    found = evidence.gamma
+    most = evidence.gamma
     return {
         "verdict": decision.verdict,
         "reason": decision.reason,
@@ -114,9 +114,9 @@ def decision_columns(
         "gain_kind": thresholds.gain,
         **_bounds("captured", evidence.values.captured),
         **_bounds("captured_def37", evidence.values.def37),
-        **_bounds("gamma", found.interval),
-        "gamma_game_id": found.game_id,
-        "gamma_role": role if found.game_id else None,
+        **_bounds("gamma", most.interval),
+        "gamma_game_id": most.game_id,
+        "gamma_role": role if most.game_id else None,
         "alpha1": thresholds.alpha1,
         "alpha2": thresholds.alpha2,
         "confidence": 1 - evidence.looks.error if evidence.looks else None,

@@ -13,17 +13,20 @@ writer removes it. Rows are never changed or deleted; compaction puts them into 
 from __future__ import annotations
 
 import json
+import os
+import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from filelock import FileLock, Timeout
 
 from archive.errors import (
     ArchiveError,
     DamagedError,
+    LockedError,
     LookupFailedError,
     NotAnArchiveError,
     VersionError,
@@ -44,11 +47,10 @@ from archive.store.commits import (
 )
 from archive.store.disk import TEMPORARY, make_folder, write_whole, writing
 from archive.store.files import check_size, read_batches, write_table
-from archive.store.lock import LOCK, acquire
 from archive.store.older import VERSIONS
 from archive.store.rows import Row, from_arrow, to_arrow
 
-MARKER = "archive.json"
+MARKER, LOCK = "archive.json", "lock"
 _FORMAT = "xent-evo archive"
 
 Mode = Literal["r", "a"]
@@ -62,7 +64,7 @@ class Archive:
     `create` and `open`; a context manager that closes itself.
     """
 
-    def __init__(self, folder: Path, lock: TextIOWrapper | None) -> None:
+    def __init__(self, folder: Path, lock: FileLock | None) -> None:
         self.folder = folder
         self._lock = lock
         self._adapters = Adapters(folder / ADAPTERS)
@@ -78,15 +80,15 @@ class Archive:
         folder = Path(folder)
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            found = strays(folder)
-        if found:
-            raise WriteError(f"{folder} is in use: found {min(found)}, expected an empty folder")
-        lock = acquire(folder)
+            names = strays(folder)
+        if names:
+            raise WriteError(f"{folder} is in use: found {min(names)}, expected an empty folder")
+        lock = _acquire_lock(folder)
         try:
             _write_marker(folder)
             return cls._writer(folder, lock)
         except BaseException:
-            lock.close()
+            lock.release()
             raise
 
     @classmethod
@@ -102,17 +104,17 @@ class Archive:
         version = _version(folder)
         if mode == "r":
             return cls(folder, None)
-        lock = acquire(folder)
+        lock = _acquire_lock(folder)
         try:
             if version != SCHEMA_VERSION:
                 _write_marker(folder)  # what is appended has the schema of today
             return cls._writer(folder, lock)
         except BaseException:
-            lock.close()
+            lock.release()
             raise
 
     @classmethod
-    def _writer(cls, folder: Path, lock: TextIOWrapper) -> Self:
+    def _writer(cls, folder: Path, lock: FileLock) -> Self:
         for name in (*TABLES, COMMITS, ADAPTERS):
             # A writer removes what is left over: never in a folder that a link leads to.
             if (folder / name).is_symlink():
@@ -137,7 +139,7 @@ class Archive:
     def close(self) -> None:
         """Releases the writer's lock; reading goes on working, writing does not."""
         if self._lock is not None:
-            self._lock.close()
+            self._lock.release()
             self._lock = None
 
     # Writing
@@ -224,6 +226,19 @@ class Archive:
         """The commits that this object sees, in order."""
         return tuple(self._commits)
 
+    def commit_of(self, name: str, row: int) -> int:
+        """The number of the commit that added row ``row`` (from 0) of a table, compacted or not.
+
+        Rows stand in the order of their commits, and records stay when files are compacted, so
+        the counts of the records tell. Raises LookupFailedError for a row that is not there.
+        """
+        rows = 0
+        for commit in (each for each in self._commits if not each.compacts):
+            rows += sum(file.rows for file in commit.files if file.table == name)
+            if row < rows:
+                return commit.number
+        raise LookupFailedError(f"{name}: found no row {row}, expected one of {rows}")
+
     def count(self, name: str) -> int:
         """The number of rows of a table, without reading it."""
         return sum(file.rows for file in self.files(name))
@@ -270,8 +285,8 @@ class Archive:
         filters: Sequence[Filter] | None = None,
     ) -> list[dict[str, Any]]:
         """Like `table`, as one dict for each row."""
-        found: list[dict[str, Any]] = self.table(name, columns, filters).to_pylist()
-        return found
+        rows: list[dict[str, Any]] = self.table(name, columns, filters).to_pylist()
+        return rows
 
     def get_adapter(self, digest: str) -> bytes:
         """The bytes of an adapter.
@@ -290,6 +305,26 @@ class Archive:
         _known_table(name)
         commits = counting(self._commits)
         return [file for commit in commits for file in commit.files if file.table == name]
+
+
+def _acquire_lock(folder: Path) -> FileLock:
+    """The writer's lock, which the kernel drops when its process dies; the file names the holder.
+
+    Raises LockedError naming the holder's process, and WriteError where the folder cannot be
+    written.
+    """
+    path = folder / LOCK
+    lock = FileLock(path, thread_local=False)
+    with writing(path):
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            holder = path.read_text(encoding="utf-8").strip() or "unknown"
+            raise LockedError(
+                f"{folder} is locked: found a writer (process {holder}), expected none"
+            ) from None
+        path.write_text(f"{os.getpid()} on {socket.gethostname()}\n", encoding="utf-8")
+    return lock
 
 
 def strays(folder: Path) -> set[str]:

@@ -1,10 +1,12 @@
-"""Files that are whole or absent: written aside, flushed to the disk, then renamed."""
+"""Files and folders that appear complete or not at all: written aside, then renamed."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 
 from archive.errors import WriteError
@@ -47,3 +49,46 @@ def write_whole(path: Path, content: bytes | memoryview) -> None:
         os.fsync(file.fileno())
     os.replace(aside, path)
     flush_folder(path.parent)
+
+
+def require_free(folder: Path) -> None:
+    """Raises WriteError unless `folder` is absent or empty, and can be made."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise WriteError(f"{folder} is in use: found a file, expected an absent or empty folder")
+    if folder.is_dir() and (found := next(folder.iterdir(), None)):
+        raise WriteError(f"{folder} is in use: found {found.name}, expected an empty folder")
+    above = next(parent for parent in folder.absolute().parents if parent.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        raise WriteError(
+            f"{folder} could not be written: found {above}, expected a folder to write in"
+        )
+
+
+def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
+    """Lets `fill` write into a folder aside, then gives it its name. Raises WriteError."""
+    aside = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    with writing(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        aside.mkdir()
+        try:
+            fill(aside)
+            # Renaming a folder replaces an empty one and refuses one that filled up meanwhile.
+            os.rename(aside, folder)
+        except BaseException:
+            shutil.rmtree(aside)
+            raise
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """SHA-256 (hex) of every file below `folder`, by its path there."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): digest(path) for path in files}
+
+
+def digest(path: Path) -> str:
+    """SHA-256 (hex) of one file."""
+    found = sha256()
+    with path.open("rb") as file:
+        while part := file.read(1 << 20):
+            found.update(part)
+    return found.hexdigest()

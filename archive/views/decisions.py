@@ -11,7 +11,7 @@ from rich.console import Console
 from archive.errors import LookupFailedError
 from archive.query import explanation, resolve
 from archive.schema import Definition, TaskId, Verdict
-from archive.statistics.cases import Record, Row, cases, record
+from archive.statistics.decision_cases import Row, RunRecord, cases, read_record
 from archive.statistics.intervals import Interval
 from archive.statistics.replay import (
     Case,
@@ -41,7 +41,7 @@ class Gain:
 @dataclass(frozen=True)
 class Step:
     """One question of the rule: the gain it rests on, and the one that it is a share of; the
-    estimate with its bounds, what is asked of them, the answer."""
+    estimate with its bounds, what they are compared with, the answer."""
 
     question: str
     gain: Gain
@@ -55,7 +55,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Why:
-    """A decision with its steps; ``again`` is what the rule says when asked again, ``failed`` the
+    """A decision with its steps; ``again`` is what the rule says today, ``failed`` the
     steps that kept the candidate out, ``missing`` what could not be looked up."""
 
     run_id: str
@@ -78,26 +78,26 @@ def explain(archive: Archive, run_id: str, shortened: str) -> list[Why]:
 
     Raises LookupFailedError where the run decided nothing on such a game.
     """
-    found = record(archive, run_id)
-    if not found.decisions:
+    record = read_record(archive, run_id)
+    if not record.decisions:
         raise LookupFailedError(f"run {run_id}: found no decision, expected at least one")
-    game_id = resolve(shortened, [row["game_id"] for row in found.decisions])
-    return [_why(found, row, case) for row, case in cases(found) if row["game_id"] == game_id]
+    game_id = resolve(shortened, [row["game_id"] for row in record.decisions])
+    return [_why(record, row, case) for row, case in cases(record) if row["game_id"] == game_id]
 
 
-def _why(found: Record, row: Row, case: Case | None) -> Why:
-    start = Why(found.run_id, row, row["purpose"])
+def _why(record: RunRecord, row: Row, case: Case | None) -> Why:
+    start = Why(record.run_id, row, row["purpose"])
     if case is None:
         return start
-    policies = found.policies(row)
+    policies = record.policies(row)
     try:
-        seen = replay(case, found.plays, policies)
+        seen = replay(case, record.plays, policies)
     except (MissingPlaysError, ValueError) as error:
-        return Why(found.run_id, row, case.purpose, missing=str(error))
+        return Why(record.run_id, row, case.purpose, missing=str(error))
     again = redecided(case, seen)
     steps = tuple(_steps(case, seen, policies))
     return Why(
-        found.run_id,
+        record.run_id,
         row,
         case.purpose,
         steps,
@@ -106,15 +106,15 @@ def _why(found: Record, row: Row, case: Case | None) -> Why:
     )
 
 
-def _again(found: Decision | None) -> dict[str, Any]:
-    if found is None:
+def _again(decision: Decision | None) -> dict[str, Any]:
+    if decision is None:
         reason = "passed selection; another of its list was preferred"
         return {"verdict": Verdict.REFUSED, "reason": reason, "decided": False}
-    return {"verdict": found.verdict, "reason": found.reason, "decided": found.decided}
+    return {"verdict": decision.verdict, "reason": decision.reason, "decided": decision.decided}
 
 
 def _steps(case: Case, seen: Replay, policies: Policies) -> list[Step]:
-    """The questions that were asked, in order; of γ, one for each game of the scope."""
+    """The questions in their order; of γ, one for each game of the scope."""
     rule, candidate, evidence = case.thresholds, case.candidate, seen.evidence
     task_ids = {task_id.game_id: task_id for task_id in case.scope}
 
@@ -137,7 +137,7 @@ def _steps(case: Case, seen: Replay, policies: Policies) -> list[Step]:
     own = "yes" if learned.low > 0 else "no" if learned.high <= 0 else "open"
     on_itself = gain(candidate, candidate)
     steps = [Step("learns its own game", on_itself, None, *_numbers(learned), "low > 0", own)]
-    if "helps" in seen.asked:
+    if "helps" in seen.questions:
         value, asks = evidence.value(rule), f"low ≥ alpha1 = {rule.alpha1:g}"
         steps.append(share("helps its parent", (candidate, case.parent), value, asks))
     asks = f"high ≤ 1 − alpha2 = {1 - rule.alpha2:g}"
@@ -156,8 +156,8 @@ def _at_most(value: Interval, bar: float) -> str:
     return "yes" if value.high <= bar else "no" if value.low > bar else "open"
 
 
-def _numbers(found: Interval) -> tuple[float | None, float, float]:
-    return found.value, found.low, found.high
+def _numbers(interval: Interval) -> tuple[float | None, float, float]:
+    return interval.value, interval.low, interval.high
 
 
 def show_list(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
@@ -194,7 +194,7 @@ def _show_one(found: Why, console: Console) -> None:
             f"  generation {row['generation']}, parent {row['parent_game_id']}, "
             f"round {row['round']}, index {row['index']}\n"
             f"  {row['verdict']}: {explanation(row)}"
-            + ("" if row["decided"] else " (the intervals did not settle it)")
+            + ("" if row["decided"] else " (the intervals did not decide it)")
         )
     )
     if found.missing:
@@ -215,7 +215,7 @@ def _show_steps(found: Why, console: Console) -> None:
     )
     steps = table("Questions", "question", "gains in bits", "value", "asks", "answer")
     for step in found.steps:
-        gains = "\nover\n".join(_told(each) for each in (step.gain, step.of) if each)
+        gains = "\nover\n".join(_gain_text(each) for each in (step.gain, step.of) if each)
         value = interval(step.value, step.low, step.high)
         add(steps, step.question, gains, value, step.threshold, step.answer)
     console.print(steps)
@@ -229,7 +229,7 @@ def _looks(row: Mapping[str, Any]) -> str:
     return " and ".join(map(str, row["looks"]))
 
 
-def _told(gain: Gain) -> str:
+def _gain_text(gain: Gain) -> str:
     where = f"on {gain.played[:SHORT]}"
     of = f"(of {gain.trained_on[:SHORT]})"
     return f"{number(gain.bits)}: {gain.policy_id[:SHORT]}\n{of}\n{where}, {gain.plays} plays"

@@ -135,7 +135,7 @@ def _decisions(state: Inspection) -> Table:
             f"{row['verdict']}\n{explanation(row)}",
             interval(row[value], row[f"{value}_low"], row[f"{value}_high"]),
             interval(row["gamma"], row["gamma_low"], row["gamma_high"]),
-            seeds if row["decided"] or row["purpose"] is None else f"{seeds}, not settled",
+            seeds if row["decided"] or row["purpose"] is None else f"{seeds}, not decided",
         )
     return found
 

@@ -1,278 +1,314 @@
-"""The groups of settings that experiments on language models have, one frozen dataclass each.
+"""The configuration schema: the settings of each group, and of a run on language models.
 
-Each field's meaning stands beneath it; defaults live in ``conf/`` only.
+Each field declares its type, bounds, default and meaning; Hydra's groups, the checks and the tables
+in docs/configuration.md come from these declarations.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from evo.config.checks import ConfigError, coverage
-from evo.config.checks import above as _above
-from evo.config.checks import at_least as _at_least
-from evo.config.checks import between as _between
-from evo.config.checks import one_of as _one_of
+from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_validator
 
-DTYPES = ("auto", "float32", "bfloat16")
+from meta_sampler.settings import Caps, MutateSettings, settings_of
+from xgl.settings import (
+    Count,
+    Dtype,
+    Flag,
+    Fraction,
+    Natural,
+    NonNegative,
+    Positive,
+    Share,
+    settings,
+    shown,
+)
+
+Mebibytes = Annotated[int, Strict(), Field(ge=16)]
+Confidence = Annotated[float, Strict(), Field(gt=0.5, lt=1)]
+Seed = Annotated[int, Strict(), Field(ge=0, lt=2**63)]
 
 
-@dataclass(frozen=True)
+@settings
 class JudgeConfig:
-    model: str
+    """The model that scores texts, and where maps come from."""
+
+    model: str = "embedded"
     """Model reference: embedded, smollm2, a folder or a hub id."""
-    dtype: str
+    dtype: Dtype = "auto"
     """float32, bfloat16, or auto: bfloat16 on a GPU, float32 elsewhere."""
-    batch_tokens: int | None
+    batch_tokens: Annotated[int, Strict(), Field(ge=64)] | None = None
     """Padded tokens of one forward pass, at most; null: what is fast on the device."""
-    memory_mib: int
+    memory_mib: Mebibytes = 1024
     """MiB that one forward pass may take: fewer tokens than batch_tokens where it must be."""
-    remembered_mib: int
+    remembered_mib: Natural = 64
     """MiB of scores that are remembered within a job."""
-    roots_mib: int
+    roots_mib: Natural = 256
     """MiB of key-value caches of prefixes that many texts share."""
-    stories: str
+    stories: Literal["corpus", "judge"] = "corpus"
     """Where maps come from: corpus (held-out stories of the package) or judge (it writes)."""
 
-    def __post_init__(self) -> None:
-        _one_of("judge.dtype", self.dtype, DTYPES)
-        if self.batch_tokens is not None:
-            _at_least("judge.batch_tokens", self.batch_tokens, 64)
-        _at_least("judge.memory_mib", self.memory_mib, 16)
-        _at_least("judge.remembered_mib", self.remembered_mib, 0)
-        _at_least("judge.roots_mib", self.roots_mib, 0)
-        _one_of("judge.stories", self.stories, ("corpus", "judge"))
 
-
-@dataclass(frozen=True)
+@settings
 class PlayerConfig:
-    model: str
+    """The base player M and its adapters."""
+
+    model: str = "embedded"
     """Model reference of the player, before fine-tuning: the base player M."""
-    dtype: str
+    dtype: Dtype = "auto"
     """float32, bfloat16, or auto: bfloat16 on a GPU, float32 elsewhere."""
-    lora_rank: int
+    lora_rank: Count = 16
     """Rank of the adapters."""
-    lora_alpha: int
+    lora_alpha: Count = 32
     """Scale of the adapters, over the rank."""
-    lora_layers: int | None
+    lora_layers: Count | None = None
     """Adapters on the last so many blocks; null: on all."""
-    memory_mib: int
+    memory_mib: Mebibytes = 1024
     """MiB that one batch of moves may take beside the weights."""
-    policies_per_pass: int
-    """Adapters that are evaluated on a game in one pass, sharing the base weights' work."""
-
-    def __post_init__(self) -> None:
-        _one_of("player.dtype", self.dtype, DTYPES)
-        _at_least("player.lora_rank", self.lora_rank, 1)
-        _at_least("player.lora_alpha", self.lora_alpha, 1)
-        _at_least("player.memory_mib", self.memory_mib, 16)
-        _at_least("player.policies_per_pass", self.policies_per_pass, 1)
-        if self.lora_layers is not None:
-            _at_least("player.lora_layers", self.lora_layers, 1)
+    policies_per_pass: Count = 1
+    """Adapters that are evaluated on a game in one pass, sharing the base weights' work; more pay
+    on a GPU, not on two cores."""
 
 
-@dataclass(frozen=True)
+@settings
 class GameConfig:
-    dialect: str
-    """Dialect of the games that the search makes: xent or paper."""
-    story_tokens: int
+    """Dialect and metadata of all games of a run."""
+
+    dialect: Literal["xent", "paper"] = "xent"
+    """Dialect of the games that the search makes: xent (first token unscored, + joins) or paper."""
+    story_tokens: Count = 24
     """Length of story() in judge tokens."""
-    max_len: int
+    max_len: Count = 8
     """Limit of an elicit that names none, in judge tokens."""
-    max_failures: int
+    max_failures: Natural = 10
     """Failed ensures a player may have in a play; the next one is a forfeit."""
-    max_characters: int
+    max_characters: Count = 4096
     """Longest string a register may hold; beyond it a play ends as oversize."""
 
-    def __post_init__(self) -> None:
-        _one_of("game.dialect", self.dialect, ("xent", "paper"))
-        for name in ("story_tokens", "max_len", "max_characters"):
-            _at_least(f"game.{name}", getattr(self, name), 1)
-        _at_least("game.max_failures", self.max_failures, 0)
 
-
-@dataclass(frozen=True)
+@settings
 class FinetuneConfig:
-    tokens: int
+    """REINFORCE: budget, gradient steps, objective."""
+
+    tokens: Natural = 100000
     """Budget 𝒯 of one fine-tune: prompt and move tokens of the player, over all rollouts."""
-    maps: int
+    maps: Count = 4
     """Maps in one gradient step."""
-    rollouts: int
+    rollouts: Count = 8
     """Plays on each map: the group whose mean is the baseline."""
-    learning_rate: float
-    """AdamW's."""
-    baseline: str
-    """group_mean, leave_one_out or none."""
-    scale_advantages: bool
+    learning_rate: Positive = 0.0015
+    """AdamW's; at 0.003 the embedded player collapses now and then."""
+    baseline: Literal["group_mean", "leave_one_out", "none"] = "group_mean"
+    """What a play's reward is compared with."""
+    scale_advantages: Flag = True
     """Divide a step's advantages by their standard deviation."""
-    entropy_bonus: float
-    """Weight of the policy's entropy in the objective."""
-    gradient_clip: float
+    entropy_bonus: NonNegative = 0.03
+    """Weight of the policy's entropy in the objective, in nats a token: keeps moves apart."""
+    gradient_clip: Positive = 1.0
     """Largest gradient norm."""
-    kl: float
+    kl: NonNegative = 0.0
     """Weight of the divergence from the base player in the objective; 0: none."""
-    replicates: int
+    replicates: Count = 1
     """Fine-tunes of each game under as many training seeds; with several, bounds speak of training
     seeds too."""
-    shuffle: bool
-    """Null control: each step's rewards are dealt anew among its moves."""
+    shuffle: Flag = False
+    """Null control: each step's rewards are permuted among its moves."""
 
     def __post_init__(self) -> None:
-        _at_least("finetune.tokens", self.tokens, 0)
-        _at_least("finetune.maps", self.maps, 1)
-        _at_least("finetune.rollouts", self.rollouts, 1)
         if self.rollouts < 2 and self.baseline != "none":
-            raise ConfigError(
-                f"finetune.rollouts: found {self.rollouts}, expected at least 2, because the "
-                f"baseline {self.baseline} compares plays on one map"
+            raise ValueError(
+                f"rollouts: found {self.rollouts}, expected at least 2, because the baseline "
+                f"{self.baseline} compares plays on one map"
             )
-        _above("finetune.learning_rate", self.learning_rate, 0)
-        _one_of("finetune.baseline", self.baseline, ("group_mean", "leave_one_out", "none"))
-        _at_least("finetune.entropy_bonus", self.entropy_bonus, 0)
-        _above("finetune.gradient_clip", self.gradient_clip, 0)
-        _at_least("finetune.kl", self.kl, 0)
-        _at_least("finetune.replicates", self.replicates, 1)
 
 
-@dataclass(frozen=True)
+def _check_looks(plays: tuple[int, ...]) -> tuple[int, ...]:
+    if not plays or sorted(set(plays)) != [*plays] or plays[0] < 2:
+        raise ValueError(f"found {shown(plays)}, expected rising counts of at least 2")
+    return plays
+
+
+Looks = Annotated[tuple[Annotated[int, Strict()], ...], AfterValidator(_check_looks)]
+
+
+@settings
 class TransferConfig:
-    definition: str
+    """Which value decides, on how many plays, with what confidence."""
+
+    definition: Literal["captured", "def37"] = "captured"
     """Which value decides: captured (C) or def37 (V); both are archived."""
-    gain: str
-    """Which gain it is made of: total, or specific (total minus permuted)."""
-    calibration_plays: int
+    gain: Literal["total", "specific"] = "specific"
+    """Which gain it is made of: total, or specific: minus what permuted moves gain, so about the
+    map."""
+    calibration_plays: Annotated[int, Strict(), Field(ge=2)] = 32
     """Base plays that fix a game's floor and show whether it can be played."""
-    selection_plays: list[int]
+    selection_plays: Looks = (32, 96)
     """Plays of each policy at each look of the selection, cumulative."""
-    acceptance_plays: list[int]
+    acceptance_plays: Looks = (96, 192)
     """Fresh plays of each policy at each look of the acceptance test, cumulative."""
-    scan: int
+    scan: Count = 8
     """Games of the scope whose adapters play a candidate at once, the likeliest to cover it first;
     then twice as many, and so on, until one does."""
-    confidence: float
+    confidence: Confidence = 0.95
     """Of every decision; its error is shared over looks, over a list's acceptance tests and, for
     γ, over the scope."""
-    max_forfeit_rate: float
+    max_forfeit_rate: Share = 0.25
     """Games that the base player leaves unfinished more often are refused."""
-    min_steps: int
-    """Games whose plays are so long that a fine-tune has fewer gradient steps are refused."""
-    confirmations: int
+    min_steps: Natural = 12
+    """Gradient steps that finetune.tokens must pay for; games with so many retries or so long
+    plays that fewer remain are refused."""
+    confirmations: Count = 3
     """Most candidates of a list that are put to the acceptance test, the smallest γ first."""
 
+
+@settings
+class PlayabilityConfig:
+    """Filters on calibrated games, before they cost a fine-tune."""
+
+    best_kept: Share = 0.5
+    """ε-well-posed (Def. 30): the best move scored on a calibration map stays best under
+    clipping on at least this share of maps; games that surely fall short are refused. 0: not
+    asked."""
+    few_shot_rounds: Natural = 0
+    """Rounds of the base player on each map, to see whether a game is playable in few-shot mode
+    (Def. 33); 0: not asked."""
+    few_shot_maps: Annotated[int, Strict(), Field(ge=2)] = 32
+    """Maps of that check, N: the first calibration maps."""
+    few_shot_steps: Count = 2
+    """m: rounds after the first at each of which arms must increase."""
+    few_shot_epsilon: Fraction = 0.05
+    """ε: probability that it may fail to."""
+    few_shot_above_control: Flag = False
+    """Whether arms at the last round must also be established above the control's, so that what
+    was learned is about the map."""
+
     def __post_init__(self) -> None:
-        _one_of("transfer.definition", self.definition, ("captured", "def37"))
-        _one_of("transfer.gain", self.gain, ("total", "specific"))
-        _at_least("transfer.calibration_plays", self.calibration_plays, 2)
-        for name in ("selection_plays", "acceptance_plays"):
-            looks = getattr(self, name)
-            if not looks or sorted(set(looks)) != looks or looks[0] < 2:
-                raise ConfigError(
-                    f"transfer.{name}: found {looks}, expected rising counts of at least 2"
-                )
-        _at_least("transfer.scan", self.scan, 1)
-        _between("transfer.confidence", self.confidence, 0.5, 1)
-        _between("transfer.max_forfeit_rate", self.max_forfeit_rate, -1e-9, 1 + 1e-9)
-        _at_least("transfer.min_steps", self.min_steps, 0)
-        _at_least("transfer.confirmations", self.confirmations, 1)
+        if 0 < self.few_shot_rounds <= self.few_shot_steps:
+            raise ValueError(
+                f"few_shot_rounds: found {self.few_shot_rounds}, expected 0 or more than "
+                f"few_shot_steps ({self.few_shot_steps})"
+            )
 
 
-@dataclass(frozen=True)
-class GrowthConfig:
-    initial_scope: list[str]
-    """Game files (.xgl or .xent), or names of the library."""
-    alpha1: float
+@settings
+class AlgorithmConfig:
+    """The parameters of Algorithm 1."""
+
+    alpha1: Positive = 0.3
     """A candidate must give its parent at least this transfer value."""
-    alpha2: float
+    alpha2: Fraction = 0.2
     """Nothing known may give the candidate more than 1 − α2."""
-    generations: int
+    generations: Count = 3
     """Most generations."""
-    list_size: int
+    list_size: Count = 11
     """Candidates in one list of the meta-sampler."""
-    max_candidates: int | None
+    max_candidates: Count | None = 11
     """Candidates in the whole run; null: no such budget."""
-    coverage_against: str
+    coverage_against: Literal["scope_and_pending", "scope"] = "scope_and_pending"
     """γ over scope_and_pending, or over scope (the literal Algorithm 1)."""
-    max_accepts_per_parent: int | None
+    max_accepts_per_parent: Count | None = None
     """Accepted games from one parent; null: no limit."""
-    diversity: float
+
+    def __post_init__(self) -> None:
+        if self.coverage_against == "scope" and self.max_accepts_per_parent is None:
+            raise ValueError(
+                "max_accepts_per_parent: found null, expected a number, because with "
+                "coverage_against=scope nothing else ends a parent's list"
+            )
+
+
+def _check_scope(games: tuple[str, ...]) -> tuple[str, ...]:
+    if not games:
+        raise ValueError("found no game, expected at least one")
+    return games
+
+
+@settings
+class GrowthConfig(AlgorithmConfig):
+    """Algorithm 1: the initial scope, thresholds, lists."""
+
+    initial_scope: Annotated[tuple[str, ...], AfterValidator(_check_scope)] = ("rival",)
+    """Game files (.xgl or .xent), or names of the library."""
+    diversity: NonNegative = 0.0
     """Weight of the distance to the nearest known game where candidates are chosen; 0: none."""
-    initial_attempts: int
+    initial_attempts: Count = 4
     """Fine-tunes of an initial game, each under a training seed of its own, until one improves
     it clearly; the last counts if it improves it at all."""
-    initial_clarity: float
+    initial_clarity: Annotated[float, Strict(), Field(ge=0, lt=1)] = 0.4
     """Clearly: the lower bound of the gain is beyond this share of the gain. Values are shares of
-    gains, and of a gain that is hardly known none can be settled."""
-    eta: float
+    gains, and of a gain that is hardly known none can be decided."""
+    eta: Share = 0.3
     """η of the cover that is archived with each generation's scope; it decides nothing."""
-    unplayable_initial: str
-    """An initial game that fine-tuning does not improve: stop the run, or keep it as a target."""
-
-    def __post_init__(self) -> None:
-        if not self.initial_scope:
-            raise ConfigError("growth.initial_scope: found no game, expected at least one")
-        _above("growth.alpha1", self.alpha1, 0)
-        _between("growth.alpha2", self.alpha2, 0, 1)
-        for name in ("generations", "list_size"):
-            _at_least(f"growth.{name}", getattr(self, name), 1)
-        for name in ("max_candidates", "max_accepts_per_parent"):
-            if getattr(self, name) is not None:
-                _at_least(f"growth.{name}", getattr(self, name), 1)
-        _at_least("growth.diversity", self.diversity, 0)
-        _at_least("growth.initial_attempts", self.initial_attempts, 1)
-        _between("growth.initial_clarity", self.initial_clarity, -1e-9, 1)
-        _between("growth.eta", self.eta, -1e-9, 1 + 1e-9)
-        coverage("growth", self.coverage_against, self.max_accepts_per_parent)
-        _one_of("growth.unplayable_initial", self.unplayable_initial, ("stop", "keep"))
+    unplayable_initial: Literal["stop", "keep"] = "stop"
+    """Where fine-tuning does not improve an initial game: stop the run, or keep going without it;
+    then it is in the archive and not in the scope."""
 
 
-@dataclass(frozen=True)
+@settings
 class MetaSamplerConfig:
-    name: str
-    """Which Λ: mutate, local or chat."""
-    settings: dict[str, Any]
-    """Its settings, see the meta-sampler's own documentation."""
+    """Λ and its settings."""
+
+    name: Literal["mutate", "local", "chat", "learned"] = "mutate"
+    """Which Λ."""
+    settings: Caps = MutateSettings()
+    """Its settings: the table of the sampler below."""
+
+    @field_validator("settings", mode="before")
+    @classmethod
+    def _of_the_sampler(cls, values: Any, info: ValidationInfo) -> Any:
+        if "name" not in info.data:  # which is the mistake to tell
+            return MutateSettings()
+        return settings_of(info.data["name"], values) if isinstance(values, Mapping) else values
 
 
-@dataclass(frozen=True)
-class ArchiveConfig:
-    root: str
+@settings
+class ArchiveRoot:
+    """Where runs go."""
+
+    root: str = "runs"
     """Folder that holds the run folders."""
-    keep: str
+
+
+@settings
+class ArchiveConfig(ArchiveRoot):
+    """Where runs go, which adapters stay."""
+
+    keep: Literal["scope", "all"] = "scope"
     """Which adapters stay on disk: scope (those of accepted games) or all."""
 
-    def __post_init__(self) -> None:
-        _one_of("archive.keep", self.keep, ("scope", "all"))
 
-
-@dataclass(frozen=True)
+@settings
 class ClusterConfig:
-    address: str | None
+    """Ray: its address, workers and trainers, shares of GPUs."""
+
+    address: str | None = None
     """null: a local Ray; auto or an address: join that cluster."""
-    workers: int | None
+    workers: Count | None = None
     """Actors that play, and fine-tune where there are no trainers; null: one for each core of the
     cluster, at most 8."""
-    trainers: int
+    trainers: Natural = 0
     """Actors beside the workers that fine-tune and do nothing else; 0: the workers fine-tune."""
-    gpus_per_worker: float
+    gpus_per_worker: NonNegative = 0.0
     """Share of a GPU for the player of each worker; 0: workers run on CPU."""
-    gpus_per_trainer: float
+    gpus_per_trainer: NonNegative = 0.0
     """Share of a GPU for the player of each trainer; 0: trainers run on CPU."""
-    gpus_per_judge: float
+    gpus_per_judge: NonNegative = 0.0
     """Share of a GPU besides, for the judge that each worker or trainer on a GPU holds."""
 
     def __post_init__(self) -> None:
-        if self.workers is not None:
-            _at_least("cluster.workers", self.workers, 1)
-        _at_least("cluster.trainers", self.trainers, 0)
         if self.trainers and self.workers is None:
-            raise ConfigError("cluster.workers: found null, expected a number beside the trainers")
-        for name in ("gpus_per_worker", "gpus_per_trainer", "gpus_per_judge"):
-            _at_least(f"cluster.{name}", getattr(self, name), 0)
+            raise ValueError("workers: found null, expected a number beside the trainers")
         for name, share in (("worker", self.worker_gpus), ("trainer", self.trainer_gpus)):
             if share > 1 and share != int(share):
-                raise ConfigError(
-                    f"cluster.gpus_per_{name}: found {share:g} with the judge's share, expected at "
-                    "most 1, or whole GPUs"
+                raise ValueError(
+                    f"gpus_per_{name}: found {share:g} with the judge's share, expected at most 1, "
+                    "or whole GPUs"
                 )
 
     @property
@@ -289,18 +325,76 @@ class ClusterConfig:
         return round(share + self.gpus_per_judge, 4) if share else 0.0
 
 
-@dataclass(frozen=True)
-class BudgetConfig:
-    """What a run may spend in all its sessions; results do not depend on it, but for their end."""
+@settings
+class PaidBudget:
+    """What a run may spend in all its sessions."""
 
-    tokens: int | None
+    tokens: Count | None = None
     """Tokens of the player and of the meta-sampler; null: no such budget."""
-    seconds: float | None
-    """Seconds of work, added up over workers and meta-sampler; null: no such budget."""
-    dollars: float | None
+    dollars: Positive | None = None
     """Dollars that models behind an API cost; null: no such budget."""
 
-    def __post_init__(self) -> None:
-        for name in ("tokens", "seconds", "dollars"):
-            if getattr(self, name) is not None:
-                _above(f"budget.{name}", getattr(self, name), 0)
+
+@settings
+class BudgetConfig(PaidBudget):
+    """What a run may spend in all its sessions; results do not depend on it, but for their end."""
+
+    seconds: Positive | None = None
+    """Seconds of work, added up over workers and meta-sampler; null: no such budget."""
+
+
+def _check_name(name: str) -> str:
+    plain = Path(name).name == name and name not in ("", ".", "..")
+    if not plain or len(os.fsencode(name)) > 255:
+        raise ValueError(f"found {shown(name)}, expected the name of a new folder")
+    return name
+
+
+RunName = Annotated[str, AfterValidator(_check_name)]
+
+
+@settings
+class NamedRun:
+    """What all runs have that are named after their experiment and seed."""
+
+    experiment: str
+    """What to do; set by +experiment=NAME."""
+    name: RunName = "${experiment}-seed${seed}"
+    """Run folder below archive.root."""
+    seed: Seed = 0
+    """Every other seed is derived from it."""
+    archive: ArchiveRoot = ArchiveRoot()
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.archive.root) / self.name
+
+
+@settings
+class RunConfig(NamedRun):
+    """Everything a run depends on. ``cluster`` says where, ``budget`` how far, all else what."""
+
+    experiment: Literal["scope_growth", "transfer_triplet"]
+    """What to do; set by +experiment=NAME."""
+    judge: JudgeConfig = JudgeConfig()
+    player: PlayerConfig = PlayerConfig()
+    game: GameConfig = GameConfig()
+    finetune: FinetuneConfig = FinetuneConfig()
+    transfer: TransferConfig = TransferConfig()
+    playability: PlayabilityConfig = PlayabilityConfig()
+    growth: GrowthConfig = GrowthConfig()
+    meta_sampler: MetaSamplerConfig = MetaSamplerConfig()
+    archive: ArchiveConfig = ArchiveConfig()
+    cluster: ClusterConfig = ClusterConfig()
+    budget: BudgetConfig = BudgetConfig()
+
+    def science(self) -> dict[str, Any]:
+        """The settings that results depend on; where they end is no part of it."""
+        free = ("cluster", "budget", "name", "archive")
+        kept = {k: v for k, v in asdict(self).items() if k not in free}
+        del kept["growth"]["generations"]
+        return kept
+
+    def science_hash(self) -> str:
+        text = json.dumps(self.science(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -14,7 +14,8 @@ from typing import Any, Self
 
 from archive import Archive
 from evo import summary
-from evo.config.run_config import ConfigError, RunConfig, from_mapping, load
+from evo.config.compose import from_archive, load
+from evo.config.schema import RunConfig
 from evo.display import Display
 from evo.jobs.cluster import check
 from evo.jobs.evaluate import Task
@@ -27,6 +28,7 @@ from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, Services, check_resumable, with_overrides
 from evo.search.initial_scope import initial_tasks
 from meta_sampler import ACCESS, MetaSampler, Remote
+from xgl.errors import ConfigError
 from xgl.models.resolve import resolve
 
 RESUMABLE = (
@@ -132,9 +134,7 @@ class ModelExperiment:
         )
         sampler = "meta_sampler=" + stored["meta_sampler"]["name"]
         fresh = asdict(load(["+experiment=" + stored["experiment"], sampler, *overrides]))
-        for group in ("cluster", "budget"):  # an older archive lacks some of their keys
-            stored[group] = fresh[group] | stored.get(group, {})
-        return from_mapping(RunConfig, with_overrides(stored, fresh, overrides))
+        return from_archive(RunConfig, with_overrides(stored, fresh, overrides))
 
     def plan(self, config: RunConfig, services: Services, resumed: bool) -> ModelPlan:
         initial = initial_tasks(config)

@@ -8,11 +8,12 @@ from archive import RunEvent
 from archive.schema import Definition, GainKind
 from archive.statistics.plays import read_run_plays
 from archive.statistics.scope_cover import CoverQuestion, cover_rows
-from evo.config.run_config import RunConfig
+from evo.config.schema import RunConfig
 from evo.experiments.model_run import ModelSession
 from evo.jobs.evaluate import Task
 from evo.runner import RunOutcome
 from evo.search.growth import GrowthSettings, ScopeMember, grow
+from evo.search.initial_scope import learn_initial_scope
 from evo.search.oracle import TransferOracle
 from evo.search.proposals import Proposer
 
@@ -30,9 +31,10 @@ class ScopeGrowth(ModelSession):
         config, ledger = self.config, self.ledger
         oracle = TransferOracle(config, ledger, self.collector)
         proposer = Proposer(
-            self.plan.sampler, ledger, oracle, self.display, config.seed, config.growth.diversity
+            self.plan.sampler, ledger, self.display, config.seed, config.growth.diversity
         )
-        scopes = grow(oracle.prepare(self.plan.initial), oracle, proposer, _algorithm(config))
+        initial = learn_initial_scope(config, oracle.selection, self.plan.initial)
+        scopes = grow(initial, oracle, proposer, _algorithm(config))
         for generation, members in enumerate(scopes):
             if generation not in ledger.scopes:
                 self._commit_scope(generation, members)
@@ -76,7 +78,7 @@ def _algorithm(config: RunConfig) -> GrowthSettings:
         generations=growth.generations,
         list_size=growth.list_size,
         seed=config.seed,
-        coverage_against=growth.coverage_against,  # type: ignore[arg-type]  # checked
+        coverage_against=growth.coverage_against,
         max_accepts_per_parent=growth.max_accepts_per_parent,
         max_candidates=growth.max_candidates,
     )

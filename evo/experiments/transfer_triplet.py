@@ -15,19 +15,19 @@ from rich.console import Console
 from rich.table import Table
 
 from archive import Purpose, RunEvent
+from archive.charts.document import document
 from archive.schema import BASE_POLICY, GainKind
 from archive.statistics.intervals import Interval, Scores, mean_interval
 from archive.statistics.plays import read_run_plays
 from archive.statistics.transfer_matrix import TransferMatrix, transfer_matrix
 from archive.statistics.transfer_values import TransferValues, replicated_gains
 from archive.store.disk import write_whole, writing
-from evo.config.run_config import RunConfig
+from evo.config.schema import RunConfig
 from evo.experiments.learning_curves import figure
 from evo.experiments.model_run import ModelSession
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector, PlayRequest
 from evo.runner import RunOutcome
-from xgl.diagram.svg import to_svg
 
 CONFIDENCE = 0.95
 
@@ -70,7 +70,7 @@ def draw_curves(path: Path, config: RunConfig, collector: Collector, tasks: Sequ
         for entry, task in zip(config.growth.initial_scope, tasks, strict=True)
     }
     with writing(path.parent):
-        write_whole(path, to_svg(figure(curves)).encode())
+        write_whole(path, document(figure(curves)).encode())
 
 
 def matrices(collector: Collector, tasks: Sequence[Task]) -> dict[GainKind, TransferMatrix]:

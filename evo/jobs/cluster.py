@@ -11,8 +11,8 @@ import ray
 import torch
 from tenacity import RetryCallState, RetryError, Retrying, stop_after_attempt, wait_fixed
 
-from evo.config.run_config import ConfigError
 from evo.config.schema import ClusterConfig
+from xgl.errors import ConfigError
 
 log = logging.getLogger("evo")
 OBJECT_STORE_BYTES = 200 * 1024**2

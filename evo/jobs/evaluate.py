@@ -185,15 +185,16 @@ def tokens(play: Play, role: str) -> int:
     return sum(move.prompt_tokens + move.new_tokens for move in moved)
 
 
-def floor_of(scores: Sequence[tuple[str, float]], game: Game) -> float | None:
-    """The lowest feasible score, minus one bit for each move token; None if none is feasible.
+def floor_of(scores: Sequence[tuple[str, float]], task: Task) -> float | None:
+    """The lowest feasible score, minus one bit for each move token of the task's role; None if none
+    is feasible.
 
     ``scores`` are (outcome, bits) of the base player's calibration plays, before any
     fine-tuning (docs/specification.md, "The floor").
     """
     feasible = [bits for outcome, bits in scores if outcome == "finished"]
-    report = analyse(game.program, game.metadata)
-    return min(feasible) - report.move_tokens if feasible else None
+    facts = analyse(task.game.program, task.game.metadata, task.role)
+    return min(feasible) - facts.move_tokens if feasible else None
 
 
 def with_floor(score: Score, floor: float) -> Score:

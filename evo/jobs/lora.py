@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -14,6 +13,7 @@ import torch
 from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
 from safetensors.torch import load, save
 
+from evo.config.schema import PlayerConfig
 from evo.jobs.multi_lora import multi_lora
 from xgl.lm.language_model import LanguageModel
 
@@ -25,9 +25,14 @@ class LoraSettings:
     """``rank`` of the update, ``alpha``/rank its scale; on all linear layers but the head, of
     the last ``layers`` blocks (None: of all)."""
 
-    rank: int = 16
-    alpha: int = 32
+    rank: int
+    alpha: int
     layers: int | None = None
+
+
+def lora_settings(player: PlayerConfig) -> LoraSettings:
+    """Those that a configuration says."""
+    return LoraSettings(player.lora_rank, player.lora_alpha, player.lora_layers)
 
 
 def weight_sharing_copy(lm: LanguageModel) -> LanguageModel:
@@ -123,8 +128,3 @@ def _linear_names(model: torch.nn.Module) -> set[str]:
         for name, module in model.named_modules()
         if isinstance(module, torch.nn.Linear) and ".layers." in f".{name}."
     }
-
-
-def content_hash(adapter: bytes) -> str:
-    """SHA-256 of an adapter's bytes, hexadecimal."""
-    return hashlib.sha256(adapter).hexdigest()

@@ -92,9 +92,9 @@ def round_floor(plays: Sequence[tuple[int, str, float]], task: Task) -> float:
     (round, outcome, bits): those of round 1, before it was shown anything; those of all
     rounds where none of these was finished, and 0 where none is (docs/specification.md,
     "The floor")."""
-    floor = floor_of([play[1:] for play in plays if play[0] == 1], task.game)
+    floor = floor_of([play[1:] for play in plays if play[0] == 1], task)
     if floor is None:
-        floor = floor_of([play[1:] for play in plays], task.game)
+        floor = floor_of([play[1:] for play in plays], task)
     return 0.0 if floor is None else floor
 
 

@@ -1,125 +1,93 @@
-"""Configuration of ``+experiment=measure``; defaults live in ``conf/`` only."""
+"""Settings of ``+experiment=measure``."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
-from evo.config.checks import ConfigError, above, at_least, between, one_of, run_identity
-from evo.config.run_config import compose_as
-from evo.config.schema import DTYPES
+from pydantic import AfterValidator, Field, Strict
+
+from evo.config.compose import compose_as
+from evo.config.schema import ArchiveRoot, Confidence, PaidBudget, RunName, Seed
+from xgl.chat.settings import Answers, Requests
+from xgl.settings import Count, Dtype, Flag, NonNegative, settings
 
 NAME = "measure"
 
-
-@dataclass(frozen=True)
-class ChatConfig:
-    """Of all chat players; what each means stands in :mod:`xgl.chat.settings`."""
-
-    key_variable: str | None
-    prices: dict[str, Any]
-    """Model to [prompt, answer], dollars per million tokens."""
-    concurrency: int
-    timeout: float
-    retries: int
-    temperature: float
-    answer_tokens: int
-    send_seed: bool
-
-    def __post_init__(self) -> None:
-        for model, pair in self.prices.items():
-            fits = isinstance(pair, list) and len(pair) == 2
-            if not fits or not all(isinstance(each, int | float) and each >= 0 for each in pair):
-                raise ConfigError(
-                    f"measure.chat.prices.{model}: found {pair!r}, expected two numbers from 0 on, "
-                    "[prompt, answer] in dollars per million tokens"
-                )
+Price = tuple[NonNegative, NonNegative]
+Several = Annotated[int, Strict(), Field(ge=2)]
 
 
-@dataclass(frozen=True)
+@settings
+class ChatConfig(Requests, Answers):
+    """Of all chat players."""
+
+    prices: dict[str, Price] = Field(default_factory=dict)
+    """Dollars per million tokens by model, of prompt and answer: {gpt-4o-mini: [0.15, 0.6]}."""
+
+
+@settings
 class MeasureConfig:
-    folder: str | None
-    """What ``python -m archive export RUN FOLDER --format xent`` wrote."""
-    rounds: int
+    """What is measured, and how."""
+
+    folder: str | None = None
+    """An exported measure: python -m archive export RUN FOLDER --format xent."""
+    rounds: Several = 16
     """K: rounds on each map."""
-    maps: int | None
+    maps: Several | None = None
     """Maps of each game, the folder's first; null: all."""
-    m: int
+    m: Count = 4
     """Levels between the base's first round and its last (Def. 42)."""
-    base: str | None
-    """The base player M, a local reference; null: the levels that the folder holds or, for a game
-    without them, the judge's model as player."""
-    judge: str | None
+    base: str | None = None
+    """The base player M that normalises, a local reference; null: the levels that the folder holds
+    or, for a game without them, the judge's model as player."""
+    judge: str | None = None
     """A local reference instead of the folder's judge."""
-    dtype: str
-    """Of local models."""
-    device: str
+    dtype: Dtype = "auto"
+    """Of local models: float32, bfloat16, or auto: bfloat16 on a GPU, float32 elsewhere."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
     """cpu, cuda, or auto: a GPU where there is one."""
-    confidence: float
+    confidence: Confidence = 0.95
     """Of the intervals."""
-    chat: ChatConfig
-
-    def __post_init__(self) -> None:
-        if not self.folder:
-            raise ConfigError(
-                "measure.folder: found none, expected a folder written by python -m archive export "
-                "RUN FOLDER --format xent"
-            )
-        at_least("measure.rounds", self.rounds, 2)
-        if self.maps is not None:
-            at_least("measure.maps", self.maps, 2)
-        at_least("measure.m", self.m, 1)
-        one_of("measure.dtype", self.dtype, DTYPES)
-        one_of("measure.device", self.device, ("auto", "cpu", "cuda"))
-        between("measure.confidence", self.confidence, 0.5, 1)
+    chat: ChatConfig = ChatConfig()
 
 
-@dataclass(frozen=True)
-class BudgetConfig:
-    tokens: int | None
-    """Player tokens, read and sampled, of the whole run."""
-    dollars: float | None
-    """Of the whole run, by ``measure.chat.prices``."""
-
-    def __post_init__(self) -> None:
-        if self.tokens is not None:
-            at_least("budget.tokens", self.tokens, 1)
-        if self.dollars is not None:
-            above("budget.dollars", self.dollars, 0)
+def _check_players(names: tuple[str, ...]) -> tuple[str, ...]:
+    if not names:
+        raise ValueError("found none, expected at least one")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"{twice[0]!r} stands there twice")
+    return names
 
 
-@dataclass(frozen=True)
-class ArchiveRoot:
-    root: str
-    """Folder that holds the run folders."""
-
-
-@dataclass(frozen=True)
+@settings
 class MeasureRunConfig:
     """Everything that a measuring run depends on."""
 
-    name: str | None
+    experiment: Literal["measure"]
+    """What to do."""
+    name: RunName | None = None
     """Run folder below archive.root; null: measure- and the exported folder's name."""
-    seed: int
-    experiment: str
-    players: list[str]
-    """Who is measured, see :func:`evo.measure.players.parse_player`."""
-    measure: MeasureConfig
-    budget: BudgetConfig
-    estimate: bool
+    seed: Seed = 0
+    """Play seeds are derived from it; the maps are the folder's."""
+    players: Annotated[tuple[str, ...], AfterValidator(_check_players)] = ("embedded",)
+    """Who is measured; player=NAME for a single one."""
+    estimate: Flag = False
     """Only say what would be asked for, and stop."""
-    archive: ArchiveRoot
+    measure: MeasureConfig = MeasureConfig()
+    budget: PaidBudget = PaidBudget()
+    archive: ArchiveRoot = ArchiveRoot()
 
     def __post_init__(self) -> None:
-        run_identity(self.seed, self.run_name)
-        if not self.players:
-            raise ConfigError("players: found none, expected at least one")
-        if twice := [name for name in self.players if self.players.count(name) > 1]:
-            raise ConfigError(f"players: {twice[0]!r} stands there twice")
+        if not self.measure.folder:
+            raise ValueError(
+                "measure.folder: found none, expected a folder written by python -m archive export "
+                "RUN FOLDER --format xent"
+            )
 
     @property
     def exported(self) -> Path:
@@ -142,11 +110,11 @@ class MeasureRunConfig:
 
 
 def load(arguments: Sequence[str]) -> MeasureRunConfig:
-    """Compose ``conf/config_measure.yaml`` with command-line overrides; raises ConfigError.
+    """The settings of a measuring run, from its command line; raises :class:`ConfigError`.
 
     ``measure=FOLDER`` and ``player=NAME`` are short for ``measure.folder=`` and ``players=[NAME]``.
     """
-    return compose_as(MeasureRunConfig, "config_measure", [NAME], [_long(a) for a in arguments])
+    return compose_as(MeasureRunConfig, [NAME], [_long(a) for a in arguments])
 
 
 def _long(argument: str) -> str:

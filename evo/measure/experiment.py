@@ -17,8 +17,7 @@ from rich.console import Console
 
 from archive import Archive, Purpose, RunEvent
 from archive.schema import PlaysKey
-from evo.config.checks import ConfigError
-from evo.config.run_config import from_mapping
+from evo.config.compose import from_archive
 from evo.config.schema import JudgeConfig, PlayerConfig
 from evo.jobs.model_host import ModelHost, ModelHostSettings, single_threaded
 from evo.jobs.repeated_play import Row, round_floor, round_rows, with_round_floor
@@ -32,7 +31,7 @@ from evo.record.ledger import Ledger
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, Services, check_resumable, with_overrides
 from xgl.chat.accounting import Budget
-from xgl.errors import BudgetError
+from xgl.errors import BudgetError, ConfigError
 from xgl.models.resolve import resolve
 from xgl.players.chat import ChatPlayer
 from xgl.runtime.requests import Player
@@ -52,11 +51,11 @@ class MeasureExperiment:
         check_resumable(overrides, RESUMABLE, "players, budget.*, estimate and measure.chat.*")
         stored.pop("digest", None)  # of the measure, which is no setting
         if not overrides:
-            return from_mapping(MeasureRunConfig, stored)
+            return from_archive(MeasureRunConfig, stored)
         folder = f"measure={stored['measure']['folder']}"
         fresh = asdict(load([f"+experiment={NAME}", folder, *overrides]))
         keys = [each.replace("player=", "players=", 1) for each in overrides]
-        return from_mapping(MeasureRunConfig, with_overrides(stored, fresh, keys))
+        return from_archive(MeasureRunConfig, with_overrides(stored, fresh, keys))
 
     def plan(self, config: MeasureRunConfig, services: Services, resumed: bool) -> MeasurePlan:
         return _plan(config, services.console)
@@ -157,8 +156,8 @@ def _model_host(plan: MeasurePlan) -> ModelHost:
     device = measure.device
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    judge = JudgeConfig(plan.judge, measure.dtype, None, 1024, 64, 256, "corpus")
-    others = PlayerConfig(plan.base.reference, measure.dtype, 16, 32, None, 1024, 1)
+    judge = JudgeConfig(model=plan.judge, dtype=measure.dtype)
+    others = PlayerConfig(model=plan.base.reference, dtype=measure.dtype)
     return ModelHost(ModelHostSettings(judge, others, None, device))
 
 

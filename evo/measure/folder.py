@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from archive.statistics.repeated_play import ScoreLevels
-from evo.config.checks import ConfigError
 from evo.jobs.evaluate import Task
 from xgl import Metadata, XGLError, analyse, game, parse
-from xgl.errors import StoryError
+from xgl.errors import ConfigError, StoryError
 from xgl.runtime.requests import Seeds, StoryRequest
 
 MANIFEST = "measure.json"
@@ -38,7 +37,7 @@ class ExportedStories:
 
     texts: Mapping[tuple[int, int], str]
 
-    def tell(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
         """Raises :class:`~xgl.errors.StoryError` for a text that the folder does not hold."""
         try:
             return [self.texts[map_seed, request.site] for map_seed, request in requests]
@@ -130,7 +129,7 @@ def _levels(levels: dict[str, Any]) -> ScoreLevels:
 def _floored(task: Task, levels: dict[str, Any]) -> Task:
     """With the floor that the export states or, where it states none, one that lies as far below
     the base's first round as its last lies above, less a bit for each move token."""
-    tokens = analyse(task.game.program, task.game.metadata).move_tokens
+    tokens = analyse(task.game.program, task.game.metadata, task.role).move_tokens
     below = levels["b"] - levels["m"] * levels["theta"] - tokens
     return Task(task.game, task.role, float(levels.get("floor", below)))
 

@@ -8,20 +8,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from archive import Archive, RunEvent
-from evo.config.checks import ConfigError
-from evo.jobs.lora import AdaptedModel, LoraSettings
+from evo.config.schema import PlayerConfig
+from evo.jobs.lora import AdaptedModel, LoraSettings, lora_settings
 from evo.jobs.model_host import ModelHost, load_model, same_tokens
 from evo.measure.config import ChatConfig
 from xgl.chat.accounting import Budget, Prices
 from xgl.chat.client import read_key
-from xgl.chat.settings import OPENAI, ChatSettings
+from xgl.chat.settings import OPENAI, Answers, ChatSettings, Requests
+from xgl.errors import ConfigError
 from xgl.models.resolve import resolve
 from xgl.players.chat import ChatPlayer
 from xgl.players.local import LocalPolicy
 from xgl.runtime.requests import Player
+from xgl.settings import shared
 
 EXPECTED = (
     "expected embedded, smollm2, a model folder or a hub id; adapter:RUN_FOLDER:FINETUNE_ID; or "
@@ -77,7 +78,7 @@ class LocalPlayer:
     name: str
     reference: str
     adapter: bytes | None = None
-    lora: LoraSettings = field(default_factory=LoraSettings)
+    lora: LoraSettings = field(default_factory=lambda: lora_settings(PlayerConfig()))
 
     @contextmanager
     def seated(self, lab: ModelHost, dtype: str, budget: Budget) -> Iterator[Player]:
@@ -130,14 +131,9 @@ def chat_settings(model: str, url: str, chat: ChatConfig) -> ChatSettings:
     settings = ChatSettings(
         model,
         url,
-        key_variable=chat.key_variable,
-        concurrency=chat.concurrency,
-        timeout=chat.timeout,
-        retries=chat.retries,
-        temperature=chat.temperature,
-        answer_tokens=chat.answer_tokens,
-        send_seed=chat.send_seed,
-        prices=Prices(float(prompt), float(new)),
+        prices=Prices(prompt, new),
+        **shared(chat, Requests),
+        **shared(chat, Answers),
     )
     read_key(settings)
     return settings
@@ -158,7 +154,6 @@ def _adapted(text: str, run: Path, beginning: str) -> LocalPlayer:
                 "expected one"
             )
         adapter = archive.get_adapter(finetunes[0]["adapter_hash"])
-    player: dict[str, Any] = json.loads(begun[-1]["config_json"])["player"]
-    resolve(player["model"])
-    lora = LoraSettings(player["lora_rank"], player["lora_alpha"], player["lora_layers"])
-    return LocalPlayer(text, player["model"], adapter, lora)
+    player = PlayerConfig(**json.loads(begun[-1]["config_json"])["player"])
+    resolve(player.model)
+    return LocalPlayer(text, player.model, adapter, lora_settings(player))

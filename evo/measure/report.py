@@ -9,21 +9,20 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from archive.charts.document import document
+from archive.charts.plot import Plot, canvas, key, line, polyline, rect, series, text
 from archive.statistics.intervals import Scores
 from archive.statistics.repeated_play import arms
 from archive.statistics.xent_measure import XentMeasure, common_edges, xent_measure
 from archive.store.disk import write_whole, writing
 from evo.measure.results import GameResult
-from xgl.diagram.shapes import Box, Drawing, Label, Line, Shape
-from xgl.diagram.svg import to_svg
+from xgl.diagram.svg import Element
 
 FIGURE = "measure.svg"
-COLOURS = ("#3366aa", "#c23b4e", "#2a8f5b", "#d08a1d", "#7b4fa3", "#4a4a4a")
-INK, FAINT = "#222", "#8a8f98"
-WIDE, HIGH = 300.0, 190.0
-"""Of one panel."""
+WIDE, HIGH, LEFT = 300.0, 240.0, 48.0
+"""Of one panel, and from its left edge to its plot."""
 ACROSS = 3
-LEFT, TOP, RIGHT, BELOW = 44.0, 30.0, 14.0, 26.0
+"""Panels in a row."""
 
 
 def policies(results: Sequence[GameResult]) -> dict[str, list[GameResult]]:
@@ -94,86 +93,76 @@ def draw(folder: Path, results: Sequence[GameResult], confidence: float) -> Path
     """Write the figure into the run folder. Raises :class:`archive.WriteError`."""
     path = folder / FIGURE
     with writing(path):
-        write_whole(path, to_svg(figure(results, confidence)).encode())
+        write_whole(path, document(figure(results, confidence)).encode())
     return path
 
 
-def figure(results: Sequence[GameResult], confidence: float) -> Drawing:
+def figure(results: Sequence[GameResult], confidence: float) -> Element:
     """One panel with the histograms, then one a game with arms curves: the control dashed, the
     base's levels b and b + mθ as grey lines. ``results`` must not be empty."""
     by_player = measures(results, confidence)
-    colours = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(by_player)}
+    colours = {name: series(place) for place, name in enumerate(by_player)}
     games = list(dict.fromkeys(each.member.name for each in results))
     shapes = list(_histograms(by_player, colours))
     for place, game in enumerate(games, start=1):
-        panel = _Panel(place)
-        shapes += panel.curves([r for r in results if r.member.name == game], colours)
+        shapes += _curves(place, [r for r in results if r.member.name == game], colours)
     rows = -(-(len(games) + 1) // ACROSS)
     for place, (name, colour) in enumerate(colours.items()):
-        shapes.append(Label(LEFT, rows * HIGH + 18 + 17 * place, name, 12, colour, bold=True))
-    height = rows * HIGH + 30 + 17 * len(colours)
+        shapes += key(LEFT, rows * HIGH + 16 + 18 * place, name, f"series {colour}")
     title = "Xent Measure: histograms of normalised scores, and arms by round"
-    return Drawing(ACROSS * WIDE, height, title, tuple(shapes))
+    size = ACROSS * WIDE, rows * HIGH + 26 + 18 * len(colours)
+    return canvas(size, title, *shapes, class_="measure")
 
 
-class _Panel:
-    """A plot at a place of the grid, with linear axes."""
-
-    def __init__(self, place: int) -> None:
-        row, column = divmod(place, ACROSS)
-        self.x, self.y = column * WIDE + LEFT, row * HIGH + TOP
-        self.wide, self.high = WIDE - LEFT - RIGHT, HIGH - TOP - BELOW
-
-    def span(self, xs: tuple[float, float], ys: tuple[float, float]) -> None:
-        self.xs, self.ys = xs, ys if ys[1] > ys[0] else (ys[0], ys[0] + 1)
-
-    def at(self, x: float, y: float) -> tuple[float, float]:
-        (left, right), (low, high) = self.xs, self.ys
-        return (
-            self.x + self.wide * (x - left) / (right - left),
-            self.y + self.high * (1 - (y - low) / (high - low)),
-        )
-
-    def frame(self, title: str, unit: str, below: str) -> Iterator[Shape]:
-        yield Box(self.x, self.y, self.wide, self.high, FAINT, radius=0)
-        yield Label(self.x, self.y - 12, title, 12, INK, bold=True)
-        yield Label(self.x + self.wide - 58, self.y + self.high + 18, below, 10, FAINT)
-        for value in self.ys:
-            yield Label(self.x - 40, self.at(self.xs[0], value)[1], f"{value:.3g}", 10, INK)
-        for value in self.xs:
-            x, y = self.at(value, self.ys[0])
-            yield Label(x, y + 14, f"{value:.3g}", 10, INK, centred=True)
-        yield Label(self.x - 40, self.y + self.high / 2, unit, 10, FAINT)
-
-    def curves(self, results: Sequence[GameResult], colours: dict[str, str]) -> Iterator[Shape]:
-        levels = results[0].levels.levels
-        lines: list[tuple[Scores, str, str]] = []
-        for each in results:
-            lines.append((arms(each.series.own), colours[each.policy], ""))
-            if each.series.control is not None:
-                lines.append((arms(each.series.control), colours[each.policy], "4 3"))
-        every = np.concatenate([*(curve for curve, _, _ in lines), [levels.b, levels.top]])
-        longest = max(len(curve) for curve, _, _ in lines)
-        self.span((1.0, float(max(longest, 2))), (float(every.min()), float(every.max())))
-        yield from self.frame(results[0].member.name, "bits", "round")
-        for level in (levels.b, levels.top):
-            yield Line((self.at(self.xs[0], level), self.at(self.xs[1], level)), FAINT, width=0.8)
-        for curve, colour, dash in lines:
-            points = tuple(self.at(k, float(value)) for k, value in enumerate(curve, start=1))
-            yield Line(points, colour, dash, width=1.6)
+def _panel(
+    place: int,
+    title: str,
+    labels: tuple[str, str],
+    xs: tuple[float, float],
+    ys: tuple[float, float],
+    counts: str,
+) -> tuple[Plot, list[Element]]:
+    """The plot at a place of the grid, and its axes."""
+    row, column = divmod(place, ACROSS)
+    left, top = column * WIDE + LEFT, row * HIGH
+    ends = ys if ys[1] > ys[0] else (ys[0], ys[0] + 1)
+    plot = Plot.box((left, top + 52), (WIDE - LEFT - 18, HIGH - 112), xs, ends, counts)
+    return plot, [text(left, top + 18, title, "heading"), *plot.grid(*labels, 4, 4)]
 
 
-def _histograms(by_player: dict[str, XentMeasure], colours: dict[str, str]) -> Iterator[Shape]:
-    panel = _Panel(0)
-    edges = next(iter(by_player.values())).histogram.edges
-    most = max(float(mu.histogram.counts.max()) for mu in by_player.values())
-    panel.span((float(edges[0]), float(edges[-1])), (0.0, most))
-    yield from panel.frame("normalised scores of all games", "games", "narms")
-    share = 1 / len(by_player)
-    for place, (name, mu) in enumerate(by_player.items()):
-        for low, high, count in zip(edges[:-1], edges[1:], mu.histogram.counts, strict=True):
+def _curves(
+    place: int, results: Sequence[GameResult], colours: dict[str, str]
+) -> Iterator[Element]:
+    levels = results[0].levels.levels
+    lines: list[tuple[Scores, str]] = []
+    for each in results:
+        lines.append((arms(each.series.own), f"series {colours[each.policy]}"))
+        if each.series.control is not None:
+            lines.append((arms(each.series.control), f"series dashed {colours[each.policy]}"))
+    every = np.concatenate([*(curve for curve, _ in lines), [levels.b, levels.top]])
+    longest = max(len(curve) for curve, _ in lines)
+    ends = float(every.min()), float(every.max())
+    name = results[0].member.name
+    plot, axes = _panel(place, name, ("round", "bits"), (1.0, float(max(longest, 2))), ends, "x")
+    yield from axes
+    for level in (levels.b, levels.top):
+        y = plot.y(level)
+        yield line(plot.x.start, y, plot.x.end, y, "rule")
+    for curve, class_ in lines:
+        yield polyline(plot.places(range(1, len(curve) + 1), curve.tolist()), class_)
+
+
+def _histograms(by_player: dict[str, XentMeasure], colours: dict[str, str]) -> Iterator[Element]:
+    edges = next(iter(by_player.values())).histogram.edges.tolist()
+    most = max(float(measure.histogram.counts.max()) for measure in by_player.values())
+    title = "normalised scores of all games"
+    plot, axes = _panel(0, title, ("narms", "games"), (edges[0], edges[-1]), (0.0, most), "y")
+    yield from axes
+    for place, (name, measure) in enumerate(by_player.items()):
+        for low, high, count in zip(edges, edges[1:], measure.histogram.counts, strict=False):
             if count:
-                left = low + (high - low) * share * place
-                x, y = panel.at(float(left), float(count))
-                right, floor = panel.at(float(left + (high - low) * share), 0.0)
-                yield Box(x, y, right - x, floor - y, colours[name], colours[name], 0)
+                width = (high - low) / len(by_player)
+                left, top = plot.place(low + width * place, float(count))
+                right, bottom = plot.place(low + width * (place + 1), 0.0)
+                class_ = f"solid {colours[name]}"
+                yield rect(left, top, right - left, bottom - top, class_)

@@ -13,12 +13,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from archive import Purpose
-from archive.schema import BASE_POLICY, PlaysKey
+from archive.schema import BASE_POLICY, PlaysKey, TaskId
 from archive.statistics.calibration import Calibration, Limits, refusal
 from archive.statistics.plays import Plays
 from archive.statistics.repeated_play import WellPosed
 from archive.statistics.verdict import Decision
-from evo.config.run_config import RunConfig
+from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Score, Task, evaluation_seeds, floor_of, with_floor
 from evo.jobs.executor import Executor
 from evo.jobs.finetune import Finetune
@@ -55,8 +55,8 @@ class Collector:
     ) -> None:
         self.config, self.ledger = config, ledger
         self.executor, self.listener = executor, listener
-        self.floors: dict[str, float] = {}
-        self.restarts: Counter[str] = Counter()
+        self._floors: dict[TaskId, float] = {}
+        self._restarts: Counter[TaskId] = Counter()
 
     def seeds(self, purpose: Purpose, count: int) -> SeedSet:
         return tuple(evaluation_seeds(purpose, self.config.seed, count))
@@ -87,11 +87,11 @@ class Collector:
         one are dropped as those of refused candidates are."""
         for task in tasks:
             self.drop_adapter(task)
-        self.restarts.update(task.game_id for task in tasks)
+        self._restarts.update(task.id for task in tasks)
 
     def _repetition(self, task: Task, replicate: int) -> int:
         """Which of all training seeds: a game that is started again takes fresh ones."""
-        return self.restarts[task.game_id] * self.config.finetune.replicates + replicate
+        return self._restarts[task.id] * self.config.finetune.replicates + replicate
 
     def _training_seed(self, task: Task, replicate: int) -> int:
         """One for all games of a run and each replicate, but for games that were started again."""
@@ -106,8 +106,8 @@ class Collector:
         seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
         self.play(PlayRequest(BASE_POLICY, task, Purpose.CALIBRATION, seeds) for task in tasks)
         for task in tasks:
-            floor = floor_of(self._calibration(task), task.game)
-            self.floors[task.game_id] = 0.0 if floor is None else floor
+            floor = floor_of(self._calibration(task), task)
+            self._floors[task.id] = 0.0 if floor is None else floor
         if self.config.playability.few_shot_rounds:
             self.repeat([task for task in tasks if not self._cheap_refusal(task)])
 
@@ -223,10 +223,19 @@ class Collector:
 
     def _job(self, plays: Sequence[PlayRequest]) -> Evaluation:
         adapters = tuple(self._adapter(each.policy_id) for each in plays)
-        return Evaluation(self._floored(plays[0].task), adapters, plays[0].seeds)
+        first = plays[0]
+        calibrating = first.purpose is Purpose.CALIBRATION  # which is what fixes the floor
+        task = first.task if calibrating else self._floored(first.task)
+        return Evaluation(task, adapters, first.seeds)
 
     def _floored(self, task: Task) -> Task:
-        return replace(task, floor=self.floors.get(task.game_id, task.floor))
+        """The task with its floor. Raises ValueError for a game that is not calibrated."""
+        if task.id not in self._floors:
+            raise ValueError(
+                f"game {task.game_id} ({task.role}): found no calibration, expected `calibrate` "
+                "before it is fine-tuned on or played"
+            )
+        return replace(task, floor=self._floors[task.id])
 
     def _adapter(self, policy_id: str) -> bytes | None:
         if policy_id == BASE_POLICY:
@@ -293,5 +302,5 @@ def _finite(plays: PlayRequest, outcome: Sequence[Score]) -> list[Score]:
     scores: list[Score] = list(outcome)
     if plays.purpose is not Purpose.CALIBRATION:
         return scores
-    floor = floor_of([(s.outcome, s.score) for s in scores], plays.task.game)
+    floor = floor_of([(s.outcome, s.score) for s in scores], plays.task)
     return [with_floor(score, 0.0 if floor is None else floor) for score in scores]

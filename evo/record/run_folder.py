@@ -12,7 +12,7 @@ from typing import Any
 
 from archive import SCHEMA_VERSION, Archive, ArchiveError, RunEvent
 from archive.store.archive import MARKER, strays
-from evo.config.checks import ConfigError
+from xgl.errors import ConfigError
 
 BEGUN = (RunEvent.CREATED, RunEvent.RESUMED)
 

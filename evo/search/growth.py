@@ -1,8 +1,8 @@
-"""Scope growth, Algorithm 1 (paper §6.3.2), over three small protocols.
+"""Scope growth, Algorithm 1 (paper §6.3.2), over two small protocols.
 
-Knows nothing of language models: an oracle judges candidates for a parent against a scope, a
-sampler proposes them, a recorder writes down what was decided. All order and choice come from
-the settings' seed and the oracle's answers.
+Knows nothing of language models: a sampler proposes games for a place in the run, an oracle judges
+these candidates against a scope. What one step gives is what the next one takes, so there is no
+other order. All order and choice come from the settings' seed and the oracle's answers.
 """
 
 from __future__ import annotations
@@ -10,54 +10,72 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 GameT = TypeVar("GameT")
 
 
 @dataclass(frozen=True)
+class Place(Generic[GameT]):
+    """Where in the run a list of candidates is proposed: the round counts the lists of a parent."""
+
+    generation: int
+    parent: GameT
+    round: int
+
+
+@dataclass(frozen=True)
+class Candidate(Generic[GameT]):
+    """A proposed game, the ``index``-th (from 0) of the list proposed at ``place``."""
+
+    game: GameT
+    place: Place[GameT]
+    index: int
+
+    @property
+    def parent(self) -> GameT:
+        """The game that it was proposed for."""
+        return self.place.parent
+
+
+@dataclass(frozen=True)
 class Assessment(Generic[GameT]):
-    """What an oracle says of one candidate.
+    """What an oracle says of one candidate; a subclass may hold the evidence.
 
     ``helps`` is the transfer value to the parent, V_{G*}(G), and ``gamma`` the largest value
     from the scope to the candidate, γ; None where undefined, or where the candidate is out
     already. An undefined value never satisfies α1 and, for γ, never covers.
     """
 
-    candidate: GameT
+    candidate: Candidate[GameT]
     helps: float | None
     gamma: float | None
 
 
-class Oracle(Protocol[GameT]):
-    """Judges candidates; ``scope`` is everything that γ looks at."""
-
-    def assess(
-        self, parent: GameT, candidates: Sequence[GameT], scope: Sequence[GameT]
-    ) -> list[Assessment[GameT]]:
-        """Point estimates, good enough to rank the candidates."""
-        ...
-
-    def confirm(
-        self, parent: GameT, ranked: Sequence[GameT], scope: Sequence[GameT]
-    ) -> Assessment[GameT] | None:
-        """The first of ``ranked`` that holds on evidence which did not rank it; else None."""
-        ...
+AssessmentT = TypeVar("AssessmentT", bound=Assessment[Any])
 
 
 class Sampler(Protocol[GameT]):
     """Λ: new games related to a parent; already known games are not among them."""
 
-    def propose(self, place: Place[GameT], scope: Sequence[GameT], n: int) -> list[GameT]: ...
+    def propose(self, place: Place[GameT], scope: Sequence[GameT], n: int) -> list[GameT]:
+        """At most ``n`` games related to the parent of ``place``."""
+        ...
 
 
-@dataclass(frozen=True)
-class Place(Generic[GameT]):
-    """Where in the run something happens."""
+class Oracle(Protocol[GameT, AssessmentT]):
+    """Judges candidates."""
 
-    generation: int
-    parent: GameT
-    round: int
+    def assess(
+        self, candidates: Sequence[Candidate[GameT]], scope: Sequence[GameT]
+    ) -> list[AssessmentT]:
+        """Point estimates, good enough to rank the candidates of one list; ``scope`` is everything
+        that γ looks at."""
+        ...
+
+    def confirm(self, ranked: Sequence[AssessmentT]) -> AssessmentT | None:
+        """The first of ``ranked`` that holds on evidence which did not rank it; else None."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -113,7 +131,7 @@ class _Progress(Generic[GameT]):
 
 def grow(
     initial: Sequence[GameT],
-    oracle: Oracle[GameT],
+    oracle: Oracle[GameT, AssessmentT],
     sampler: Sampler[GameT],
     settings: GrowthSettings,
 ) -> Iterator[list[ScopeMember[GameT]]]:
@@ -138,7 +156,7 @@ def _grow_from(
     parent: GameT,
     generation: int,
     progress: _Progress[GameT],
-    oracle: Oracle[GameT],
+    oracle: Oracle[GameT, AssessmentT],
     sampler: Sampler[GameT],
     settings: GrowthSettings,
 ) -> None:
@@ -147,22 +165,23 @@ def _grow_from(
     while not _spent(progress, settings) and accepted != settings.max_accepts_per_parent:
         place = Place(generation, parent, accepted)
         everything = [m.game for m in progress.members + progress.pending]
-        candidates = sampler.propose(place, everything, _list_size(progress, settings))
-        progress.judged += len(candidates)
+        games = sampler.propose(place, everything, _list_size(progress, settings))
+        progress.judged += len(games)
         scope = everything
         if settings.coverage_against == "scope":
             scope = [member.game for member in progress.members]
-        assessed = oracle.assess(parent, candidates, scope) if candidates else []
+        candidates = [Candidate(game, place, index) for index, game in enumerate(games)]
+        assessed = oracle.assess(candidates, scope) if candidates else []
         ranked = rank(assessed, settings.alpha1, settings.alpha2)
-        taken = oracle.confirm(parent, ranked, scope) if ranked else None
-        if taken is None:
+        accepted_one = oracle.confirm(ranked) if ranked else None
+        if accepted_one is None:
             return
-        member = ScopeMember(taken.candidate, generation + 1, taken.gamma, parent)
-        progress.accept(member)
+        game = accepted_one.candidate.game
+        progress.accept(ScopeMember(game, generation + 1, accepted_one.gamma, parent))
         accepted += 1
 
 
-def rank(assessed: Sequence[Assessment[GameT]], alpha1: float, alpha2: float) -> list[GameT]:
+def rank(assessed: Sequence[AssessmentT], alpha1: float, alpha2: float) -> list[AssessmentT]:
     """Those that help the parent by α1 and have γ ≤ 1 − α2, the smallest γ first.
 
     The paper takes the first. Where values are estimates it may be first by luck and fail on
@@ -170,10 +189,10 @@ def rank(assessed: Sequence[Assessment[GameT]], alpha1: float, alpha2: float) ->
     """
     helping = [a for a in assessed if a.helps is not None and a.helps >= alpha1]
     new = [a for a in helping if gamma_or_zero(a) <= 1 - alpha2]
-    return [a.candidate for a in sorted(new, key=gamma_or_zero)]
+    return sorted(new, key=gamma_or_zero)
 
 
-def gamma_or_zero(assessment: Assessment[GameT]) -> float:
+def gamma_or_zero(assessment: Assessment[Any]) -> float:
     """γ, or 0 where no value of the scope is defined: undefined never counts as covered."""
     return 0.0 if assessment.gamma is None else assessment.gamma
 

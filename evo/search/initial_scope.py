@@ -1,4 +1,4 @@
-"""The initial scope: game files and library names to tasks."""
+"""The initial scope: game files and library names to tasks, and the fine-tunes on them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from difflib import get_close_matches
 from os.path import isfile  # unlike Path's, false for a name too long for the disk
 from pathlib import Path
 
-from evo.config.run_config import ConfigError, RunConfig
-from evo.config.schema import GameConfig
+from archive import Reason
+from archive.statistics.intervals import Interval
+from archive.statistics.race import Question
+from evo.config.schema import GameConfig, RunConfig
 from evo.jobs.evaluate import Task
+from evo.search.stages import Stage
 from xgl import Metadata, ProgramError, analyse, game, parse
+from xgl.errors import ConfigError
 from xgl.language.dialects import BY_SUFFIX, DIALECTS
 from xgl.language.syntax import MAIN_PLAYER
 
@@ -45,6 +49,57 @@ def _task(entry: str, settings: GameConfig) -> Task:
     return Task(game(program, metadata(settings)), MAIN_PLAYER)
 
 
+def learn_initial_scope(config: RunConfig, selection: Stage, initial: Sequence[Task]) -> list[Task]:
+    """Calibrate and fine-tune the initial games; returns those that fine-tuning improves.
+
+    Whether a fine-tune learns a learnable game depends on its training seed: an initial game has
+    ``growth.initial_attempts`` of them to learn it clearly. The choice is made on selection
+    plays; acceptance tests are on fresh ones.
+
+    Raises :class:`ConfigError` naming a game that cannot be played or learned, unless
+    ``growth.unplayable_initial`` is ``keep``.
+    """
+    collector, growth = selection.collector, config.growth
+    collector.calibrate(initial)
+    for task in initial:
+        if refusal := collector.refusal(task):
+            raise ConfigError(f"growth.initial_scope: game {task.game_id}: {refusal}")
+    _learn(selection, initial)
+    for _ in range(growth.initial_attempts - 1):
+        weak = [task for task in initial if _is_weak(selection, task, growth.initial_clarity)]
+        collector.restart(weak)
+        _learn(selection, weak)
+    usable = [task for task in initial if _own_gain(selection, task).low > 0]
+    for task in initial:
+        if task not in usable and growth.unplayable_initial == "stop":
+            own = _own_gain(selection, task)
+            raise ConfigError(
+                f"growth.initial_scope: game {task.game_id}: {Reason.NOT_LEARNED}: own gain "
+                f"{own.value:.2f} bits, lower bound {own.low:.2f}, expected games that fine-tuning "
+                "improves"
+            )
+    return usable
+
+
+def _learn(selection: Stage, tasks: Sequence[Task]) -> None:
+    """Fine-tune on games and see what each gains of its own."""
+    selection.collector.finetune(tasks)
+    question = Question(selection.looks.plays[-1], own=True)
+    selection.collector.play(
+        plays for task in tasks for plays in selection.plays(task, task, (), question)
+    )
+
+
+def _own_gain(selection: Stage, task: Task) -> Interval:
+    return selection.own(task, selection.looks.plays[-1]).gain
+
+
+def _is_weak(selection: Stage, task: Task, clarity: float) -> bool:
+    """Whether so little was learned that shares of it could hardly be told from chance."""
+    own = _own_gain(selection, task)
+    return own.low <= clarity * max(own.value or 0.0, 0.0)
+
+
 def metadata(settings: GameConfig) -> Metadata:
     """The metadata that every game of a run shares."""
     return Metadata(
@@ -70,11 +125,18 @@ def _file(entry: str, dialect: str) -> Path:
         return path
     library = LIBRARY / f"{entry}{suffix}"
     if not isfile(library):
-        raise ConfigError(f"growth.initial_scope: {entry!r} is not in the library{_hint(entry)}")
+        raise ConfigError(f"growth.initial_scope: {_not_in_library(entry, dialect)}")
     return library
 
 
-def _hint(entry: str) -> str:
-    names: Sequence[str] = sorted({path.stem for path in LIBRARY.glob("*.x*")})
+def _not_in_library(entry: str, dialect: str) -> str:
+    for other in DIALECTS.values():
+        if isfile(LIBRARY / f"{entry}{other.suffix}"):
+            return (
+                f"{entry!r} is a game of dialect {other.name}, expected one of dialect {dialect}, "
+                f"or game.dialect={other.name}"
+            )
+    names = sorted(path.stem for path in LIBRARY.glob(f"*{DIALECTS[dialect].suffix}"))
     close = get_close_matches(entry, names, 1)
-    return f"; did you mean {close[0]!r}?" if close else f", expected one of {', '.join(names)}"
+    hint = f"; did you mean {close[0]!r}?" if close else f", expected one of {', '.join(names)}"
+    return f"{entry!r} is not in the library{hint}"

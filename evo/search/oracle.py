@@ -8,32 +8,38 @@ the scope, acceptance on fresh seeds.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from archive import Purpose, Reason, Verdict
 from archive.schema import Definition, GainKind
-from archive.statistics.looks import Looks, shared
-from archive.statistics.race import Found, Question, Race, acceptance, run_together, selection
+from archive.statistics.looks import Looks, error_per_test
+from archive.statistics.race import Bounds, Question, Race, acceptance, run_together, selection
 from archive.statistics.verdict import Decision, Evidence, Thresholds, decide, decision_columns
-from evo.config.run_config import ConfigError, RunConfig
+from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector
 from evo.record.ledger import Ledger, Row, decision_key
-from evo.search.growth import Assessment, Place, rank
+from evo.search.growth import Assessment, Candidate, rank
 from evo.search.playability import evidence_columns
 from evo.search.stages import Stage
+
+
+@dataclass(frozen=True)
+class Selected(Assessment[Task]):
+    """A candidate that selection left to be ranked, with what it saw: bounds, and the scope."""
+
+    evidence: Evidence
+    scope: tuple[Task, ...]
 
 
 class TransferOracle:
     """Implements :class:`evo.search.growth.Oracle` with fine-tunes and plays.
 
-    The decisions of a list are rows in the list's order; ``place`` says which list it is.
+    Every candidate of a list becomes a row of ``decisions`` with its place in the run.
     """
 
     def __init__(self, config: RunConfig, ledger: Ledger, collector: Collector) -> None:
         self.config, self.ledger, self.collector = config, ledger, collector
-        self.place: Place[Task] | None = None
-        self.indices: dict[str, int] = {}
-        self.ranked: dict[str, Evidence] = {}
         self.thresholds = Thresholds(
             config.growth.alpha1,
             config.growth.alpha2,
@@ -44,180 +50,133 @@ class TransferOracle:
         error = 1 - rules.confidence
         self.selection = self._stage(Purpose.SELECTION, rules.selection_plays, error)
         # A list may put several candidates to the test: they share the error.
-        share = shared(error, min(rules.confirmations, config.growth.list_size))
+        share = error_per_test(error, min(rules.confirmations, config.growth.list_size))
         self.acceptance = self._stage(Purpose.ACCEPTANCE, rules.acceptance_plays, share)
 
     def _stage(self, purpose: Purpose, plays: Sequence[int], error: float) -> Stage:
         looks, scan = Looks(tuple(plays), error), self.config.transfer.scan
         return Stage(self.collector, purpose, looks, self.thresholds, scan)
 
-    # -- the initial scope -----------------------------------------------------------------
-
-    def prepare(self, initial: Sequence[Task]) -> list[Task]:
-        """Calibrate and fine-tune the initial games; returns those that fine-tuning improves.
-
-        Whether a fine-tune learns a learnable game hangs on its training seed: an initial game has
-        ``growth.initial_attempts`` of them to learn it clearly. The choice is made on selection
-        plays; acceptance tests are on fresh ones.
-
-        Raises :class:`ConfigError` naming a game that cannot be played or learned, unless
-        ``growth.unplayable_initial`` is ``keep``.
-        """
-        self.collector.calibrate(initial)
-        for task in initial:
-            if refusal := self.collector.refusal(task):
-                raise ConfigError(f"growth.initial_scope: game {task.game_id}: {refusal}")
-        self._learn(initial)
-        for _ in range(self.config.growth.initial_attempts - 1):
-            faint = [task for task in initial if self._faint(task)]
-            self.collector.restart(faint)
-            self._learn(faint)
-        usable = [task for task in initial if not self._unplayable(task)]
-        lost = [task for task in initial if task not in usable]
-        if lost and self.config.growth.unplayable_initial == "stop":
-            raise ConfigError(
-                f"growth.initial_scope: game {lost[0].game_id}: {self._unplayable(lost[0])}, "
-                "expected games that fine-tuning improves"
-            )
-        return usable
-
-    def _learn(self, tasks: Sequence[Task]) -> None:
-        """Fine-tune on games and see what each gains of its own."""
-        self.collector.finetune(tasks)
-        question = Question(self.config.transfer.selection_plays[-1], own=True)
-        plays = self.selection.plays
-        self.collector.play(p for task in tasks for p in plays(task, task, (), question))
-
     # -- growth.Oracle ---------------------------------------------------------------------
 
     def assess(
-        self, parent: Task, candidates: Sequence[Task], scope: Sequence[Task]
-    ) -> list[Assessment[Task]]:
+        self, candidates: Sequence[Candidate[Task]], scope: Sequence[Task]
+    ) -> list[Selected]:
         """Selection: refuses what cannot pass, as early as that shows, and ranks the others."""
-        self.collector.calibrate(candidates)
-        fit = self._fit(parent, candidates, len(scope))
-        self.collector.finetune(fit)
-        order = self.selection.likeliest(parent, scope)
-        ids, stage = [task.game_id for task in order], self.selection
-        races = {task.game_id: selection(stage.course, ids, stage.nothing) for task in fit}
-        ends = self._race(self.selection, races, parent, fit, order)
-        for task in fit:
-            decision, evidence = ends[task.game_id]
-            if decision is not None:
-                self._record(parent, task, decision, evidence, len(scope))
-        going = [(task, ends[task.game_id][1]) for task in fit if ends[task.game_id][0] is None]
-        return self._assessed(parent, going, len(scope))
+        parent, stage = candidates[0].parent, self.selection
+        self.collector.calibrate([candidate.game for candidate in candidates])
+        playable = self._playable(candidates, len(scope))
+        self.collector.finetune([candidate.game for candidate in playable])
+        order = stage.scan_order(parent, scope)
+        ids = [task.game_id for task in order]
+        races = [selection(stage.race_settings, ids, stage.no_evidence) for _ in playable]
+        ends = self._race(stage, playable, races, order)
+        selected = []
+        for candidate, (decision, evidence) in zip(playable, ends, strict=True):
+            if decision is None:
+                values = self._values(evidence)
+                selected.append(Selected(candidate, *values, evidence, tuple(scope)))
+            else:
+                self._record(candidate, decision, evidence, len(scope))
+        self._record_unranked(selected)
+        return selected
 
-    def _assessed(
-        self, parent: Task, going: Sequence[tuple[Task, Evidence]], scope_size: int
-    ) -> list[Assessment[Task]]:
-        """What was found of those that go on; records the ones that will not be ranked."""
-        self.ranked = {task.game_id: evidence for task, evidence in going}
-        assessed = [self._assessment(task, evidence) for task, evidence in going]
-        ranked = rank(assessed, self.thresholds.alpha1, self.thresholds.alpha2)
-        for task, evidence in going:
-            if task not in ranked:
-                decision = decide(evidence, self.thresholds)
-                self._record(parent, task, decision, evidence, scope_size)
-        return assessed
+    def _record_unranked(self, selected: Sequence[Selected]) -> None:
+        """The decisions on those whose estimates pass no threshold, though no bound decides."""
+        ranked = rank(selected, self.thresholds.alpha1, self.thresholds.alpha2)
+        for each in selected:
+            if each not in ranked:
+                decision = decide(each.evidence, self.thresholds)
+                self._record(each.candidate, decision, each.evidence, len(each.scope))
 
     def _race(
         self,
         stage: Stage,
-        races: Mapping[str, Race],
-        parent: Task,
-        candidates: Sequence[Task],
+        candidates: Sequence[Candidate[Task]],
+        races: Sequence[Race],
         scope: Sequence[Task],
-    ) -> dict[str, tuple[Decision | None, Evidence]]:
-        """Races in lockstep on plays that are made when they are asked for."""
-        tasks = {task.game_id: task for task in candidates}
+    ) -> list[tuple[Decision | None, Evidence]]:
+        """Each candidate's race, in lockstep, on plays that are made when a question needs them."""
+        by_id = {candidate.game.game_id: candidate for candidate in candidates}
 
-        def answer(asked: Mapping[str, Question]) -> dict[str, Found]:
-            wanted = [
+        def answer(questions: Mapping[str, Question]) -> dict[str, Bounds]:
+            items = [(by_id[game_id], question) for game_id, question in questions.items()]
+            self.collector.play(
                 plays
-                for game_id, question in asked.items()
-                for plays in stage.plays(tasks[game_id], parent, scope, question)
-            ]
-            self.collector.play(wanted)
+                for candidate, question in items
+                for plays in stage.plays(candidate.game, candidate.parent, scope, question)
+            )
             return {
-                game_id: stage.found(tasks[game_id], parent, scope, question)
-                for game_id, question in asked.items()
+                candidate.game.game_id: stage.bounds(
+                    candidate.game, candidate.parent, scope, question
+                )
+                for candidate, question in items
             }
 
-        return run_together(races, answer)
+        ends = run_together(dict(zip(by_id, races, strict=True)), answer)
+        return [ends[game_id] for game_id in by_id]
 
-    def confirm(
-        self, parent: Task, ranked: Sequence[Task], scope: Sequence[Task]
-    ) -> Assessment[Task] | None:
+    def confirm(self, ranked: Sequence[Selected]) -> Selected | None:
         """Acceptance tests, the smallest γ first, until one passes or the limit is reached."""
-        tried = ranked[: self.config.transfer.confirmations]
         accepted, rest = None, list(ranked)
-        for task in tried:
-            rest.remove(task)
-            accepted = self._tested(parent, task, scope)
+        for each in ranked[: self.config.transfer.confirmations]:
+            rest.remove(each)
+            accepted = self._tested(each)
             if accepted:
                 break
         reason = Reason.RIVAL_ACCEPTED if accepted else Reason.RIVALS_TESTED
-        for task in rest:
+        for each in rest:
             decision = Decision(reason, decided=False)
-            self._record(parent, task, decision, self.ranked[task.game_id], len(scope))
+            self._record(each.candidate, decision, each.evidence, len(each.scope))
         return accepted
 
-    def _tested(
-        self, parent: Task, candidate: Task, scope: Sequence[Task]
-    ) -> Assessment[Task] | None:
+    def _tested(self, selected: Selected) -> Selected | None:
         """One acceptance test on fresh seeds, the games first that seem to teach it most."""
-        seen = self.ranked[candidate.game_id].taught
-        order = sorted(scope, key=lambda task: -(seen[task.game_id].value or 0.0))
+        candidate, seen, stage = selected.candidate, selected.evidence.taught, self.acceptance
+        order = sorted(selected.scope, key=lambda task: -(seen[task.game_id].value or 0.0))
         ids = [task.game_id for task in order]
-        race = acceptance(self.acceptance.course, ids, self.acceptance.nothing)
-        ends = self._race(self.acceptance, {candidate.game_id: race}, parent, [candidate], order)
-        decision, evidence = ends[candidate.game_id]
+        race = acceptance(stage.race_settings, ids, stage.no_evidence)
+        [(decision, evidence)] = self._race(stage, [candidate], [race], order)
         assert decision is not None
-        self._record(parent, candidate, decision, evidence, len(scope))
-        accepted = decision.verdict is Verdict.ACCEPTED
-        return self._assessment(candidate, evidence) if accepted else None
+        self._record(candidate, decision, evidence, len(order))
+        if decision.verdict is not Verdict.ACCEPTED:
+            return None
+        return Selected(candidate, *self._values(evidence), evidence, selected.scope)
 
-    def _unplayable(self, task: Task) -> str:
-        """Why fine-tuning did not improve play, by a one-sided test; empty if it did."""
-        own = self.selection.own(task, self.config.transfer.selection_plays[-1]).gain
-        if own.low > 0:
-            return ""
-        return f"not playable: own gain {own.value:.2f} bits, lower bound {own.low:.2f}"
-
-    def _faint(self, task: Task) -> bool:
-        """Whether so little was learned that shares of it could hardly be settled."""
-        own = self.selection.own(task, self.config.transfer.selection_plays[-1]).gain
-        clear = self.config.growth.initial_clarity * max(own.value or 0.0, 0.0)
-        return own.low <= clear
-
-    def _assessment(self, task: Task, evidence: Evidence) -> Assessment[Task]:
-        value = evidence.value(self.thresholds).value
-        return Assessment(task, value, evidence.gamma.interval.value)
+    def _values(self, evidence: Evidence) -> tuple[float | None, float | None]:
+        """Help to the parent and γ, as estimated."""
+        return evidence.value(self.thresholds).value, evidence.gamma.interval.value
 
     # -- rows ----------------------------------------------------------------------------------
 
-    def _fit(self, parent: Task, tasks: Sequence[Task], scope_size: int) -> list[Task]:
+    def _playable(
+        self, candidates: Sequence[Candidate[Task]], scope_size: int
+    ) -> list[Candidate[Task]]:
         """Those that the base player can play; the others are recorded with the reason."""
-        passed = []
-        for task in tasks:
-            if refusal := self.collector.refusal(task):
-                self._record(parent, task, refusal, Evidence(), scope_size)
+        playable = []
+        for candidate in candidates:
+            if refusal := self.collector.refusal(candidate.game):
+                self._record(candidate, refusal, Evidence(), scope_size)
             else:
-                passed.append(task)
-        return passed
+                playable.append(candidate)
+        return playable
 
     def _record(
-        self, parent: Task, task: Task, decision: Decision, evidence: Evidence, scope_size: int
+        self,
+        candidate: Candidate[Task],
+        decision: Decision,
+        evidence: Evidence,
+        scope_size: int,
     ) -> None:
-        assert self.place is not None
+        """Commit a decision, unless it is in the archive, and drop what is no longer needed."""
+        task, parent, place = candidate.game, candidate.parent, candidate.place
         policy_id = self.collector.policy_id(task)
         row: Row = {
-            "generation": self.place.generation,
+            "generation": place.generation,
             "parent_game_id": parent.game_id,
             "parent_role": parent.role,
-            "round": self.place.round,
-            "index": self.indices[task.game_id],
+            "round": place.round,
+            "index": candidate.index,
             "game_id": task.game_id,
             "role": task.role,
             "finetune_id": policy_id if policy_id in self.ledger.finetunes else None,

@@ -25,42 +25,10 @@ from archive.statistics.repeated_play import (
     increases_surely,
 )
 from archive.statistics.verdict import Decision
-from evo.config.checks import ConfigError, at_least, between
+from evo.config.schema import PlayabilityConfig
 from evo.jobs.repeated_play import series
 
 Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class PlayabilityConfig:
-    best_kept: float
-    """ε-well-posed (Def. 30): the best move scored on a calibration map stays best under
-    clipping on at least this share of maps; games that surely fall short are refused. 0: not
-    asked."""
-    few_shot_rounds: int
-    """Rounds of the base player on each map, to see whether a game is playable in few-shot mode
-    (Def. 33); 0: not asked."""
-    few_shot_maps: int
-    """Maps of that check, N: the first calibration maps."""
-    few_shot_steps: int
-    """m: rounds after the first at each of which arms must increase."""
-    few_shot_epsilon: float
-    """ε: probability that it may fail to."""
-    few_shot_above_control: bool
-    """Whether arms at the last round must also be established above the control's, so that what
-    was learned is about the map."""
-
-    def __post_init__(self) -> None:
-        between("playability.best_kept", self.best_kept, -1e-9, 1 + 1e-9)
-        at_least("playability.few_shot_rounds", self.few_shot_rounds, 0)
-        at_least("playability.few_shot_maps", self.few_shot_maps, 2)
-        at_least("playability.few_shot_steps", self.few_shot_steps, 1)
-        between("playability.few_shot_epsilon", self.few_shot_epsilon, 0, 1)
-        if 0 < self.few_shot_rounds <= self.few_shot_steps:
-            raise ConfigError(
-                f"playability.few_shot_rounds: found {self.few_shot_rounds}, expected 0 or more "
-                f"than few_shot_steps ({self.few_shot_steps})"
-            )
 
 
 @dataclass(frozen=True)

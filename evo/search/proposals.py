@@ -1,7 +1,7 @@
 """Candidates: what the meta-sampler proposes, filtered by what costs nothing.
 
 Every proposal becomes a row with its fate: invalid, seen, degenerate, too long, passed over, or
-candidate. A round whose rows are in the archive is not asked for again.
+candidate. A round whose rows are in the archive is not proposed again.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ from archive.query import explanation, reason_of
 from evo.jobs.evaluate import Task
 from evo.record.ledger import Ledger, Row
 from evo.record.progress import Listener
-from evo.search.diversity import chosen, pool_size
 from evo.search.growth import Place
-from evo.search.oracle import TransferOracle
 from meta_sampler import MetaSampler, Outcome, Progress, Proposal, Provenance, Remote
 from xgl import Game, Program, game, parse
 from xgl.analysis.static_facts import analyse
 from xgl.analysis.tree_distance import nearest
 from xgl.language.syntax import MAIN_PLAYER
 from xgl.random_streams import seed as named_seed
+from xgl.random_streams import stream
 
 ATTEMPTS = 8
-"""Lists asked of the meta-sampler before a shorter list is taken."""
+"""Requests to the meta-sampler before a shorter list is taken."""
+POOL = 2
+"""Candidates that are collected for each one that goes on, where distance has a weight."""
 
 PROGRESS: Mapping[Reason, Progress] = {
     Reason.NEVER_FEASIBLE: Progress.UNPLAYABLE,
@@ -63,19 +64,18 @@ class Proposer:
         self,
         sampler: MetaSampler,
         ledger: Ledger,
-        oracle: TransferOracle,
         listener: Listener,
         seed: int,
         diversity: float = 0.0,
     ) -> None:
-        self.sampler, self.ledger, self.oracle = sampler, ledger, oracle
-        self.listener, self.seed, self.diversity = listener, seed, diversity
+        self.sampler, self.ledger, self.listener = sampler, ledger, listener
+        self.seed, self.diversity = seed, diversity
         self.known: dict[str, Program] = {}
         """Every game met so far in this run, by id."""
         self.codes: dict[str, str] = {}
         """Their canonical texts."""
-        self.waiting: dict[str, Proposal] = {}
-        """By game id: candidates whose decision the sampler has not been told."""
+        self.undecided: dict[str, Proposal] = {}
+        """By game id: candidates whose decision the sampler has not observed."""
         self._archived: dict[Round, list[Row]] = defaultdict(list)
         for row in ledger.proposals.values():
             self._archived[row["generation"], row["parent_game_id"], row["round"]].append(row)
@@ -85,25 +85,23 @@ class Proposer:
 
     def propose(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Task]:
         """At most ``n`` games never met before in this run."""
-        self._meet(task.game for task in scope)
-        self.oracle.place = place
+        self._remember(task.game for task in scope)
         self.listener.place(place)
         self._observe()
         archived = self._archived.get((place.generation, place.parent.game_id, place.round))
-        proposals = self._again(archived, place) if archived else self._asked(place, scope, n)
+        proposals = self._replayed(archived, place) if archived else self._drawn(place, scope, n)
         for proposal in proposals:
             assert proposal.game is not None
-            self.waiting[proposal.game.game_id] = proposal
+            self.undecided[proposal.game.game_id] = proposal
         games = [proposal.game for proposal in proposals if proposal.game is not None]
-        self._meet(games)
-        self.oracle.indices.update({each.game_id: index for index, each in enumerate(games)})
+        self._remember(games)
         return [Task(each, MAIN_PLAYER) for each in games]
 
-    def _meet(self, games: Iterable[Game]) -> None:
+    def _remember(self, games: Iterable[Game]) -> None:
         for each in games:
             self.known[each.game_id], self.codes[each.game_id] = each.program, each.code
 
-    def _again(self, rows: Sequence[Row], place: Place[Task]) -> list[Proposal]:
+    def _replayed(self, rows: Sequence[Row], place: Place[Task]) -> list[Proposal]:
         """The candidates of a round that is in the archive, as the sampler gave them."""
         like = place.parent.game
         candidates = [row for row in rows if row["outcome"] == "candidate"]
@@ -117,7 +115,7 @@ class Proposer:
             for row in sorted(candidates, key=lambda each: int(each["index"]))
         ]
 
-    def _asked(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Proposal]:
+    def _drawn(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Proposal]:
         """Ask the sampler until there are enough candidates, and commit all that it gave."""
         pool, size = dict[int, Proposal](), pool_size(n, self.diversity)
         rows: list[Row] = []
@@ -141,7 +139,7 @@ class Proposer:
         key = (self.seed, place.generation, place.parent.game_id, place.round)
         places = list(pool)
         distances = [rows[index]["distance"] for index in places]
-        going_on = {places[i] for i in chosen(distances, n, self.diversity, *key)}
+        going_on = {places[i] for i in sample_distant(distances, n, self.diversity, *key)}
         for index in places:
             if index not in going_on:
                 rows[index]["outcome"] = "passed_over"
@@ -189,11 +187,11 @@ class Proposer:
 
     def _observe(self) -> None:
         """Tell the sampler what was decided since, in the order of the decisions."""
-        decided = [d for d in self.ledger.decisions.values() if d["game_id"] in self.waiting]
+        decided = [d for d in self.ledger.decisions.values() if d["game_id"] in self.undecided]
         self.sampler.observe([self._outcome(row) for row in decided])
 
     def _outcome(self, row: Row) -> Outcome:
-        proposal = self.waiting.pop(row["game_id"])
+        proposal = self.undecided.pop(row["game_id"])
         return Outcome(
             row["game_id"],
             proposal.provenance.operators,
@@ -214,3 +212,23 @@ def _fate(proposal: Proposal, met: dict[str, Program]) -> str:
     if report.degenerate or report.read_before_set:
         return "degenerate"
     return "candidate"
+
+
+def pool_size(n: int, weight: float) -> int:
+    """How many candidates to collect for ``n`` places."""
+    return n if weight == 0 else POOL * n
+
+
+def sample_distant(distances: Sequence[int], n: int, weight: float, *key: str | int) -> list[int]:
+    """Places of ``n`` candidates, in order, drawn without repetition with probabilities in
+    proportion to distance to the power ``weight``; ``key`` names the draw.
+
+    The largest u^(1/w) are kept (Efraimidis and Spirakis, Inf. Process. Lett. 97, 2006); all that
+    are as near as can be come last.
+    """
+    if weight == 0 or len(distances) <= n:
+        return list(range(len(distances)))[:n]
+    draws = stream("diversity", *key).random(len(distances))
+    keys = [u ** (1 / d**weight) if d > 0 else -1.0 for u, d in zip(draws, distances, strict=True)]
+    best = sorted(range(len(keys)), key=lambda place: -keys[place])[:n]
+    return sorted(best)

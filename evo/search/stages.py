@@ -10,7 +10,7 @@ from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey
 from archive.statistics.candidate_bounds import CandidateBounds
 from archive.statistics.intervals import Scores
 from archive.statistics.looks import Looks
-from archive.statistics.race import Course, Found, Question
+from archive.statistics.race import Bounds, Question, RaceSettings
 from archive.statistics.transfer_values import replicated_gains
 from archive.statistics.verdict import Evidence, Own, Thresholds
 from evo.jobs.evaluate import Task
@@ -19,8 +19,8 @@ from evo.record.collector import Collector, PlayRequest
 
 @dataclass(frozen=True)
 class Stage:
-    """Selection or acceptance: on which plays its questions are asked, at which looks, against
-    which thresholds."""
+    """Selection or acceptance: on plays of which purpose, at which looks, against which
+    thresholds."""
 
     collector: Collector
     purpose: Purpose
@@ -29,12 +29,12 @@ class Stage:
     scan: int
 
     @property
-    def course(self) -> Course:
+    def race_settings(self) -> RaceSettings:
         """What its races have in common."""
-        return Course(self.looks, self.thresholds, self.scan)
+        return RaceSettings(self.looks, self.thresholds, self.scan)
 
     @property
-    def nothing(self) -> Evidence:
+    def no_evidence(self) -> Evidence:
         """Evidence before the first play."""
         return Evidence(self.purpose, self.looks)
 
@@ -42,36 +42,37 @@ class Stage:
         self, candidate: Task, parent: Task, scope: Sequence[Task], question: Question
     ) -> list[PlayRequest]:
         """The plays that a question is answered from."""
-        lab = self.collector
-        at = (self.purpose, lab.seeds(self.purpose, question.plays))
+        collector = self.collector
+        at = (self.purpose, collector.seeds(self.purpose, question.plays))
         sources = [task for task in scope if task.game_id in question.taught]
-        wanted: list[PlayRequest] = []
+        requests: list[PlayRequest] = []
         if question.own or sources:
-            wanted += lab.own_plays(candidate, *at)
+            requests += collector.own_plays(candidate, *at)
         if question.helps:
-            wanted += lab.own_plays(parent, *at) + lab.crossed([candidate], parent, *at)
-        wanted += lab.crossed(sources, candidate, *at)
+            requests += collector.own_plays(parent, *at)
+            requests += collector.crossed([candidate], parent, *at)
+        requests += collector.crossed(sources, candidate, *at)
         if self.thresholds.definition == Definition.DEF37:
-            wanted += [plays for task in sources for plays in lab.own_plays(task, *at)]
-        return wanted
+            requests += [plays for task in sources for plays in collector.own_plays(task, *at)]
+        return requests
 
-    def found(
+    def bounds(
         self, candidate: Task, parent: Task, scope: Sequence[Task], question: Question
-    ) -> Found:
+    ) -> Bounds:
         """The bounds that a question asks for; its plays must have been made."""
-        return self._estimates(candidate, parent, scope).found(question)
+        return self._candidate_bounds(candidate, parent, scope).bounds(question)
 
     def own(self, task: Task, plays: int) -> Own:
         """What fine-tuning on the game did for the game itself."""
-        return self._estimates(task, task, ()).own(plays)
+        return self._candidate_bounds(task, task, ()).own(plays)
 
-    def _estimates(
+    def _candidate_bounds(
         self, candidate: Task, parent: Task, scope: Sequence[Task]
     ) -> CandidateBounds[Task]:
         named = {task.game_id: task for task in scope}
         return CandidateBounds(self, self.looks, self.thresholds, candidate, parent, named)
 
-    # -- archive.statistics.candidate_bounds.Gains ------------------------------------------------
+    # -- archive.statistics.candidate_bounds.GainSource --------------------------------------------
 
     def gains(self, source: Task, target: Task, plays: int, kind: GainKind) -> Scores:
         """Per-play gains in bits of the source's fine-tunes on the target: (n,), or (R, n)."""
@@ -81,7 +82,7 @@ class Stage:
 
     # -- the order of a scan -----------------------------------------------------------------------
 
-    def likeliest(self, parent: Task, scope: Sequence[Task]) -> list[Task]:
+    def scan_order(self, parent: Task, scope: Sequence[Task]) -> list[Task]:
         """The scope in the order in which its games may be expected to cover a relative of
         ``parent``: the parent, then by what each is known to gain there, then the unknown."""
 
@@ -95,11 +96,11 @@ class Stage:
 
     def _known_gain(self, source: Task, target: Task) -> float | None:
         """Mean gain where the source was played on the target at some look, of the latest."""
-        lab = self.collector
-        policies = (BASE_POLICY, *lab.policy_ids(source))
+        collector = self.collector
+        policies = (BASE_POLICY, *collector.policy_ids(source))
         for plays in reversed(self.looks.plays):
-            seeds = lab.seeds(self.purpose, plays)
+            seeds = collector.seeds(self.purpose, plays)
             keys = [PlaysKey(policy, target.id, self.purpose) for policy in policies]
-            if all(lab.ledger.has_scores(key, seeds) for key in keys):
+            if all(collector.ledger.has_scores(key, seeds) for key in keys):
                 return float(self.gains(source, target, plays, self.thresholds.gain).mean())
         return None

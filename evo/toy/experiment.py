@@ -12,14 +12,14 @@ from rich.console import Console
 from rich.table import Table
 
 from archive import Archive, RunEvent
+from archive.charts.document import document
 from archive.store.disk import write_whole, writing
-from evo.config.run_config import from_mapping
+from evo.config.compose import from_archive
 from evo.runner import RunOutcome, Services, check_resumable
 from evo.toy.config import ToyRunConfig, load
 from evo.toy.figure import figure
 from evo.toy.growths import Growth, growths_of, measured, middle, places, scopes
 from evo.toy.ledger import GROWTHS, MEMBERS, ToyLedger, growth_id, growth_rows, member_rows, parquet
-from xgl.diagram.svg import to_svg
 
 
 class ToyExperiment:
@@ -30,7 +30,7 @@ class ToyExperiment:
 
     def resume(self, stored: dict[str, Any], overrides: Sequence[str]) -> ToyRunConfig:
         check_resumable(overrides)
-        return from_mapping(ToyRunConfig, stored)
+        return from_archive(ToyRunConfig, stored)
 
     def plan(self, config: ToyRunConfig, services: Services, resumed: bool) -> ToyPlan:
         return ToyPlan(config, services.console)
@@ -105,7 +105,7 @@ def write(config: ToyRunConfig, growths: Sequence[Growth]) -> None:
     content = {
         "growths.parquet": parquet(GROWTHS, growth_rows(growths)),
         "members.parquet": parquet(MEMBERS, member_rows(growths)),
-        "figure.svg": to_svg(figure(shown)).encode(),
+        "figure.svg": document(figure(shown)).encode(),
         "config.json": json.dumps(asdict(config), indent=1).encode(),
     }
     with writing(config.folder):

@@ -7,111 +7,92 @@ from itertools import pairwise
 
 import numpy as np
 
+from archive.charts.plot import Plot, canvas, circle, line, polyline, rect, text
 from evo.toy.growths import Growth
 from evo.toy.world import frontier, reach
-from xgl.diagram.shapes import Box, Circle, Drawing, Label, Line, Point, Polygon, Shape
+from xgl.diagram.svg import Element, el, points
 
 SIDE = 330.0
 """Of one unit square."""
-LEFT, TOP, RIGHT, BELOW = 44.0, 16.0, 16.0, 84.0
+LEFT, TOP = 44.0, 16.0
+WIDE, HIGH = 390.0, 394.0
+"""From one panel to the next."""
 ACROSS = 2
 """Panels in a row."""
-COVERED, UNCOVERED, INK, FAINT = "#d5e6f3", "#f2b8ae", "#222", "#8a8f98"
 RAMP = ((255, 222, 120), (245, 140, 60), (190, 45, 90), (60, 15, 95))
 """Colours from the first generation to the last."""
 
 
-def figure(growths: Sequence[Growth]) -> Drawing:
+def figure(growths: Sequence[Growth]) -> Element:
     """One panel for each growth, in rows, and a legend beneath. ``growths`` must not be empty."""
     last = max(growth.generations for growth in growths)
-    wide, high = LEFT + SIDE + RIGHT, TOP + SIDE + BELOW - 44
     across, down = min(ACROSS, len(growths)), -(-len(growths) // ACROSS)
-    shapes: list[Shape] = []
+    shapes: list[Element] = []
     for place, growth in enumerate(growths):
         row, column = divmod(place, ACROSS)
-        shapes += _Panel(column * wide, row * high, last).shapes(growth)
-    shapes += _legend(LEFT, down * high + 20, last)
+        corner = column * WIDE + LEFT, row * HIGH + TOP
+        shapes += _panel(growth, Plot.box(corner, (SIDE, SIDE), (0, 1), (0, 1)), last)
+    shapes += _legend(LEFT, down * HIGH + 20, last)
     title = "Scope growth on the toy model: what the last scope covers, games by generation"
-    return Drawing(max(across * wide, 720.0), down * high + 44, title, tuple(shapes))
+    return canvas((max(across * WIDE, 720.0), down * HIGH + 44), title, *shapes, class_="toy")
 
 
-class _Panel:
+def _panel(growth: Growth, plot: Plot, last: int) -> Iterator[Element]:
     """One unit square whose corner (0, 0) is drawn at the lower left."""
-
-    def __init__(self, x: float, y: float, last: int) -> None:
-        self.x, self.y, self.last = x + LEFT, y + TOP, last
-
-    def at(self, x: float, y: float) -> Point:
-        return self.x + SIDE * x, self.y + SIDE * (1 - y)
-
-    def shapes(self, growth: Growth) -> Iterator[Shape]:
-        yield from self._regions(growth)
-        yield from self._axes()
-        yield from self._descent(growth)
-        yield from self._games(growth)
-        yield from self._words(growth)
-
-    def _regions(self, growth: Growth) -> Iterator[Shape]:
-        steps = np.linspace(0, 1, 161)
-        angles = np.arctan2((1 - steps) ** 2, steps**2)  # as dense at the tips as between them
-        edge = frontier(angles)
-        covered = np.minimum(edge, reach(growth.skills, angles, 1 - growth.setting.alpha2))
-        for far, fill in ((edge, UNCOVERED), (covered, COVERED)):
-            rim = zip(far * np.cos(angles), far * np.sin(angles), strict=True)
-            points = (self.at(0, 0), *(self.at(float(x), float(y)) for x, y in rim))
-            yield Polygon(points, fill, "none")
-        curve = zip(edge * np.cos(angles), edge * np.sin(angles), strict=True)
-        yield Line(tuple(self.at(float(x), float(y)) for x, y in curve), INK, width=1.0)
-
-    def _axes(self) -> Iterator[Shape]:
-        yield Line((self.at(0, 1), self.at(0, 0), self.at(1, 0)), INK, width=1.0)
-        for tick in (0.0, 0.5, 1.0):
-            (x, y), (left, height) = self.at(tick, 0), self.at(0, tick)
-            yield Line(((x, y), (x, y + 4)), INK, width=1.0)
-            yield Line(((left, height), (left - 4, height)), INK, width=1.0)
-            yield Label(x, y + 14, f"{tick:g}", 11, INK, centred=True)
-            yield Label(left - 18, height, f"{tick:g}", 11, INK, centred=True)
-        yield Label(*self.at(0.75, -14 / SIDE), "skill 1", 11, FAINT, centred=True)
-        yield Label(*self.at(0.02, 1.0), "skill 2", 11, FAINT)
-
-    def _descent(self, growth: Growth) -> Iterator[Shape]:
-        for member in growth.members:
-            if member.parent is not None:
-                ends = self.at(*member.parent.skills), self.at(*member.game.skills)
-                yield Line(ends, FAINT, width=0.6)
-
-    def _games(self, growth: Growth) -> Iterator[Shape]:
-        for member in growth.members:
-            fill = colour(member.generation, self.last)
-            yield Circle(*self.at(*member.game.skills), 3.4, fill, INK, mark="game")
-        for member in growth.members:
-            if member.parent is None:
-                yield Circle(*self.at(*member.game.skills), 7.0, "none", INK, mark="start")
-
-    def _words(self, growth: Growth) -> Iterator[Shape]:
-        x, y = self.at(0.34, 0.93)
-        yield Label(x, y, growth.title, 13, INK, bold=True)
-        texts = (
-            f"{growth.covered:.2%} covered (seed {growth.seed})",
-            f"{len(growth.members)} games, {growth.generations} generations",
-        )
-        for line, text in enumerate(texts, start=1):
-            yield Label(x, y + 19 * line, text, 12, INK)
+    yield from _regions(growth, plot)
+    yield from plot.grid("skill 1", "", 2, 2)
+    yield text(plot.x.start + 8, plot.y.end + 8, "skill 2", "axis")
+    for member in growth.members:
+        if member.parent is not None:
+            (x1, y1), (x2, y2) = (plot.place(*g.skills) for g in (member.parent, member.game))
+            yield line(x1, y1, x2, y2, "descent")
+    for member in growth.members:
+        x, y = plot.place(*member.game.skills)
+        fill = colour(member.generation, last)
+        yield el("circle", cx=x, cy=y, r=3.4, fill=fill, class_="game")
+    for member in growth.members:
+        if member.parent is None:
+            yield circle(*plot.place(*member.game.skills), 7, "start")
+    yield from _words(growth, *plot.place(0.34, 0.93))
 
 
-def _legend(x: float, y: float, last: int) -> Iterator[Shape]:
-    yield Box(x, y - 7, 14, 14, FAINT, COVERED, 0)
-    yield Label(x + 22, y, "covered at 1 − α2", 12, INK)
-    yield Box(x + 172, y - 7, 14, 14, FAINT, UNCOVERED, 0)
-    yield Label(x + 194, y, "not covered", 12, INK)
-    yield Circle(x + 306, y, 7.0, "none", INK)
-    yield Label(x + 320, y, "start", 12, INK)
-    yield Label(x + 390, y, "generation 0", 12, INK)
+def _regions(growth: Growth, plot: Plot) -> Iterator[Element]:
+    """What the scope covers of the space, what it does not, and the rim of the space."""
+    steps = np.linspace(0, 1, 161)
+    angles = np.arctan2((1 - steps) ** 2, steps**2)  # as dense at the tips as between them
+    edge = frontier(angles)
+    covered = np.minimum(edge, reach(growth.skills, angles, 1 - growth.setting.alpha2))
+    for distance, class_ in ((edge, "lacking"), (covered, "covered")):
+        rim = plot.places(distance * np.cos(angles), distance * np.sin(angles))
+        yield el("polygon", points=points([plot.place(0, 0), *rim]), class_=class_)
+    yield polyline(plot.places(edge * np.cos(angles), edge * np.sin(angles)), "rim")
+
+
+def _words(growth: Growth, x: float, y: float) -> Iterator[Element]:
+    yield text(x, y, growth.title, "heading")
+    lines = (
+        f"{growth.covered:.2%} covered (seed {growth.seed})",
+        f"{len(growth.members)} games, {growth.generations} generations",
+    )
+    for place, words in enumerate(lines, start=1):
+        yield text(x, y + 19 * place, words)
+
+
+def _legend(x: float, y: float, last: int) -> Iterator[Element]:
+    for offset, width, class_, words in (
+        (0, 14, "covered", "covered at 1 − α2"),
+        (172, 14, "lacking", "not covered"),
+    ):
+        yield rect(x + offset, y - 7, width, 14, class_)
+        yield text(x + offset + 22, y + 4, words)
+    yield circle(x + 306, y, 7, "start sample")
+    yield text(x + 320, y + 4, "start")
+    yield text(x + 390, y + 4, "generation 0")
     edges = np.linspace(x + 486, x + 606, last + 2)
-    for generation, (left, right) in enumerate(pairwise(edges)):
+    for generation, (left, right) in enumerate(pairwise(edges.tolist())):
         fill = colour(generation, last)
-        yield Box(float(left), y - 7, float(right - left), 14, fill, fill, 0)
-    yield Label(x + 614, y, str(last), 12, INK)
+        yield el("rect", x=left, y=y - 7, width=right - left, height=14, fill=fill)
+    yield text(x + 614, y + 4, str(last))
 
 
 def colour(generation: int, last: int) -> str:

@@ -59,7 +59,7 @@ def scopes(setting: SettingConfig, seed: int) -> list[Scope]:
         generations=setting.generations,
         list_size=setting.list_size,
         seed=seed,
-        coverage_against=setting.coverage_against,  # type: ignore[arg-type]  # checked
+        coverage_against=setting.coverage_against,
         max_accepts_per_parent=setting.max_accepts_per_parent,
         max_candidates=setting.max_candidates,
     )

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from evo.search.growth import Assessment, Place
+from evo.search.growth import Assessment, Candidate, Place
 from xgl.random_streams import stream
 
 Skills = NDArray[np.float64]
@@ -98,18 +98,18 @@ class ToyOracle:
     threads: int = 1
 
     def assess(
-        self, parent: ToyGame, candidates: Sequence[ToyGame], scope: Sequence[ToyGame]
+        self, candidates: Sequence[Candidate[ToyGame]], scope: Sequence[ToyGame]
     ) -> list[Assessment[ToyGame]]:
-        listed = matrix(candidates)
-        helps = transfer(listed, matrix([parent]))[0]
-        gammas = coverage(matrix(scope), listed, self.threads)
+        """Values of a list, whose candidates have one parent."""
+        games = matrix([candidate.game for candidate in candidates])
+        helps = transfer(games, matrix([candidates[0].parent]))[0]
+        gammas = coverage(matrix(scope), games, self.threads)
         rows = zip(candidates, helps.tolist(), gammas.tolist(), strict=True)
-        return [Assessment(game, value, gamma) for game, value, gamma in rows]
+        return [Assessment(candidate, value, gamma) for candidate, value, gamma in rows]
 
-    def confirm(
-        self, parent: ToyGame, ranked: Sequence[ToyGame], scope: Sequence[ToyGame]
-    ) -> Assessment[ToyGame] | None:
-        return self.assess(parent, ranked[:1], scope)[0]
+    def confirm(self, ranked: Sequence[Assessment[ToyGame]]) -> Assessment[ToyGame] | None:
+        """The first."""
+        return ranked[0]
 
 
 @dataclass(frozen=True)

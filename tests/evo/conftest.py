@@ -57,8 +57,8 @@ def make_model_host() -> MakeModelHost:
         }
         return ModelHost(
             ModelHostSettings(
-                JudgeConfig("embedded", "float32", 2048, 1024, 64, 256, "corpus"),
-                PlayerConfig("embedded", "float32", 4, 8, None, 1024, 1),
+                JudgeConfig(dtype="float32", batch_tokens=2048),
+                PlayerConfig(dtype="float32", lora_rank=4, lora_alpha=8),
                 FinetuneConfig(**{**settings, **finetune}),  # type: ignore[arg-type]
             )
         )
@@ -125,8 +125,8 @@ class WordJudge:
 class Tales:
     """A tale of its own for each map and site."""
 
-    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
-        return [f"tale {seed} of site {request.site} is told" for seed, request in asked]
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+        return [f"tale {seed} of site {request.site} is told" for seed, request in requests]
 
 
 def _number(*key: str) -> int:

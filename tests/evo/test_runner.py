@@ -14,7 +14,6 @@ import pytest
 from rich.console import Console
 
 from archive import Archive, RunEvent, WriteError
-from evo.config.run_config import ConfigError
 from evo.jobs.cluster import ClusterError
 from evo.jobs.executor import WorkersLostError
 from evo.record.run_folder import RunIdentity
@@ -28,7 +27,7 @@ from evo.runner import (
     with_overrides,
 )
 from meta_sampler import BudgetReached, SamplerError
-from xgl.errors import BudgetError, PlayerError
+from xgl.errors import BudgetError, ConfigError, PlayerError
 
 
 @dataclass

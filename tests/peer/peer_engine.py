@@ -80,8 +80,8 @@ class BelievingJudge(TransformerJudge):
 
 
 class FixedStories:
-    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
-        return [STORIES[request.site % len(STORIES)] for _, request in asked]
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+        return [STORIES[request.site % len(STORIES)] for _, request in requests]
 
 
 @dataclass

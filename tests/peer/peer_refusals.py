@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from peer_expressions import case
+from support.dialect_examples import examples
 
 REFUSED = [
     case(f"refused {code}", "elicit(y, 3)\n" + code)
@@ -99,52 +100,18 @@ REFUSED = [
 ]
 
 ONLY_THERE = [
-    # what the authors' engine plays and we refuse, each with its reason in docs/dialects.md
+    # what the authors' engine plays and we refuse: every example of docs/dialects.md, and more
     case(f"only there {code}", "elicit(y, 3)\n" + code)
     for code in (
-        "reward(xent(y) * 2)",
-        "reward(2 * xent(y))",
-        "reward(+xent(y))",
-        "elicit(y, 3); elicit(y, 3)",
-        "ensure(True)",
-        "ensure((lambda: True)())",
-        "assign(l=[z + y for z in l])",
-        "assign(s=y.primary_string)",
-        "assign(s=XString(y + s))",
-        "assign(s=y if len(y) > 2 else s)",
-        "reveal(black)",
-        "elicit(y, 0)",
-        "elicit(y, -1)",
-        "elicit(y, len(y))",
-        "elicit(y, True)",
-        "elicit(y, 2 + 1)",
+        *examples("refused"),
         "beacon(flag_1)\nreplay(flag_1, len(y) - len(y))",
-        "ensure(punish_negative(xent(y)) < 1e9)",
-        "ensure((xent(y) < 1) == (xent(y) < 1))",
-        "ensure(len(story()) > 0)",
-        "reward(xent(story() + y))",
-        'assign(s="\\x00")',
+        "beacon(flag_1)\nreplay(flag_1, True)",
         'beacon(flag_1)\nassign(s="a")\nreplay(flag_1, 600)',
     )
-]
+] + [case("only there nothing", ""), case("only there comments", "# a comment\n\n# another")]
 
 ONLY_HERE = [
-    # what we play and the authors' engine refuses
+    # what we play and the authors' engine refuses: every example of docs/dialects.md, and more
     case(f"only here {code}", "elicit(y, 3)\n" + code)
-    for code in (
-        'reward(xent("one" + y) + xent(y + "two and three"))',
-        "ensure(xent(y) - 2 < 60)",
-        "elicit(s)",
-        "elicit(david, s, 3)",
-        'assign(s0="x")\nassign(l0=["x"])',
-        'ensure("a statement about " + y)',
-        'ensure(is_true("num_words<90", y))',
-        'reward(xent(""))',
-        'reveal(alice, "a, b")',
-        'assign(l=s.split(""))',
-        'assign(s=y // "and")',
-        'assign(s=y % "the")',
-        'assign(l=[y], s=" ".join(l))\nassign(s=" ".join(l))',
-        "elicit(y, y)",
-    )
+    for code in (*examples("played"), 'assign(l=[y], s=" ".join(l))\nassign(s=" ".join(l))')
 ] + [case("only here comments do not count", "# c\n" * 70 + "elicit(y, 3)\nreward(xent(y))")]

@@ -11,7 +11,7 @@ from importlib.resources import files
 
 import pytest
 from peer_engine import BelievingJudge, Event, Outcome, Peer, play_here
-from peer_expressions import CONDITIONS, OPERATORS, Case
+from peer_expressions import CONDITIONS, OPERATORS, Case, case
 from peer_grammar import program
 from peer_programs import INSTRUCTIONS
 from peer_refusals import ONLY_HERE, ONLY_THERE, REFUSED
@@ -67,8 +67,8 @@ def test_an_empty_move_that_breaks_its_judge_is_a_failed_ensure_here(
     code = unchanged.code.replace(">= xed(t2 | t1)", "> 0")
     changed = replace(unchanged, code=code, moves={"black": ("",)})
     assert code != unchanged.code
-    for case, endings in ((unchanged, {"finished", "forfeit"}), (changed, {"forfeit"})):
-        there, here = both(case, peer, judge)
+    for horizon, endings in ((unchanged, {"finished", "forfeit"}), (changed, {"forfeit"})):
+        there, here = both(horizon, peer, judge)
         assert there.ending == "refused"
         assert "reshape" in there.why
         assert here.ending in endings
@@ -95,6 +95,38 @@ def test_what_we_refuse_on_purpose(case: Case, peer: Peer, judge: TransformerJud
 def test_what_we_play_beyond_it(case: Case, peer: Peer, judge: TransformerJudge) -> None:
     there, here = both(case, peer, judge)
     assert (there.ending, here.ending) == ("refused", "finished"), (there.why, here.why)
+
+
+def test_a_text_that_spells_a_special_token_is_text_here(
+    peer: Peer, judge: TransformerJudge
+) -> None:
+    code = 'elicit(y, 30)\nassign(s="by <|eos|>")\nreward(xent("a " + s))\nreward(xent(y))'
+    told = case("special", code, "a fox <|bos|>")
+    there, here = both(told, peer, judge)
+    assert (there.ending, here.ending, there.registers) == ("finished", "finished", here.registers)
+    scored = [event for event in there.events if event[:2] == ("reward", "black")]
+    for theirs, ours in zip(scored, (e for e in here.events if e[0] == "reward"), strict=True):
+        assert len(theirs[2]) < len(ours[2])
+
+
+@pytest.mark.parametrize(("sign", "here_holds"), [("==", True), ("!=", False)])
+def test_a_xent_and_a_number_are_compared_in_bits_here(
+    sign: str, here_holds: bool, peer: Peer, judge: TransformerJudge
+) -> None:
+    """One token alone costs nothing in this dialect."""
+    code = f'elicit(y, 3)\nassign(s="x")\nensure(xent(s) {sign} 0)'
+    there, here = both(case("zero", code), peer, judge)
+    endings = {True: "finished", False: "forfeit"}
+    assert (here.ending, there.ending) == (endings[here_holds], endings[not here_holds])
+
+
+def test_reveal_with_the_player_second_shows_it_to_that_player_here(
+    peer: Peer, judge: TransformerJudge
+) -> None:
+    there, here = both(case("second", "elicit(y, 3)\nreveal(y, alice)", "a fox"), peer, judge)
+    assert here.events[-1] == ("reveal", "alice", ("a fox",))
+    assert there.events[-1][:2] == ("reveal", "black")
+    assert there.events[-1][2][0] == "a fox"
 
 
 def both(case: Case, peer: Peer, judge: TransformerJudge) -> tuple[Outcome, Outcome]:

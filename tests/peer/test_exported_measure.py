@@ -15,7 +15,7 @@ from support.measured import Given, build
 
 from archive import Archive
 from archive.export.exactness import TextsOf
-from archive.export.maps import Map
+from archive.export.selection import Map
 from archive.export.xent import Options, export_xent
 from xgl import Cast, Instance, Metadata, Play, Seeds, game, parse, play_all
 from xgl.judge.transformer_judge import TransformerJudge

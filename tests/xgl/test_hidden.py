@@ -109,8 +109,8 @@ class Tales:
     def __init__(self, secret: str) -> None:
         self.secret = secret
 
-    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
-        return [f"{self.secret} {request.site}" for _, request in asked]
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+        return [f"{self.secret} {request.site}" for _, request in requests]
 
 
 SECRETS = ("one bad thing", "another")

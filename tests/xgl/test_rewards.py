@@ -24,8 +24,8 @@ INFO = {
 
 
 class Told:
-    def tell(self, asked: list) -> list[str]:  # type: ignore[type-arg]
-        return [INFO["stories"][request.site] for _, request in asked]  # type: ignore[index]
+    def story_texts(self, requests: list) -> list[str]:  # type: ignore[type-arg]
+        return [INFO["stories"][request.site] for _, request in requests]  # type: ignore[index]
 
 
 def test_a_completion_scores_what_its_moves_score() -> None:

@@ -30,8 +30,8 @@ class SoftLabels:
 
     def row(self, story: int, end: int, token: int) -> int:
         """The row for this token of this story, -1 if there is none."""
-        found, expected = self.index.get((story, end), (-1, token))
-        return found if expected == token else -1
+        row, expected = self.index.get((story, end), (-1, token))
+        return row if expected == token else -1
 
 
 def chat_prompt(prompt: str) -> str:

@@ -94,10 +94,10 @@ def echo(rng: Random, sources: Sources) -> Document:
     """
     pool = [w for _ in range(3) for w in own_words(rng, passage(rng, sources).text, sources, 6)]
     rng.shuffle(pool)
-    said = " ".join(pool)
+    words = " ".join(pool)
     start = rng.randrange(max(1, len(pool) // 2))
     again = " ".join(pool[start:])
-    parts = (Segment(said, 0.1), Segment(rng.choice(ECHO_JOINS), 0.1), Segment(again))
+    parts = (Segment(words, 0.1), Segment(rng.choice(ECHO_JOINS), 0.1), Segment(again))
     return Document(parts, opened=rng.random() < 0.5)
 
 

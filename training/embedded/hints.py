@@ -25,7 +25,7 @@ def own_words(rng: Random, text: str, sources: Sources, count: int) -> list[str]
 def related_words(rng: Random, text: str, sources: Sources, count: int) -> list[str]:
     """Up to `count` common words related to words of `text`, none of them a form of one in it."""
     stems = {stem(word) for word in words(text)}
-    found: list[str] = []
+    related: list[str] = []
     for word in own_words(rng, text, sources, 3 * count):
         near = [
             name
@@ -33,8 +33,8 @@ def related_words(rng: Random, text: str, sources: Sources, count: int) -> list[
             if name in sources.common and stem(name) not in stems and len(name) > 2
         ]
         if near:
-            found.append(near[min(int(rng.expovariate(0.7)), len(near) - 1)])
-    return list(dict.fromkeys(found))[:count]
+            related.append(near[min(int(rng.expovariate(0.7)), len(near) - 1)])
+    return list(dict.fromkeys(related))[:count]
 
 
 def words_around(rng: Random, shown: Window, sources: Sources, count: int) -> list[str]:
@@ -47,8 +47,8 @@ def words_around(rng: Random, shown: Window, sources: Sources, count: int) -> li
 
 def topical_words(rng: Random, shown: Window, sources: Sources, count: int) -> list[str]:
     """Words that go with a text and do not stand in it: of its surroundings, or related ones."""
-    found = words_around(rng, shown, sources, count) if rng.random() < 0.6 else []
-    return found or related_words(rng, shown.text, sources, count)
+    nearby = words_around(rng, shown, sources, count) if rng.random() < 0.6 else []
+    return nearby or related_words(rng, shown.text, sources, count)
 
 
 def hint(rng: Random, shown: Window, sources: Sources, count: int) -> list[str]:
@@ -91,14 +91,14 @@ def move_words(rng: Random, windows: Sequence[Window], sources: Sources) -> list
 
 def new_words(rng: Random, windows: Sequence[Window], sources: Sources) -> list[str]:
     """One to four words about one text, or about all, of which no text has any in any form."""
-    said = {stem(word) for shown in windows for word in words(shown.text)}
+    used = {stem(word) for shown in windows for word in words(shown.text)}
     chosen = windows if rng.random() < 1 / 4 else [rng.choice(windows)]
     count = rng.randint(1, 4) if len(chosen) == 1 else 2
-    found = [w for shown in chosen for w in topical_words(rng, shown, sources, count)]
-    new = [word for word in dict.fromkeys(found) if stem(word) not in said]
+    topical = [w for shown in chosen for w in topical_words(rng, shown, sources, count)]
+    new = [word for word in dict.fromkeys(topical) if stem(word) not in used]
     if new:
         return new
-    return [w for w in rng.sample(sorted(sources.common), 3) if stem(w) not in said][:1]
+    return [w for w in rng.sample(sorted(sources.common), 3) if stem(w) not in used][:1]
 
 
 def quote(rng: Random, text: str, lengths: Sequence[int]) -> str:

@@ -17,12 +17,12 @@ Part = tuple[Sequence[Story], SoftLabels]
 
 def renumbered(labels: SoftLabels, numbers: dict[int, int]) -> SoftLabels:
     """`labels` with stories renumbered; those without a new number are left out."""
-    kept = {
+    index = {
         (numbers[story], end): place
         for (story, end), place in labels.index.items()
         if story in numbers
     }
-    return SoftLabels(labels.tokens, labels.probabilities, kept)
+    return SoftLabels(labels.tokens, labels.probabilities, index)
 
 
 def merged(parts: Sequence[Part], first: int) -> Part:
@@ -30,9 +30,9 @@ def merged(parts: Sequence[Part], first: int) -> Part:
     texts: list[Story] = []
     labels: list[SoftLabels] = []
     seen: set[str] = set()
-    for told, soft in parts:
+    for sampled, soft in parts:
         numbers: dict[int, int] = {}
-        for place, story in enumerate(told):
+        for place, story in enumerate(sampled):
             if story.text[:BEGINNING] not in seen:
                 seen.add(story.text[:BEGINNING])
                 numbers[first + place] = first + len(texts)
@@ -49,8 +49,8 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, help="stories, .jsonl.gz")
     parser.add_argument("--output-labels", type=Path, required=True)
     args = parser.parse_args()
-    told = [corpus.read(path.read_bytes()) for path in args.sampled]
-    parts = list(zip(told, map(distil.read, args.labels), strict=True))
+    sampled = [corpus.read(path.read_bytes()) for path in args.sampled]
+    parts = list(zip(sampled, map(distil.read, args.labels), strict=True))
     texts, labels = merged(parts, len(stories("train")))
     corpus.write(texts, args.output)
     distil.save(labels, args.output_labels)

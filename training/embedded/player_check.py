@@ -68,8 +68,8 @@ def prompt(code: str, shown: Sequence[str]) -> str:
 
 def about(move: str, shown: Sequence[str]) -> list[bool]:
     """For each story, does the move share a content word with it?"""
-    said = set(content_words(move))
-    return [bool(said & set(content_words(text))) for text in shown]
+    own = set(content_words(move))
+    return [bool(own & set(content_words(text))) for text in shown]
 
 
 def saved(

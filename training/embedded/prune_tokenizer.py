@@ -55,8 +55,8 @@ def main() -> None:
     spec = tokenizer.read_spec(path)
     texts = statistics(args.bible, args.wordnet, Random(SEED))
     counts = tokenizer.usage(Tokenizer.from_file(str(path)), texts)
-    kept = tokenizer.keep(counts, tokenizer.parents(tokenizer.merges_of(spec)), VOCABULARY)
-    tokenizer.save(tokenizer.pruned_spec(spec, kept), args.output)
+    tokens = tokenizer.keep(counts, tokenizer.parents(tokenizer.merges_of(spec)), VOCABULARY)
+    tokenizer.save(tokenizer.pruned_spec(spec, tokens), args.output)
 
 
 if __name__ == "__main__":

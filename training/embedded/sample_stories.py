@@ -50,13 +50,13 @@ class Sampled:
 
 def slots(prompts: Sequence[str]) -> dict[str, list[str]]:
     """The words of `prompts` by the slot of a template that they fill."""
-    found: dict[str, list[str]] = {name: [] for name in ("kind", "noun", "verb", "other")}
+    slots: dict[str, list[str]] = {name: [] for name in ("kind", "noun", "verb", "other")}
     for template in TEMPLATES:
         pattern = re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>\\w+)", re.escape(template)))
         for match in filter(None, map(pattern.fullmatch, prompts)):
             for name, word in match.groupdict().items():
-                found[name].append(word)
-    return found
+                slots[name].append(word)
+    return slots
 
 
 def new_prompts(rng: Random, count: int) -> list[str]:
@@ -177,16 +177,16 @@ def collect(
 
 def parser() -> argparse.ArgumentParser:
     """The command's arguments."""
-    made = argparse.ArgumentParser(description="Sample more stories from SmolLM2.")
-    made.add_argument("--reference", type=Path, required=True, help="SmolLM2, converted")
-    made.add_argument("--tokenizer", type=Path, required=True, help="the pruned tokenizer.json")
-    made.add_argument("--output", type=Path, required=True, help="stories, .jsonl.gz")
-    made.add_argument("--labels", type=Path, required=True, help="file for their distributions")
-    made.add_argument("--minutes", type=float, default=20.0)
-    made.add_argument("--batch", type=int, default=128)
-    made.add_argument("--threads", type=int, default=2)
-    made.add_argument("--seed", type=int, default=1)
-    return made
+    options = argparse.ArgumentParser(description="Sample more stories from SmolLM2.")
+    options.add_argument("--reference", type=Path, required=True, help="SmolLM2, converted")
+    options.add_argument("--tokenizer", type=Path, required=True, help="the pruned tokenizer.json")
+    options.add_argument("--output", type=Path, required=True, help="stories, .jsonl.gz")
+    options.add_argument("--labels", type=Path, required=True, help="file for their distributions")
+    options.add_argument("--minutes", type=float, default=20.0)
+    options.add_argument("--batch", type=int, default=128)
+    options.add_argument("--threads", type=int, default=2)
+    options.add_argument("--seed", type=int, default=1)
+    return options
 
 
 def main() -> None:

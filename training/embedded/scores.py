@@ -1,10 +1,12 @@
 """Plain scoring and sampling with a causal language model, for measuring models on their own.
 
 The judge of the games is a package of its own; this is the least that the model card needs.
+`python -m training.embedded.scores` prints texts that a model writes after BOS.
 """
 
 from __future__ import annotations
 
+import argparse
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import torch
 
 ROWS = 32
+TOKENS, TEMPERATURE, SEED = 80, 0.7, 1
 
 
 def tokens(tokenizer: Any, text: str) -> list[int]:
@@ -38,11 +41,11 @@ def token_bits(model: Any, pairs: Sequence[tuple[list[int], list[int]]]) -> list
     Every context begins with BOS. Rows are padded on the right, where padding cannot be seen.
     """
     order = sorted(range(len(pairs)), key=lambda i: sum(map(len, pairs[i])))
-    found: dict[int, torch.Tensor] = {}
+    bits: dict[int, torch.Tensor] = {}
     for start in range(0, len(order), ROWS):
         group = order[start : start + ROWS]
-        found.update(zip(group, _chunk(model, [pairs[i] for i in group]), strict=True))
-    return [found[i] for i in range(len(pairs))]
+        bits.update(zip(group, _chunk(model, [pairs[i] for i in group]), strict=True))
+    return [bits[i] for i in range(len(pairs))]
 
 
 @torch.inference_mode()
@@ -72,3 +75,24 @@ def sample(
             step, past = torch.tensor([[token]], device=model.device), out.past_key_values
         moves.append(move)
     return moves
+
+
+def main() -> None:
+    """Print seeded samples one a line."""
+    from xgl.models.resolve import load
+
+    parser = argparse.ArgumentParser(description="Texts that a model writes after BOS.")
+    parser.add_argument("--model", default="embedded", help="embedded, smollm2, a folder, a hub id")
+    parser.add_argument("--count", type=int, default=3)
+    args = parser.parse_args()
+    model, tokenizer = load(args.model)
+    prompts = [[tokenizer.bos_token_id]] * args.count
+    stop = frozenset((tokenizer.eos_token_id,))
+    generator = torch.Generator().manual_seed(SEED)
+    texts = sample(model, prompts, TOKENS, stop, generator, TEMPERATURE)
+    for ids in texts:
+        print(" ".join(tokenizer.decode(ids, skip_special_tokens=True).split()))
+
+
+if __name__ == "__main__":
+    main()

@@ -184,21 +184,21 @@ def run(args: argparse.Namespace, recipe: Recipe) -> None:
 
 def parser() -> argparse.ArgumentParser:
     """The command's arguments; a recipe's fields are options of the same name."""
-    made = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    made.add_argument("--bible", type=Path, required=True, help="KJV, one verse a line")
-    made.add_argument("--wordnet", type=Path, required=True, help="folder of data.noun …")
-    made.add_argument("--reference", type=Path, required=True, help="SmolLM2, converted")
-    made.add_argument("--tokenizer", type=Path, default=EMBEDDED, help="folder of the tokenizer")
-    made.add_argument("--output", type=Path, required=True, help="the model's folder")
-    made.add_argument("--start", type=Path, help="folder of a trained model to go on from")
-    made.add_argument("--sampled", type=Path, default=SAMPLED, help="more stories (.jsonl.gz)")
-    made.add_argument("--labels", type=Path, help="their distributions, from `sample_stories`")
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    options.add_argument("--bible", type=Path, required=True, help="KJV, one verse a line")
+    options.add_argument("--wordnet", type=Path, required=True, help="folder of data.noun …")
+    options.add_argument("--reference", type=Path, required=True, help="SmolLM2, converted")
+    options.add_argument("--tokenizer", type=Path, default=EMBEDDED, help="folder of the tokenizer")
+    options.add_argument("--output", type=Path, required=True, help="the model's folder")
+    options.add_argument("--start", type=Path, help="folder of a trained model to go on from")
+    options.add_argument("--sampled", type=Path, default=SAMPLED, help="more stories (.jsonl.gz)")
+    options.add_argument("--labels", type=Path, help="their distributions, from `sample_stories`")
     for name, value in asdict(Recipe()).items():
         if name == "mix":
-            made.add_argument("--mix", type=float, nargs=len(value), default=value)
+            options.add_argument("--mix", type=float, nargs=len(value), default=value)
         else:
-            made.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
-    return made
+            options.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
+    return options
 
 
 def main() -> None:

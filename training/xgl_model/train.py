@@ -3,7 +3,7 @@
     python -m training.xgl_model.train --out meta_sampler/learned/model
 
 One thread, fixed seeds. Writes the weights in float16, the tokenizer, and ``training.json`` with
-what the model card tells.
+the figures of the model card.
 """
 
 from __future__ import annotations
@@ -11,14 +11,18 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import torch
-from tokenizers import Tokenizer
+from tokenizers import Regex, Tokenizer, pre_tokenizers
+from tokenizers.decoders import ByteLevel as ByteDecoder
+from tokenizers.models import BPE
+from tokenizers.pre_tokenizers import ByteLevel, Split
+from tokenizers.trainers import BpeTrainer
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from meta_sampler.learned.training import (
@@ -31,8 +35,11 @@ from meta_sampler.learned.training import (
     losses,
     rate,
 )
-from training.xgl_model import vocabulary
 from training.xgl_model.corpus import Pair, pairs
+
+BOS, EOS = "<|bos|>", "<|eos|>"
+UNIT = r"\w+[(=]?|\W+"
+"""``xed(``, ``s=``, ``flag_1``; `` | ``, ``)) - ``."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +70,11 @@ def main() -> None:
     options.add_argument("--out", type=Path, required=True)
     for name, value in asdict(Recipe()).items():
         options.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
-    given = vars(options.parse_args())
-    folder: Path = given.pop("out")
+    chosen = vars(options.parse_args())
+    folder: Path = chosen.pop("out")
     folder.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
-    report = train(Recipe(**given), folder)
+    report = train(Recipe(**chosen), folder)
     (folder / "training.json").write_text(json.dumps(report, indent=1) + "\n")
     print(json.dumps(report, indent=1))
 
@@ -80,8 +87,8 @@ def train(recipe: Recipe, folder: Path) -> dict[str, Any]:
     seen = [pair for pair in drawn if pair.family < last]
     known = {pair.child for pair in seen}
     unseen = [pair for pair in drawn if pair.family >= last and pair.child not in known]
-    tokenizer = vocabulary.learn((pair.child for pair in seen), recipe.vocabulary)
-    vocabulary.save(tokenizer, folder, recipe.window)
+    tokenizer = learned_tokenizer((pair.child for pair in seen), recipe.vocabulary)
+    save_tokenizer(tokenizer, folder, recipe.window)
     drawing = time.perf_counter() - began
     model = _fitted(recipe, [example(tokenizer, p.parent, p.child) for p in seen])
     model.to(torch.float16).save_pretrained(folder)
@@ -114,8 +121,8 @@ def _fitted(recipe: Recipe, examples: Sequence[Example]) -> LlamaForCausalLM:
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         if step % 50 == 0 or step + 1 == len(plan):
-            nats, taken = float(loss.detach()[child].mean()), time.perf_counter() - began
-            print(f"step {step}/{len(plan)}: {nats:.3f} nats a token, {taken:.0f} s", flush=True)
+            nats, seconds = float(loss.detach()[child].mean()), time.perf_counter() - began
+            print(f"step {step}/{len(plan)}: {nats:.3f} nats a token, {seconds:.0f} s", flush=True)
     return model.eval()
 
 
@@ -138,7 +145,7 @@ def _bits(model: Any, tokenizer: Tokenizer, unseen: list[Pair]) -> dict[str, flo
     """Of held-out children: given their parents, and given another family's."""
     characters = sum(len(pair.child) for pair in unseen)
     foreign = [pair.parent for pair in unseen[len(unseen) // 2 :] + unseen[: len(unseen) // 2]]
-    told = {
+    parents = {
         "given the parent": [pair.parent for pair in unseen],
         "given another parent": foreign,
     }
@@ -146,13 +153,48 @@ def _bits(model: Any, tokenizer: Tokenizer, unseen: list[Pair]) -> dict[str, flo
         name: round(
             child_bits(
                 model,
-                [example(tokenizer, p, each.child) for p, each in zip(given, unseen, strict=True)],
+                [example(tokenizer, p, each.child) for p, each in zip(chosen, unseen, strict=True)],
             )
             / characters,
             3,
         )
-        for name, given in told.items()
+        for name, chosen in parents.items()
     }
+
+
+def learned_tokenizer(texts: Iterable[str], size: int) -> Tokenizer:
+    """A tokenizer of ``size`` tokens: BOS, EOS, the 256 bytes, and the most useful merges.
+
+    Byte-level BPE whose merges stay within a word and its bracket, or what is between two words:
+    any text can be written, and the idioms of programs are one token each.
+    """
+    tokenizer = Tokenizer(BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [Split(Regex(UNIT), "isolated"), ByteLevel(add_prefix_space=False, use_regex=False)]
+    )
+    tokenizer.decoder = ByteDecoder()
+    trainer = BpeTrainer(
+        vocab_size=size,
+        special_tokens=[BOS, EOS],
+        initial_alphabet=ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
+
+
+def save_tokenizer(tokenizer: Tokenizer, folder: Path, window: int) -> None:
+    """Write ``tokenizer.json`` and ``tokenizer_config.json``."""
+    tokenizer.save(str(folder / "tokenizer.json"))
+    config = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "bos_token": BOS,
+        "eos_token": EOS,
+        "pad_token": EOS,
+        "clean_up_tokenization_spaces": False,
+        "model_max_length": window,
+    }
+    (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n")
 
 
 if __name__ == "__main__":

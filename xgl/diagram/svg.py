@@ -1,76 +1,156 @@
-"""A drawing as SVG text."""
+"""SVG as trees: the one place where text becomes markup, and a drawing as a document.
+
+Games are written by strangers. Whatever enters a tree passes through :func:`visible`, which shows
+what cannot be printed (line separators, text-direction overrides, control characters) as an
+escape, and is then escaped for XML.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from xml.sax.saxutils import escape, quoteattr
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from html import escape
 
 from xgl.diagram.shapes import Box, Circle, Drawing, Label, Line, Point, Polygon, Shape
 
+NAMESPACE = "http://www.w3.org/2000/svg"
 FONT = "DejaVu Sans Mono, Menlo, Consolas, monospace"
+Attribute = str | int | float | bool | None
+_KEPT = "\n\t"
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """A tag with attributes and children; strings among the children are text, never markup."""
+
+    tag: str
+    attributes: Mapping[str, Attribute]
+    children: tuple[Element | str, ...]
+
+    def __html__(self) -> str:
+        return render(self)
+
+
+def el(tag: str, *children: Element | str | None, **attributes: Attribute) -> Element:
+    """An element; ``class_`` is the class, other underscores stand for hyphens.
+
+    >>> print(render(el("text", "a < b", class_="label", x=1.25)))
+    <text class="label" x="1.2">a &lt; b</text>
+    """
+    return Element(tag, attributes, tuple(child for child in children if child is not None))
+
+
+def render(node: Element | str) -> str:
+    """The markup of a tree."""
+    parts: list[str] = []
+    _write(node, parts)
+    return "".join(parts)
+
+
+def _write(node: Element | str, parts: list[str]) -> None:
+    if isinstance(node, str):
+        parts.append(escape(visible(node), quote=False))
+        return
+    attributes = "".join(_attribute(name, value) for name, value in node.attributes.items())
+    if not node.children:
+        parts.append(f"<{node.tag}{attributes}/>")
+        return
+    parts.append(f"<{node.tag}{attributes}>")
+    for child in node.children:
+        _write(child, parts)
+    parts.append(f"</{node.tag}>")
+
+
+def _attribute(name: str, value: Attribute) -> str:
+    if value is None or value is False:
+        return ""
+    name = name.rstrip("_").replace("_", "-")
+    if value is True:
+        return f" {name}"
+    text = number(value) if isinstance(value, int | float) else visible(value)
+    return f' {name}="{escape(text)}"'
+
+
+def number(value: float) -> str:
+    """A coordinate, to a tenth of a pixel."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def points(places: Iterable[Point]) -> str:
+    """The value of a ``points`` attribute."""
+    return " ".join(f"{number(x)},{number(y)}" for x, y in places)
+
+
+def visible(text: str) -> str:
+    """``text`` with all that cannot be printed, line breaks and tabs excepted, as an escape.
+
+    >>> visible("a\\u202eb\\u2028")
+    'a\\\\u202eb\\\\u2028'
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() or c in _KEPT else ascii(c)[1:-1] for c in text.replace("\r\n", "\n")
+    )
+
+
+# -- drawings ------------------------------------------------------------------------------------
 
 
 def to_svg(drawing: Drawing) -> str:
-    """One well-formed SVG document, ending in a newline."""
-    size = f'width="{_n(drawing.width)}" height="{_n(drawing.height)}"'
-    view = f'viewBox="0 0 {_n(drawing.width)} {_n(drawing.height)}"'
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} {view} '
-        f'font-family="{FONT}" stroke-linejoin="round">',
-        f"<title>{escape(drawing.title)}</title>",
-        '<rect width="100%" height="100%" fill="white"/>',
-        *map(_shape, drawing.shapes),
-        "</svg>",
-    ]
-    return "\n".join(lines) + "\n"
+    """One well-formed SVG document on white paper, ending in a newline."""
+    root = el(
+        "svg",
+        el("title", drawing.title),
+        el("rect", width="100%", height="100%", fill="white"),
+        *map(_element, drawing.shapes),
+        xmlns=NAMESPACE,
+        width=drawing.width,
+        height=drawing.height,
+        viewBox=f"0 0 {number(drawing.width)} {number(drawing.height)}",
+        font_family=FONT,
+        stroke_linejoin="round",
+    )
+    return render(root).replace("><", ">\n<") + "\n"
 
 
-def _shape(shape: Shape) -> str:
+def _element(shape: Shape) -> Element:
     match shape:
         case Circle(x, y, radius, fill, stroke, mark, order):
-            place = f'cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}"'
-            return f"<circle {place} {_paint(fill, stroke)}{_named(mark, order)}/>"
-        case Polygon(points, fill, stroke, mark, order):
-            place = f'points="{_points(points)}"'
-            return f"<polygon {place} {_paint(fill, stroke)}{_named(mark, order)}/>"
-        case Line(points, stroke, dash, width, mark):
-            dashes = f' stroke-dasharray="{dash}"' if dash else ""
-            paint = f'{_paint("none", stroke)} stroke-width="{_n(width)}"{dashes}'
-            return f'<polyline points="{_points(points)}" {paint}{_named(mark, 0)}/>'
+            paint = _paint(fill, stroke, mark, order)
+            return el("circle", cx=x, cy=y, r=radius, **paint)
+        case Polygon(places, fill, stroke, mark, order):
+            return el("polygon", points=points(places), **_paint(fill, stroke, mark, order))
+        case Line(places, stroke, dash, width, mark):
+            paint = _paint("none", stroke, mark, 0)
+            paint |= {"stroke_width": width, "stroke_dasharray": dash or None}
+            return el("polyline", points=points(places), **paint)
         case Box(x, y, width, height, stroke, fill, radius, mark, order):
-            place = f'x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}"'
-            paint = f'rx="{_n(radius)}" {_paint(fill, stroke)}'
-            return f"<rect {place} {paint}{_named(mark, order)}/>"
+            paint = _paint(fill, stroke, mark, order)
+            return el("rect", x=x, y=y, width=width, height=height, rx=radius, **paint)
         case Label():
             return _label(shape)
 
 
-def _label(label: Label) -> str:
-    # a third of the size below the middle is where the baseline of these fonts lies
-    place = f'x="{_n(label.x)}" y="{_n(label.y + label.size * 0.34)}"'
-    style = ' text-anchor="middle"' * label.centred + ' font-weight="bold"' * label.bold
-    paint = f'font-size="{_n(label.size)}" fill={quoteattr(label.fill)}{style}'
-    return f'<text {place} {paint} xml:space="preserve">{escape(label.text)}</text>'
+def _paint(fill: str, stroke: str, mark: str, order: int) -> dict[str, Attribute]:
+    return {
+        "fill": fill,
+        "stroke": stroke,
+        "class_": mark or None,
+        "data_line": order or None,
+    }
 
 
-def _paint(fill: str, stroke: str) -> str:
-    return f'fill="{fill}" stroke="{stroke}"'
-
-
-def _named(mark: str, order: int) -> str:
-    return "".join(_attributes(mark, order))
-
-
-def _attributes(mark: str, order: int) -> Iterator[str]:
-    if mark:
-        yield f' class="{mark}"'
-    if order:
-        yield f' data-line="{order}"'
-
-
-def _points(points: tuple[Point, ...]) -> str:
-    return " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
-
-
-def _n(number: float) -> str:
-    return f"{number:.1f}".removesuffix(".0")
+def _label(label: Label) -> Element:
+    return el(
+        "text",
+        label.text,
+        x=label.x,
+        # a third of the size below the middle is where the baseline of these fonts lies
+        y=label.y + label.size * 0.34,
+        font_size=label.size,
+        fill=label.fill,
+        text_anchor="middle" if label.centred else None,
+        font_weight="bold" if label.bold else None,
+        **{"xml:space": "preserve"},
+    )

@@ -41,8 +41,8 @@ class CorpusStories:
         if not all(self.divisions):
             raise ValueError("the corpus has too few texts to train and to evaluate on")
 
-    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
-        return [self._passage(map_seed, request) for map_seed, request in asked]
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+        return [self._passage(map_seed, request) for map_seed, request in requests]
 
     def _passage(self, map_seed: int, request: StoryRequest) -> str:
         texts = self.divisions[division(map_seed)]
@@ -72,13 +72,13 @@ class JudgeStories:
         self._stops = stop_tokens(lm, "\n")
         self._texts: dict[tuple[int, StoryRequest], str] = {}
 
-    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
-        new = [key for key in dict.fromkeys(asked) if key not in self._texts]
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+        new = [key for key in dict.fromkeys(requests) if key not in self._texts]
         for first in range(0, len(new), STORY_ROWS):
             batch = new[first : first + STORY_ROWS]
             texts = retry_in_halves(self._write, batch, "stories to write")
             self._texts.update(zip(batch, texts, strict=True))
-        return [self._texts[key] for key in asked]
+        return [self._texts[key] for key in requests]
 
     def forget(self) -> None:
         """Drop the stories told: they shape the batches of later ones."""

@@ -58,7 +58,7 @@ def _checked(folder: Path, reference: str) -> Path:
 
 
 def _check_whole(weights: Path, reference: str) -> None:
-    """A file that was cut short would only be found out by every worker in turn."""
+    """Raises ModelNotFound for a file that was cut short, before every worker fails on it."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -71,13 +71,13 @@ def _check_whole(weights: Path, reference: str) -> None:
 
 
 def _from_hub(reference: str) -> Path:
-    found = smollm2.hub_snapshot(reference)
-    if found is None:
+    folder = smollm2.hub_snapshot(reference)
+    if folder is None:
         raise ModelNotFound(
             f"model {reference!r} is neither a folder here nor in the hub's cache, and the hub "
             f"did not give it (no network, or no such id); {EXPECTED}"
         )
-    return found
+    return folder
 
 
 def load(reference: str, *, device: str = "cpu", dtype: str = "auto") -> tuple[Any, Any]:

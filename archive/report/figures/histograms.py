@@ -1,20 +1,33 @@
-"""Histograms one above the other on one scale."""
+"""Histograms one above the other on one scale, and bars within a table."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from archive.charts.axes import Scale, across, canvas, el, line, text
-from archive.charts.markup import Element
-from archive.report.figures.thresholds import bounds
+from archive.charts.plot import Plot, canvas, line, mark, rect, text
 from archive.report.measures import GameScores
-from archive.report.words import counted
+from archive.report.words import bounds, counted
+from xgl.diagram.svg import Element, el
 
-WIDTH, ROW = 700.0, 76.0
-LEFT, RIGHT, TOP, BELOW = 150.0, 170.0, 14.0, 46.0
+ROW = 76.0
+"""Height of a histogram."""
+LEFT, WIDTH, TOP = 150.0, 380.0, 14.0
 BINS = 24
+
+
+def share_bar(share: float, class_: str = "") -> Element:
+    """A bar as long as a share (0 to 1) of its cell; the number beside it says the same."""
+    return el(
+        "svg",
+        rect(0, 0, 100, 10, "track"),
+        rect(0, 0, max(0.0, min(1.0, share)) * 100, 10, f"fill {class_}".strip()),
+        class_="bar",
+        viewBox="0 0 100 10",
+        preserveAspectRatio="none",
+        aria_hidden="true",
+    )
 
 
 def histograms(samples: Sequence[GameScores], label: str, earlier: bool = False) -> Element:
@@ -23,64 +36,53 @@ def histograms(samples: Sequence[GameScores], label: str, earlier: bool = False)
     ``earlier``: all but the last row are in the quiet colour. ``samples`` must not be empty.
     """
     values = [value for sample in samples for value in sample.values]
-    low, high = min([0.0, *values]), max([1.0, *values])
-    edges = np.linspace(low, high, BINS + 1)
-    x = Scale(low, high, LEFT, WIDTH - RIGHT)
-    bottom = TOP + ROW * len(samples)
+    ends = min([0.0, *values]), max([1.0, *values])
+    edges = np.linspace(*ends, BINS + 1)
     most = max(int(np.histogram(sample.values, edges)[0].max()) for sample in samples)
-    shapes = [*across(x, TOP, bottom, label)]
+    height = ROW * len(samples)
+    shapes = [*Plot.box((LEFT, TOP), (WIDTH, height), ends, (0, 1)).x_axis(label)]
     for row, sample in enumerate(samples):
+        top = TOP + ROW * row
+        plot = Plot.box((LEFT, top + 26), (WIDTH, ROW - 26), ends, (0, most))
         quiet = earlier and row < len(samples) - 1
-        shapes += _row(sample, edges, x, TOP + ROW * (row + 1), most, quiet)
+        shapes += _bars(sample, edges, plot, "column earlier" if quiet else "column")
+        shapes += _numbers(sample, plot)
     title = f"{label}: " + "; ".join(
         f"{sample.name}, median {sample.measure.median.value:.2f} over "
         f"{counted(len(sample.values), 'game')}"
         for sample in samples
     )
-    return canvas(WIDTH, bottom + BELOW, title, *shapes, class_="histograms")
+    return canvas((700, TOP + height + 46), title, *shapes, class_="histograms")
 
 
-def _row(
-    sample: GameScores, edges: np.ndarray, x: Scale, base: float, most: int, quiet: bool
-) -> list[Element]:
-    height = Scale(0, most, 0, ROW - 26)
+def _bars(sample: GameScores, edges: np.ndarray, plot: Plot, class_: str) -> Iterator[Element]:
     counts, _ = np.histogram(sample.values, edges)
-    shapes: list[Element] = [line(LEFT, base, WIDTH - RIGHT, base, "grid")]
-    for count, first, end in zip(counts, edges[:-1], edges[1:], strict=True):
+    base = plot.y(0)
+    yield line(plot.x.start, base, plot.x.end, base, "grid")
+    for count, low, high in zip(counts.tolist(), edges[:-1], edges[1:], strict=True):
         if count:
-            tall = height(int(count))
-            bar = el(
-                "rect",
-                x=x(float(first)) + 0.5,
-                y=base - tall,
-                width=x(float(end)) - x(float(first)) - 1,
-                height=tall,
-                class_="column earlier" if quiet else "column",
-            )
-            said = f"{counted(int(count), 'game')} from {first:.2f} to {end:.2f}"
-            shapes.append(el("g", el("title", f"{sample.name}: {said}"), bar, class_="mark"))
-    middle = x(sample.measure.median.value or 0.0)
-    shapes += [
-        line(middle, base - ROW + 22, middle, base, "rule"),
-        text(LEFT - 12, base - 16, _short(sample.name), "name", "end"),
-        text(LEFT - 12, base, counted(len(sample.values), "game"), "tick", "end"),
-    ]
-    for place, said in enumerate(reversed(_numbers(sample))):
-        shapes.append(text(WIDTH - RIGHT + 12, base - 15 * place, said, "tick"))
-    return shapes
+            (left, top), right = plot.place(low, count), plot.x(high)
+            bar = rect(left + 0.5, top, right - left - 1, base - top, class_)
+            games = f"{counted(count, 'game')} from {low:.2f} to {high:.2f}"
+            yield mark(f"{sample.name}: {games}", bar)
 
 
-def _numbers(sample: GameScores) -> list[str]:
-    """Mean and median with their bounds, quantiles, and how far it moved."""
-    measure = sample.measure
+def _numbers(sample: GameScores, plot: Plot) -> Iterator[Element]:
+    """The median as a line; name and size on the left; mean and median with their bounds,
+    quantiles, and how far the sample moved on the right."""
+    measure, base = sample.measure, plot.y(0)
+    middle = plot.x(measure.median.value or 0.0)
+    yield line(middle, base - ROW + 22, middle, base, "rule")
+    name = sample.name if len(sample.name) <= 20 else f"{sample.name[:9]}…{sample.name[-10:]}"
+    yield text(LEFT - 12, base - 16, name, "name", "end")
+    yield text(LEFT - 12, base, counted(len(sample.values), "game"), "tick", "end")
     low, high = (measure.quantiles[level].value or 0.0 for level in (0.1, 0.9))
-    said = [
+    lines = [
         f"mean {bounds(measure.mean)}",
         f"median {bounds(measure.median)}",
         f"10–90 %: {low:.2f} to {high:.2f}",
     ]
-    return said if sample.moved is None else [*said, f"moved by {sample.moved:.2f}"]
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 20 else f"{name[:9]}…{name[-10:]}"
+    if sample.moved is not None:
+        lines.append(f"moved by {sample.moved:.2f}")
+    for place, words in enumerate(reversed(lines)):
+        yield text(plot.x.end + 12, base - 15 * place, words, "tick")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
-from archive.charts.axes import Scale, across, canvas, el, line, text, upwards
-from archive.charts.markup import Element
+from archive.charts.plot import Place, Plot, canvas, circle, line, mark, rect, text
 from archive.report.facts import Candidate, RunThresholds
-from archive.report.words import counted
+from archive.report.words import bounds, counted
 from archive.statistics.intervals import Interval
+from xgl.diagram.svg import Element, el
 
-WIDTH, HEIGHT = 460.0, 400.0
-LEFT, RIGHT, TOP, BELOW = 44.0, 14.0, 28.0, 50.0
+LEFT, TOP, WIDTH, HEIGHT = 44.0, 28.0, 402.0, 322.0
 NAMED = 12
 """Accepted games that carry their names."""
 CROWD = 60
@@ -26,108 +24,90 @@ def thresholds(
 ) -> Element:
     """A point for each candidate that has both values; in the corner are those that pass."""
     letter = held.definition.symbol
-    x = Scale(*_range([c.value for c in candidates], held.alpha1), LEFT, WIDTH - RIGHT)
-    y = Scale(*_range([c.gamma for c in candidates], 1 - held.alpha2), HEIGHT - BELOW, TOP)
-    edge, limit = x(held.alpha1), y(1 - held.alpha2)
+    xs = _range([c.value for c in candidates], held.alpha1)
+    ys = _range([c.gamma for c in candidates], 1 - held.alpha2)
+    plot = Plot.box((LEFT, TOP), (WIDTH, HEIGHT), xs, ys)
+    edge, limit = plot.place(held.alpha1, 1 - held.alpha2)
+    right, bottom = LEFT + WIDTH, TOP + HEIGHT
     shapes = [
-        el(
-            "rect",
-            x=edge,
-            y=limit,
-            width=WIDTH - RIGHT - edge,
-            height=HEIGHT - BELOW - limit,
-            class_="region",
+        rect(edge, limit, right - edge, bottom - limit, "region"),
+        *plot.grid(
+            f"{letter}: how much of its parent it teaches →",
+            "γ: how much of it the scope teaches already",
         ),
-        *across(x, TOP, HEIGHT - BELOW, f"{letter}: how much of its parent it teaches →"),
-        *upwards(y, LEFT, WIDTH - RIGHT),
-        text(LEFT - 34, 14, "γ: how much of it the scope teaches already", "axis"),
-        line(edge, TOP, edge, HEIGHT - BELOW, "limit"),
-        line(LEFT, limit, WIDTH - RIGHT, limit, "limit"),
+        line(edge, TOP, edge, bottom, "limit"),
+        line(LEFT, limit, right, limit, "limit"),
         text(edge + 5, TOP + 13, f"α1 = {held.alpha1:g}", "limitname"),
         text(LEFT + 4, limit - 6, f"1 − α2 = {1 - held.alpha2:g}", "limitname"),
+        *_points(candidates, plot, letter, names),
     ]
-    shapes += _points(candidates, x, y, letter, names)
     title = (
         f"{counted(len(candidates), 'candidate')} by {letter} and γ; accepted are those with "
         f"{letter} at least {held.alpha1:g} and γ at most {1 - held.alpha2:g}"
     )
-    return canvas(WIDTH, HEIGHT, title, *shapes, class_="thresholds")
+    return canvas((460, 400), title, *shapes, class_="thresholds")
 
 
 def _range(values: Sequence[Interval], limit: float) -> tuple[float, float]:
     """A range that shows 0 to 1, the threshold and most values, but no outlier's far end."""
-    found = [each.value for each in values if each.value is not None]
-    low = max(min([0.0, limit, *found]), -0.6)
-    high = min(max([1.0, limit, *found]), 1.6)
+    known = [each.value for each in values if each.value is not None]
+    low = max(min([0.0, limit, *known]), -0.6)
+    high = min(max([1.0, limit, *known]), 1.6)
     return low - 0.05, high + 0.05
 
 
 def _points(
-    candidates: Sequence[Candidate], x: Scale, y: Scale, letter: str, names: Sequence[str]
+    candidates: Sequence[Candidate], plot: Plot, letter: str, names: Sequence[str]
 ) -> Iterator[Element]:
     refused = [each for each in candidates if each.place is None]
     if len(refused) > MANY:
-        spots = "".join(
-            f"M{x(c.value.value or 0):.1f},{y(c.gamma.value or 0):.1f}h0" for c in refused
-        )
-        yield el("path", d=spots, class_="refused many")
+        spots = (_middle(each, plot) for each in refused)
+        yield el("path", d="".join(f"M{x:.1f},{y:.1f}h0" for x, y in spots), class_="refused many")
     else:
         for each in refused:
-            yield _point(each, x, y, letter, names)
+            yield _point(each, plot, letter, names)
     passed = [each for each in candidates if each.place is not None]
     for each in passed:
-        yield _point(each, x, y, letter, names, crowded=len(passed) > CROWD)
+        yield _point(each, plot, letter, names, crowded=len(passed) > CROWD)
     if len(passed) <= NAMED:
-        yield from _names(passed, x, y, names)
+        yield from _names(passed, plot, names)
 
 
-def _names(
-    passed: Sequence[Candidate], x: Scale, y: Scale, names: Sequence[str]
-) -> Iterator[Element]:
+def _middle(each: Candidate, plot: Plot) -> Place:
+    return plot.place(each.value.value or 0.0, each.gamma.value or 0.0)
+
+
+def _names(passed: Sequence[Candidate], plot: Plot, names: Sequence[str]) -> Iterator[Element]:
     """Names beside the accepted points, where they do not cover each other."""
-    taken: list[tuple[float, float]] = []
+    taken: list[Place] = []
     for each in sorted(passed, key=lambda each: each.gamma.value or 0.0):
-        left, up = x(each.value.value or 0.0) + 8, y(each.gamma.value or 0.0) + 15
-        said = names[each.place or 0]
-        if left + 8 * len(said) > WIDTH - RIGHT:
-            left -= 16 + 8 * len(said)
+        x, y = _middle(each, plot)
+        left, up, name = x + 8, y + 15, names[each.place or 0]
+        if left + 8 * len(name) > plot.x.end:
+            left -= 16 + 8 * len(name)
         if all(abs(up - other) > 14 or abs(left - first) > 90 for first, other in taken):
             taken.append((left, up))
-            yield text(left, up, said, "name")
+            yield text(left, up, name, "name")
 
 
 def _point(
-    each: Candidate, x: Scale, y: Scale, letter: str, names: Sequence[str], crowded: bool = False
+    each: Candidate, plot: Plot, letter: str, names: Sequence[str], crowded: bool = False
 ) -> Element:
-    across_, up = x(each.value.value or 0.0), y(each.gamma.value or 0.0)
+    x, y = _middle(each, plot)
     name = f"{each.game_id[:8]}" if each.place is None else names[each.place]
-    said = (
+    label = (
         f"{name}, {each.verdict} ({each.reason}): {letter} {bounds(each.value)}, "
         f"γ {bounds(each.gamma)}"
     )
+    # an infinite bound ends where the figure ends
     whiskers = [
-        line(x(_at(each.value.low, x)), up, x(_at(each.value.high, x)), up, "whisker"),
-        line(across_, y(_at(each.gamma.low, y)), across_, y(_at(each.gamma.high, y)), "whisker"),
+        line(plot.x(each.value.low), y, plot.x(each.value.high), y, "whisker"),
+        line(x, plot.y(each.gamma.low), x, plot.y(each.gamma.high), "whisker"),
     ]
-    dot = el("circle", cx=across_, cy=up, r=2.5 if crowded else 5, class_="dot")
-    marks = [el("title", said), *([] if crowded else whiskers), dot]
+    dot = circle(x, y, 2.5 if crowded else 5, "dot")
+    marks = [*([] if crowded else whiskers), dot]
     if each.place is None:
-        return el("g", *marks, class_=f"mark {each.verdict}")
-    return el("a", *marks, class_="mark accepted", href=f"#game-{each.place}", aria_label=said)
-
-
-def _at(bound: float, scale: Scale) -> float:
-    """An open bound ends where the figure ends."""
-    if math.isinf(bound):
-        return scale.low if bound < 0 else scale.high
-    return bound
-
-
-def bounds(interval: Interval) -> str:
-    """``0.43 [0.31, 0.55]``, with … for a bound that is open."""
-    if interval.value is None:
-        return "not defined"
-    low, high = (
-        "…" if math.isinf(bound) else f"{bound:.2f}" for bound in (interval.low, interval.high)
-    )
-    return f"{interval.value:.2f} [{low}, {high}]".replace("-", "−")
+        return mark(label, *marks, class_=str(each.verdict))
+    title = el("title", label)
+    link = f"#game-{each.place}"
+    return el("a", title, *marks, class_="mark accepted", href=link, aria_label=label)

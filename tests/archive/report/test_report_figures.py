@@ -10,19 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archive.charts.axes import Scale
-from archive.charts.markup import render
+from archive.charts.plot import Plot, Scale, running_mean
 from archive.query import ScopeRow
 from archive.report.covers import Covers, CoverStep
 from archive.report.facts import Generation
-from archive.report.figures.curve import learning_curve, running_mean, thinned
-from archive.report.figures.growth import growth
+from archive.report.figures.curves import learning_curve, spark, thinned
+from archive.report.figures.descent import growth
+from archive.report.figures.heat_map import blocks, similar_order
 from archive.report.figures.histograms import histograms
-from archive.report.figures.matrix import shade
+from archive.report.figures.shades import token_shade, value_shade
 from archive.report.measures import GameScores
 from archive.report.names import by_descent, parents
-from archive.report.seriation import blocks, similar_order
-from archive.report.tokens import heat_class
+from xgl.diagram.svg import render
 
 
 def _member(game_id: str, parent: str | None = None, role: str = "black") -> ScopeRow:
@@ -53,7 +52,7 @@ def test_blocks_divide_all_rows(count: int, most: int) -> None:
 
 
 def test_shades_rise_with_the_value() -> None:
-    assert [shade(value) for value in (-1.0, -0.01, 0.0, 0.39, 0.95, 7.0)] == [
+    assert [value_shade(value) for value in (-1.0, -0.01, 0.0, 0.39, 0.95, 7.0)] == [
         "neg",
         "q0",
         "q0",
@@ -61,7 +60,7 @@ def test_shades_rise_with_the_value() -> None:
         "q9",
         "q9",
     ]
-    assert [heat_class(bits) for bits in (-6.0, -0.3, 0.0, 0.3, 3.0)] == [
+    assert [token_shade(bits) for bits in (-6.0, -0.3, 0.0, 0.3, 3.0)] == [
         "l5",
         "l1",
         "",
@@ -92,6 +91,27 @@ def test_values_beyond_a_scale_stand_at_its_edge() -> None:
 
 def test_a_running_mean_of_a_constant_is_the_constant() -> None:
     assert running_mean(np.full(9, 2.5), 4) == pytest.approx(np.full(9, 2.5))
+    assert running_mean([3.0], 9) == pytest.approx([3.0])
+    assert running_mean([0.0, 3.0, 0.0], 9) == pytest.approx([1.0, 1.0, 1.0])
+    straight = np.arange(30.0)
+    assert running_mean(straight, 9)[4:-4] == pytest.approx(straight[4:-4])
+    assert running_mean(straight, 9)[0] == pytest.approx(2.0)
+
+
+def test_a_curve_of_two_steps_is_drawn() -> None:
+    drawn = [render(figure([1.0, 3.0])) for figure in (learning_curve, spark)]
+    assert all("from 1.0 to 3.0 bits" in each for each in drawn)
+
+
+def test_stairs_keep_the_later_value_between_two_places() -> None:
+    plot = Plot.box((0, 0), (10, 10), (0, 1), (0, 10))
+    assert plot.stairs([(0.0, 1.0), (0.5, 1.0), (1.0, 4.0)]) == [
+        (0, 9),
+        (0, 9),
+        (5, 9),
+        (5, 6),
+        (10, 6),
+    ]
 
 
 def test_a_long_curve_is_thinned_to_means() -> None:

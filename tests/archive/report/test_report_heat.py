@@ -15,7 +15,7 @@ from archive.report.heat import with_heat
 from xgl import Metadata, game, parse
 from xgl.cli.playing import Bench, bench
 from xgl.runtime.requests import StoryRequest
-from xgl.runtime.single_play import play
+from xgl.single_play import play
 
 METADATA = Metadata(story_tokens=16, max_len=8)
 TEXTS = ("The dog ran over the green hill to the sea.", "A king sat in his tall tower all day.")
@@ -24,8 +24,8 @@ TWO = "assign(s=story())\nelicit(white, t, 4)\nelicit(x, 8)\nreward(xed(s | x + 
 
 
 class _Told:
-    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
-        return [TEXTS[request.site] for _, request in asked]
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+        return [TEXTS[request.site] for _, request in requests]
 
 
 @pytest.fixture(scope="module")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archive.charts.markup import el, render, shown, visible
+from archive.charts.document import document
+from archive.charts.plot import canvas, text
+from archive.report.page import shown
+from xgl.diagram.svg import el, render, visible
 
 
 class _Reader(HTMLParser):
@@ -47,7 +51,7 @@ def test_direction_overrides_and_separators_are_spelt_out() -> None:
 
 def test_attributes_that_are_absent_are_left_out() -> None:
     assert render(el("a", class_="x", href=None, hidden=True, open=False)) == (
-        '<a class="x" hidden></a>'
+        '<a class="x" hidden/>'
     )
 
 
@@ -56,3 +60,12 @@ def test_templates_print_markup_as_it_is_and_nothing_for_none() -> None:
     assert shown(tree) is tree
     assert shown(None) == ""
     assert shown(1.5) == "1.5"
+
+
+def test_a_document_is_well_formed_with_colours_for_light_and_dark() -> None:
+    root = ElementTree.fromstring(document(canvas((10, 20), "a < b", text(1, 2, "]]> & <b>"))))
+    name = "{http://www.w3.org/2000/svg}"
+    assert [root.find(f"{name}{tag}").text for tag in ("title", "text")] == ["a < b", "]]> & <b>"]
+    style = root.find(f"{name}style").text
+    assert style.count("prefers-color-scheme: dark") == 1
+    assert "var(" not in style

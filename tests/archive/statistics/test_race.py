@@ -10,13 +10,18 @@ import numpy as np
 import pytest
 
 from archive import Purpose, Verdict
-from archive.statistics.candidate_bounds import two_sided
-from archive.statistics.intervals import UNDEFINED, Interval, mean_interval, ratio_interval
+from archive.statistics.intervals import (
+    UNDEFINED,
+    Interval,
+    mean_interval,
+    ratio_interval,
+    two_sided,
+)
 from archive.statistics.looks import Looks
 from archive.statistics.race import (
-    Course,
-    Found,
+    Bounds,
     Question,
+    RaceSettings,
     acceptance,
     run,
     run_together,
@@ -26,7 +31,7 @@ from archive.statistics.transfer_values import TransferValues
 from archive.statistics.verdict import Evidence, Own, Thresholds
 
 LOOKS = Looks((32, 96), 0.05)
-COURSE = Course(LOOKS, Thresholds(0.3, 0.2, "captured", "total"), scan=2)
+SETTINGS = RaceSettings(LOOKS, Thresholds(0.3, 0.2, "captured", "total"), scan=2)
 NOTHING = Evidence(Purpose.SELECTION, LOOKS)
 SCOPE = [f"g{index}" for index in range(7)]
 
@@ -41,11 +46,11 @@ class Oracle:
     width: Mapping[int, float] = field(default_factory=lambda: {32: 0.2, 96: 0.1})
     asked: list[Question] = field(default_factory=list)
 
-    def __call__(self, question: Question) -> Found:
+    def __call__(self, question: Question) -> Bounds:
         self.asked.append(question)
         width = self.width[question.plays]
         helps = self._about(self.helps, width)
-        return Found(
+        return Bounds(
             own=Own(self._about(self.own, 10 * width)) if question.own else None,
             values=TransferValues(UNDEFINED, helps, UNDEFINED) if question.helps else None,
             taught={g: self._about(self.taught.get(g, 0.1), width) for g in question.taught},
@@ -60,7 +65,7 @@ class Oracle:
 
 def test_what_is_plain_at_the_first_look_is_not_asked_again() -> None:
     oracle = Oracle()
-    decision, evidence = run(selection(COURSE, SCOPE, NOTHING), oracle)
+    decision, evidence = run(selection(SETTINGS, SCOPE, NOTHING), oracle)
     assert decision is None
     assert {question.plays for question in oracle.asked} == {32}
     assert set(evidence.taught) == set(SCOPE)
@@ -81,7 +86,7 @@ def test_what_is_plain_at_the_first_look_is_not_asked_again() -> None:
 def test_selection_refuses_at_the_look_that_shows_it(
     oracle: Oracle, reason: str, decided: bool, looks: set[int]
 ) -> None:
-    decision, _ = run(selection(COURSE, SCOPE, NOTHING), oracle)
+    decision, _ = run(selection(SETTINGS, SCOPE, NOTHING), oracle)
     assert decision is not None
     assert (decision.reason, decision.decided) == (reason, decided)
     assert {question.plays for question in oracle.asked} == looks
@@ -89,7 +94,7 @@ def test_selection_refuses_at_the_look_that_shows_it(
 
 def test_the_scan_stops_at_the_chunk_that_holds_a_covering_game() -> None:
     oracle = Oracle(taught={"g3": 1.2})
-    run(selection(COURSE, SCOPE, NOTHING), oracle)
+    run(selection(SETTINGS, SCOPE, NOTHING), oracle)
     assert [question.taught for question in oracle.asked if question.taught] == [
         ("g0", "g1"),
         ("g2", "g3", "g4", "g5"),
@@ -98,14 +103,14 @@ def test_the_scan_stops_at_the_chunk_that_holds_a_covering_game() -> None:
 
 def test_games_that_cannot_teach_it_most_are_not_played_again() -> None:
     oracle = Oracle(taught={"g1": 0.7, "g5": 0.65})
-    decision, _ = run(selection(COURSE, SCOPE, NOTHING), oracle)
+    decision, _ = run(selection(SETTINGS, SCOPE, NOTHING), oracle)
     assert decision is None
     assert {game for game in SCOPE if oracle.plays_of(game) == [32, 96]} == {"g1", "g5"}
 
 
-def test_acceptance_leaves_settled_questions_alone() -> None:
+def test_acceptance_leaves_decided_questions_alone() -> None:
     oracle = Oracle(taught={"g4": 0.65})
-    decision, evidence = run(acceptance(COURSE, SCOPE, NOTHING), oracle)
+    decision, evidence = run(acceptance(SETTINGS, SCOPE, NOTHING), oracle)
     assert decision is not None
     assert decision.verdict is Verdict.ACCEPTED
     assert [(q.plays, q.own, q.helps) for q in oracle.asked if q.own or q.helps] == [
@@ -126,7 +131,7 @@ def test_acceptance_leaves_settled_questions_alone() -> None:
     ],
 )
 def test_acceptance_otherwise(oracle: Oracle, verdict: Verdict, reason: str) -> None:
-    decision, _ = run(acceptance(COURSE, SCOPE, NOTHING), oracle)
+    decision, _ = run(acceptance(SETTINGS, SCOPE, NOTHING), oracle)
     assert decision is not None
     assert (decision.verdict, decision.reason) == (verdict, reason)
 
@@ -138,8 +143,8 @@ def test_races_in_lockstep_end_as_they_do_alone() -> None:
         "useless": Oracle(helps=0.1),
         "slow": Oracle(taught={"g2": 0.7}),
     }
-    alone = {name: run(selection(COURSE, SCOPE, NOTHING), each) for name, each in oracles.items()}
-    races = {name: selection(COURSE, SCOPE, NOTHING) for name in oracles}
+    alone = {name: run(selection(SETTINGS, SCOPE, NOTHING), each) for name, each in oracles.items()}
+    races = {name: selection(SETTINGS, SCOPE, NOTHING) for name in oracles}
     together = run_together(races, lambda asked: {n: oracles[n](q) for n, q in asked.items()})
     assert together == alone
 
@@ -155,7 +160,7 @@ def test_a_game_at_the_bar_is_seldom_accepted(scope: int) -> None:
         own = 9 + common + rng.normal(0, 8, 96)
         taught = {game: 7.2 + common + rng.normal(0, 8, 96) for game in games}
 
-        def answer(question: Question, own=own, taught=taught) -> Found:  # type: ignore[no-untyped-def]
+        def answer(question: Question, own=own, taught=taught) -> Bounds:  # type: ignore[no-untyped-def]
             n, plain = question.plays, two_sided(LOOKS.confidence(question.plays))
             wide = two_sided(LOOKS.confidence(question.plays, scope))
             helps = TransferValues(UNDEFINED, Interval(0.9, 0.8, 1.0), UNDEFINED)
@@ -163,9 +168,9 @@ def test_a_game_at_the_bar_is_seldom_accepted(scope: int) -> None:
                 g: ratio_interval(taught[g][:n], own[:n], wide, plain) for g in question.taught
             }
             gain = mean_interval(own[:n], plain)
-            return Found(Own(gain), helps if question.helps else None, bounds)
+            return Bounds(Own(gain), helps if question.helps else None, bounds)
 
-        decision, _ = run(acceptance(COURSE, games, NOTHING), answer)
+        decision, _ = run(acceptance(SETTINGS, games, NOTHING), answer)
         accepted += decision is not None and decision.verdict is Verdict.ACCEPTED
     assert accepted / 400 <= 0.05
 
@@ -179,14 +184,14 @@ def test_what_is_learned_but_not_about_the_map_is_an_artifact(
 ) -> None:
     oracle = Oracle()
 
-    def answer(question: Question) -> Found:
+    def answer(question: Question) -> Bounds:
         found = oracle(question)
         if found.own is None:
             return found
         about = Interval(specific, specific - 2, specific + 2)
         return replace(found, own=Own(about, about, specific / 9.0, Interval(9.0, 7.0, 11.0)))
 
-    decision, _ = run(selection(COURSE, SCOPE, NOTHING), answer)
+    decision, _ = run(selection(SETTINGS, SCOPE, NOTHING), answer)
     assert (decision and decision.verdict) == verdict
     if decision:
         assert (decision.reason, decision.decided) == ("its gain is not about the map", decided)

@@ -7,9 +7,8 @@ from support.search import Killed, Listed, Nature, Search, code, of_limits
 
 from archive import Archive
 from archive.statistics.intervals import UNDEFINED, Interval
-from evo.experiments.learning_curves import figure, smooth
+from evo.experiments.learning_curves import figure
 from evo.experiments.transfer_triplet import short_name, with_interval
-from xgl.diagram.shapes import Line
 
 WORLD = of_limits(l8=Nature(teaches=0.6), l9=Nature(own=5.0, covered=0.3))
 FEW = ["finetune.replicates=2", "transfer.acceptance_plays=[24]", "game.dialect=xent"]
@@ -80,16 +79,14 @@ def test_a_value_is_starred_where_its_interval_is_above_nothing() -> None:
 
 def test_curves_have_a_line_for_each_fine_tune() -> None:
     drawn = figure({"one": [[1.0, 2.0, 3.0], [0.0, 1.0]], "flat": [[2.0, 2.0]], "none": [[]]})
-    lines = [shape for shape in drawn.shapes if isinstance(shape, Line) and shape.width == 2.0]
-    assert [len(line.points) for line in lines] == [3, 2, 2]
-    thin = [shape for shape in drawn.shapes if isinstance(shape, Line) and shape.width == 0.8]
-    assert [len(line.points) for line in thin] == [3, 2, 2]
-    assert drawn.width > 3 * 250
-
-
-def test_a_smooth_curve_is_a_running_mean() -> None:
-    assert smooth([3.0]) == [3.0]
-    assert smooth([0.0, 3.0, 0.0]) == [1.0, 1.0, 1.0]
-    straight = [float(step) for step in range(30)]
-    assert smooth(straight)[4:-4] == pytest.approx(straight[4:-4])
-    assert smooth(straight)[0] == pytest.approx(2.0)
+    lines = [each for each in drawn.children if each.tag == "polyline"]
+    points = {
+        kind: [
+            len(line.attributes["points"].split())
+            for line in lines
+            if line.attributes["class_"].endswith("thin") == (kind == "thin")
+        ]
+        for kind in ("thin", "bold")
+    }
+    assert points == {"thin": [3, 2, 2], "bold": [3, 2, 2]}
+    assert drawn.attributes["width"] > 3 * 250

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -118,16 +118,25 @@ def test_seeds_are_odd_named_by_purpose_and_grow_at_the_end() -> None:
 def test_the_floor_is_the_worst_feasible_score_less_a_bit_for_each_token(
     make_task: MakeTask,
 ) -> None:
-    game = make_task("elicit(s, 5)\nelicit(t, 3)\nreward(xed(s | t))\n").game
+    task = make_task("elicit(s, 5)\nelicit(t, 3)\nreward(xed(s | t))\n")
     plays = [("finished", -2.0), ("forfeit", -99.0), ("finished", 7.0), ("oversize", -80.0)]
-    assert floor_of(plays, game) == -2.0 - 8
-    assert floor_of(plays[1:2], game) is None
-    assert floor_of([], game) is None
+    assert floor_of(plays, task) == -2.0 - 8
+    assert floor_of(plays[1:2], task) is None
+    assert floor_of([], task) is None
 
 
 def test_the_floor_counts_a_limit_that_the_metadata_sets(make_task: MakeTask) -> None:
-    silent = make_task("assign(s=story())\nelicit(t)\nreward(xed(s | t))\n").game
-    assert floor_of([("finished", 5.0)], silent) == 5.0 - silent.metadata.max_len
+    silent = make_task("assign(s=story())\nelicit(t)\nreward(xed(s | t))\n")
+    assert floor_of([("finished", 5.0)], silent) == 5.0 - silent.game.metadata.max_len
+
+
+@pytest.mark.parametrize(("role", "tokens"), [("black", 5), ("bob", 3)])
+def test_the_floor_counts_the_moves_of_its_own_role(
+    make_task: MakeTask, role: str, tokens: int
+) -> None:
+    program = "elicit(s, 5)\nelicit(bob, t, 3)\nreward(xed(s | t))\nreward(bob, xed(t | s))\n"
+    task = replace(make_task(program), role=role)
+    assert floor_of([("finished", 1.0)], task) == 1.0 - tokens
 
 
 @pytest.mark.parametrize(

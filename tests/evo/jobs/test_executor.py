@@ -12,11 +12,11 @@ from ray.exceptions import OutOfMemoryError, RayActorError
 from support.search import services
 
 from evo import run
-from evo.config.run_config import ConfigError
 from evo.config.schema import ClusterConfig
 from evo.jobs.cluster import STARTS, ClusterError, start_local
 from evo.jobs.executor import AdapterReferences, Pool, WorkersLostError, check_losses, pools
 from evo.jobs.model_host import Evaluation, Job, Result, Training
+from xgl.errors import ConfigError
 
 
 class Doomed:
@@ -73,9 +73,9 @@ def test_trainers_are_a_pool_of_their_own_with_their_own_share() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"trainers": 1}, r"cluster\.workers: found null"),
-        ({"workers": 1, "trainers": -1}, r"cluster\.trainers: found -1"),
-        ({"gpus_per_judge": -0.1}, r"cluster\.gpus_per_judge: found -0\.1"),
+        ({"trainers": 1}, r"workers: found null"),
+        ({"workers": 1, "trainers": -1}, r"trainers: found -1"),
+        ({"gpus_per_judge": -0.1}, r"gpus_per_judge: found -0\.1"),
         ({"gpus_per_worker": 0.8, "gpus_per_judge": 0.4}, r"gpus_per_worker: found 1\.2"),
         ({"gpus_per_trainer": 1.5}, r"gpus_per_trainer: found 1\.5"),
     ],

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from evo.jobs.lora import AdaptedModel, LoraSettings, content_hash, weight_sharing_copy
+from evo.jobs.lora import AdaptedModel, LoraSettings, weight_sharing_copy
 from xgl.lm.language_model import LanguageModel
 
 IDS = torch.tensor([[0, 5, 77, 1200, 9]])
@@ -49,7 +49,6 @@ def test_equal_training_stores_equal_bytes(adapted: AdaptedModel) -> None:
     first, _ = trained(adapted)
     assert trained(adapted)[0] == first
     assert trained(adapted, seed=2)[0] != first
-    assert content_hash(first) == content_hash(trained(adapted)[0])
 
 
 def test_a_fresh_adapter_starts_from_its_seed_alone(adapted: AdaptedModel) -> None:

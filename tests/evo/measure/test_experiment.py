@@ -164,7 +164,7 @@ def test_levels_of_the_folder_do_without_the_base(run: Run) -> None:
 def test_an_adapter_of_a_run_is_measured(
     run: Run, make_model_host: Callable[..., Any], make_task: Callable[..., Any]
 ) -> None:
-    from evo.config.run_config import load
+    from evo.config.compose import load
     from evo.jobs.model_host import Training
     from evo.record.ledger import Ledger, finetune_row
 

@@ -98,6 +98,6 @@ def test_dollars_are_counted_where_a_row_has_them() -> None:
     free = Cost.of({"tokens": 7, "seconds": 1.5})
     assert paid + paid + free == Cost(27, 2.5, 0.5)
     assert amount(paid + free) == "17 tokens, 2.0 seconds, 0.25 dollars spent"
-    assert reached(BudgetConfig(None, None, 0.5), paid + free) == ""
-    assert reached(BudgetConfig(None, None, 0.5), paid + paid) == "dollars"
-    assert reached(BudgetConfig(17, None, 9.0), paid + free) == "tokens"
+    assert reached(BudgetConfig(dollars=0.5), paid + free) == ""
+    assert reached(BudgetConfig(dollars=0.5), paid + paid) == "dollars"
+    assert reached(BudgetConfig(tokens=17, dollars=9.0), paid + free) == "tokens"

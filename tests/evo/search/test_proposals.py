@@ -1,10 +1,202 @@
-"""What samplers hear of their proposals."""
+"""Proposals on their way into a run: rows, distances, remote samplers that fail, and resuming."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.chat_server import Answer, ChatServer, Received, refused, said
+from support.chat_turns import KEY, KEY_VARIABLE
+from support.search import Killed, Listed, Nature, Search, code, of_limits
+
 from archive import Reason, Verdict
-from evo.search.proposals import PROGRESS
+from evo.search.proposals import PROGRESS, sample_distant
 from meta_sampler import Progress
+from xgl import game, parse
+from xgl.analysis.tree_distance import distance
+
+WORLD = of_limits(l7=Nature(covered=0.1), l6=Nature(covered=0.9), l5=Nature(own=0.0))
+
+
+class Scripted:
+    """Lists of games, or whatever it is told to answer."""
+
+    def __init__(self) -> None:
+        self.answer: Callable[[Received], Answer] = self.games
+
+    def games(self, received: Received) -> Answer:
+        if received.last.startswith("Answer with the word"):
+            return said("yes")
+        limits = (7, 6, 5)
+        return said("\n\n".join(f"Say at most {n}.\n```\n{code(n)}```" for n in limits))
+
+    def __call__(self, received: Received) -> Answer:
+        return self.answer(received)
+
+
+@pytest.fixture
+def script() -> Scripted:
+    return Scripted()
+
+
+@pytest.fixture
+def server(script: Scripted, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    with ChatServer(script) as running:
+        yield running
+
+
+def asking(server: ChatServer, folder: Path, **settings: Any) -> list[str]:
+    usual = {"base_url": server.url, "model": "m", "key_variable": KEY_VARIABLE, "retries": 0}
+    usual |= {"cache": folder / "answers", "price_prompt": 1.0, "price_new": 10.0}
+    given = [f"meta_sampler.settings.{k}={v}" for k, v in (usual | settings).items()]
+    return ["meta_sampler=chat", "growth.list_size=3", *given]
+
+
+def events(search: Search) -> list[str]:
+    return [row["event"] for row in search.rows("runs")]
+
+
+def test_rows_tell_where_a_game_came_from_and_how_near_it_is(
+    search: Search, server: ChatServer, tmp_path: Path
+) -> None:
+    assert search.run(WORLD, *asking(server, tmp_path)) == 0
+    rows = search.rows("proposals")
+    codes = {row["game_id"]: row["code"] for row in search.rows("games")}
+    first = [row for row in rows if row["round"] == 0 and row["generation"] == 0]
+    assert [row["outcome"] for row in first[:3]] == ["candidate"] * 3
+    for row in first[:3]:
+        assert (row["sampler"], row["model"], row["operators"]) == ("chat", "m", ["invent"])
+        assert row["intent"].startswith("Say at most ")
+        assert row["text"] in row["raw_text"] + "\n"
+        assert row["dollars"] > 0
+        assert row["distance"] == 1
+        near, own = (parse(codes[row[key]], "xent") for key in ("nearest_game_id", "game_id"))
+        assert distance(near, own) == row["distance"]
+    asked = server.received[1:]
+    assert sum(row["tokens"] for row in rows) == 35 * len(asked)
+    later = [received.last for received in asked if "Refused before" in received.last]
+    assert later
+    assert "not playable" in later[-1]
+    assert KEY not in str([search.rows(table) for table in ("runs", "proposals")])
+
+
+def test_a_wrong_key_is_told_before_anything_is_written(
+    search: Search,
+    server: ChatServer,
+    script: Scripted,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    script.answer = lambda _: refused(401, "wrong key")
+    assert search.run(WORLD, *asking(server, tmp_path)) == 2
+    assert "check the key in the environment variable" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_server_that_goes_down_stops_the_run_and_resuming_pays_nothing_twice(
+    search: Search,
+    server: ChatServer,
+    script: Scripted,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def down_after_one(received: Received) -> Answer:
+        asked = sum("Answer with 1 games" in each.last for each in server.received)
+        return refused(500) if asked > 1 else script.games(received)
+
+    script.answer = down_after_one
+    one_by_one = asking(server, tmp_path, games=1, concurrency=1)
+    assert search.run(WORLD, *one_by_one) == 2
+    assert "no answer to 1 request" in capsys.readouterr().err
+    assert events(search) == ["created", "interrupted"]
+    assert search.rows("proposals") == []
+    script.answer = script.games
+    before = Counter(str(received.body["seed"]) for received in server.received)
+    assert search.run(WORLD, resume=True) == 0
+    after = Counter(str(received.body["seed"]) for received in server.received)
+    answered = server.received[1].body["seed"]
+    assert before[str(answered)] == after[str(answered)] == 1
+    assert events(search)[-1] == "finished"
+
+
+def test_a_round_of_the_archive_is_not_asked_for_again(
+    search: Search, server: ChatServer, tmp_path: Path
+) -> None:
+    given = asking(server, tmp_path, cache="null")
+    assert search.run(WORLD, *given, name="whole") == 0
+    whole, asked = search.tables("whole"), len(server.received)
+    with pytest.raises(Killed):
+        search.run(WORLD, *given, patience=6)
+    assert search.rows("proposals")
+    paid = len(server.received) - asked
+    assert search.run(WORLD, resume=True) == 0
+    assert len(server.received) - asked == asked
+    assert paid < asked
+    for name, rows in search.tables("run").items():
+        assert _untimed(rows) == _untimed(whole[name])
+
+
+def _untimed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{k: v for k, v in row.items() if k not in ("seconds", "raw_text")} for row in rows]
+
+
+def test_a_budget_ends_the_run_at_a_commit(
+    search: Search, server: ChatServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert search.run(WORLD, *asking(server, tmp_path, budget_tokens=30)) == 0
+    told = capsys.readouterr()
+    assert "the budget of 30 tokens is spent" in told.out + told.err
+    assert len(server.received) == 2
+    assert "finished" not in events(search)
+    assert len(search.rows("proposals")) >= 3
+    assert len({row["round"] for row in search.rows("proposals")}) == 1
+    assert search.run(WORLD, resume=True) == 0
+    assert len(server.received) == 2
+    raised = "meta_sampler.settings.budget_tokens=900"
+    assert search.go_on(WORLD, raised) == 0
+    assert events(search)[-1] == "finished"
+    model = "meta_sampler.settings.model=other"
+    assert search.go_on(WORLD, model) == 2
+
+
+# -- distance as a weight --------------------------------------------------------------------------
+
+
+def test_without_a_weight_the_first_go_on() -> None:
+    assert sample_distant([1, 9, 3, 2], 2, 0.0, "key") == [0, 1]
+    assert sample_distant([1, 9], 5, 3.0, "key") == [0, 1]
+
+
+def test_the_farther_go_on_more_often_and_repetitions_last() -> None:
+    draws = Counter(i for key in range(400) for i in sample_distant([1, 3, 0], 1, 1.0, key))
+    assert draws[2] == 0
+    assert 240 <= draws[1] <= 355  # expected: 300, five standard deviations wide
+    steep = Counter(i for key in range(100) for i in sample_distant([1, 3, 0], 1, 8.0, key))
+    assert steep[1] >= 99
+    assert sample_distant([0, 0, 5], 2, 1.0, "key")[-1] == 2
+
+
+def test_what_is_passed_over_is_a_row_and_is_not_judged(search: Search) -> None:
+    far = "assign(s=story(), x=story())\nelicit(t, 3)\nreward(xed(t | s) - xed(t | x))\n"
+    near = [code(n) for n in (7, 6, 5)]
+    given = ("growth.list_size=1", "growth.diversity=60")
+    assert search.run(of_limits(), *given, sampler=Listed([*near, far])) == 0
+    rows = [row for row in search.rows("proposals") if row["round"] == 0]
+    outcomes = {row["text"]: row["outcome"] for row in rows}
+    assert outcomes[far] == "candidate"
+    assert [outcomes[text] for text in near] == ["passed_over"] * 3
+    judged = {row["game_id"] for row in search.rows("decisions") if row["round"] == 0}
+    like = next(row for row in rows if row["text"] == far)["game_id"]
+    assert judged == {like}
+    assert game(parse(far, "xent")).code
+
+
+# -- what samplers hear of their proposals ---------------------------------------------------------
 
 
 def test_every_reason_says_how_far_a_candidate_came() -> None:

@@ -168,7 +168,7 @@ def shares(config: ToyConfig, seed: int = 0) -> dict[str, list[float]]:
 def test_the_figure_has_the_parameters_of_the_paper() -> None:
     setting = fig61().setting
     assert (setting.alpha1, setting.alpha2, setting.radius) == (0.9, 0.05, 0.1)
-    assert (setting.start, setting.list_size) == ([[0.05, 0.05]], 100)
+    assert (setting.start, setting.list_size) == (((0.05, 0.05),), 100)
     assert setting.coverage_against == "scope_and_pending"
     assert fig61().seeds == 20
 

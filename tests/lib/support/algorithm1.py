@@ -9,7 +9,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evo.search.growth import Assessment, GrowthSettings, Place
+from evo.search.growth import Assessment, Candidate, GrowthSettings, Place
 
 Values = Mapping[tuple[int, int], float | None]
 """V_source(target) by (source, target); None: undefined."""
@@ -33,18 +33,17 @@ class FiniteWorld:
         return self.related(place.generation, place.parent, place.round, n)
 
     def assess(
-        self, parent: int, candidates: Sequence[int], scope: Sequence[int]
+        self, candidates: Sequence[Candidate[int]], scope: Sequence[int]
     ) -> list[Assessment[int]]:
-        return [self._assessment(parent, each, scope) for each in candidates]
+        return [self._assessment(each, scope) for each in candidates]
 
-    def confirm(
-        self, parent: int, ranked: Sequence[int], scope: Sequence[int]
-    ) -> Assessment[int] | None:
-        return self._assessment(parent, ranked[0], scope)
+    def confirm(self, ranked: Sequence[Assessment[int]]) -> Assessment[int] | None:
+        return ranked[0]
 
-    def _assessment(self, parent: int, candidate: int, scope: Sequence[int]) -> Assessment[int]:
-        defined = [v for g in scope if (v := self.values[g, candidate]) is not None]
-        return Assessment(candidate, self.values[candidate, parent], max(defined, default=None))
+    def _assessment(self, candidate: Candidate[int], scope: Sequence[int]) -> Assessment[int]:
+        game, parent = candidate.game, candidate.parent
+        defined = [v for g in scope if (v := self.values[g, game]) is not None]
+        return Assessment(candidate, self.values[game, parent], max(defined, default=None))
 
 
 def transcription(

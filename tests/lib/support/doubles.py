@@ -74,6 +74,8 @@ class NumberedStories:
 
     asked: list[tuple[int, StoryRequest]] = field(default_factory=list)
 
-    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
-        self.asked += asked
-        return [f"tale {seed} {request.site} {request.prompt}".strip() for seed, request in asked]
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+        self.asked += requests
+        return [
+            f"tale {seed} {request.site} {request.prompt}".strip() for seed, request in requests
+        ]

@@ -308,5 +308,5 @@ class Said:
     def __init__(self, text: str) -> None:
         self.text = text
 
-    def tell(self, asked: list[tuple[int, StoryRequest]]) -> list[str]:
-        return [self.text] * len(asked)
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+        return [self.text] * len(requests)

@@ -1,0 +1,188 @@
+"""Scales, plots with axes, and marks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xgl.diagram.svg import Element, el, points
+
+SERIES = 6
+"""Colours of series: the classes s0 to s5."""
+Place = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A linear scale from ``low``..``high`` to pixels ``start``..``end``; values beyond are kept
+    at the edge. ``whole``: the values are counts, and so are its ticks."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    whole: bool = False
+
+    def __call__(self, value: float) -> float:
+        inside = min(max(value, self.low), self.high)
+        share = (inside - self.low) / (self.high - self.low) if self.high > self.low else 0.5
+        return self.start + share * (self.end - self.start)
+
+    def ticks(self, count: int = 5) -> list[float]:
+        """About ``count`` round numbers within the scale."""
+        step = nice_step((self.high - self.low) / max(count, 1))
+        if self.whole:
+            step = math.ceil(step)
+        first = math.ceil(self.low / step - 1e-9)
+        last = math.floor(self.high / step + 1e-9)
+        return [k * step + 0.0 for k in range(first, last + 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A rectangle with two scales: ``x`` to the right, ``y`` upwards."""
+
+    x: Scale
+    y: Scale
+
+    @classmethod
+    def box(
+        cls,
+        corner: Place,
+        size: tuple[float, float],
+        xs: tuple[float, float],
+        ys: tuple[float, float],
+        counts: str = "",
+    ) -> Plot:
+        """A plot whose top left ``corner`` and ``size`` are in pixels, for values ``xs`` and
+        ``ys`` (low, high); ``counts`` names the axes, x or y, of whole numbers."""
+        (left, top), (width, height) = corner, size
+        x = Scale(*xs, left, left + width, "x" in counts)
+        return cls(x, Scale(*ys, top + height, top, "y" in counts))
+
+    def place(self, x: float, y: float) -> Place:
+        """Pixels of a value."""
+        return self.x(x), self.y(y)
+
+    def places(self, xs: Iterable[float], ys: Iterable[float]) -> list[Place]:
+        """Pixels of the values (xs[k], ys[k])."""
+        return [self.place(x, y) for x, y in zip(xs, ys, strict=True)]
+
+    def grid(
+        self, x_label: str = "", y_label: str = "", x_ticks: int = 5, y_ticks: int = 5
+    ) -> Iterator[Element]:
+        """Both axes: grid lines, their numbers, and labels below and at the top left."""
+        yield from self.x_axis(x_label, x_ticks)
+        left, right = self.x.start, self.x.end
+        for tick in self.y.ticks(y_ticks):
+            y = self.y(tick)
+            yield line(left, y, right, y, "grid")
+            yield text(left - 7, y + 4, plain(tick), "tick", "end")
+        if y_label:
+            yield text(max(left - 38, 4), self.y.end - 11, y_label, "axis")
+
+    def x_axis(self, label: str = "", count: int = 5) -> Iterator[Element]:
+        """Grid lines upwards from the numbers of the x axis, and its label."""
+        bottom, top = self.y.start, self.y.end
+        for tick in self.x.ticks(count):
+            x = self.x(tick)
+            yield line(x, top, x, bottom, "grid")
+            yield text(x, bottom + 17, plain(tick), "tick", "middle")
+        if label:
+            middle = (self.x.start + self.x.end) / 2
+            yield text(middle, bottom + 36, label, "axis", "middle")
+
+    def stairs(self, values: Sequence[Place]) -> list[Place]:
+        """A staircase through values: up to each x the y of that value holds."""
+        corners: list[Place] = []
+        for value in values:
+            x, y = self.place(*value)
+            corners += [(corners[-1][0], y), (x, y)] if corners else [(x, y)]
+        return corners
+
+
+def nice_step(rough: float) -> float:
+    """The smallest of 1, 2, 2.5, 5 × a power of ten that is not below ``rough``."""
+    if rough <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(power * k for k in (1, 2, 2.5, 5, 10) if power * k >= rough * (1 - 1e-9))
+
+
+def canvas(
+    size: tuple[float, float], title: str, *shapes: Element, class_: str = "", role: str = "img"
+) -> Element:
+    """An SVG whose title is what a screen reader says of it; ``role`` is ``group`` where links
+    within it can be reached."""
+    width, height = map(round, size)
+    return el(
+        "svg",
+        *shapes,
+        class_=f"figure {class_}".strip(),
+        viewBox=f"0 0 {width} {height}",
+        width=width,
+        height=height,
+        role=role,
+        aria_label=title,
+    )
+
+
+def mark(title: str, *shapes: Element | None, class_: str = "", **attributes: object) -> Element:
+    """Shapes with a tooltip."""
+    named = el("g", el("title", title), *shapes, class_=f"mark {class_}".strip())
+    return Element("g", {**named.attributes, **attributes}, named.children)  # type: ignore[dict-item]
+
+
+def text(x: float, y: float, words: str, class_: str = "", anchor: str | None = None) -> Element:
+    """A line of text; ``anchor`` as SVG's text-anchor."""
+    return el("text", words, x=x, y=y, class_=class_ or None, text_anchor=anchor)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Element:
+    """A straight line."""
+    return el("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
+
+
+def polyline(places: Iterable[Place], class_: str) -> Element:
+    """A line through all places."""
+    return el("polyline", points=points(places), class_=class_)
+
+
+def rect(x: float, y: float, width: float, height: float, class_: str, rx: float = 0) -> Element:
+    """A rectangle with its top left corner at (x, y); ``rx`` rounds its corners."""
+    class_name = class_ or None
+    return el("rect", x=x, y=y, width=width, height=height, rx=rx or None, class_=class_name)
+
+
+def circle(x: float, y: float, radius: float, class_: str) -> Element:
+    """A circle."""
+    return el("circle", cx=x, cy=y, r=radius, class_=class_)
+
+
+def key(x: float, y: float, words: str, class_: str) -> Iterator[Element]:
+    """A sample of a line, and what it stands for."""
+    yield line(x, y, x + 24, y, class_)
+    yield text(x + 32, y + 4, words)
+
+
+def series(place: int) -> str:
+    """The class of the colour of the series at this place."""
+    return f"s{place % SERIES}"
+
+
+def running_mean(values: Sequence[float] | NDArray[np.float64], reach: int) -> NDArray[np.float64]:
+    """Means over windows of ``reach`` around each value, shorter at the ends: float64 (n,)."""
+    window, start = np.ones(reach), (reach - 1) // 2
+    sums, counts = (np.convolve(each, window) for each in (values, np.ones(len(values))))
+    return (sums / counts)[start : start + len(values)]
+
+
+def plain(value: float) -> str:
+    """A number as an axis says it, with a minus sign that is one."""
+    if abs(value) >= 1000:
+        return f"{value:,.0f}".replace("-", "−")
+    return f"{value:.3g}".replace("-", "−")

@@ -1,0 +1,287 @@
+"""Which games are exported, the smallest η-cover of the newest scope or all of it, and what leaves
+with them: their conversion for the authors' engine, their maps, their names."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from archive.errors import CoverError, ExportError, LookupFailedError
+from archive.query import deciding_value, games, newest_scope, run_config
+from archive.schema import Definition, Purpose, TaskId
+from archive.statistics.plays import read_run_plays
+from archive.statistics.scope_cover import CoverQuestion, scope_cover
+from archive.store.archive import Archive
+from xgl.errors import DialectError, ProgramError
+from xgl.language.canonical import Game, Metadata, game
+from xgl.language.dialects import PAPER
+from xgl.language.parser import parse
+from xgl.language.syntax import MAX_LINES
+from xgl.lowering import Lowered, LoweringError, lower
+from xgl.lowering.strings import stories
+
+EVALUATED = (Purpose.ACCEPTANCE, Purpose.SELECTION, Purpose.CALIBRATION)
+"""What plays on evaluation maps serve, the most careful first."""
+
+
+@dataclass(frozen=True)
+class Map:
+    """One map of a game: its seed and the texts of its ``story()`` sites, in order."""
+
+    map_seed: int
+    stories: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        stories = [{"site": site, "text": text} for site, text in enumerate(self.stories)]
+        return {"map_seed": self.map_seed, "stories": stories}
+
+
+class Texts:
+    """The archived texts of maps, by seed and site."""
+
+    def __init__(self, archive: Archive, purposes: Sequence[str]) -> None:
+        columns = ["map_seed", "site", "text", "n_tokens"]
+        rows = archive.rows("maps", columns, [("purpose", "in", list(purposes))])
+        self._texts: defaultdict[tuple[int, int], list[tuple[int, str]]] = defaultdict(list)
+        for row in rows:
+            self._texts[row["map_seed"], row["site"]].append((row["n_tokens"], row["text"]))
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Every map seed that has a text, in the order of the archive."""
+        return tuple(dict.fromkeys(seed for seed, _ in self._texts))
+
+    def map(self, seed: int, limits: Sequence[int]) -> Map | None:
+        """The map of a game whose sites ask for at most ``limits`` tokens; None where a text is
+        not archived.
+
+        A seed's text at a site is one text, cut to what each game asks for: the longest that fits
+        is the game's own.
+        """
+        stories = []
+        for site, limit in enumerate(limits):
+            fitting = [each for each in self._texts.get((seed, site), ()) if each[0] <= limit]
+            if not fitting:
+                return None
+            stories.append(max(fitting)[1])
+        return Map(seed, tuple(stories))
+
+
+def played_seeds(
+    archive: Archive, run_id: str, game_id: str, role: str
+) -> dict[str, tuple[int, ...]]:
+    """Map seeds that a game was evaluated on, by purpose, in the order of play seeds."""
+    filters = [("run_id", "=", run_id), ("game_id", "=", game_id), ("role", "=", role)]
+    rows = archive.rows("scores", ["purpose", "map_seed", "play_seed"], filters)
+    seeds: defaultdict[str, dict[int, int]] = defaultdict(dict)
+    for row in rows:
+        seeds[row["purpose"]].setdefault(row["map_seed"], row["play_seed"])
+    return {
+        purpose: tuple(sorted(seeds[purpose], key=seeds[purpose].__getitem__))
+        for purpose in EVALUATED
+        if purpose in seeds
+    }
+
+
+EXTENSIONS: Mapping[str, str] = {"xent": ".xent", "paper": ".xgl"}
+_SHORT = 12
+# Ids and roles become file names: only what cannot lead out of the folder is let through.
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
+
+
+def game_name(game_id: str, role: str, games: Iterable[str]) -> str:
+    """Name of a game in a role, its id shortened where no other of `games` begins alike.
+
+    Raises LookupFailedError for ids and roles that are no plain words.
+    """
+    for name in (game_id, role):
+        if not _NAME.fullmatch(name):
+            raise LookupFailedError(
+                f"found the name {name!r} in the archive, expected letters, digits, _ and - only"
+            )
+    short = game_id[:_SHORT]
+    if sum(other.startswith(short) for other in games) > 1:
+        short = game_id
+    return f"{short}-{role}"
+
+
+def extension(game: Mapping[str, Any]) -> str:
+    """Of the game's dialect. Raises LookupFailedError for a dialect without files."""
+    if game["dialect"] not in EXTENSIONS:
+        raise LookupFailedError(
+            f"game {game['game_id']}: found dialect {game['dialect']!r}, expected one of "
+            f"{', '.join(EXTENSIONS)}"
+        )
+    return EXTENSIONS[game["dialect"]]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which games are exported: ``covers`` by task, for η and Δ (None: not known)."""
+
+    run_id: str
+    generation: int
+    eta: float | None
+    delta: float | None
+    definition: str
+    covers: Mapping[TaskId, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class ExportedGame:
+    """One game in one role, as it leaves the archive."""
+
+    game: Game
+    role: str
+    name: str
+    lowered: Lowered
+    maps: tuple[Map, ...]
+    purpose: str
+    """The purpose of the plays on ``maps``."""
+
+    @property
+    def task_id(self) -> TaskId:
+        return TaskId(self.game.game_id, self.role)
+
+    @property
+    def file(self) -> str:
+        return f"{self.name}.xent"
+
+    @property
+    def presentation(self) -> str:
+        return f"{self.name}_presentation.py"
+
+    @property
+    def text(self) -> str:
+        """The file's text. The authors' engine counts an empty last line among its 64."""
+        lines = self.lowered.text.count("\n") + 1
+        return self.lowered.text + ("\n" if lines < MAX_LINES else "")
+
+
+def archived(row: Mapping[str, Any]) -> Game:
+    """The game of a row of ``games``. Raises ExportError where it is none."""
+    name = row["game_id"]
+    try:
+        metadata = Metadata(**json.loads(row["metadata_json"]))
+        stored = game(parse(row["code"], row["dialect"]), metadata)
+    except ProgramError as error:
+        problem = error.problems[0]
+        raise ExportError(
+            f"game {name}, line {problem.line}: found {problem.found}, expected {problem.expected}"
+        ) from error
+    except (DialectError, ValueError, TypeError) as error:
+        raise ExportError(f"game {name}: found {error}, expected an archived game") from error
+    if stored.game_id != name:
+        raise ExportError(f"game {name}: found a program of id {stored.game_id}, expected its own")
+    return stored
+
+
+def story_limits(of: Game) -> tuple[int, ...]:
+    """Judge tokens that each ``story()`` of a game asks for, in the order of sites."""
+    usual = of.metadata.story_tokens
+    own = of.dialect == PAPER.name  # there a story() names its tokens
+    limits = [(story.tokens or usual) if own else usual for story in stories(of.program)]
+    return tuple(min(tokens, of.metadata.max_characters) for tokens in limits)
+
+
+def choose(
+    archive: Archive,
+    run_id: str,
+    eta: float | None = None,
+    definition: Definition | None = None,
+    skip_unplayable: bool = False,
+) -> Selection:
+    """The optimal cover at `eta` by the run's own value and gain; without `eta` every game of the
+    newest scope, each covering itself.
+
+    Raises ExportError for an η that is no positive number or out of reach, naming the largest;
+    LookupFailedError where the run has no scope.
+    """
+    generation, members = newest_scope(archive, run_id)
+    scope = [member.task_id for member in members]
+    usual, gain = deciding_value(run_config(archive, run_id))
+    value = definition or usual
+    if eta is None:
+        return Selection(
+            run_id,
+            generation,
+            None,
+            None,
+            value,
+            {each: (each.game_id,) for each in scope},
+        )
+    if not eta > 0:
+        raise ExportError(f"--eta: found {eta:g}, expected a number above 0, such as 0.3")
+    question = CoverQuestion(eta, value, gain, skip_unplayable=skip_unplayable)
+    try:
+        covered = scope_cover(read_run_plays(archive, run_id), scope, question)
+    except CoverError as error:
+        raise ExportError(f"--eta: {error}") from error
+    covers = {
+        covered.matrix.sources[member]: tuple(task_id.game_id for task_id in task_ids)
+        for member, task_ids in zip(covered.cover.members, covered.covers, strict=True)
+    }
+    delta = None if covered.skipped else covered.cover.delta
+    return Selection(run_id, generation, eta, delta, value, covers)
+
+
+def gather(
+    archive: Archive, selection: Selection, count: int, allow_inexact: bool = False
+) -> list[ExportedGame]:
+    """The selection games in their order, on at most `count` maps each.
+
+    Raises ExportError naming every game that the authors' engine cannot play, with the reasons,
+    and a game of which no map is archived; LookupFailedError where a game is not.
+    """
+    rows = games(archive, (game_id for game_id, _ in selection.covers))
+    texts = Texts(archive, ("acceptance", "selection", "calibration"))
+    lowered = _lowered(selection, rows, allow_inexact)
+    exported = []
+    for (game_id, role), (of, low) in lowered.items():
+        maps, purpose = _maps(archive, selection.run_id, texts, of, role, count)
+        name = game_name(game_id, role, rows)
+        exported.append(ExportedGame(of, role, name, low, tuple(maps), purpose))
+    return exported
+
+
+def _lowered(
+    selection: Selection, rows: dict[str, dict[str, Any]], allow_inexact: bool
+) -> dict[TaskId, tuple[Game, Lowered]]:
+    lowered: dict[TaskId, tuple[Game, Lowered]] = {}
+    refused: list[str] = []
+    for task_id in selection.covers:
+        game_id, role = task_id
+        of = archived(rows[game_id])
+        try:
+            lowered[task_id] = of, lower(of, role, allow_inexact)
+        except LoweringError as error:
+            refused.append(f"{game_id} ({role}): {error}")
+    if refused:
+        able = "" if allow_inexact else ", --allow-inexact where a game may differ"
+        raise ExportError(
+            f"the authors' engine cannot play {len(refused)} of {len(selection.covers)} games: "
+            f"found {'; '.join(refused)}; expected games that it plays, of another η say{able}"
+        )
+    return lowered
+
+
+def _maps(
+    archive: Archive, run_id: str, texts: Texts, of: Game, role: str, count: int
+) -> tuple[Sequence[Map], str]:
+    limits = story_limits(of)
+    for purpose, seeds in played_seeds(archive, run_id, of.game_id, role).items():
+        maps = [one for seed in seeds if (one := _map(texts, seed, limits))][:count]
+        if maps:
+            return maps, purpose
+    raise ExportError(
+        f"game {of.game_id} ({role}): found no map whose texts are archived, expected one that it "
+        "was evaluated on"
+    )
+
+
+def _map(texts: Texts, seed: int, limits: Sequence[int]) -> Map | None:
+    return texts.map(seed, limits) if limits else Map(seed, ())

@@ -1,0 +1,212 @@
+"""The transfer matrix as a heat map in which games that teach alike stand side by side."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from archive.charts.plot import canvas, mark, rect, text
+from archive.report.facts import GameFacts
+from archive.report.figures.shades import value_shade
+from archive.report.words import bounds, counted
+from archive.schema import Definition
+from archive.statistics.transfer_matrix import Cell, TransferMatrix
+from xgl.diagram.svg import Element, el
+
+MOST = 60
+"""Rows that are drawn; of more games, stretches of neighbours share a row."""
+OPTIMAL = 200
+"""Up to so many games neighbours are as alike as the tree allows; it takes cubic time."""
+TOP = 40.0
+
+Values = NDArray[np.float64]
+
+
+def heat_map(matrix: TransferMatrix, games: Sequence[GameFacts], definition: Definition) -> Element:
+    """Rows are trained on, columns are played; neighbours teach alike."""
+    values = matrix.values(definition)
+    order = similar_order(values)
+    if len(order) > MOST:
+        return _blocks(values[np.ix_(order, order)], definition)
+    return _Cells(matrix, games, definition, order).figure()
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """A cell for each pair of games; ``order`` are places in the list of games."""
+
+    matrix: TransferMatrix
+    games: Sequence[GameFacts]
+    definition: Definition
+    order: Sequence[int]
+
+    @property
+    def side(self) -> float:
+        count = len(self.order)
+        return 38.0 if count <= 14 else 24.0 if count <= 30 else 16.0
+
+    @property
+    def left(self) -> float:
+        return 40.0 + max((len(self.games[k].name) for k in self.order), default=0) * 8.2
+
+    def figure(self) -> Element:
+        side, left, count = self.side, self.left, len(self.order)
+        ages = {place: rank for rank, place in enumerate(sorted(self.order))}
+        shapes = [
+            *self._labels(ages),
+            *self._cells(ages),
+            text(left, 14, "plays … (numbers are those of the rows)", "axis"),
+            text(left - 8, TOP - 8, "trained on", "axis", "end"),
+        ]
+        title = f"Transfer matrix of {counted(count, 'game')}; rows are trained on, columns played"
+        size = (max(left + count * side + 8, left + 270), TOP + count * side + 8)
+        figure = canvas(size, title, *shapes, class_="matrix", role="group")
+        places = {"data-side": side, "data-left": left, "data-top": TOP}
+        return Element("svg", {**figure.attributes, **places}, figure.children)
+
+    def _labels(self, ages: dict[int, int]) -> Iterator[Element]:
+        """Of each row its name, a link to its card, and its number; of each column its number."""
+        for rank, place in enumerate(self.order):
+            name, number = self.games[place].name, str(place + 1)
+            moves = {"data_rank": rank, "data_age": ages[place]}
+            y = TOP + (rank + 0.5) * self.side + 4
+            yield el(
+                "a",
+                el("title", self.games[place].pay),
+                text(self.left - 24, y, name, "name", "end"),
+                text(self.left - 8, y, number, "tick", "end"),
+                href=f"#game-{place}",
+                class_="mark row",
+                **moves,
+            )
+            x = self.left + (rank + 0.5) * self.side
+            column = text(x, TOP - 8, number, "tick", "middle")
+            yield Element("text", {**column.attributes, **moves}, column.children)
+
+    def _cells(self, ages: dict[int, int]) -> Iterator[Element]:
+        side = self.side
+        for (row, source), (column, target) in itertools.product(enumerate(self.order), repeat=2):
+            game, other = self.games[source], self.games[target]
+            cell = self.matrix.cells.get((game.task_id, other.task_id))
+            value = None if cell is None else cell.values.of(self.definition).value
+            x, y = self.left + column * side, TOP + row * side
+            number = _short(value) if side >= 30 else ""
+            yield mark(
+                f"trained on {game.name}, playing {other.name}: "
+                + cell_in_words(cell, self.definition),
+                rect(x + 1, y + 1, side - 2, side - 2, "", rx=2),
+                text(x + side / 2, y + side / 2 + 4, number, "in", "middle") if number else None,
+                class_=f"cell {_class(cell, value)}",
+                data_rank=f"{row} {column}",
+                data_age=f"{ages[source]} {ages[target]}",
+            )
+
+
+def cell_in_words(cell: Cell | None, definition: Definition) -> str:
+    """``C = 0.43 [0.31, 0.55], gain +2.1 bits (60 fresh plays)``."""
+    if cell is None:
+        return "not measured"
+    value, gain = cell.values.of(definition), cell.values.gain
+    defined = value.value is not None
+    amount = (
+        f"{definition.symbol} = {bounds(value)}"
+        if defined
+        else (f"{definition.symbol} is not defined")
+    )
+    if gain.value is not None:
+        amount += f", gain {gain.value:+.1f} bits".replace("-", "−")
+    plays = "plays that also chose games" if cell.selected else "fresh plays"
+    return f"{amount} ({cell.plays} {plays})"
+
+
+def _class(cell: Cell | None, value: float | None) -> str:
+    if cell is None:
+        return "unmeasured"
+    return "undefined" if value is None else value_shade(value)
+
+
+def _short(value: float | None) -> str:
+    if value is None:
+        return ""
+    if abs(value) >= 1:
+        return f"{value:.1f}"
+    return f"{value:.2f}".replace("-", "−").replace("0.", ".", 1)
+
+
+# -- more games than a screen has room for --------------------------------------------------------
+
+
+def _blocks(values: Values, definition: Definition) -> Element:
+    """Means over stretches of neighbouring games."""
+    parts = blocks(values, MOST)
+    side, left = 11.0, 20.0
+    size = len(parts) * side
+    shapes = [
+        *_means(values, parts, side, left, definition.symbol),
+        text(left, 14, f"{counted(len(values), 'game')} play →", "axis"),
+        text(left, TOP - 8, "trained on ↓", "axis"),
+    ]
+    title = f"Transfer matrix of {counted(len(values), 'game')}, in blocks of neighbours"
+    return canvas((left + size + 8, TOP + size + 8), title, *shapes, class_="matrix blocks")
+
+
+def _means(
+    values: Values, parts: Sequence[tuple[int, int]], side: float, left: float, letter: str
+) -> Iterator[Element]:
+    measured = ~np.isnan(values)
+    for (row, (top, bottom)), (column, (first, end)) in itertools.product(
+        enumerate(parts), repeat=2
+    ):
+        block = values[top:bottom, first:end]
+        known = block[np.isfinite(block)]
+        count = int(measured[top:bottom, first:end].sum())
+        if not count:
+            continue
+        mean = f"mean {letter} {known.mean():.2f}" if len(known) else f"no defined {letter}"
+        yield mark(
+            f"rows {top + 1} to {bottom}, columns {first + 1} to {end}: {mean}; "
+            f"{count:,} of {block.size:,} pairs measured",
+            rect(left + column * side, TOP + row * side, side - 0.6, side - 0.6, ""),
+            class_=f"cell {value_shade(float(known.mean())) if len(known) else 'undefined'}",
+        )
+
+
+# -- order ----------------------------------------------------------------------------------------
+
+
+def similar_order(values: Values) -> list[int]:
+    """An order of the rows and columns of a square matrix of transfer values (n, n).
+
+    Games are clustered by average linkage on their profiles, what they teach and what teaches
+    them; unknown values (NaN, −inf) count as their column's mean. Deterministic.
+    """
+    from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
+
+    count = len(values)
+    if count < 3:
+        return list(range(count))
+    profile = np.concatenate([_filled(values), _filled(values.T)], axis=1)
+    tree = linkage(profile, "average")
+    if count <= OPTIMAL:
+        tree = optimal_leaf_ordering(tree, profile)
+    order = [int(place) for place in leaves_list(tree)]
+    return order if order.index(0) < count / 2 else order[::-1]
+
+
+def _filled(values: Values) -> Values:
+    """Values held to [−0.5, 1.5], unknown ones at the mean of what is known of the column."""
+    known = np.isfinite(values)
+    held = np.where(known, np.clip(np.where(known, values, 0.0), -0.5, 1.5), 0.0)
+    counts = known.sum(axis=0)
+    means = held.sum(axis=0) / np.maximum(counts, 1)
+    return np.where(known, held, means)
+
+
+def blocks(values: Values, most: int) -> list[tuple[int, int]]:
+    """Stretches (first, end) that divide the rows of a matrix into at most ``most`` parts."""
+    edges = np.linspace(0, len(values), min(most, len(values)) + 1).round().astype(int)
+    return [(int(a), int(b)) for a, b in itertools.pairwise(edges)]

@@ -1,0 +1,136 @@
+"""The cases of a run: for each decision, what it is about and the plays that answer it.
+`archive.statistics.replay` takes the decision again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from archive.query import ScopeRow, replicates, run_config, scopes
+from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey, Purpose, TaskId, Verdict
+from archive.statistics.calibration import Calibration, Limits
+from archive.statistics.looks import Looks
+from archive.statistics.plays import SCORE_COLUMNS, Plays, plays_of, policies_of
+from archive.statistics.replay import Case
+from archive.statistics.verdict import Thresholds
+from archive.store.archive import Archive
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What one run left: its rows in order, plays by policy, game, role and purpose, and the
+    ``config`` that it began with (empty where it is no JSON object)."""
+
+    run_id: str
+    config: Mapping[str, Any]
+    scopes: Mapping[int, Sequence[ScopeRow]]
+    finetunes: Sequence[Row]
+    decisions: Sequence[Row]
+    plays: Mapping[PlaysKey, Plays]
+    calibrations: Mapping[TaskId, Calibration]
+
+    def setting(self, section: str, key: str) -> Any:
+        """One setting of the run, or None."""
+        settings = self.config.get(section)
+        return settings.get(key) if isinstance(settings, Mapping) else None
+
+    @property
+    def limits(self) -> Limits | None:
+        """What calibration plays are held against; None where the settings do not say."""
+        parts = [self.setting("transfer", key) for key in ("max_forfeit_rate", "min_steps")]
+        parts += [self.setting("finetune", key) for key in ("tokens", "maps", "rollouts")]
+        if not all(isinstance(part, int | float) for part in parts):
+            return None
+        rate, steps, tokens, maps, rollouts = parts
+        return Limits(rate, tokens, maps * rollouts, steps)
+
+    def policies(self, decided: Row | None = None) -> dict[TaskId, tuple[str, ...]]:
+        """Who speaks for each game: its newest fine-tunings, one under each training seed, and for
+        a decision's candidate those that begin with the one that it names."""
+        size = replicates(self.config)
+        made = policies_of(self.finetunes, len(self.finetunes) or 1)
+        policies = {task_id: ids[-size:] for task_id, ids in made.items()}
+        if decided is not None and decided["finetune_id"] is not None:
+            task_id, first = TaskId.of(decided), decided["finetune_id"]
+            ids = made.get(task_id, ())
+            start = ids.index(first) if first in ids else 0
+            policies[task_id] = ids[start : start + size] if first in ids else (first,)
+        return policies
+
+
+def read_record(archive: Archive, run_id: str) -> RunRecord:
+    """Reads a run; its plays take about 100 bytes each. Raises DamagedError."""
+    mine = [("run_id", "=", run_id)]
+    finetunes = archive.rows("finetunes", ["finetune_id", "game_id", "role", "adapter_hash"], mine)
+    return RunRecord(
+        run_id,
+        run_config(archive, run_id),
+        scopes(archive, run_id),
+        finetunes,
+        archive.rows("decisions", filters=mine),
+        plays_of(_scores(archive, run_id)),
+        _calibrations(archive, run_id),
+    )
+
+
+def cases(record: RunRecord) -> Iterator[tuple[Row, Case | None]]:
+    """Every decision with its case; None where it was taken without plays of the candidate's
+    own fine-tuning. The scope of a case is Σ_k and what earlier lists of k accepted (Ω_k), or Σ_k
+    alone under ``growth.coverage_against: scope``; all games of a list meet the same scope."""
+    alone = record.setting("growth", "coverage_against") == "scope"
+    pending: dict[int, dict[TaskId, tuple[str, int]]] = {}
+    for row in record.decisions:
+        generation = row["generation"]
+        accepted = pending.setdefault(generation, {})
+        scope = [m.task_id for m in record.scopes.get(generation, ())]
+        place = (row["parent_game_id"], row["round"])
+        if not alone:
+            scope += [task_id for task_id, other in accepted.items() if other != place]
+        yield row, _case(row, tuple(scope))
+        if row["verdict"] == Verdict.ACCEPTED:
+            accepted.setdefault(TaskId.of(row), place)
+
+
+def _case(row: Row, scope: tuple[TaskId, ...]) -> Case | None:
+    needed = ("purpose", "finetune_id", "alpha1", "alpha2", "confidence")
+    if any(row[name] is None for name in needed) or not row["looks"]:
+        return None
+    if row["parent_game_id"] is None or row["parent_role"] is None:
+        return None
+    return Case(
+        candidate=TaskId.of(row),
+        parent=TaskId(row["parent_game_id"], row["parent_role"]),
+        scope=scope,
+        purpose=row["purpose"],
+        looks=Looks(tuple(row["looks"]), 1 - row["confidence"]),
+        thresholds=Thresholds(
+            row["alpha1"], row["alpha2"], Definition(row["definition"]), GainKind(row["gain_kind"])
+        ),
+    )
+
+
+def _scores(archive: Archive, run_id: str) -> pa.Table:
+    mine = [("run_id", "=", run_id), ("purpose", "!=", "training")]
+    return archive.table("scores", list(SCORE_COLUMNS), mine)
+
+
+def _calibrations(archive: Archive, run_id: str) -> dict[TaskId, Calibration]:
+    its = [("policy_id", "=", BASE_POLICY), ("purpose", "=", Purpose.CALIBRATION.value)]
+    columns = ["game_id", "role", "outcome", "tokens", "score", "permuted_score"]
+    rows: dict[TaskId, list[Row]] = {}
+    for row in archive.rows("scores", columns, [("run_id", "=", run_id), *its]):
+        rows.setdefault(TaskId.of(row), []).append(row)
+    return {
+        task_id: Calibration(
+            tuple(row["outcome"] for row in played),
+            tuple(row["tokens"] for row in played),
+            *(np.array([row[name] for row in played], float) for name in columns[4:]),
+        )
+        for task_id, played in rows.items()
+    }

@@ -1,0 +1,152 @@
+"""``python -m evo.config docs/configuration.md``: writes the tables of all settings into a page.
+
+They stand between two lines that the page keeps, and come from the declarations alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from inspect import cleandoc, getsource
+from itertools import pairwise
+from pathlib import Path
+from textwrap import dedent
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from evo.config.schema import MetaSamplerConfig, RunConfig
+from evo.measure.config import MeasureRunConfig
+from evo.toy.config import ToyRunConfig
+from meta_sampler.settings import SETTINGS
+from xgl.settings import bounds_of, limits, shown
+
+BEGIN = "<!-- written by `python -m evo.config docs/configuration.md` -->\n"
+END = "<!-- end of what was written -->\n"
+RUNS = {
+    "Runs on language models": RunConfig,
+    "The toy model": ToyRunConfig,
+    "Measuring a model": MeasureRunConfig,
+}
+_HEAD = "| key | default | may be | meaning |\n| --- | --- | --- | --- |\n"
+_KINDS = {int: "whole number", float: "number", bool: "true or false", str: "text", tuple: "list"}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the page that the command line names; returns the exit code."""
+    if len(arguments) != 1:
+        print("usage: python -m evo.config docs/configuration.md", file=sys.stderr)
+        return 2
+    page = Path(arguments[0])
+    page.write_text(with_tables(page.read_text(encoding="utf-8")), encoding="utf-8")
+    return 0
+
+
+def with_tables(page: str) -> str:
+    """The page with today's tables between its two lines."""
+    before, _, rest = page.partition(BEGIN)
+    return f"{before}{BEGIN}\n{tables()}\n{END}{rest.partition(END)[2]}"
+
+
+def tables() -> str:
+    """Every setting of every kind of run, group by group, in Markdown."""
+    parts: list[str] = []
+    documented: set[type] = set()
+    for title, kind in RUNS.items():
+        parts += [f"### {title}\n", *_groups(kind, "", documented)]
+    return "\n".join(parts)
+
+
+def _groups(kind: Any, path: str, documented: set[type]) -> Iterator[str]:
+    """The table of a class, then those of the classes in it that have none yet."""
+    documented.add(kind)
+    if rows := "".join(_rows(kind, path)):
+        yield f"{_title(kind, path)}{_HEAD}{rows}"
+    for each in fields(kind):
+        below = type(each.default)
+        if below is MetaSamplerConfig:
+            yield f"{_title(below, f'{each.name}.')}{_sampler_table()}"
+        elif is_dataclass(below) and below not in documented:
+            yield from _groups(below, f"{path}{each.name}.", documented)
+
+
+def _title(kind: type, path: str) -> str:
+    about = " ".join(cleandoc(kind.__doc__ or "").split()).replace("``", "`")
+    return f"**`{path[:-1]}`** {about}\n\n" if path else ""
+
+
+def _rows(kind: Any, path: str) -> Iterator[str]:
+    for each in fields(kind):
+        if not is_dataclass(each.default):
+            cells = (_default(each), allowed(kind, each.name), meanings(kind)[each.name])
+            yield f"| `{path}{each.name}` | {' | '.join(cells)} |\n"
+
+
+def _sampler_table() -> str:
+    """The settings of all samplers, their defaults side by side."""
+    defaults: dict[tuple[str, str, str], dict[str, str]] = {}
+    samplers: dict[str, Any] = {**SETTINGS}
+    for sampler, kind in samplers.items():
+        for each in fields(kind):
+            row = (each.name, allowed(kind, each.name), meanings(kind)[each.name])
+            defaults.setdefault(row, {})[sampler] = _default(each)
+    head = f"| key | {' | '.join(SETTINGS)} | may be | meaning |\n"
+    head += f"|{' --- |' * (len(SETTINGS) + 3)}\n"
+    names = list(dict.fromkeys(name for name, *_ in defaults))
+    rows = ""
+    for name, *words in sorted(defaults, key=lambda row: names.index(row[0])):
+        own = defaults[name, words[0], words[1]]
+        cells = [own.get(each, "") for each in SETTINGS] + words
+        rows += f"| `meta_sampler.settings.{name}` | {' | '.join(cells)} |\n"
+    return head + rows
+
+
+def _default(field: Any) -> str:
+    if field.default is MISSING:
+        return ""
+    value = field.default
+    if factory := getattr(value, "default_factory", None):
+        value = factory()
+    if isinstance(value, Mapping):
+        return f"`{{{', '.join(f'{key}: {shown(each)}' for key, each in value.items())}}}`"
+    return f"`{value if isinstance(value, str) else _listed(value)}`"
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(each if isinstance(each, str) else _listed(each) for each in value)}]"
+    return shown(value)
+
+
+def allowed(kind: Any, name: str) -> str:
+    """What a setting may be, in words."""
+    hint = get_type_hints(kind)[name]
+    options = [each for each in get_args(hint) if each is not NoneType]
+    nullable = NoneType in get_args(hint)
+    plain = options[0] if nullable else hint
+    if get_origin(plain) is Literal:
+        words = ", ".join(map(str, get_args(plain)))
+    else:
+        words = _KINDS.get(get_origin(plain) or plain, "settings")
+    bounds = limits(bounds_of(kind, name)) if plain in (int, float) else ""
+    return ", ".join(filter(None, (words, bounds, "or null" if nullable else "")))
+
+
+@cache
+def meanings(kind: Any) -> dict[str, str]:
+    """The text beneath each field, those of base classes included."""
+    found: dict[str, str] = {}
+    bases: list[Any] = [base for base in reversed(kind.__mro__) if is_dataclass(base)]
+    for each in bases:
+        body = ast.parse(dedent(getsource(each))).body[0].body  # type: ignore[attr-defined]
+        for line, after in pairwise(body):
+            if isinstance(line, ast.AnnAssign) and isinstance(after, ast.Expr):
+                text = ast.literal_eval(after.value)
+                found[ast.unparse(line.target)] = " ".join(text.split()).replace("``", "`")
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,157 @@
+"""From a command line, or from an archive, to checked settings.
+
+Hydra's groups come from the schema; ``conf/`` holds variants of them and the experiments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, asdict, fields, is_dataclass
+from difflib import get_close_matches
+from typing import Any, TypeVar, get_type_hints
+
+from hydra import compose, initialize_config_module
+from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import HydraException
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from evo.config.schema import MetaSamplerConfig, RunConfig
+from meta_sampler.settings import ACCESS, SETTINGS, Caps
+from xgl.errors import ConfigError
+
+Run = TypeVar("Run")
+SEARCHES = ("scope_growth", "transfer_triplet")
+"""Experiments that a :class:`RunConfig` describes."""
+EXPERIMENTS = (*SEARCHES, "toy_growth", "measure")
+OPTIONS = {"cluster": "local", "meta_sampler": MetaSamplerConfig().name}
+"""What a group's defaults are called, where not ``default``."""
+VARIANTS = {"model": "embedded"}
+"""Groups of a :class:`RunConfig` that are files of ``conf/`` only."""
+MAY_BE_MISSING = (
+    "cluster.",
+    "budget.",
+    "measure.chat.",
+    *(f"meta_sampler.settings.{key}" for key in ACCESS),
+)
+"""Settings that an archived configuration may lack, being older than they are: results do not
+depend on them, so it gets the defaults."""
+
+
+def load(overrides: Sequence[str]) -> RunConfig:
+    """The settings of a run on language models, from its command line.
+
+    Raises :class:`ConfigError`.
+    """
+    return compose_as(RunConfig, SEARCHES, overrides, VARIANTS)
+
+
+def compose_as(
+    kind: type[Run],
+    experiments: Sequence[str],
+    overrides: Sequence[str],
+    variants: Mapping[str, str] | None = None,
+) -> Run:
+    """The defaults of a run's class with command-line overrides, for one of ``experiments``.
+
+    ``variants`` are further groups with their choices. Keys that begin with _ are there for others
+    to refer to. Raises :class:`ConfigError`.
+    """
+    _register(kind, variants or {})
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_module(config_module="conf", version_base="1.3"):
+            raw = OmegaConf.to_container(compose("run", list(overrides)), resolve=True)
+    except (HydraException, OmegaConfBaseException) as error:
+        raise ConfigError(_one_sentence(str(error), kind)) from None
+    except ValueError as error:  # Hydra's own, for a group that is given no name
+        raise ConfigError(f"{' '.join(overrides)}: {error}") from None
+    assert isinstance(raw, dict)
+    if raw.get("experiment") not in experiments:
+        names = " or ".join(f"+experiment={name}" for name in EXPERIMENTS)
+        raise ConfigError(f"experiment: found {raw.get('experiment')!r}, expected {names}")
+    values = {str(key): value for key, value in raw.items() if not str(key).startswith("_")}
+    return _complete(kind, values, ())
+
+
+def from_archive(kind: type[Run], stored: Mapping[str, Any]) -> Run:
+    """The settings that a run was archived with. Raises :class:`ConfigError` naming a key that is
+    wrong, or that is missing and may not be."""
+    return _complete(kind, stored, MAY_BE_MISSING)
+
+
+def _complete(kind: type[Run], values: Mapping[str, Any], optional: tuple[str, ...]) -> Run:
+    config = kind(**values)
+    for key in _missing(config, values):
+        if not f"{key}.".startswith(optional):
+            raise ConfigError(f"{key}: missing")
+    return config
+
+
+def _missing(config: Any, values: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    """The settings that plain values leave to their defaults, dotted."""
+    for each in fields(config):
+        if each.name not in values:
+            yield f"{path}{each.name}"
+        elif is_dataclass(value := getattr(config, each.name)):
+            yield from _missing(value, values[each.name], f"{path}{each.name}.")
+
+
+# -- Hydra ---------------------------------------------------------------------------------------
+
+
+def _register(kind: Any, variants: Mapping[str, str]) -> None:
+    """Make the defaults of a run's class Hydra's: a group of each class of settings in it."""
+    store, hints = ConfigStore.instance(), get_type_hints(kind)
+    defaults: list[Any] = ["_self_"]
+    values: dict[str, Any] = {}
+    for each in fields(kind):
+        if not is_dataclass(hints[each.name]):
+            values[each.name] = None if each.default is MISSING else each.default
+            continue
+        defaults.append({each.name: OPTIONS.get(each.name, "default")})
+        for option, node in _options(each.name, each.default):
+            store.store(group=each.name, name=option, node=node)
+    defaults += [{group: option} for group, option in variants.items()]
+    store.store(name="run", node={"defaults": defaults, **values})
+
+
+def _options(group: str, default: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The choices of a group, with their values."""
+    if isinstance(default, MetaSamplerConfig):
+        for name, chosen in SETTINGS.items():
+            yield name, {"name": name, "settings": asdict(chosen())}
+    else:
+        yield OPTIONS.get(group, "default"), asdict(default)
+
+
+def _one_sentence(message: str, kind: type) -> str:
+    """Hydra's message as one sentence that names the key and what would be right."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    quoted = message.partition("'")[2].partition("'")[0]
+    if message.startswith("Could not override"):
+        return _nearest_key(quoted, kind)
+    if "Could not find '" in message:
+        group, _, found = message.partition("Could not find '")[2].partition("'")[0].rpartition("/")
+        known = ", ".join(line for line in lines if " " not in line and line != found)
+        return f"{group}: found {found!r}, expected one of: {known}"
+    return " ".join(lines[:2])
+
+
+def _nearest_key(key: str, kind: type) -> str:
+    known = list(_keys(kind))
+    if key in known:  # such as experiment=…, which chooses from a group that is not there yet
+        return f"{key}: expected +{key}=…"
+    close = get_close_matches(key, known, 1)
+    hint = f", did you mean {close[0]}?" if close else ", see docs/configuration.md for all keys"
+    return f"{key}: unknown key{hint}"
+
+
+def _keys(kind: Any, path: str = "") -> Iterator[str]:
+    """Every key below a class of settings, groups included, dotted."""
+    for name, hint in get_type_hints(kind).items():
+        yield f"{path}{name}"
+        below = SETTINGS.values() if hint is Caps else [hint] if is_dataclass(hint) else []
+        for each in below:
+            yield from _keys(each, f"{path}{name}.")

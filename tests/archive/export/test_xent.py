@@ -1,0 +1,270 @@
+"""The measure of a run as a folder: what it holds, and how an export fails."""
+
+from __future__ import annotations
+
+import ast
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.doubles import WordJudge
+from support.measured import Given, build, row, story
+
+from archive import Archive
+from archive.__main__ import main
+from archive.errors import ArchiveError, ExportError
+from archive.export.configurations import TEMPLATE, filled, with_texts
+from archive.export.exactness import compare, played, sampled_moves, summary
+from archive.export.selection import Map, archived
+from archive.export.thresholds import levels
+from archive.export.xent import Options, export_xent
+from xgl import Metadata, game, parse
+from xgl.library import find
+
+PAPER = Given(find("missing_link").text, "paper")
+ECHO = Given(find("echo").text)
+BOB = Given(find("fig_3_13_message").text, "paper", "bob")
+QUICK = Options(compare=False)
+
+
+@pytest.fixture(scope="module")
+def run_r1(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("run") / "archive", [PAPER, ECHO, BOB])
+
+
+@pytest.fixture(scope="module")
+def folder(run_r1: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("out") / "measure"
+    with Archive.open(run_r1) as archive:
+        export_xent(archive, None, out, QUICK)
+    return out
+
+
+@pytest.fixture(scope="module")
+def facts(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "measure.json").read_text())
+    return found
+
+
+def test_the_folder_is_what_measure_json_says(folder: Path, facts: dict[str, Any]) -> None:
+    assert (facts["format"], facts["version"]) == ("xent-measure", 1)
+    found = {path.name for path in folder.iterdir()}
+    assert found == {"measure.json", *facts["files"]}
+    assert {"README.md", "expanded.json", "condensed.json", "expanded-bob.json"} <= found
+    for name, digest in facts["files"].items():
+        assert sha256((folder / name).read_bytes()).hexdigest() == digest
+
+
+def test_each_member_plays_from_its_file_its_metadata_and_its_maps(
+    folder: Path, facts: dict[str, Any]
+) -> None:
+    assert [member["role"] for member in facts["members"]] == ["black", "black", "bob"]
+    for member, of in zip(facts["members"], (PAPER, ECHO, BOB), strict=True):
+        raw = (folder / member["file"]).read_bytes()
+        assert sha256(raw).hexdigest() == member["code_sha256"]
+        made = game(parse(raw.decode(), "xent"), Metadata(**member["metadata"]))
+        assert member["game_id"] == of.game.game_id
+        assert member["covers"] == [of.game.game_id]
+        maps = [
+            Map(each["map_seed"], tuple(told["text"] for told in each["stories"]))
+            for each in member["maps"]
+        ]
+        assert [each.map_seed for each in maps] == [1, 3, 5]
+        assert maps[1].stories[0] == story(3, 0)
+        scores = played(made, member["role"], maps, [("owl light",)], WordJudge())
+        assert np.isfinite(scores).all()
+
+
+def test_configurations_hold_games_and_maps(folder: Path, facts: dict[str, Any]) -> None:
+    expanded = json.loads((folder / "expanded.json").read_text())
+    condensed = json.loads((folder / "condensed.json").read_text())
+    assert expanded["config_type"] == "expanded_xent_config"
+    assert [player["name"] for player in expanded["players"]] == ["black"]
+    assert [each["map_seed"] for each in expanded["maps"]] == ["1", "3", "5"] * 2
+    assert "story" not in expanded["maps"][0]["code"]
+    assert condensed["expansion_config"]["num_maps_per_game"] == 3
+    assert condensed["games"] == expanded["games"]
+    bob = json.loads((folder / "expanded-bob.json").read_text())
+    assert [player["name"] for player in bob["players"]] == ["bob"]
+    assert [player["name"] for player in bob["metadata"]["npcs"]] == ["alice"]
+
+
+# -- nothing that a game says is executed -------------------------------------------------------
+
+EVIL = (
+    '"); import os; os.system("touch /tmp/evil"); ("',
+    "'''\nimport os\n'''",
+    "\\\"\\'\\n{}%s\u2028\ud7ff𝄞",
+    '</gameCode>"""',
+)
+
+
+@pytest.mark.parametrize("text", EVIL)
+def test_attack_strings_are_one_literal(text: str) -> None:
+    check_literal(text)
+
+
+@given(st.text())
+@settings(deadline=None)
+def test_any_text_is_one_literal(text: str) -> None:
+    check_literal(text)
+
+
+def check_literal(text: str) -> None:
+    """The presentation differs from the fixed file in one string, which holds the data."""
+    made = filled(text, [text], "black")
+    tree, fixed = ast.parse(made), ast.parse(TEMPLATE)
+    [data] = [node for node in ast.walk(tree) if _is_data(node)]
+    assert json.loads(data.args[0].value) == {"code": text, "rules": [text], "role": "black"}
+    data.args[0].value = "{}"
+    assert ast.dump(tree) == ast.dump(fixed)
+
+
+def _is_data(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and ast.unparse(node.func) == "json.loads"
+
+
+@given(st.text(), st.text())
+@settings(deadline=None)
+def test_a_map_s_text_is_one_literal_in_its_line(first: str, second: str) -> None:
+    code = 'assign(s="story() é", t="é" + story())\nassign(x=story() + s)'
+    filled_in = with_texts(code, Map(1, (first, second)))
+    lines = filled_in.split("\n")
+    assert len(lines) == len(filled_in.splitlines()) == 2
+    values = [
+        [node.value for node in ast.walk(ast.parse(line)) if isinstance(node, ast.Constant)]
+        for line in lines
+    ]
+    assert values == [["story() é", "é", first], [second]]
+
+
+def test_a_program_in_the_archive_is_parsed_not_trusted(make_row: Any) -> None:
+    for code in ("__import__('os').system('x')", "elicit(x, 3)\x1b"):
+        with pytest.raises(ExportError, match=r"^game g1, line 1: found "):
+            archived(make_row("games", game_id="g1", dialect="xent", code=code, metadata_json="{}"))
+    other = make_row("games", game_id="g1", dialect="xent", code="elicit(x, 3)", metadata_json="{}")
+    with pytest.raises(ExportError, match="found a program of id"):
+        archived(other)
+
+
+# -- scores beside the paper's dialect ----------------------------------------------------------
+
+
+def test_scores_and_rankings_are_compared_on_finished_plays() -> None:
+    paper = np.array([[1.0, 2.0, 3.0], [5.0, np.nan, 4.0]])
+    exported = np.array([[2.0, 4.0, 3.0], [6.0, 1.0, 4.5]])
+    found = summary(paper, exported)
+    assert (found.plays, found.maps, found.moves, found.pairs) == (5, 2, 3, 4)
+    assert found.mean_bits == pytest.approx((1 + 2 + 0 + 1 + 0.5) / 5)
+    assert found.max_abs_bits == 2
+    assert found.pairs_kept == 0.75
+    assert found.best_kept == 0.5
+    assert found.ranking_survived is False
+    assert summary(paper, paper).ranking_survived is True
+    nothing = summary(paper * np.nan, exported)
+    assert (nothing.plays, nothing.mean_bits, nothing.ranking_survived) == (0, None, None)
+
+
+def test_moves_of_the_run_are_compared_under_both_dialects(run_r1: Path) -> None:
+    with Archive.open(run_r1) as archive:
+        moves = sampled_moves(archive, "r1", ECHO.game.game_id, "black")
+    assert len(moves) == 4
+    maps = [Map(seed, ("the hen", "a fox")) for seed in (1, 3)]
+    found = compare(ECHO.game, ECHO.game, "black", maps, moves, WordJudge())
+    assert (found.plays, found.maps, found.moves) == (8, 2, 4)
+    assert found.max_abs_bits is not None
+    assert found.max_abs_bits > 0
+
+
+def test_thresholds_are_of_samples_played_to_the_end() -> None:
+    rows = [
+        {"map_seed": seed, "play_seed": 0, "round": k + 1, "score": bits}
+        for seed, series in ((1, [0.0, 4.0, 2.0]), (3, [2.0, 2.0, 6.0]), (5, [9.0]))
+        for k, bits in enumerate(series)
+    ]
+    assert levels(rows[::-1]) == {
+        "b": 1.0,
+        "theta": 1.0,
+        "m": 4,
+        "rounds": 3,
+        "maps": 2,
+        "k_m": 3,
+        "policy": "base",
+    }
+    assert levels([]) is None
+
+
+# -- what a user can get wrong ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["{out}", "--eta", "nan"], "--eta: found nan, expected a number above 0"),
+        (["{out}", "--eta", "-1"], "--eta: found -1, expected a number above 0"),
+        (["{out}", "--eta", "0.3"], "its values are unknown: it was not played"),
+        (["{out}", "--maps", "0"], "--maps: found 0, expected a whole number from 1 up"),
+        (["{run}"], "is in use: found"),
+        (["{run}/archive.json"], "found a file, expected an absent or empty folder"),
+        (["{run}/archive.json/sub"], "archive.json, expected a folder to write in"),
+        (["{out}", "--run-id", "zz"], "found no id 'zz'"),
+    ],
+)
+@pytest.mark.parametrize("form", ["xent", "dataset"])
+def test_errors_are_one_sentence_and_write_nothing(
+    run_r1: Path, tmp_path: Path, capsys: Any, form: str, arguments: list[str], message: str
+) -> None:
+    out = tmp_path / "out"
+    before = sorted(run_r1.rglob("*"))
+    said = [part.format(run=run_r1, out=out) for part in arguments]
+    options = ["--no-scores"] if form == "xent" else []
+    assert main(["export", str(run_r1), *said, "--format", form, *options]) == 2
+    printed = capsys.readouterr()
+    assert printed.err.startswith("error: ")
+    assert printed.err.count("\n") == 1
+    assert message in printed.err
+    assert not out.exists()
+    assert sorted(run_r1.rglob("*")) == before
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_games_that_cannot_be_said_are_refused_by_name(tmp_path: Path) -> None:
+    judged = Given('elicit(s, 5)\nensure("It rains: " + s)\nreward(xent(s))', "paper")
+    with Archive.open(build(tmp_path / "archive", [ECHO, judged])) as archive:
+        with pytest.raises(ExportError) as error:
+            export_xent(archive, None, tmp_path / "out", QUICK)
+        assert "cannot play 1 of 2 games" in str(error.value)
+        assert f"{judged.game.game_id} (black): line 2: a model judges" in str(error.value)
+        assert not (tmp_path / "out").exists()
+        allowed = Options(compare=False, allow_inexact=True)
+        made = export_xent(archive, None, tmp_path / "out", allowed)
+    assert len(made.members[1].lowered.inexact) == 1
+    assert "**not exact**" in (tmp_path / "out" / "README.md").read_text()
+
+
+def test_a_run_without_a_judge_or_maps_says_so(tmp_path: Path) -> None:
+    with Archive.create(tmp_path / "empty") as archive:
+        archive.commit({"runs": [row("runs", run_id="r1")]})
+    toy = build(tmp_path / "toy", [ECHO], config={})
+    bare = build(tmp_path / "bare", [ECHO], maps=0)
+    for path, message in (
+        (toy, "found no judge.model in its configuration"),
+        (bare, "found no map whose texts are archived"),
+        (tmp_path / "empty", "found no scope of run r1"),
+    ):
+        with Archive.open(path) as archive, pytest.raises(ArchiveError, match=message):
+            export_xent(archive, None, tmp_path / "out", QUICK)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_program_of_64_lines_has_no_empty_last_one(tmp_path: Path) -> None:
+    long = Given("\n".join(["elicit(s, 2)"] + ["reward(xent(s))"] * 63))
+    with Archive.open(build(tmp_path / "archive", [long])) as archive:
+        export_xent(archive, None, tmp_path / "out", QUICK)
+    [file] = (tmp_path / "out").glob("*.xent")
+    assert len(file.read_text().split("\n")) == 64

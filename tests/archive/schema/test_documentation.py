@@ -1,0 +1,57 @@
+"""The declarations: complete, documented, and the same after a round trip through Parquet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from archive import SCHEMA_VERSION, TABLES, Archive, Purpose, Verdict
+from archive.schema.documentation import BEGIN, document, refresh
+
+PAGE = Path(__file__).parents[3] / "docs" / "archive.md"
+
+
+def test_tables_are_those_of_the_design() -> None:
+    names = "runs games proposals maps finetunes scores decisions scopes covers rounds measures"
+    assert list(TABLES) == names.split()
+    assert SCHEMA_VERSION == 4
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_column_has_unit_meaning_and_null_meaning(name: str) -> None:
+    table = TABLES[name]
+    assert len(set(table.names)) == len(table.columns)
+    for column in table.columns:
+        assert column.unit
+        assert column.meaning
+        assert column.null != ""
+        assert "|" not in column.meaning, "it would end the cell of a Markdown table"
+        assert column.field.nullable == (column.null is not None)
+
+
+def test_metadata_travel_in_the_files(tmp_path: Path) -> None:
+    Archive.create(tmp_path / "a").close()
+    field = pq.read_schema(tmp_path / "a" / "scores" / "000000.parquet").field("permuted_score")
+    assert field.metadata[b"unit"] == b"bits"
+    assert field.metadata[b"null"] == b"not computed"
+
+
+def test_enums_are_strings() -> None:
+    assert [str(verdict) for verdict in Verdict] == [
+        "accepted",
+        "refused",
+        "undecided",
+        "artifact",
+    ]
+    assert TABLES["scores"].schema.field("purpose").metadata[b"values"].decode() == "|".join(
+        Purpose
+    )
+
+
+def test_the_page_holds_the_tables_as_declared() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert document() in page, "run: python -m archive.schema.documentation docs/archive.md"
+    assert refresh(page) == page
+    assert refresh(page.replace(document(), "old\n")).split(BEGIN)[1].startswith(document())

@@ -1,0 +1,350 @@
+"""The folder: round trips, one writer, and errors that name the file."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from archive import (
+    TABLES,
+    Archive,
+    ArchiveError,
+    DamagedError,
+    LockedError,
+    LookupFailedError,
+    NotAnArchiveError,
+    RowError,
+    VersionError,
+    WriteError,
+)
+from archive.schema.column import Column
+
+MakeRow = Callable[..., dict[str, Any]]
+OFFSETS = st.integers(-12, 14).map(lambda hours: timezone(timedelta(hours=hours)))
+
+
+def _scalars(column: Column, kind: pa.DataType) -> st.SearchStrategy[Any]:
+    if column.values:
+        return st.sampled_from(column.values)
+    if pa.types.is_timestamp(kind):
+        # fixed offsets: a local time that a zone skips equals no time of another zone
+        return st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1), timezones=OFFSETS)
+    if pa.types.is_floating(kind):
+        return st.floats(allow_nan=False, allow_infinity=not column.finite)
+    if pa.types.is_boolean(kind):
+        return st.booleans()
+    if pa.types.is_integer(kind):
+        limit = 2 ** (kind.bit_width - 1)
+        return st.integers(-limit, limit - 1)
+    return st.text(max_size=8)
+
+
+def _values(column: Column) -> st.SearchStrategy[Any]:
+    if pa.types.is_list(column.type):
+        return st.lists(_scalars(column, column.type.value_type), max_size=3)
+    scalars = _scalars(column, column.type)
+    return scalars if column.null is None else st.none() | scalars
+
+
+def _batches(name: str) -> st.SearchStrategy[tuple[str, list[dict[str, Any]]]]:
+    row = st.fixed_dictionaries({column.name: _values(column) for column in TABLES[name].columns})
+    return st.tuples(st.just(name), st.lists(row, max_size=3))
+
+
+commits = st.lists(st.one_of([_batches(name) for name in TABLES]), max_size=3)
+
+
+@settings(max_examples=20, deadline=None)
+@given(commits)
+def test_what_was_committed_is_read_in_order(batches: list[tuple[str, list[Any]]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        with Archive.create(folder) as archive:
+            for number, (name, rows) in enumerate(batches, start=1):
+                assert archive.commit({name: rows}) == number
+        reader = Archive.open(folder)
+        for name, table in TABLES.items():
+            expected = [row for batch, rows in batches if batch == name for row in rows]
+            assert reader.rows(name) == expected
+            assert reader.count(name) == len(expected)
+            assert reader.table(name).schema.equals(table.schema, check_metadata=True)
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Archive:
+    return Archive.create(tmp_path / "a")
+
+
+def test_columns_and_filters(archive: Archive, make_row: MakeRow) -> None:
+    for first in (0, 3):
+        archive.commit(
+            {
+                "games": [
+                    make_row("games", game_id=f"g{i}", steps=i) for i in range(first, first + 3)
+                ]
+            }
+        )
+    found = archive.table("games", ["game_id"], [("steps", ">=", 2), ("steps", "<", 4)])
+    assert found.to_pydict() == {"game_id": ["g2", "g3"]}
+    assert archive.table("games", ["steps", "game_id"]).column_names == ["steps", "game_id"]
+    assert archive.rows("games", ["steps"], [("game_id", "in", ["g5", "g9"])]) == [{"steps": 5}]
+
+
+def test_unknown_tables_and_columns_are_named(archive: Archive) -> None:
+    with pytest.raises(LookupFailedError, match=r"found table 'game', expected one of runs"):
+        archive.table("game")
+    with pytest.raises(LookupFailedError, match=r"games: found column 'x', expected one of game"):
+        archive.table("games", ["x"])
+    with pytest.raises(LookupFailedError, match=r"games: found column 'y'"):
+        archive.table("games", ["code"], [("y", "=", 1)])
+
+
+def test_a_refused_row_leaves_no_trace(archive: Archive, make_row: MakeRow) -> None:
+    before = sorted(archive.folder.rglob("*"))
+    with pytest.raises(RowError, match=r"scores row 0, column 'score'"):
+        archive.commit({"games": [make_row("games")], "scores": [make_row("scores", score=None)]})
+    assert sorted(archive.folder.rglob("*")) == before
+    assert archive.commit({"games": [make_row("games")]}) == 1
+
+
+def test_a_reader_keeps_the_state_it_opened(archive: Archive, make_row: MakeRow) -> None:
+    reader = Archive.open(archive.folder)
+    archive.commit({"games": [make_row("games")]})
+    assert reader.count("games") == 0
+    assert Archive.open(archive.folder).count("games") == archive.count("games") == 1
+
+
+def test_a_second_writer_is_refused_until_the_first_closes(archive: Archive) -> None:
+    with pytest.raises(LockedError, match=rf"found a writer \(process {os.getpid()} on"):
+        Archive.open(archive.folder, "a")
+    opening = f"from archive import Archive; Archive.open({str(archive.folder)!r}, 'a')"
+    other = subprocess.run([sys.executable, "-c", opening], capture_output=True, text=True)
+    assert f"LockedError: {archive.folder} is locked: found a writer" in other.stderr
+    archive.close()
+    Archive.open(archive.folder, "a").close()
+
+
+def test_arrow_tables_are_appended_and_checked(archive: Archive, make_row: MakeRow) -> None:
+    schema = TABLES["scores"].schema
+    good = pa.Table.from_pylist([make_row("scores", moves=["a", "b"])], schema)
+    archive.commit({"scores": good.select(schema.names[::-1])})
+    assert archive.rows("scores") == good.to_pylist()
+    place = schema.get_field_index("score")
+    for table, message in (
+        (good.drop_columns(["score"]), r"found no column 'score'"),
+        (good.append_column("more", pa.array([1])), r"found unknown column 'more'"),
+        (good.set_column(place, "score", pa.array([1])), r"found type int64, expected double"),
+        (good.set_column(place, "score", pa.array([float("nan")])), r"found nan"),
+        (good.set_column(place, "score", pa.array([None], pa.float64())), r"found null"),
+        (
+            good.set_column(schema.get_field_index("purpose"), "purpose", pa.array(["fun"])),
+            r"found 'fun' of type str, expected one",
+        ),
+        (
+            good.set_column(schema.get_field_index("moves"), "moves", pa.array([["a", None]])),
+            r"'moves'",
+        ),
+    ):
+        with pytest.raises(RowError, match=message):
+            archive.commit({"scores": table})
+    assert archive.count("scores") == 1
+
+
+NAMES = st.lists(st.lists(st.text("ab", max_size=3), max_size=3) | st.none(), max_size=6)
+
+
+@settings(max_examples=15, deadline=None)
+@given(NAMES)
+def test_compaction_changes_no_row_and_no_history(steps: list[list[str] | None]) -> None:
+    """A step is a commit of games with these codes, or a compaction."""
+    row = dict.fromkeys(TABLES["games"].names, "") | {"steps": 0}
+    expected: list[tuple[str, int]] = []
+    with tempfile.TemporaryDirectory() as folder, Archive.create(folder) as archive:
+        for codes in steps:
+            if codes is None:
+                archive.compact()
+            elif codes:
+                number = archive.commit({"games": [row | {"code": code} for code in codes]})
+                expected += [(code, number) for code in codes]
+        again = Archive.open(folder)
+        assert [each["code"] for each in again.rows("games")] == [code for code, _ in expected]
+        origins = [again.commit_of("games", place) for place in range(len(expected))]
+        assert origins == [number for _, number in expected]
+        with pytest.raises(LookupFailedError, match="found no row"):
+            again.commit_of("games", len(expected))
+
+
+def test_a_writer_follows_no_link_out_of_the_archive(archive: Archive, tmp_path: Path) -> None:
+    archive.close()
+    mine = tmp_path / "mine"
+    (archive.folder / "scores").rename(mine)
+    (mine / "precious.parquet").write_bytes(b"data")
+    (archive.folder / "scores").symlink_to(mine)
+    with pytest.raises(DamagedError, match=r"scores is damaged: found a link"):
+        Archive.open(archive.folder, "a")
+    assert (mine / "precious.parquet").is_file()
+
+
+def test_a_reader_does_not_write(archive: Archive, make_row: MakeRow) -> None:
+    reader = Archive.open(archive.folder)
+    with pytest.raises(WriteError, match=r"open to read: found a write, expected mode 'a'"):
+        reader.commit({"games": [make_row("games")]})
+    with pytest.raises(WriteError, match=r"open to read"):
+        reader.put_adapter(b"x")
+    with pytest.raises(WriteError, match=r"open to read"):
+        reader.drop_adapter("0" * 64)
+
+
+def test_an_unknown_mode_is_refused(archive: Archive) -> None:
+    with pytest.raises(ArchiveError, match=r"found mode 'w', expected 'r' or 'a'"):
+        Archive.open(archive.folder, "w")  # type: ignore[arg-type]
+
+
+def test_create_refuses_a_folder_in_use(archive: Archive, tmp_path: Path) -> None:
+    archive.close()
+    with pytest.raises(WriteError, match=r"a is in use: found adapters|a is in use: found archive"):
+        Archive.create(archive.folder)
+    (tmp_path / "file").touch()
+    with pytest.raises(WriteError, match=r"file could not be written: found 'File exists'"):
+        Archive.create(tmp_path / "file")
+
+
+def test_create_takes_over_what_a_killed_create_left(tmp_path: Path) -> None:
+    (tmp_path / "lock").write_text("1 on somewhere\n")
+    (tmp_path / "archive.json.tmp").write_text("{")
+    with Archive.create(tmp_path) as archive:
+        assert archive.rows("runs") == []
+    assert not (tmp_path / "archive.json.tmp").exists()
+
+
+def test_what_is_no_archive_is_told_so(tmp_path: Path) -> None:
+    with pytest.raises(NotAnArchiveError, match=r"absent is not an archive: found no such folder"):
+        Archive.open(tmp_path / "absent")
+    with pytest.raises(NotAnArchiveError, match=r"not an archive: found no archive.json"):
+        Archive.open(tmp_path, "a")
+    (tmp_path / "archive.json").write_text('{"format": "other", "schema_version": 1}')
+    with pytest.raises(NotAnArchiveError, match=r"found format 'other', expected 'xent-evo"):
+        Archive.open(tmp_path)
+    (tmp_path / "archive.json").write_text("[")
+    with pytest.raises(DamagedError, match=r"archive.json is damaged: found no readable JSON"):
+        Archive.open(tmp_path)
+
+
+def test_another_schema_version_is_refused(archive: Archive) -> None:
+    marker = archive.folder / "archive.json"
+    marker.write_text(json.dumps({**json.loads(marker.read_text()), "schema_version": 999}))
+    with pytest.raises(VersionError, match=r"found version 999, expected \d+; a newer release"):
+        Archive.open(archive.folder)
+
+
+def _flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[40] ^= 0xFF
+    path.write_bytes(content)
+
+
+DAMAGES = [
+    (lambda path: path.write_bytes(path.read_bytes()[:-5]), r"000001.parquet is damaged: found \d"),
+    (lambda path: path.unlink(), r"000001.parquet is missing: found no file, expected \d+ bytes"),
+    (_flip, r"000001.parquet is damaged: found .*, expected readable Parquet"),
+    (lambda path: path.write_bytes(bytes(path.stat().st_size)), r"000001.parquet is damaged"),
+]
+
+
+@pytest.mark.parametrize(("damage", "message"), DAMAGES)
+def test_a_damaged_file_is_named(
+    archive: Archive, make_row: MakeRow, damage: Callable[[Path], object], message: str
+) -> None:
+    archive.commit({"games": [make_row("games", code="elicit(s, 10)" * 9)]})
+    damage(archive.folder / "games" / "000001.parquet")
+    with pytest.raises(DamagedError, match=message):
+        Archive.open(archive.folder).table("games")
+
+
+def test_a_flipped_byte_is_found_or_harmless(archive: Archive, make_row: MakeRow) -> None:
+    rows = [make_row("games", code="elicit(s, 10)" * 9, steps=3)]
+    archive.commit({"games": rows})
+    path = archive.folder / "games" / "000001.parquet"
+    content, found = path.read_bytes(), 0
+    for place in range(0, len(content), 23):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :])
+        try:
+            assert archive.rows("games") == rows
+        except DamagedError:
+            found += 1
+    assert found > 20
+
+
+def test_appending_to_an_archive_with_a_missing_file_is_refused(
+    archive: Archive, make_row: MakeRow
+) -> None:
+    archive.commit({"games": [make_row("games")]})
+    archive.close()
+    (archive.folder / "games" / "000001.parquet").unlink()
+    with pytest.raises(DamagedError, match=r"000001.parquet is missing"):
+        Archive.open(archive.folder, "a")
+
+
+def test_a_file_of_another_table_is_damage(archive: Archive) -> None:
+    games, scopes = (archive.folder / name / "000000.parquet" for name in ("games", "scopes"))
+    record = archive.folder / "commits" / "000000.json"
+    games.write_bytes(scopes.read_bytes())
+    files = json.loads(record.read_text())
+    for file in files["files"]:
+        file["bytes"] = (archive.folder / file["file"]).stat().st_size
+    record.write_text(json.dumps(files))
+    with pytest.raises(DamagedError, match=r"another schema, expected 0 rows of table games"):
+        Archive.open(archive.folder).table("games", ["game_id"])
+
+
+@pytest.mark.parametrize(
+    "record",
+    ["", "{}", '{"number": 1, "files": []}', '{"number": 0, "files": [{"table": "games"}]}'],
+)
+def test_a_damaged_commit_record_is_named(archive: Archive, record: str) -> None:
+    (archive.folder / "commits" / "000000.json").write_text(record)
+    with pytest.raises(DamagedError, match=r"000000.json is damaged: .* expected commit 0"):
+        Archive.open(archive.folder)
+
+
+def test_a_record_cannot_name_files_elsewhere(archive: Archive) -> None:
+    record = archive.folder / "commits" / "000000.json"
+    record.write_text(record.read_text().replace("games/000000", "games/../../000000"))
+    with pytest.raises(DamagedError, match=r"000000.json is damaged"):
+        Archive.open(archive.folder)
+
+
+def test_a_missing_commit_is_named(archive: Archive, make_row: MakeRow) -> None:
+    archive.commit({"games": [make_row("games")]})
+    (archive.folder / "commits" / "000000.json").unlink()
+    with pytest.raises(DamagedError, match=r"000000.json is missing: found later commits"):
+        Archive.open(archive.folder)
+
+
+def test_adapters_are_named_by_their_content(archive: Archive) -> None:
+    digest = archive.put_adapter(b"weights")
+    assert archive.put_adapter(b"weights") == digest
+    assert archive.adapters() == [digest]
+    assert Archive.open(archive.folder).get_adapter(digest) == b"weights"
+    path = archive.folder / "adapters" / f"{digest}.safetensors"
+    path.write_bytes(b"others")
+    with pytest.raises(DamagedError, match=rf"found SHA-256 \w+, expected {digest}"):
+        archive.get_adapter(digest)
+    archive.drop_adapter(digest)
+    archive.drop_adapter(digest)
+    assert archive.adapters() == []
+    with pytest.raises(LookupFailedError, match=r"found no such adapter, expected one of the 0"):
+        archive.get_adapter(digest)
+    with pytest.raises(LookupFailedError, match=r"expected 64 hexadecimal digits"):
+        archive.get_adapter("../archive")

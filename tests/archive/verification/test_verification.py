@@ -1,0 +1,399 @@
+"""A searched archive, whole and then tampered with: what does not fit is named."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from support.search import PARENT, Listed, Nature, Search, code, of_limits
+
+from archive import Archive, LookupFailedError
+from archive.__main__ import main
+from archive.verification import Verification, verify
+
+LIMITS = {
+    "new": 20,
+    "near": 21,
+    "useless": 22,
+    "unlearnable": 23,
+    "constant": 24,
+    "forfeits": 25,
+    "other": 26,
+}
+WORLD = of_limits(
+    l21=Nature(covered=0.95),
+    l22=Nature(teaches=0.0),
+    l23=Nature(own=0.0),
+    l24=Nature(constant=True),
+    l25=Nature(forfeits=0.1),
+    l26=Nature(teaches=0.5, covered=0.3),
+)
+
+
+@pytest.fixture(scope="session")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The archive of a search in which every kind of verdict fell; tests copy it."""
+    folder = tmp_path_factory.mktemp("searched")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        texts = [code(limit) for limit in LIMITS.values()]
+        search = Search(folder, monkeypatch)
+        assert search.run(WORLD, "growth.list_size=7", sampler=Listed(texts)) == 0
+    return folder / "run" / "archive"
+
+
+@pytest.fixture(scope="session")
+def compacted(searched: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same in few files, which are faster to check."""
+    copy = tmp_path_factory.mktemp("compacted") / "archive"
+    shutil.copytree(searched, copy)
+    with Archive.open(copy, "a") as archive:
+        archive.compact()
+    return copy
+
+
+@pytest.fixture
+def folder(compacted: Path, tmp_path: Path) -> Path:
+    """A compacted copy to tamper with."""
+    return Path(shutil.copytree(compacted, tmp_path / "archive"))
+
+
+@pytest.fixture
+def grown(searched: Path, tmp_path: Path) -> Path:
+    """A copy in which every commit still has its files."""
+    return Path(shutil.copytree(searched, tmp_path / "archive"))
+
+
+def checked(folder: Path) -> Verification:
+    return verify(Archive.open(folder))
+
+
+def told(folder: Path) -> str:
+    """All faults, which there must be."""
+    found = checked(folder)
+    assert found.faults
+    return "\n".join(map(str, found.faults))
+
+
+def forge(
+    folder: Path, table: str, change: Callable[[dict[str, Any]], bool], chained: bool = True
+) -> int:
+    """Changes rows of a table in place, and mends hashes, sizes and the chain of records, as
+    somebody who knows the format would; returns how many rows changed."""
+    changed = 0
+    for path in sorted((folder / "commits").iterdir()):
+        record = json.loads(path.read_text())
+        for file in record["files"]:
+            data = folder / file["file"]
+            if file["table"] != table or not data.is_file():
+                continue
+            content = pq.read_table(data)
+            rows = content.to_pylist()
+            if number := sum([change(row) for row in rows]):
+                changed += number
+                pq.write_table(pa.Table.from_pylist(rows, content.schema), data)
+            mend(file, data)
+        before = path.with_name(f"{record['number'] - 1:06d}.json")
+        if chained and before.is_file():
+            record["previous"] = sha256(before.read_bytes()).hexdigest()
+        path.write_text(json.dumps(record))
+    return changed
+
+
+def mend(file: dict[str, Any], data: Path) -> None:
+    """Makes a record say what the file holds."""
+    content = data.read_bytes()
+    file["rows"] = pq.read_metadata(data).num_rows
+    file["bytes"], file["sha256"] = len(content), sha256(content).hexdigest()
+
+
+def rows(folder: Path, table: str) -> list[dict[str, Any]]:
+    return Archive.open(folder).rows(table)
+
+
+def test_a_searched_archive_fits(searched: Path) -> None:
+    found = checked(searched)
+    assert list(found.faults) == []
+    assert list(found.notes) == []
+    assert {row["verdict"] for row in rows(searched, "decisions")} >= {"accepted", "refused"}
+    assert found.checked["decisions"] == len(rows(searched, "decisions")) == len(LIMITS)
+    reasons = {row["reason"] for row in rows(searched, "decisions")}
+    assert {"not playable", "constant score", "does not help its parent"} <= reasons
+
+
+def test_a_changed_score_is_named_with_its_row(folder: Path) -> None:
+    def raise_score(row: dict[str, Any]) -> bool:
+        if row["policy_id"] == "base" or row["purpose"] != "acceptance":
+            return False
+        row["score"] += 5.0
+        return True
+
+    assert forge(folder, "scores", raise_score) > 0
+    played = [r for r in rows(folder, "scores") if r["purpose"] == "acceptance"]
+    row = next(r for r in played if r["policy_id"] != "base")
+    text = told(folder)
+    assert f"scores, run_id {row['run_id']}, policy_id {row['policy_id']}" in text
+    assert f"map_seed {row['map_seed']}" in text
+
+
+def test_scores_forged_with_care_no_longer_give_the_decision(folder: Path) -> None:
+    accepted = next(r for r in rows(folder, "decisions") if r["verdict"] == "accepted")
+
+    def lift(row: dict[str, Any]) -> bool:
+        if row["policy_id"] != accepted["finetune_id"] or row["outcome"] != "finished":
+            return False
+        row["score"] = row["raw_score"] = row["score"] + 3.0
+        return True
+
+    assert forge(folder, "scores", lift) > 0
+    text = told(folder)
+    assert f"game {accepted['game_id']}: found own_gain " in text
+    assert "from the scores" in text
+    assert "SHA-256" not in text
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("captured", 0.99),
+        ("captured_low", 0.9),
+        ("captured_high", 9.0),
+        ("captured_def37", 0.1),
+        ("gamma", 0.0),
+        ("gamma_high", 0.01),
+        ("own_gain_low", 3.0),
+        ("specific_share", 0.125),
+        ("gamma_game_id", "0" * 16),
+        ("alpha1", 0.01),
+    ],
+)
+def test_a_changed_number_of_a_decision_is_named(folder: Path, column: str, value: object) -> None:
+    def change(row: dict[str, Any]) -> bool:
+        if row["verdict"] != "accepted":
+            return False
+        row[column] = value
+        return True
+
+    assert forge(folder, "decisions", change) == 1
+    assert f"found {column} {value}, expected" in told(folder)
+
+
+@pytest.mark.parametrize("reason", ["does not help its parent", "not playable", "constant score"])
+def test_a_changed_verdict_is_named(folder: Path, reason: str) -> None:
+    def accept(row: dict[str, Any]) -> bool:
+        if row["reason"] != reason:
+            return False
+        row |= {"verdict": "accepted", "reason": "helps and is new", "decided": True}
+        return True
+
+    assert forge(folder, "decisions", accept) == 1
+    game = next(r["game_id"] for r in rows(folder, "decisions") if r["verdict"] == "accepted")
+    text = told(folder)
+    assert f"game {game}: found accepted" in text
+    assert "scopes, run" in text, "what is accepted must be in the scope"
+
+
+def test_a_game_smuggled_into_the_scope_is_named(folder: Path) -> None:
+    refused = next(r for r in rows(folder, "decisions") if r["reason"].startswith("does not"))
+
+    def swap(row: dict[str, Any]) -> bool:
+        if row["accepted_in"] == 0:
+            return False
+        row["game_id"] = refused["game_id"]
+        return True
+
+    assert forge(folder, "scopes", swap) == 1
+    text = told(folder)
+    assert f"game {refused['game_id']}: found a member, expected no decision accepted it" in text
+    assert "found no row, expected a member, since it was accepted" in text
+
+
+def test_another_gamma_in_the_scope_is_named(folder: Path) -> None:
+    def change(row: dict[str, Any]) -> bool:
+        if row["gamma"] is None:
+            return False
+        row["gamma"] = 0.5
+        return True
+
+    assert forge(folder, "scopes", change) == 1
+    assert "gamma 0.5, accepted_in 1, expected parent" in told(folder)
+
+
+def test_a_changed_program_is_another_game(folder: Path) -> None:
+    def change(row: dict[str, Any]) -> bool:
+        if "20)" not in row["code"]:
+            return False
+        row["code"] = row["code"].replace("20)", "30)")
+        return True
+
+    assert forge(folder, "games", change) == 1
+    assert "found another game, expected id " in told(folder)
+
+
+def test_a_data_file_changed_by_hand_is_named(grown: Path) -> None:
+    path = sorted((grown / "scopes").iterdir())[-1]
+    table = pq.read_table(path)
+    gamma = pa.array([0.25] * table.num_rows, pa.float64())
+    place = table.schema.get_field_index("gamma")
+    pq.write_table(table.set_column(place, table.schema.field(place), gamma), path)
+    assert str(path) in told(grown)
+
+
+def test_a_changed_record_is_named_by_the_next_one(folder: Path) -> None:
+    path = folder / "commits" / "000003.json"
+    record = json.loads(path.read_text())
+    record["files"] = record["files"][:-1]
+    path.write_text(json.dumps(record))
+    assert f"{path}: found a record that was changed after it was written" in told(folder)
+
+
+def test_an_initial_game_that_was_started_again_needs_its_last_adapter_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = of_limits(l8=Nature(unlucky=True))
+    search = Search(tmp_path, monkeypatch)
+    assert search.run(world, "growth.initial_attempts=2", sampler=Listed([])) == 0
+    folder = tmp_path / "run" / "archive"
+    assert len(rows(folder, "finetunes")) == 2
+    assert list(checked(folder).faults) == []
+    [kept] = (folder / "adapters").iterdir()
+    kept.unlink()
+    assert "found a missing adapter" in told(folder)
+
+
+def test_adapters_are_checked(folder: Path) -> None:
+    member = next(r for r in rows(folder, "scopes") if r["accepted_in"] == 1)
+    made = next(r for r in rows(folder, "finetunes") if r["game_id"] == member["game_id"])
+    path = folder / "adapters" / f"{made['adapter_hash']}.safetensors"
+    content = path.read_bytes()
+    path.write_bytes(content + b"!")
+    assert f"{path}: found SHA-256" in told(folder)
+    path.unlink()
+    text = told(folder)
+    assert f"finetune_id {made['finetune_id']}: found a missing adapter" in text
+    path.write_bytes(content)
+    stray = path.with_name(f"{sha256(b'x').hexdigest()}.safetensors")
+    stray.write_bytes(b"x")
+    found = checked(folder)
+    assert not found.faults
+    assert [note.where for note in found.notes] == [str(stray)]
+
+
+def test_what_a_killed_writer_left_is_a_note(folder: Path) -> None:
+    stray = folder / "scores" / "009999.parquet"
+    stray.write_bytes(b"PAR1 half")
+    found = checked(folder)
+    assert not found.faults
+    assert [note.where for note in found.notes] == [str(stray)]
+
+
+def test_rows_twice_and_references_to_nothing_are_named(folder: Path) -> None:
+    scores = rows(folder, "scores")
+    with Archive.open(folder, "a") as archive:
+        archive.commit({"scores": [scores[0], {**scores[1], "policy_id": "nobody"}]})
+        archive.commit({"scopes": [{**rows(folder, "scopes")[0], "run_id": "elsewhere"}]})
+    text = told(folder)
+    assert "found 2 rows, expected one" in text
+    assert "scores, policy_id nobody: found nothing of that name" in text
+    assert "scopes, run_id elsewhere: found nothing of that name" in text
+
+
+def test_plays_that_are_gone_are_missed(grown: Path) -> None:
+    accepted = next(r for r in rows(grown, "decisions") if r["verdict"] == "accepted")
+    for path in sorted((grown / "scores").iterdir()):
+        table = pq.read_table(path)
+        gone = pc.and_(
+            pc.equal(table["policy_id"], accepted["finetune_id"]),
+            pc.equal(table["game_id"], accepted["parent_game_id"]),
+        )
+        pq.write_table(table.filter(pc.invert(gone)), path)
+    forge(grown, "scores", lambda row: False)
+    assert f"game {accepted['game_id']}: found plays missing" in told(grown)
+
+
+def test_compaction_keeps_rows_history_and_verdicts(grown: Path) -> None:
+    tables = {name: rows(grown, name) for name in ("scores", "decisions", "maps", "covers")}
+    before = [
+        (commit.number, file.table, file.rows)
+        for commit in Archive.open(grown).commits
+        for file in commit.files
+    ]
+    with Archive.open(grown, "a") as archive:
+        made = archive.compact()
+        assert made is not None
+        assert archive.compact() is None
+        archive.commit({"scores": []})
+    for name, expected in tables.items():
+        assert rows(grown, name) == expected
+        assert len(list((grown / name).iterdir())) == 1
+    found = checked(grown)
+    assert not found.faults
+    assert not found.notes
+    reader = Archive.open(grown)
+    after = [(c.number, f.table, f.rows) for c in reader.commits[: made.number] for f in c.files]
+    assert after == before
+    number, place = next((n, 0) for n, table, count in before if table == "scores" and count)
+    assert reader.commit_of("scores", place) == number
+
+
+def test_an_archive_goes_on_after_compaction(grown: Path, make_row: Any) -> None:
+    count = len(rows(grown, "games"))
+    with Archive.open(grown, "a") as archive:
+        archive.compact()
+        number = archive.commit({"games": [make_row("games", game_id="later")]})
+    assert len(rows(grown, "games")) == count + 1
+    assert Archive.open(grown).commit_of("games", count) == number
+    with Archive.open(grown, "a") as archive:
+        archive.compact()
+    assert [row["game_id"] for row in rows(grown, "games")][-1] == "later"
+    assert Archive.open(grown).commit_of("games", count) == number
+
+
+def test_a_compaction_that_lost_rows_is_named(grown: Path) -> None:
+    with Archive.open(grown, "a") as archive:
+        made = archive.compact()
+        assert made is not None
+    path = grown / "scopes" / f"{made.number:06d}.parquet"
+    pq.write_table(pq.read_table(path).slice(1), path)
+    mend_rows_of_last(grown, made.number)
+    assert "rows of scopes, expected the 3 of the commits before it" in told(grown)
+
+
+def mend_rows_of_last(folder: Path, number: int) -> None:
+    path = folder / "commits" / f"{number:06d}.json"
+    record = json.loads(path.read_text())
+    for file in record["files"]:
+        mend(file, folder / file["file"])
+    path.write_text(json.dumps(record))
+
+
+def test_the_command_says_it_with_exit_code_2(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["verify", str(folder)]) == 0
+    assert "Everything fits." in capsys.readouterr().out
+    path = sorted((folder / "scores").iterdir())[-1]
+    path.write_bytes(path.read_bytes()[:-7])
+    assert main(["verify", str(folder), "--json"]) == 2
+    [fault] = json.loads(capsys.readouterr().out)["faults"]
+    assert fault["where"] == str(path)
+
+
+def test_an_empty_archive_is_no_run(tmp_path: Path) -> None:
+    Archive.create(tmp_path / "empty").close()
+    with pytest.raises(LookupFailedError, match=r"is empty: found no run"):
+        checked(tmp_path / "empty")
+
+
+def test_the_parent_is_what_the_world_says(searched: Path) -> None:
+    """The searched archive begins with the game whose elicit has PARENT tokens."""
+    initial = next(r for r in rows(searched, "scopes") if r["accepted_in"] == 0)
+    game = next(r for r in rows(searched, "games") if r["game_id"] == initial["game_id"])
+    assert f", {PARENT})" in game["code"]

@@ -1,0 +1,209 @@
+"""Algorithm 1 on the paper's toy world (§6.1.2): games are vectors, values are exact."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.algorithm1 import FiniteWorld, transcription
+
+from evo.search.growth import (
+    Assessment,
+    Candidate,
+    GrowthSettings,
+    Place,
+    ScopeMember,
+    grow,
+    rank,
+)
+
+Vector = tuple[float, ...]
+
+
+def value(source: Vector, target: Vector) -> float:
+    """V_G(G~) = Σ min(g~_i, g_i) / ‖g~‖₁ (paper §6.1.2)."""
+    return sum(map(min, source, target)) / sum(target)
+
+
+@dataclass
+class ToyOracle:
+    """Knows the values; confirms what it assessed."""
+
+    confirms: bool = True
+    lists: list[list[Candidate[Vector]]] = field(default_factory=list)
+    scopes: list[tuple[Vector, ...]] = field(default_factory=list)
+
+    def assess(
+        self, candidates: Sequence[Candidate[Vector]], scope: Sequence[Vector]
+    ) -> list[Assessment[Vector]]:
+        self.lists.append(list(candidates))
+        self.scopes.append(tuple(scope))
+        return [self._assessment(candidate, scope) for candidate in candidates]
+
+    def confirm(self, ranked: Sequence[Assessment[Vector]]) -> Assessment[Vector] | None:
+        return ranked[0] if self.confirms else None
+
+    def _assessment(
+        self, candidate: Candidate[Vector], scope: Sequence[Vector]
+    ) -> Assessment[Vector]:
+        gamma = max(value(known, candidate.game) for known in scope)
+        return Assessment(candidate, value(candidate.game, candidate.parent), gamma)
+
+
+@dataclass
+class ToySampler:
+    """Points near the parent; the draw depends on where it is made."""
+
+    seed: int
+    reach: float = 0.3
+    drawn: list[list[Vector]] = field(default_factory=list)
+
+    def propose(self, place: Place[Vector], scope: Sequence[Vector], n: int) -> list[Vector]:
+        rng = random.Random(f"{self.seed}/{place.generation}/{place.parent}/{place.round}")
+        listed = [
+            tuple(max(0.01, g + rng.uniform(-self.reach, self.reach)) for g in place.parent)
+            for _ in range(n)
+        ]
+        self.drawn.append(listed)
+        return listed
+
+
+EIGHTHS = [None, *(n / 8 for n in range(-1, 10))]
+
+
+def random_world(draw: random.Random) -> FiniteWorld:
+    """Values in eighths, so that ties and values on the bounds are common; some undefined."""
+    games = draw.randint(1, 12)
+    pairs = [(s, t) for s in range(games) for t in range(games)]
+    values = {(s, t): 1.0 if s == t else draw.choice(EIGHTHS) for s, t in pairs}
+    return FiniteWorld(games, values, draw.getrandbits(32))
+
+
+def random_settings(draw: random.Random, literal: bool) -> GrowthSettings:
+    return GrowthSettings(
+        alpha1=draw.randint(1, 8) / 8,
+        alpha2=draw.randint(1, 5) / 8,
+        generations=draw.randint(0, 4),
+        list_size=draw.randint(1, 8),
+        seed=draw.getrandbits(8),
+        coverage_against="scope" if literal else "scope_and_pending",
+        max_accepts_per_parent=draw.choice([0, 1, 2, 4, 4 if literal else None]),
+        max_candidates=draw.choice([None, None, draw.randint(0, 40)]),
+    )
+
+
+@given(seed=st.integers(0, 2**32), literal=st.booleans())
+@settings(max_examples=1500, deadline=None)
+def test_equals_the_transcription(seed: int, literal: bool) -> None:
+    draw = random.Random(seed)  # and not drawn piece by piece, which makes small worlds mostly
+    world, growth = random_world(draw), random_settings(draw, literal)
+    initial = draw.sample(range(world.games), draw.randint(0, min(3, world.games)))
+    scopes = [[member.game for member in scope] for scope in grow(initial, world, world, growth)]
+    assert scopes == transcription(initial, world, growth)
+
+
+@dataclass(frozen=True)
+class Pair(FiniteWorld):
+    """Λ proposes game 1 always."""
+
+    def related(self, k: int, parent: int, rounds: int, n: int) -> list[int]:
+        return [1] * n
+
+
+@pytest.mark.parametrize(
+    ("helps", "covered", "joins"), [(0.5, 0.75, 1), (0.49, 0, 0), (1, 0.76, 0)]
+)
+def test_both_bounds_belong_to_what_is_accepted(helps: float, covered: float, joins: int) -> None:
+    world = Pair(2, {(0, 0): 1.0, (1, 1): 1.0, (1, 0): helps, (0, 1): covered}, 0)
+    *_, scope = grow([0], world, world, GrowthSettings(0.5, 0.25, 2, list_size=1))
+    assert [member.game for member in scope] == [0, 1][: 1 + joins]
+
+
+def test_a_game_joins_once_however_often_the_literal_reading_takes_it() -> None:
+    world = Pair(2, {(0, 0): 1.0, (1, 1): 1.0, (1, 0): 1.0, (0, 1): 0.0}, 0)
+    literal = GrowthSettings(
+        0.5, 0.25, 2, list_size=1, coverage_against="scope", max_accepts_per_parent=5
+    )
+    *_, scope = grow([0], world, world, literal)
+    assert [member.game for member in scope] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"alpha1": 0.0}, {"alpha2": -0.1}, {"alpha2": float("nan")}, {"coverage_against": "scope"}],
+)
+def test_settings_under_which_growth_need_not_end_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        GrowthSettings(**{"alpha1": 0.5, "alpha2": 0.5, "generations": 1, "list_size": 1, **wrong})
+
+
+def test_accepted_games_help_their_parent_and_are_new() -> None:
+    growth = GrowthSettings(0.6, 0.2, generations=4, list_size=4, seed=3)
+    *_, scope = grow([(0.4, 0.4, 0.4)], ToyOracle(), ToySampler(3), growth)
+    accepted = [member for member in scope if member.parent is not None]
+    assert accepted
+    for place, member in enumerate(scope):
+        if member.parent is None:
+            continue
+        earlier = [other.game for other in scope[:place]]
+        assert value(member.game, member.parent) >= 0.6
+        assert member.gamma == max(value(g, member.game) for g in earlier) <= 0.8
+
+
+def test_what_is_not_confirmed_is_not_accepted() -> None:
+    growth = GrowthSettings(0.6, 0.2, generations=3, list_size=4)
+    grown = list(grow([(0.4, 0.4)], ToyOracle(confirms=False), ToySampler(0), growth))
+    assert grown == [[ScopeMember((0.4, 0.4), 0)], [ScopeMember((0.4, 0.4), 0)]]
+
+
+def test_literal_coverage_looks_at_the_scope_only() -> None:
+    oracle = ToyOracle()
+    growth = GrowthSettings(
+        0.5, 0.2, 1, list_size=4, coverage_against="scope", max_accepts_per_parent=2
+    )
+    (*_, last) = grow([(0.4, 0.4)], oracle, ToySampler(1), growth)
+    assert len(last) == 3
+    assert set(oracle.scopes) == {((0.4, 0.4),)}
+
+
+@pytest.mark.parametrize("budget", [1, 2, 5])
+def test_budget_of_candidates_is_kept(budget: int) -> None:
+    sampler = ToySampler(2)
+    growth = GrowthSettings(0.1, 0.05, 9, list_size=2, max_candidates=budget)
+    list(grow([(0.4, 0.4, 0.4)], ToyOracle(), sampler, growth))
+    assert 0 < sum(map(len, sampler.drawn)) <= budget
+
+
+def test_candidates_carry_their_place_and_their_index_in_its_list() -> None:
+    oracle, sampler = ToyOracle(), ToySampler(3)
+    initial = (0.4, 0.4, 0.4)
+    list(grow([initial], oracle, sampler, GrowthSettings(0.6, 0.2, 2, list_size=4, seed=3)))
+    first, second = (Place(0, initial, round_) for round_ in (0, 1))
+    assert [each.place for each in oracle.lists[0]] == [first] * 4
+    assert [each.place for each in oracle.lists[1]] == [second] * 4
+    for candidates, games in zip(oracle.lists, sampler.drawn, strict=True):
+        assert [each.game for each in candidates] == games
+        assert [each.index for each in candidates] == [0, 1, 2, 3]
+
+
+def test_those_that_help_are_ranked_by_gamma() -> None:
+    place = Place(0, "parent", 0)
+
+    def assessed(name: str, helps: float | None, gamma: float | None) -> Assessment[str]:
+        return Assessment(Candidate(name, place, 0), helps, gamma)
+
+    listed = [
+        assessed("useless", 0.1, 0.0),
+        assessed("near", 0.9, 0.7),
+        assessed("new", 0.5, 0.2),
+        assessed("undefined", None, 0.0),
+        assessed("copy", 0.9, 0.81),
+        assessed("alone", 0.9, None),
+    ]
+    ranked = [each.candidate.game for each in rank(listed, 0.3, 0.2)]
+    assert ranked == ["alone", "new", "near"]

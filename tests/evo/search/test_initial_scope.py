@@ -1,0 +1,115 @@
+"""The initial scope: files and names to tasks, and what a bad one is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evo.config.compose import load
+from evo.jobs.evaluate import Task
+from evo.search.initial_scope import LIBRARY, initial_tasks
+from xgl.errors import ConfigError
+
+GOOD = "assign(s=story())\nelicit(t, 8)\nreward(xed(t | s))\n"
+
+
+def tasks(*entries: object, dialect: str = "xent") -> list[Task]:
+    scope = f"growth.initial_scope=[{','.join(map(str, entries))}]"
+    return initial_tasks(load(["+experiment=scope_growth", f"game.dialect={dialect}", scope]))
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_files_and_library_names_become_tasks_in_order(tmp_path: Path) -> None:
+    text = "# a comment\nassign(s1=story())\nelicit(y, 5)\nreward(xed(y | s1))\n"
+    found = tasks("contrast", write(tmp_path, "mine.xent", text))
+    assert [task.role for task in found] == ["black", "black"]
+    assert found[0].game.metadata == found[1].game.metadata
+    assert found[0].game.metadata.story_tokens == 24
+    assert "elicit(t, 5)" in found[1].game.code
+    assert all("#" not in task.game.code for task in found)
+
+
+UNFIT = {
+    "fig_3_07_chess": "more than 1024 steps",
+    "fig_3_09_naive_sprig": "is never used",
+    "fig_3_10_secret_sharing": "the main player makes no move",
+    "fig_3_12_coordination": "the main player makes no move",
+    "fig_3_13_blind_guess": "the main player makes no move",
+    "fig_3_13_censor": "the main player makes no move",
+    "fig_3_13_hidden_target": "the main player makes no move",
+    "fig_3_13_message": "the main player makes no move",
+}
+"""Games of the library in which black has nothing to learn, and what a user is told."""
+
+
+@pytest.mark.parametrize("path", sorted(LIBRARY.glob("*.x*")), ids=lambda path: path.name)
+def test_a_game_of_the_library_is_found_by_its_name_or_refused_with_a_reason(path: Path) -> None:
+    dialect = {".xent": "xent", ".xgl": "paper"}[path.suffix]
+    if reason := UNFIT.get(path.stem):
+        with pytest.raises(ConfigError, match=rf"(?s){path.name}: .*{reason}"):
+            tasks(path.stem, dialect=dialect)
+    else:
+        [task] = tasks(path.stem, dialect=dialect)
+        assert task.game.code
+
+
+def test_the_same_game_twice_is_refused_however_it_is_written(tmp_path: Path) -> None:
+    one = write(tmp_path, "one.xent", GOOD)
+    two = write(tmp_path, "two.xent", "# other names\n" + GOOD.replace("(t", "(y"))
+    with pytest.raises(ConfigError, match=r"two\.xent' is the same game as one before it"):
+        tasks(one, two)
+
+
+BAD = [
+    ("broken.xent", "assign(s=story())\nelict(t, 8)\n", r"broken\.xent: .*line 2, column 1"),
+    ("empty.xent", "", r"empty\.xent"),
+    ("still.xent", "assign(s=story())\nelicit(t, 8)\nreward(xent(s))\n", r"still\.xent.*expected"),
+    ("wrong.xgl", GOOD, r"wrong\.xgl: \.xgl is dialect paper, expected \.xent"),
+    ("eval.xent", '__import__("os").system("true")\n', r"eval\.xent: .*line 1"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "message"), BAD, ids=[bad[0] for bad in BAD])
+def test_a_bad_file_is_named(tmp_path: Path, name: str, text: str, message: str) -> None:
+    path = write(tmp_path, name, text)
+    with pytest.raises(ConfigError, match=rf"(?s)^growth\.initial_scope: .*{message}"):
+        tasks(path)
+
+
+def test_all_errors_of_a_file_are_told_at_once(tmp_path: Path) -> None:
+    path = write(tmp_path, "bad.xent", "elict(t, 8)\nassign(s=story())\nrewad(xed(s | t))\n")
+    with pytest.raises(ConfigError, match=r"(?s)2 problems.*line 1.*line 3"):
+        tasks(path)
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "noise.xent"
+    path.write_bytes(b"\xff\xfe\x00bad")
+    with pytest.raises(ConfigError, match=r"noise\.xent: cannot be read"):
+        tasks(path)
+
+
+def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"gone\.xent: no such file, expected a game file"):
+        tasks(tmp_path / "gone.xent")
+    (tmp_path / "folder.xent").mkdir()
+    with pytest.raises(ConfigError, match=r"folder\.xent: no such file"):
+        tasks(tmp_path / "folder.xent")
+
+
+def test_a_library_game_of_the_other_dialect_is_told_with_the_way_on() -> None:
+    with pytest.raises(ConfigError, match=r"is a game of dialect paper.*or game\.dialect=paper$"):
+        tasks(Path("fig_4_02_single_text"))
+
+
+def test_a_misspelt_library_name_gets_a_hint() -> None:
+    with pytest.raises(ConfigError, match=r"'contrst' is not in the library; did you mean 'contr"):
+        tasks("contrst")
+    with pytest.raises(ConfigError, match=r"'zzz' is not in the library, expected one of .*contr"):
+        tasks("zzz")

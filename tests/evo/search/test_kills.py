@@ -1,0 +1,249 @@
+"""Going on after a kill at any point, on an executor that knows the true gains."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from support.search import (
+    PARENT,
+    PURPOSES,
+    Killed,
+    Listed,
+    Nature,
+    Search,
+    by_hash,
+    code,
+    of_limits,
+)
+
+from archive import Archive, Purpose
+from evo.jobs.evaluate import evaluation_seeds
+from evo.jobs.model_host import Evaluation
+from evo.record.run_folder import open_archive
+from xgl import Game
+from xgl.errors import ConfigError
+
+GROWING = ("growth.generations=2", "growth.list_size=2", "growth.max_candidates=7")
+
+
+class Tired:
+    """Lets an archive make so many commits, then kills the run before the next."""
+
+    def __init__(self, commits: int) -> None:
+        self.left = commits
+        self.commit = Archive.commit
+
+    def __call__(self, archive: Archive, rows: dict[str, Any]) -> int:
+        if any(rows.get(table) for table in rows if table != "runs"):
+            if self.left == 0:
+                raise Killed
+            self.left -= 1
+        return self.commit(archive, rows)
+
+
+def _finish_by_steps(search: Search, start: Callable[[bool], int]) -> int:
+    """Kill and resume until a session gets to the end; returns how often that was."""
+    for kills in range(500):
+        try:
+            assert start(kills > 0) == 0
+        except Killed:
+            continue
+        return kills
+    raise AssertionError("the run never ends")
+
+
+@pytest.mark.parametrize("policies", [1, 3])
+def test_a_run_killed_after_every_single_job_ends_the_same(search: Search, policies: int) -> None:
+    growing = (*GROWING, f"player.policies_per_pass={policies}")
+    assert search.run(by_hash, *growing, name="whole") == 0
+    jobs, whole = len(search.executor.jobs), search.tables("whole")
+    widest = max(len(job.adapters) for job in search.executor.jobs if isinstance(job, Evaluation))
+    assert widest == policies
+
+    def start(resume: bool) -> int:
+        return search.run(by_hash, *growing, patience=1, name="killed", resume=resume)
+
+    assert _finish_by_steps(search, start) >= jobs - 1
+    assert search.tables("killed") == whole
+    assert search.adapters("killed") == search.adapters("whole")
+    verdicts = {row["verdict"] for row in whole["decisions"]}
+    assert {"accepted", "refused"} <= verdicts
+
+
+@pytest.mark.long
+def test_a_run_killed_at_every_single_commit_ends_the_same(search: Search) -> None:
+    assert search.run(by_hash, *GROWING, "seed=0", name="whole") == 0
+    whole = search.tables("whole")
+
+    def start(resume: bool) -> int:
+        with pytest.MonkeyPatch.context() as patch:
+            tired = Tired(1)
+            patch.setattr(Archive, "commit", lambda archive, rows: tired(archive, rows))
+            return search.run(by_hash, *GROWING, "seed=0", name="killed", resume=resume)
+
+    assert _finish_by_steps(search, start) > 10
+    assert search.tables("killed") == whole
+    assert search.adapters("killed") == search.adapters("whole")
+    events = [row["event"] for row in search.rows("runs", "killed")]
+    assert events[0] == "created"
+    assert events[-1] == "finished"
+    assert set(events[1:-1]) == {"resumed"}
+
+
+def test_a_finished_run_has_nothing_left_to_do(search: Search) -> None:
+    search.run(by_hash, *GROWING)
+    before = search.tables("run")
+    assert search.run(by_hash, resume=True) == 0
+    assert search.executor.jobs == []
+    assert search.tables("run") == before
+
+
+def test_an_interrupt_leaves_what_is_committed_and_says_how_to_go_on(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(played: Game) -> Nature:
+        if len(search.executor.jobs) == 5:
+            raise KeyboardInterrupt
+        return by_hash(played)
+
+    assert search.run(stop, *GROWING) == 130
+    assert f"python -m evo.run resume={search.folder / 'run'}" in capsys.readouterr().out
+    assert search.rows("runs")[-1]["event"] == "interrupted"
+    assert search.rows("scores")
+    assert search.run(by_hash, resume=True) == 0
+    search.run(by_hash, *GROWING, name="whole")
+    assert search.tables("run") == search.tables("whole")
+
+
+def test_a_run_does_not_go_on_from_another_game(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(Killed):
+        search.run(by_hash, *GROWING, patience=2)
+    before = search.tables("run")
+    (search.folder / "parent.xent").write_text(code(PARENT + 1))
+    assert search.run(by_hash, resume=True) == 2
+    assert re.match(
+        r"error: growth\.initial_scope: \S+parent\.xent has changed since", capsys.readouterr().err
+    )
+    assert search.tables("run") == before
+    assert [row["event"] for row in search.rows("runs")] == ["created"]
+
+
+def test_a_run_killed_before_it_said_that_it_began_starts_anew(search: Search) -> None:
+    with Archive.create(search.folder / "run" / "archive"):
+        pass
+    assert search.run(by_hash, *GROWING) == 0
+    assert search.rows("runs")[0]["event"] == "created"
+
+
+LEFTOVERS = {
+    "an empty folder": [],
+    "an empty archive": ["archive/"],
+    "a locked one": ["archive/lock"],
+    "half a marker": ["archive/lock", "archive/archive.json.tmp"],
+}
+
+
+@pytest.mark.parametrize("paths", LEFTOVERS.values(), ids=LEFTOVERS.keys())
+def test_what_a_kill_at_the_very_beginning_leaves_is_no_obstacle(
+    search: Search, paths: list[str]
+) -> None:
+    (search.folder / "run").mkdir()
+    for path in paths:
+        (search.folder / "run" / "archive").mkdir(exist_ok=True)
+        if not path.endswith("/"):
+            (search.folder / "run" / path).write_text("{")
+    assert search.run(of_limits(), "growth.list_size=1", sampler=Listed([code(7)])) == 0
+    assert [row["event"] for row in search.rows("runs")] == ["created", "finished"]
+
+
+def test_every_truncated_table_is_refused_by_name(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    search.run(by_hash, *GROWING, name="whole")
+    with pytest.raises(Killed):
+        search.run(by_hash, *GROWING, patience=12)
+    archive = search.folder / "run" / "archive"
+    commits = sorted(archive.glob("commits/*"))
+    for table in ("runs", "games", "proposals", "maps", "finetunes", "scores"):
+        last = sorted(archive.glob(f"{table}/*.parquet"))[-1]
+        content = last.read_bytes()
+        last.write_bytes(content[: len(content) // 2])
+        assert search.run(by_hash, resume=True) == 2
+        shown = capsys.readouterr().err
+        found = f"found {len(content) // 2} bytes, expected {len(content)}"
+        assert shown == f"error: {last} is damaged: {found}\n"
+        assert sorted(archive.glob("commits/*")) == commits
+        last.write_bytes(content)
+    assert search.run(by_hash, resume=True) == 0
+    assert search.tables("run") == search.tables("whole")
+
+
+def test_a_second_run_on_one_folder_is_refused(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(Killed):
+        search.run(by_hash, *GROWING, patience=3)
+    before = search.tables("run")
+    with Archive.open(search.folder / "run" / "archive", "a"):
+        assert search.run(by_hash, resume=True) == 2
+    locked = (
+        rf"error: \S+ is locked: found a writer \(process {os.getpid()} on \S+\), expected none"
+    )
+    assert re.fullmatch(locked, capsys.readouterr().err.strip())
+    assert search.run(by_hash, *GROWING) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert search.tables("run") == before
+
+
+def test_a_folder_that_another_run_took_meanwhile_is_refused(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both found the folder free; the other one began first, and was killed."""
+    with pytest.raises(Killed):
+        search.run(by_hash, *GROWING, patience=3)
+    before = search.tables("run")
+    with pytest.raises(ConfigError, match="exists already"):
+        open_archive(search.folder / "run", resumed=False)
+    assert search.tables("run") == before
+
+
+def test_a_disk_that_refuses_ends_the_run_with_the_way_on(
+    search: Search, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written: list[object] = []
+    fsync = os.fsync
+
+    def full(descriptor: int) -> None:
+        written.append(descriptor)
+        if len(written) > 100:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        fsync(descriptor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        assert search.run(by_hash, *GROWING) == 2
+    shown = capsys.readouterr()
+    stays = "No space left on device'; what was committed stays\n"
+    assert shown.err.endswith(stays)
+    assert shown.err.count("\n") == 1
+    assert f"resume   python -m evo.run resume={search.folder / 'run'}\n" in shown.out
+    assert search.run(by_hash, resume=True) == 0
+    search.run(by_hash, *GROWING, name="whole")
+    assert search.tables("run") == search.tables("whole")
+
+
+def test_another_seed_is_another_search(search: Search) -> None:
+    search.run(by_hash, *GROWING, name="one")
+    PURPOSES.update(
+        {s.map_seed: p for p in Purpose for s in evaluation_seeds(p, 1, 300)}  # run seed 1
+    )
+    search.run(by_hash, *GROWING, "seed=1", name="two")
+    texts = [[row["text"] for row in search.rows("proposals", name)] for name in ("one", "two")]
+    assert texts[0] != texts[1]

@@ -1,0 +1,317 @@
+"""The search from the entry down, on an executor that knows the true gains: every verdict and the
+rows behind it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from support.search import PARENT, Listed, Nature, Search, code, of_limits
+
+import evo.run
+from archive import Archive
+from evo.jobs.model_host import Training
+
+VERDICTS = [
+    (Nature(forfeits=1.0), "refused", "never feasible", True, None),
+    (Nature(forfeits=0.6), "refused", "forfeit rate", True, None),
+    (Nature(constant=True), "refused", "constant score", True, None),
+    (Nature(tokens=500), "refused", "too long to learn", True, None),
+    (Nature(own=0.0), "refused", "not playable", False, "selection"),
+    (Nature(own=-3.0), "refused", "not playable", True, "selection"),
+    (Nature(teaches=0.0), "refused", "does not help its parent", True, "selection"),
+    (Nature(teaches=-0.5), "refused", "does not help its parent", True, "selection"),
+    (Nature(covered=1.1), "refused", "covered by the scope", True, "selection"),
+    (Nature(), "accepted", "helps and is new", True, "acceptance"),
+    (Nature(covered=-0.5), "accepted", "helps and is new", True, "acceptance"),
+    (
+        Nature(teaches=0.31, lucky={"teaches": 0.6}),
+        "undecided",
+        "help to its parent not settled",
+        False,
+        "acceptance",
+    ),
+    (
+        Nature(covered=0.79, lucky={"covered": 0.2}),
+        "undecided",
+        "coverage not settled",
+        False,
+        "acceptance",
+    ),
+    (
+        Nature(own=0.0, lucky={"own": 10.0}),
+        "undecided",
+        "own gain not confirmed",
+        False,
+        "acceptance",
+    ),
+    (
+        Nature(teaches=0.0, lucky={"teaches": 0.6}),
+        "refused",
+        "does not help its parent",
+        True,
+        "acceptance",
+    ),
+    (
+        Nature(covered=1.0, lucky={"covered": 0.2}),
+        "refused",
+        "covered by the scope",
+        True,
+        "acceptance",
+    ),
+]
+DETAILS = {
+    "forfeit rate": r"0\.\d+ above 0\.25",
+    "too long to learn": r"finetune\.tokens pays for \d+ gradient steps, .* asks for \d+",
+}
+
+
+@pytest.mark.parametrize(("nature", "verdict", "reason", "decided", "purpose"), VERDICTS)
+def test_verdicts(
+    search: Search, nature: Nature, verdict: str, reason: str, decided: bool, purpose: str | None
+) -> None:
+    sampler = Listed([code(7)])
+    assert search.run(of_limits(l7=nature), "growth.list_size=1", sampler=sampler) == 0
+    [row] = search.rows("decisions")
+    assert (row["verdict"], row["decided"], row["purpose"]) == (verdict, decided, purpose)
+    assert row["reason"] == reason
+    assert re.fullmatch(DETAILS.get(reason, ""), row["detail"] or "")
+    assert (row["finetune_id"] is None) == (purpose is None)
+    assert (row["generation"], row["round"], row["index"]) == (0, 0, 0)
+    assert row["plays"] > 0
+    assert row["tokens"] == nature.tokens * row["plays"] + (1000 if row["finetune_id"] else 0)
+    sizes = [sum(r["generation"] == k for r in search.rows("scopes")) for k in (0, 1)]
+    assert sizes == [1, 2 if verdict == "accepted" else 1]
+    assert [each.accepted for each in sampler.told] in ([], [verdict == "accepted"])
+    _check_adapters(search, row)
+
+
+def _check_adapters(search: Search, row: dict[str, Any]) -> None:
+    """The scope's are kept, those of the refused dropped."""
+    made = {each["finetune_id"]: each["adapter_hash"] for each in search.rows("finetunes")}
+    refused = set() if row["verdict"] == "accepted" else {row["finetune_id"]}
+    kept = {digest for name, digest in made.items() if name not in refused}
+    assert set(search.adapters()) == kept
+
+
+def test_every_adapter_is_kept_on_demand(search: Search) -> None:
+    world = of_limits(l7=Nature(teaches=0.0))
+    search.run(world, "growth.list_size=1", "archive.keep=all", sampler=Listed([code(7)]))
+    made = search.rows("finetunes")
+    assert len(made) == 2
+    assert search.adapters() == sorted(row["adapter_hash"] for row in made)
+
+
+def test_the_newest_of_a_list_is_taken(search: Search) -> None:
+    world = of_limits(l7=Nature(covered=0.6), l6=Nature(covered=0.1), l5=Nature(covered=0.4))
+    search.run(world, "growth.list_size=3", sampler=Listed([code(7), code(6), code(5)]))
+    found = {row["index"]: (row["verdict"], row["reason"]) for row in search.rows("decisions")}
+    newer = ("refused", "another of its list was newer")
+    assert found == {0: newer, 1: ("accepted", "helps and is new"), 2: newer}
+
+
+@pytest.mark.parametrize("confirmations", [1, 2])
+def test_the_next_is_asked_about_when_the_first_was_lucky(
+    search: Search, confirmations: int
+) -> None:
+    world = of_limits(
+        l7=Nature(covered=0.4), l6=Nature(covered=1.0, lucky={"covered": 0.1}), l5=Nature(own=0)
+    )
+    limit = f"transfer.confirmations={confirmations}"
+    search.run(world, "growth.list_size=3", limit, sampler=Listed([code(7), code(6), code(5)]))
+    rows = {row["index"]: row for row in search.rows("decisions")}
+    lucky = rows[1]
+    assert (lucky["reason"], lucky["purpose"]) == ("covered by the scope", "acceptance")
+    honest = (rows[0]["verdict"], rows[0]["reason"], rows[0]["purpose"])
+    assert honest == (
+        ("accepted", "helps and is new", "acceptance")
+        if confirmations == 2
+        else ("refused", "others of its list looked newer", "selection")
+    )
+
+
+def test_an_accepted_row_tells_the_whole_story(search: Search) -> None:
+    search.run(of_limits(), "growth.list_size=1", sampler=Listed([code(7)]))
+    [row] = search.rows("decisions")
+    # The executor clips nothing, and few-shot play is not asked for.
+    may_be_null = {name for name in row if name.startswith("few_shot_")} | {"best_kept", "detail"}
+    assert {name for name, value in row.items() if value is None} <= may_be_null
+    assert row["captured_low"] <= row["captured"] <= row["captured_high"]
+    assert row["captured"] == pytest.approx(0.6, abs=0.1)
+    assert row["captured_low"] >= row["alpha1"]
+    assert row["gamma"] == pytest.approx(0.2, abs=0.1)
+    assert row["gamma_high"] <= 1 - row["alpha2"]
+    assert row["own_gain"] == pytest.approx(10, abs=1)
+    assert row["specific_share"] == pytest.approx(1, abs=0.01)
+    parent = next(r["game_id"] for r in search.rows("scopes") if r["generation"] == 0)
+    assert row["parent_game_id"] == row["gamma_game_id"] == parent
+    member = next(r for r in search.rows("scopes") if r["accepted_in"] == 1)
+    assert (member["gamma"], member["parent_game_id"]) == (row["gamma"], parent)
+
+
+def test_acceptance_is_on_fresh_maps(search: Search) -> None:
+    search.run(of_limits(), "growth.list_size=1", sampler=Listed([code(7)]))
+    seen: dict[str, set[int]] = {}
+    for row in search.rows("scores"):
+        seen.setdefault(row["purpose"], set()).add(row["map_seed"])
+    assert set(seen) == {"calibration", "selection", "acceptance"}
+    assert sum(map(len, seen.values())) == len(set.union(*seen.values()))
+    assert len(seen["acceptance"]) == 16, "the first look was enough"
+
+
+def test_an_open_question_gets_more_plays_until_the_cap(search: Search) -> None:
+    nature = Nature(teaches=0.31, lucky={"teaches": 0.6})
+    search.run(of_limits(l7=nature), "growth.list_size=1", sampler=Listed([code(7)]))
+    acceptance = [row for row in search.rows("scores") if row["purpose"] == "acceptance"]
+    assert len({row["map_seed"] for row in acceptance}) == 32
+    keys = [(row["policy_id"], row["game_id"], row["map_seed"]) for row in acceptance]
+    assert len(keys) == len(set(keys))
+
+
+def test_cheap_stages_come_first(search: Search) -> None:
+    """What calibration refuses is not fine-tuned; what cannot pass is not crossed."""
+    for nature, trained in ((Nature(constant=True), 1), (Nature(own=0.0), 2)):
+        name = f"run{trained}"
+        sampler = Listed([code(7)])
+        search.run(of_limits(l7=nature), "growth.list_size=1", sampler=sampler, name=name)
+        assert sum(isinstance(job, Training) for job in search.executor.jobs) == trained
+        parent = next(row["game_id"] for row in search.rows("scopes", name))
+        crossed = [
+            row
+            for row in search.rows("scores", name)
+            if row["game_id"] == parent and len({r["policy_id"] for r in [row]} - {"base"})
+        ]
+        policies = {row["policy_id"] for row in crossed}
+        assert len(policies) == 1, "only the parent's own adapter played the parent"
+
+
+def test_proposals_have_their_fates(search: Search) -> None:
+    texts = [
+        "reward(xed(s |\n",
+        code(PARENT),
+        code(7),
+        "assign(s=story())\nelicit(t, 3)\nreward(xed(s | s))\n",
+        code(7),
+    ]
+    search.run(of_limits(), "growth.list_size=1", sampler=Listed(texts))
+    first = [row for row in search.rows("proposals") if row["round"] == 0][:5]
+    fates = [row["outcome"] for row in first]
+    assert fates == ["invalid", "seen", "candidate", "degenerate", "seen"]
+    assert first[0]["errors"]
+    assert first[0]["game_id"] is None
+    assert [row["text"] for row in first] == texts
+    assert len({row["proposal_id"] for row in search.rows("proposals")}) == len(
+        search.rows("proposals")
+    )
+
+
+def test_gains_and_floors_are_of_the_base_players_calibration(search: Search) -> None:
+    nature = Nature(forfeits=0.1)
+    search.run(of_limits(l7=nature), "growth.list_size=1", sampler=Listed([code(7)]))
+    rows = [row for row in search.rows("scores") if row["outcome"] == "forfeit"]
+    calibration = [
+        row["score"]
+        for row in search.rows("scores")
+        if row["purpose"] == "calibration"
+        and row["game_id"] == rows[0]["game_id"]
+        and row["outcome"] == "finished"
+    ]
+    assert {row["score"] for row in rows} == {min(calibration) - 7}
+    assert {row["raw_score"] for row in rows} == {float("-inf")}
+
+
+@pytest.mark.parametrize(
+    ("nature", "reason"),
+    [(Nature(own=0.0), "not playable"), (Nature(forfeits=1.0), "never feasible")],
+)
+def test_an_initial_game_that_cannot_be_learned_stops_the_run_by_name(
+    search: Search, capsys: pytest.CaptureFixture[str], nature: Nature, reason: str
+) -> None:
+    assert search.run(of_limits(l8=nature), sampler=Listed([])) == 2
+    shown = capsys.readouterr().err
+    assert re.match(rf"error: growth.initial_scope: .*{reason}", shown)
+    assert shown.count("error:") == 1
+
+
+def test_an_initial_game_that_cannot_be_learned_may_stay_out_of_the_scope(search: Search) -> None:
+    files = [search.folder / "parent.xent", search.folder / "other.xent"]
+    for file, size in zip(files, (PARENT, 9), strict=True):
+        file.write_text(code(size))
+    scope = f"growth.initial_scope=[{','.join(map(str, files))}]"
+    settings = ["growth.unplayable_initial=keep", "growth.max_candidates=1"]
+    assert search.run(of_limits(l9=Nature(own=0.0)), scope, *settings, sampler=Listed([])) == 0
+    assert len(search.rows("games")) == 2
+    assert len({row["game_id"] for row in search.rows("scopes")}) == 1
+
+
+def test_under_def37_every_scope_game_has_its_denominator_on_fresh_seeds(search: Search) -> None:
+    files = [search.folder / "parent.xent", search.folder / "other.xent"]
+    for file, size in zip(files, (PARENT, 9), strict=True):
+        file.write_text(code(size))
+    scope = f"growth.initial_scope=[{','.join(map(str, files))}]"
+    settings = ["growth.list_size=1", "growth.max_candidates=1", "transfer.definition=def37"]
+    search.run(of_limits(), scope, *settings, sampler=Listed([code(7)]))
+    (row,) = search.rows("decisions")
+    assert row["purpose"] == "acceptance"
+    policies = {r["game_id"]: r["finetune_id"] for r in search.rows("finetunes")}
+    fresh = {
+        (r["game_id"], r["policy_id"])
+        for r in search.rows("scores")
+        if r["purpose"] == "acceptance"
+    }
+    initial = {r["game_id"] for r in search.rows("scopes") if r["generation"] == 0}
+    assert {(game_id, policies[game_id]) for game_id in initial} <= fresh
+
+
+@pytest.mark.parametrize("attempts", [1, 3])
+def test_an_initial_game_is_trained_again_when_its_first_seed_taught_nothing(
+    search: Search, attempts: int
+) -> None:
+    world = of_limits(l8=Nature(unlucky=True))
+    done = search.run(world, f"growth.initial_attempts={attempts}", sampler=Listed([]))
+    made = search.rows("finetunes")
+    assert (done, len(made)) == ((2, 1) if attempts == 1 else (0, 2))
+    assert [row["replicate"] for row in made] == list(range(len(made)))
+    assert len({row["seed"] for row in made}) == len({row["finetune_id"] for row in made})
+    assert len({row["finetune_id"] for row in made}) == len(made)
+    assert search.adapters() == [made[-1]["adapter_hash"]], "of the last attempt alone"
+
+
+@pytest.mark.parametrize(("clarity", "made"), [(0.0, 1), (0.6, 3)])
+def test_an_initial_game_is_trained_again_when_it_was_learned_faintly(
+    search: Search, clarity: float, made: int
+) -> None:
+    world = of_limits(l8=Nature(own=1.2))
+    settings = [f"growth.initial_clarity={clarity}", "growth.initial_attempts=3"]
+    assert search.run(world, *settings, sampler=Listed([])) == 0, "learned is learned, in the end"
+    assert len(search.rows("finetunes")) == made
+
+
+def test_replicates_are_fine_tunes_under_seeds_of_their_own(search: Search) -> None:
+    settings = ["growth.list_size=1", "finetune.replicates=3"]
+    assert search.run(of_limits(), *settings, sampler=Listed([code(7)])) == 0
+    made = search.rows("finetunes")
+    by_game: dict[str, list[int]] = {}
+    for row in made:
+        by_game.setdefault(row["game_id"], []).append(row["replicate"])
+    assert list(by_game.values()) == [[0, 1, 2], [0, 1, 2]]
+    assert len({row["finetune_id"] for row in made}) == 6
+    assert len({row["seed"] for row in made}) == 3, "the same three for every game"
+    (row,) = search.rows("decisions")
+    assert row["purpose"] == "acceptance"
+    ids = {one["finetune_id"] for one in made if one["game_id"] == row["game_id"]}
+    assert {r["policy_id"] for r in search.rows("scores") if r["purpose"] == "acceptance"} >= ids
+    assert row["tokens"] == 10 * row["plays"] + 3 * 1000
+
+
+def test_an_archive_of_several_runs_is_not_resumed(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert search.run(of_limits(), sampler=Listed([code(20)])) == 0
+    [made, *_] = search.rows("runs")
+    with Archive.open(search.folder / "run" / "archive", "a") as archive:
+        archive.commit({"runs": [{**made, "run_id": "another"}]})
+    capsys.readouterr()
+    assert evo.run.main([f"resume={search.folder / 'run'}"]) == 2
+    assert "holds 2 runs, expected one" in capsys.readouterr().err

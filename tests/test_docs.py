@@ -1,0 +1,173 @@
+"""What a page shows is what happens: every output in README.md and docs/ is produced here.
+
+A fence without a language holds an output: of the Python block right above it, or of the commands
+after ``$`` in it. ``> `` is what a person types there. In an output … stands for any characters,
+and alone on a line for any lines. A page names the command behind what takes too long to repeat.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from support.chat_server import ChatServer, in_order, move
+
+from xgl import ProgramError, parse
+from xgl.cli import main
+from xgl.language.dialects import DIALECTS
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+ENDPOINT = "http://127.0.0.1:8000/v1"
+"""Of a chat model, in examples; a server of these tests answers in its place."""
+LANGUAGES = {"", "bash", "python", "sql", "text", "xgl"}
+FENCE = re.compile(r"^```(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block; ``gap`` is the text between it and the block before."""
+
+    page: str
+    line: int
+    language: str
+    text: str
+    gap: str
+
+    def __str__(self) -> str:
+        return f"{self.page}:{self.line}"
+
+
+def blocks() -> Iterator[Block]:
+    for page in PAGES:
+        text, end = page.read_text(encoding="utf-8"), 0
+        for found in FENCE.finditer(text):
+            line = text.count("\n", 0, found.start()) + 1
+            yield Block(page.name, line, found[1], found[2], text[end : found.start()].strip())
+            end = found.end()
+
+
+BLOCKS = list(blocks())
+
+
+def outputs_of_python() -> Iterator[tuple[Block, Block | None]]:
+    """Each Python block with the output below it; None for one that shows none."""
+    for block, after in pairwise([*BLOCKS, Block("", 0, "end", "", "")]):
+        if block.language == "python":
+            below = after.page == block.page and after.language == "" and not after.gap
+            yield block, after if below else None
+
+
+def transcripts() -> Iterator[Block]:
+    yield from (block for block in BLOCKS if not block.language and block.text.startswith("$ "))
+
+
+def named(cases: Sequence[object]) -> list[object]:
+    return [pytest.param(case, id=str(case)) for case in cases]
+
+
+def same(shown: str, printed: str) -> bool:
+    pattern = ""
+    for line in shown.rstrip().splitlines():
+        if line.strip() == "…":
+            pattern += r"(?:.*\n)*"
+        else:
+            pattern += re.escape(line.rstrip()).replace("…", ".*") + r"\n"
+    lines = [line.rstrip() for line in printed.rstrip().splitlines()]
+    return re.fullmatch(pattern, "".join(f"{line}\n" for line in lines)) is not None
+
+
+def test_every_block_says_what_it_is() -> None:
+    assert {block.language for block in BLOCKS} <= LANGUAGES
+    outputs = {str(output) for _, output in outputs_of_python() if output}
+    shown = outputs | {str(block) for block in transcripts()}
+    assert [str(block) for block in BLOCKS if not block.language and str(block) not in shown] == []
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, id=str(case[0])) for case in outputs_of_python()]
+)
+def test_python_prints_what_the_page_shows(
+    case: tuple[Block, Block | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    example, output = case
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    printed = io.StringIO()
+    with ChatServer(in_order(move("zebras"))) as server, contextlib.redirect_stdout(printed):
+        exec(example.text.replace(ENDPOINT, server.url), {})
+    if output is not None:
+        assert same(output.text, printed.getvalue()), printed.getvalue()
+
+
+@pytest.mark.parametrize("block", named(list(transcripts())))
+def test_a_command_prints_what_the_page_shows(
+    block: Block, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(ROOT)
+    for step in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+        command, _, shown = step.partition("\n")
+        printed = result(command, shown, monkeypatch, capsys)
+        assert same(shown, printed), f"{command}\n{printed}"
+
+
+def result(
+    command: str, shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> str:
+    """All that a command prints, on a screen where somebody types what is ``shown`` after >."""
+    echoed = re.fullmatch(r"echo '(.*)' \| (.*)", command)
+    text, command = (echoed[1] + "\n", echoed[2]) if echoed else ("", command)
+    python, module, name, *arguments = shlex.split(command)
+    assert [python, module] == ["python", "-m"], command
+    if name != "xgl":
+        run = subprocess.run(
+            [sys.executable, "-m", name, *arguments], capture_output=True, text=True
+        )
+        return run.stdout + run.stderr
+    typed = iter(re.findall(r"^> (.*)$", shown, re.MULTILINE))
+
+    def screen(prompt: str) -> str:
+        line = next(typed, None)
+        if line is None:
+            raise EOFError
+        print(prompt + line)
+        return line
+
+    monkeypatch.setattr("builtins.input", screen)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    main(arguments)
+    printed = capsys.readouterr()
+    return printed.out + printed.err
+
+
+@pytest.mark.parametrize("block", named([block for block in BLOCKS if block.language == "xgl"]))
+def test_a_program_is_valid(block: Block) -> None:
+    problems = []
+    for dialect in DIALECTS:
+        try:
+            parse(block.text, dialect)
+        except ProgramError as error:
+            problems.append(str(error))
+    assert len(problems) < len(DIALECTS), problems
+
+
+@pytest.mark.parametrize("page", named([page.name for page in PAGES]))
+def test_a_command_that_a_page_names_is_committed(page: str) -> None:
+    [path] = [path for path in PAGES if path.name == page]
+    text = path.read_text(encoding="utf-8")
+    for script in set(re.findall(r"\bpython (\w[\w/]*\.py)\b", text)):
+        assert (ROOT / script).is_file(), script
+    for module in set(
+        re.findall(r"\bpython -m ((?:xgl|archive|evo|meta_sampler|training)[\w.]*)", text)
+    ):
+        path = ROOT / module.rstrip(".").replace(".", "/")
+        assert path.with_suffix(".py").is_file() or (path / "__main__.py").is_file(), module

@@ -1,0 +1,77 @@
+"""One play of one game: what a person or a notebook wants of ``xgl.runtime.lockstep``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from xgl.errors import PlayerError, StoryError
+from xgl.language import syntax as syn
+from xgl.language.canonical import Game, Metadata, game
+from xgl.language.visitors import descendants
+from xgl.runtime.lockstep import Cast, Instance, play_all
+from xgl.runtime.requests import Judge, Play, Player, Seeds, StoryRequest, StorySource
+
+Lines = str | Sequence[str]
+"""One move, or moves to make in order; the last one is said again when they are used up."""
+
+
+def play(
+    program: syn.Program | Game,
+    players: Player | Lines | Mapping[str, Player | Lines],
+    judge: Judge,
+    seed: int,
+    *,
+    stories: StorySource | None = None,
+    metadata: Metadata | None = None,
+) -> Play:
+    """Play ``program`` once; scores in bits, events in order, registers under canonical names.
+
+    ``players``: one for every chair, or by name, each a player or the moves it makes. ``seed``
+    is both map and play seed. ``stories`` tells the map's texts; without it a judge that is a
+    language model writes them itself. ``metadata`` is for a program that is no game yet.
+
+    Raises :class:`PlayerError` where a player is missing, :class:`StoryError` where nothing can
+    tell the stories that the program asks for, :class:`FlowError` where it cannot run.
+    """
+    made = program if isinstance(program, Game) else game(program, metadata)
+    seeds = Seeds(seed, seed)
+    seats = _seats(made.program, players, seeds)
+    [played] = play_all([Instance(made, seeds)], Cast(judge, _teller(made, judge, stories), seats))
+    return played
+
+
+def _seats(
+    program: syn.Program, players: Player | Lines | Mapping[str, Player | Lines], seeds: Seeds
+) -> dict[str, Player]:
+    asked = {line.player: None for line in program.instructions if isinstance(line, syn.Elicit)}
+    if not isinstance(players, Mapping):
+        return {name: _seated(players, seeds) for name in asked}
+    absent = [name for name in asked if name not in players]
+    if absent:
+        raise PlayerError(f"the program asks {', '.join(absent)} for moves, and no such player")
+    return {name: _seated(players[name], seeds) for name in asked}
+
+
+def _seated(player: Player | Lines, seeds: Seeds) -> Player:
+    from xgl.players import ScriptedPlayer
+
+    if isinstance(player, str):
+        player = [player]
+    return ScriptedPlayer({seeds: player}) if isinstance(player, Sequence) else player
+
+
+class _NoStories:
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+        raise StoryError("the program asks for a story and there is no source: pass stories=…")
+
+
+def _teller(made: Game, judge: Judge, stories: StorySource | None) -> StorySource:
+    model: Any = getattr(judge, "lm", None)
+    lines = made.program.instructions
+    needed = any(isinstance(node, syn.Story) for line in lines for node in descendants(line))
+    if stories is not None or model is None or not needed:
+        return stories or _NoStories()
+    from xgl.judge.story_sources import JudgeStories
+
+    return JudgeStories(model, judge.truncate)
