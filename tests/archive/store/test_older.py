@@ -105,7 +105,5 @@ def test_an_unknown_reason_of_an_older_file_is_damage(older: Path) -> None:
     age(older, {"covered by the scope": "was not liked"})
     named = r"000001.parquet is damaged: found reason .was not liked., expected one of helps and"
     with pytest.raises(DamagedError, match=named):
-        DamagedError, match=r"000001.parquet is damaged: found reason 'was not liked', expec"
-    ):
         Archive.open(older).rows("decisions")
     assert any("was not liked" in str(fault) for fault in verify(Archive.open(older)).faults)
