@@ -19,8 +19,8 @@ from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector
 from evo.record.ledger import Ledger, Row, decision_key
+from evo.record.playability import evidence_columns
 from evo.search.growth import Assessment, Candidate, rank
-from evo.search.playability import evidence_columns
 from evo.search.stages import Stage
 
 
