@@ -65,10 +65,10 @@ def newest_run(root: Path = Path("runs")) -> Path:
     here = Path()
     if (locate(here) / MARKER).is_file():
         return here
-    found = {locate(marker.parent.parent): marker for marker in root.glob(f"*/archive/{MARKER}")}
-    if not found:
+    markers = {locate(marker.parent.parent): marker for marker in root.glob(f"*/archive/{MARKER}")}
+    if not markers:
         raise NotAnArchiveError(f"found no run in ./{root}, expected one there, or RUN to be named")
-    return max(found, key=lambda folder: (folder / COMMITS).stat().st_mtime)
+    return max(markers, key=lambda folder: (folder / COMMITS).stat().st_mtime)
 
 
 def find_game(archive: Archive, shortened: str) -> dict[str, Any]:
@@ -102,10 +102,10 @@ def find_run(archive: Archive, run_id: str | None = None) -> Run:
 
     Raises LookupFailedError when the archive holds no run, or not that one.
     """
-    found = {run.run_id: run for run in runs(archive)}
-    if not found:
+    by_id = {run.run_id: run for run in runs(archive)}
+    if not by_id:
         raise LookupFailedError(f"{archive.folder} is empty: found no run, expected at least one")
-    return found[next(reversed(found)) if run_id is None else resolve(run_id, found)]
+    return by_id[next(reversed(by_id)) if run_id is None else resolve(run_id, by_id)]
 
 
 def resolve(shortened: str, known: Iterable[str]) -> str:
@@ -186,13 +186,13 @@ def games(archive: Archive, game_ids: Iterable[str]) -> dict[str, dict[str, Any]
     """Rows of games by game id. Raises LookupFailedError for a game that is not archived."""
     wanted = list(dict.fromkeys(game_ids))
     rows = archive.rows("games", filters=[("game_id", "in", wanted)]) if wanted else []
-    found = {row["game_id"]: row for row in rows}
+    by_id = {row["game_id"]: row for row in rows}
     for game_id in wanted:
-        if game_id not in found:
+        if game_id not in by_id:
             raise LookupFailedError(
                 f"{archive.folder}: found no game {game_id}, expected a row of games"
             )
-    return found
+    return by_id
 
 
 def reason_of(row: Mapping[str, Any]) -> Reason:
@@ -216,8 +216,8 @@ def verdict_counts(archive: Archive, run_id: str) -> list[VerdictCount]:
     columns = ["verdict", "reason"]
     rows = archive.table("decisions", columns, [("run_id", "=", run_id)])
     counted = Counter(zip(*(rows[name].to_pylist() for name in columns), strict=True))
-    found = [VerdictCount(names[0], names[1], count) for names, count in counted.items()]
-    return sorted(found, key=lambda each: (each.verdict, -each.count, each.reason))
+    counts = [VerdictCount(names[0], names[1], count) for names, count in counted.items()]
+    return sorted(counts, key=lambda each: (each.verdict, -each.count, each.reason))
 
 
 def recent_decisions(archive: Archive, run_id: str, limit: int = 10) -> list[dict[str, Any]]:

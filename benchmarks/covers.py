@@ -29,18 +29,18 @@ def main() -> None:
     parser.add_argument("--games", type=int, nargs="+", default=[100, 300, 5000])
     parser.add_argument("--etas", type=float, nargs="+", default=[0.3, 0.6, 0.8])
     parser.add_argument("--skills", type=int, default=12)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     print(described())
     print("| games | η | processor s | cover | at least | Δ | Δ at most |\n" + "| --- " * 7 + "|")
-    for games in asked.games:
-        values = toy_values(games, 0, asked.skills)
-        for eta in asked.etas:
+    for games in arguments.games:
+        values = toy_values(games, 0, arguments.skills)
+        for eta in arguments.etas:
             start = time.process_time()
-            found = best_cover(values, eta)
+            cover = best_cover(values, eta)
             taken = time.process_time() - start
             print(
-                f"| {games:,} | {eta:g} | {taken:.1f} | {len(found.members)} | {found.least} | "
-                f"{found.delta:.4f} | {found.delta_bound:.4f} |",
+                f"| {games:,} | {eta:g} | {taken:.1f} | {len(cover.members)} | {cover.least} | "
+                f"{cover.delta:.4f} | {cover.delta_bound:.4f} |",
                 flush=True,
             )
 

@@ -21,9 +21,8 @@ from scipy import stats
 
 from archive import Purpose, Verdict
 from archive.schema import Definition, GainKind
-from archive.statistics.candidate_bounds import two_sided
-from archive.statistics.intervals import mean_interval
-from archive.statistics.looks import Looks, shared
+from archive.statistics.intervals import mean_interval, two_sided
+from archive.statistics.looks import Looks, error_per_test
 from archive.statistics.race import (
     Bounds,
     Question,
@@ -65,14 +64,14 @@ class Rules:
 
 def rules(alpha1: float, alpha2: float) -> Rules:
     """The defaults of the group ``transfer`` with other thresholds."""
-    told = load(["+experiment=scope_growth"]).transfer
+    transfer = load(["+experiment=scope_growth"]).transfer
     thresholds = Thresholds(alpha1, alpha2, Definition.CAPTURED, GainKind.TOTAL)
-    error = 1 - told.confidence
-    share = shared(error, told.confirmations)
+    error = 1 - transfer.confidence
+    share = error_per_test(error, transfer.confirmations)
     return Rules(
-        RaceSettings(Looks(tuple(told.selection_plays), error), thresholds, told.scan),
-        RaceSettings(Looks(tuple(told.acceptance_plays), share), thresholds, told.scan),
-        told.confirmations,
+        RaceSettings(Looks(tuple(transfer.selection_plays), error), thresholds, transfer.scan),
+        RaceSettings(Looks(tuple(transfer.acceptance_plays), share), thresholds, transfer.scan),
+        transfer.confirmations,
     )
 
 
@@ -182,12 +181,12 @@ def main() -> None:
     for truth, alpha2 in [(t, 0.1) for t in WRONG] + [(t, a) for t in RIGHT for a in (0.1, 0.2)]:
         for scope in (1, 10, 100):
             rng = np.random.default_rng([arguments.seed, scope])
-            n, made = arguments.rounds, rules(0.3, alpha2)
+            n, courses = arguments.rounds, rules(0.3, alpha2)
             ids = [str(index) for index in range(scope)]
             row = [truth.title, scope, f"{1 - alpha2:.1f}", n]
             for trial in (
-                partial(accepts, truth, scope, made, rng),
-                partial(confirmed, truth, ids, made.acceptance, rng),
+                partial(accepts, truth, scope, courses, rng),
+                partial(confirmed, truth, ids, courses.acceptance, rng),
             ):
                 count = sum(trial() for _ in range(n))
                 row += [f"{count / n:.2%}", f"{upper_bound(count, n):.2%}"]

@@ -46,8 +46,8 @@ def _heavy(rng: np.random.Generator, shape: tuple[int, int]) -> NDArray[np.float
 
 def _forfeits(rng: np.random.Generator, shape: tuple[int, int]) -> NDArray[np.float64]:
     """One play in twenty ends at a floor far below."""
-    found = rng.normal(size=shape) - 4 * (rng.random(shape) < 0.05)
-    return (found + 0.2) / (1 + 16 * 0.05 * 0.95) ** 0.5
+    sample = rng.normal(size=shape) - 4 * (rng.random(shape) < 0.05)
+    return (sample + 0.2) / (1 + 16 * 0.05 * 0.95) ** 0.5
 
 
 LAWS = [

@@ -17,10 +17,10 @@ from random import Random
 from meta_sampler import Mutate, MutateSettings
 from meta_sampler.mutate.operators import OPERATORS, Entry
 from meta_sampler.mutate.program_editor import (
-    Bench,
+    EditContext,
     Lines,
-    as_donor,
-    bench_for,
+    donor_lines,
+    edit_context,
     named_players,
     prune,
     unread,
@@ -88,10 +88,10 @@ def raw(entry: Entry, name: str, scope: Sequence[Game], draws: int) -> Counter[s
     for number in range(draws):
         rng = Random(f"{name}/{number}")
         parent = rng.choice(scope)
-        bench = bench_for(parent, settings)
-        bench = _with_donor(bench, rng.choice(scope))
+        context = edit_context(parent, settings)
+        context = _with_donor(context, rng.choice(scope))
         before = parent.program.instructions
-        edited = entry.apply(before, bench, rng) if entry.available(bench) else None
+        edited = entry.apply(before, context, rng) if entry.available(context) else None
         if not edited or edited == before:
             continue
         found["changed"] += 1
@@ -99,9 +99,12 @@ def raw(entry: Entry, name: str, scope: Sequence[Game], draws: int) -> Counter[s
     return found
 
 
-def _with_donor(bench: Bench, other: Game) -> Bench:
-    return Bench(
-        bench.settings, bench.players, bench.constants, as_donor(other.program, bench) or ()
+def _with_donor(context: EditContext, other: Game) -> EditContext:
+    return EditContext(
+        context.settings,
+        context.players,
+        context.constants,
+        donor_lines(other.program, context) or (),
     )
 
 

@@ -23,7 +23,8 @@ import numpy as np
 import torch
 from machine import described, median
 
-from evo.jobs.finetune import Credit, FinetuneSettings, update
+from evo.config.schema import FinetuneConfig
+from evo.jobs.finetune import Credit, update
 from evo.jobs.lora import AdaptedModel, LoraSettings
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.sampling import sample
@@ -53,7 +54,9 @@ def ours(load: Callable[[], tuple[Any, Any]], steps: int) -> list[float]:
     model, tokenizer = load()
     model.requires_grad_(False)
     adapted = AdaptedModel(LanguageModel(model, tokenizer, model.device), LORA)
-    settings = FinetuneSettings(0, PROMPTS, GROUP, LEARNING_RATE)
+    settings = FinetuneConfig(
+        maps=PROMPTS, rollouts=GROUP, learning_rate=LEARNING_RATE, entropy_bonus=0.0
+    )
     texts = prompts(tokenizer, PROMPTS * (steps + 1))
     taken = []
     with adapted.new_adapter(0) as lm:
@@ -74,7 +77,7 @@ def _step(
     adapted: AdaptedModel,
     optimizer: torch.optim.Optimizer,
     asked: Sequence[tuple[int, ...]],
-    settings: FinetuneSettings,
+    settings: FinetuneConfig,
     never: torch.Tensor,
     step: int,
 ) -> None:

@@ -68,10 +68,10 @@ def main() -> None:
     base = {name: play(task, None) for name, task in tasks.items()}
     played = {}
     for source, task in tasks.items():
-        made = model_host.do(Training(task, TRAINING_SEED)).outcome
-        assert isinstance(made, Finetune)
+        finetune = model_host.do(Training(task, TRAINING_SEED)).outcome
+        assert isinstance(finetune, Finetune)
         for target, other in tasks.items():
-            played[source, target] = play(other, made.adapter)
+            played[source, target] = play(other, finetune.adapter)
     for kind in GainKind:
         print(f"\n{kind} gain in bits ± half of the 95 % interval\n")
         print("| trained on | " + " | ".join(GAMES) + " |")
@@ -79,8 +79,8 @@ def main() -> None:
         for source in GAMES:
             cells = []
             for target in GAMES:
-                found = mean_interval(gains(played[source, target], base[target], kind), 0.95)
-                cells.append(f"{found.value:.1f} ± {(found.high - found.low) / 2:.1f}")
+                gain = mean_interval(gains(played[source, target], base[target], kind), 0.95)
+                cells.append(f"{gain.value:.1f} ± {(gain.high - gain.low) / 2:.1f}")
             print(f"| {source} | " + " | ".join(cells) + " |")
 
 

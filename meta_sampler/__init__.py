@@ -3,6 +3,7 @@ when they are made, ``local`` and ``learned`` need torch and llguidance too, ``c
 
 from meta_sampler.base import (
     BudgetReached,
+    Fate,
     MetaSampler,
     Outcome,
     Progress,
@@ -18,6 +19,7 @@ from meta_sampler.settings import ACCESS, MutateSettings
 __all__ = [
     "ACCESS",
     "BudgetReached",
+    "Fate",
     "MetaSampler",
     "Mutate",
     "MutateSettings",

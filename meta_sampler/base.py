@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import Enum, auto
+from enum import Enum, StrEnum, auto
+from hashlib import sha256
 from typing import Any, Protocol, runtime_checkable
 
 from xgl import Game
 
 
 class SamplerError(ValueError):
-    """A meta-sampler that cannot be built, restored or asked; the message is one sentence."""
+    """A meta-sampler cannot be built, restored or used; the message is one sentence."""
 
 
 class BudgetReached(SamplerError):  # noqa: N818  # what happened, no mistake of anyone
-    """A sampler's budget of tokens or dollars is spent; nothing more was asked for."""
+    """A sampler's budget of tokens or dollars is spent; no further request was sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """How a proposal came about, so that a game's lineage can be told."""
+    """How a proposal came about, for a game's lineage."""
 
     sampler: str
     operators: tuple[str, ...]
@@ -30,19 +31,39 @@ class Provenance:
     model: str = ""
     """Reference of the language model that wrote it; empty where none did."""
     prompt_hash: str = ""
-    """Of the prompt that the model read."""
+    """:func:`prompt_hash` of the prompt that the model read."""
     raw: str = ""
     """What the model wrote, before any repair."""
     repairs: tuple[str, ...] = ()
-    """What was mended in ``raw``, in order."""
+    """What was repaired in ``raw``, in order."""
     tokens: int = 0
     """Tokens that the model read and wrote for it, rejected drafts included."""
     dollars: float = 0.0
     """What those tokens cost; 0 for a model that is paid for otherwise."""
     intent: str = ""
-    """What the model said it was after, in a line."""
+    """The aim of the game in the model's words, in a line."""
     seconds: float = field(default=0.0, compare=False)
     """Wall-clock time spent on it, rejected drafts included."""
+
+
+def prompt_hash(prompt: str) -> str:
+    """16 hexadecimal digits."""
+    return sha256(prompt.encode()).hexdigest()[:16]
+
+
+class Fate(StrEnum):
+    """Why a proposal is no game."""
+
+    INVALID = auto()
+    """Not a program."""
+    UNFINISHED = auto()
+    """The model stopped before the program was complete."""
+    NO_PROGRAM = auto()
+    """The answer holds no program."""
+    UNSOUND = auto()
+    """Beyond a cap, unable to teach, or with a lint warning that the parent has not."""
+    KNOWN = auto()
+    """The normal form of a game that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +74,8 @@ class Proposal:
     game: Game | None
     errors: tuple[str, ...]
     provenance: Provenance
-    fate: str = "invalid"
-    """Why ``game`` is None, in a word."""
+    fate: Fate = Fate.INVALID
+    """Why ``game`` is None, where it is."""
 
 
 class Progress(Enum):
@@ -79,7 +100,7 @@ class Progress(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a proposal, told to the sampler that made it."""
+    """The verdict on a proposal, for the sampler that made it."""
 
     game_id: str
     operators: tuple[str, ...]
@@ -124,15 +145,15 @@ class MetaSampler(Protocol):
 
 @runtime_checkable
 class Remote(Protocol):
-    """A sampler that asks somebody who is paid, beside being a :class:`MetaSampler`."""
+    """A :class:`MetaSampler` whose proposals come from a service that may be paid for."""
 
     def check(self) -> None:
-        """Ask once, so that what cannot work is told before a run begins.
+        """Send one short request, so that a run with a wrong key, model or address does not begin.
 
         Raises :class:`SamplerError`.
         """
         ...
 
     def charge(self, tokens: int, dollars: float) -> None:
-        """Count what proposals that are not asked for again have cost towards the budget."""
+        """Count the cost of an earlier session's proposals towards the budget."""
         ...

@@ -1,5 +1,5 @@
-"""Answers to a race's questions, from gains: the one way from plays to bounds, which searches and
-verification share."""
+"""Bounds on a candidate, from gains: of its own gain, of its value on its parent, of the scope's
+values on it (γ). Searches and verification share this one way from plays to a race's answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from archive.schema import Definition, GainKind
-from archive.statistics.intervals import Scores, mean_interval
+from archive.statistics.intervals import Scores, mean_interval, two_sided
 from archive.statistics.looks import Looks
 from archive.statistics.race import Bounds, Question
 from archive.statistics.transfer_values import TransferValues, transfer_values
@@ -18,7 +18,7 @@ TaskT = TypeVar("TaskT")
 TaskT_contra = TypeVar("TaskT_contra", contravariant=True)
 
 
-class Gains(Protocol[TaskT_contra]):
+class GainSource(Protocol[TaskT_contra]):
     """Gains of one purpose by source and target game."""
 
     def gains(
@@ -33,7 +33,7 @@ class Gains(Protocol[TaskT_contra]):
 class CandidateBounds(Generic[TaskT]):
     """Bounds on one candidate; ``scope`` by game id, all of it."""
 
-    measured: Gains[TaskT]
+    measured: GainSource[TaskT]
     looks: Looks
     thresholds: Thresholds
     candidate: TaskT
@@ -41,7 +41,8 @@ class CandidateBounds(Generic[TaskT]):
     scope: Mapping[str, TaskT]
 
     def bounds(self, question: Question) -> Bounds:
-        """The bounds that a question asks for."""
+        """The bounds that a question asks for: of the own gain, of the value on the parent, of each
+        of the scope's values, whose largest is γ. Raises ``LookupError`` for missing plays."""
         wide = self.looks.confidence(question.plays, len(self.scope))
         definition = self.thresholds.definition
         helps = None
@@ -95,8 +96,3 @@ class CandidateBounds(Generic[TaskT]):
             two_sided(confidence),
             two_sided(self.looks.confidence(plays)),
         )
-
-
-def two_sided(confidence: float) -> float:
-    """Confidence of the two-sided interval whose bounds each hold at ``confidence``."""
-    return max(0.0, 2 * confidence - 1)

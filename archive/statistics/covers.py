@@ -223,9 +223,9 @@ def _essential(reaches: Truths) -> NDArray[np.int64]:
     """Columns, ascending, such that whatever reaches them reaches all: of equal columns the first,
     and none whose rows include all rows of another."""
     columns = np.sort(np.unique(reaches, axis=1, return_index=True)[1])
-    kept = reaches[:, columns].astype(np.float32)
-    sizes = kept.sum(axis=0)
-    shared = kept.T @ kept
+    distinct = reaches[:, columns].astype(np.float32)
+    sizes = distinct.sum(axis=0)
+    shared = distinct.T @ distinct
     implied = (shared == sizes[:, None]) & (sizes[:, None] < sizes[None, :])
     essential: NDArray[np.int64] = columns[~implied.any(axis=0)]
     return essential

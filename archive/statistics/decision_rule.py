@@ -31,11 +31,6 @@ class Gamma:
     game_id: str | None
 
 
-def simultaneous(confidence: float, comparisons: int) -> float:
-    """Confidence of each of several intervals that hold together at ``confidence``."""
-    return 1 - (1 - confidence) / max(1, comparisons)
-
-
 def gamma(values: Mapping[str, Interval]) -> Gamma:
     """γ = max over the scope; ``values`` are simultaneous intervals by game id.
 

@@ -36,10 +36,11 @@ UNDEFINED = Interval(None, -math.inf, math.inf)
 
 
 def mean_interval(sample: Scores, confidence: float) -> Interval:
-    """Student interval of a mean; ``sample`` (n,) float64, n ≥ 2, or (R, n): see :func:`spread`."""
-    found = spread(sample, sample)
-    mean, error = float(sample.mean()), math.sqrt(max(found.covariance, 0.0))
-    reach = _t(confidence, found.freedom) * error
+    """Student interval of a mean; ``sample`` (n,) float64, n ≥ 2, or (R, n) (see
+    :func:`mean_covariance`)."""
+    spread = mean_covariance(sample, sample)
+    mean, error = float(sample.mean()), math.sqrt(max(spread.covariance, 0.0))
+    reach = _t(confidence, spread.freedom) * error
     return Interval(mean, mean - reach, mean + reach)
 
 
@@ -57,17 +58,17 @@ def ratio_interval(
     if numerator.shape != denominator.shape:
         raise ValueError(f"{numerator.shape} numerators, {denominator.shape} denominators")
     means = float(numerator.mean()), float(denominator.mean())
-    joint, own = spread(numerator, denominator), spread(denominator, denominator)
+    joint, own = mean_covariance(numerator, denominator), mean_covariance(denominator, denominator)
     covariance = np.array(
         [
-            [spread(numerator, numerator).covariance, joint.covariance],
+            [mean_covariance(numerator, numerator).covariance, joint.covariance],
             [joint.covariance, own.covariance],
         ]
     )
     freedom = own.freedom
     if numerator.ndim > 1 and means[1] > 0:
         rest = numerator - means[0] / means[1] * denominator
-        freedom = min(freedom, spread(rest, rest).freedom)
+        freedom = min(freedom, mean_covariance(rest, rest).freedom)
     quantiles = _t(confidence, freedom), _t(defined_at or confidence, own.freedom)
     return _fieller(means, covariance, *quantiles)
 
@@ -77,7 +78,7 @@ def unpaired_ratio_interval(
 ) -> Interval:
     """Fieller's interval for a ratio of means of independent samples, (n,) or (R, n) each."""
     means = float(numerator.mean()), float(denominator.mean())
-    above, below = spread(numerator, numerator), spread(denominator, denominator)
+    above, below = mean_covariance(numerator, numerator), mean_covariance(denominator, denominator)
     freedom = min(above.freedom, below.freedom)
     covariance = np.diag([above.covariance, below.covariance])
     quantiles = _t(confidence, freedom), _t(defined_at or confidence, below.freedom)
@@ -85,14 +86,14 @@ def unpaired_ratio_interval(
 
 
 @dataclass(frozen=True)
-class Spread:
+class MeanCovariance:
     """Covariance of the means of two paired samples, and its degrees of freedom."""
 
     covariance: float
     freedom: float
 
 
-def spread(one: Scores, other: Scores) -> Spread:
+def mean_covariance(one: Scores, other: Scores) -> MeanCovariance:
     """How two means vary together; samples (n,) over plays, or (R, n) over training seeds × plays.
 
     With one training seed the plays are the sample, and bounds are conditional on the adapters.
@@ -105,7 +106,7 @@ def spread(one: Scores, other: Scores) -> Spread:
         raise ValueError(f"an interval needs at least 2 plays, found {n}")
     a, b = one - one.mean(), other - other.mean()
     if one.ndim == 1 or len(one) == 1:
-        return Spread(float((a * b).sum()) / (n - 1) / n, n - 1)
+        return MeanCovariance(float((a * b).sum()) / (n - 1) / n, n - 1)
     rows, size = len(one), one.size
     by_row = n * float(a.mean(1) @ b.mean(1)) / (rows - 1)
     by_play = rows * float(a.mean(0) @ b.mean(0)) / (n - 1)
@@ -117,7 +118,7 @@ def spread(one: Scores, other: Scores) -> Spread:
         total = max(total, by_row, by_play)
     parts = by_row**2 / (rows - 1) + by_play**2 / (n - 1) + left**2 / ((rows - 1) * (n - 1))
     freedom = min(max(total**2 / parts, 1.0), float(size - 1)) if parts > 0 else float(size - 1)
-    return Spread(total / size, freedom)
+    return MeanCovariance(total / size, freedom)
 
 
 def _fieller(
@@ -135,6 +136,16 @@ def _fieller(
     half = a * b - t * t * vab
     root = math.sqrt(max(half * half - quadratic * (a * a - t * t * vaa), 0.0))
     return Interval(a / b, (half - root) / quadratic, (half + root) / quadratic)
+
+
+def two_sided(confidence: float) -> float:
+    """Confidence of the two-sided interval whose bounds each hold at ``confidence``."""
+    return max(0.0, 2 * confidence - 1)
+
+
+def bonferroni(confidence: float, comparisons: int) -> float:
+    """Confidence of each of several intervals that hold together at ``confidence``."""
+    return 1 - (1 - confidence) / max(1, comparisons)
 
 
 @lru_cache(maxsize=4096)

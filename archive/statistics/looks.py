@@ -1,6 +1,6 @@
 """Looks of a racing test, and how its error is spent on them (docs/specification.md, "Looks").
 
-A test that may end at any of several numbers of plays asks its question anew at each; the error
+A test that may end at any of several numbers of plays asks its question again at each; the error
 of the whole is the sum of what each look may spend, whatever the looks have in common (union
 bound). Spent in proportion to the plays: the power family α·t with exponent 1 of Kim and DeMets
 (1987), Design and analysis of group sequential tests, Biometrika 74(1), after Lan and DeMets
@@ -35,15 +35,15 @@ class Looks:
         return 1 - self.error * (plays - before) / self.plays[-1] / max(1, questions)
 
 
-def shared(error: float, tests: int) -> float:
-    """Error of each of several tests, of which at most ``error`` may go wrong together."""
+def error_per_test(error: float, tests: int) -> float:
+    """Error of each of several tests, which together err with probability ``error`` at most."""
     return error / max(1, tests)
 
 
 def chunks(items: Sequence[str], first: int) -> list[tuple[str, ...]]:
     """``items`` in order, in chunks of ``first``, twice as many, four times as many, …"""
-    found, start, size = [], 0, first
+    parts, start, size = [], 0, first
     while start < len(items):
-        found.append(tuple(items[start : start + size]))
+        parts.append(tuple(items[start : start + size]))
         start, size = start + size, 2 * size
-    return found
+    return parts

@@ -165,10 +165,10 @@ def _smaller(reaches: Truths, size: int, solve: Solver) -> tuple[int, ...] | Non
     """A cover of fewer than ``size`` games; empty: proved that there is none; None: not known."""
     if not reaches.any(axis=0).all():
         return ()
-    found = solve(reaches, size - 1)
-    if len(found.members) < size:
-        return found.members
-    return () if found.least >= size else None
+    fewest = solve(reaches, size - 1)
+    if len(fewest.members) < size:
+        return fewest.members
+    return () if fewest.least >= size else None
 
 
 def _weakest(

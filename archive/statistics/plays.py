@@ -66,14 +66,14 @@ class RunPlays:
 def read_run_plays(archive: Archive, run_id: str) -> RunPlays:
     """Plays, policies and scopes of a run. Raises ArchiveError when the archive is damaged."""
     mine = ("run_id", "=", run_id)
-    found = archive.table("scores", list(SCORE_COLUMNS), [mine, ("purpose", "in", list(PURPOSES))])
+    scores = archive.table("scores", list(SCORE_COLUMNS), [mine, ("purpose", "in", list(PURPOSES))])
     finetunes = archive.rows("finetunes", ["finetune_id", "game_id", "role"], [mine])
     members = {
         generation: tuple(member.task_id for member in scope)
         for generation, scope in scopes(archive, run_id).items()
     }
     size = replicates(run_config(archive, run_id))
-    return RunPlays(plays_of(found), policies_of(finetunes, size), members)
+    return RunPlays(plays_of(scores), policies_of(finetunes, size), members)
 
 
 def policies_of(
@@ -101,15 +101,15 @@ def plays_of(scores: pa.Table) -> dict[PlaysKey, Plays]:
     order = np.lexsort((seeds[:, 1], seeds[:, 0], *reversed(parts)))
     keys = np.stack([part[order] for part in parts], axis=1)
     starts = np.flatnonzero(np.any(keys[1:] != keys[:-1], axis=1)) + 1
-    found = {}
+    plays = {}
     for group in np.split(order, starts):
         if len(group):
             policy_id, game_id, role, purpose = (
                 word[part[group[0]]] for word, part in zip(words, parts, strict=True)
             )
             key = PlaysKey(policy_id, TaskId(game_id, role), purpose)
-            found[key] = Plays(seeds[group], own[group], permuted[group])
-    return found
+            plays[key] = Plays(seeds[group], own[group], permuted[group])
+    return plays
 
 
 def sample_sizes(plays: Mapping[PlaysKey, Plays]) -> int:

@@ -15,8 +15,12 @@ from archive.statistics.covers import Cover, best_cover, covered, largest_eta
 from archive.statistics.intervals import Scores
 from archive.statistics.missing_values import MissingValues, missing_values
 from archive.statistics.plays import RunPlays
-from archive.statistics.simultaneous import Simultaneous, simultaneous_matrix
-from archive.statistics.transfer_matrix import TransferMatrix, transfer_matrix
+from archive.statistics.transfer_matrix import (
+    SimultaneousMatrix,
+    TransferMatrix,
+    simultaneous_matrix,
+    transfer_matrix,
+)
 
 SWEEP = tuple(step / 20 for step in range(21))
 """η of a sweep."""
@@ -60,7 +64,7 @@ class ScopeCover:
     covers: tuple[tuple[TaskId, ...], ...]
     missing: MissingValues
     largest_eta: float
-    bounds: Simultaneous
+    bounds: SimultaneousMatrix
     simultaneous: Cover | None
     simultaneous_largest_eta: float
 
@@ -107,10 +111,11 @@ def scope_cover(
     )
 
 
-def sweep(found: ScopeCover, etas: Sequence[float] = SWEEP) -> list[SweepStep]:
+def sweep(scope_cover: ScopeCover, etas: Sequence[float] = SWEEP) -> list[SweepStep]:
     """Covers at each η, of point estimates and with confidence."""
-    definition = found.question.definition
-    values, lower = found.matrix.values(definition), found.bounds.matrix.lower(definition)
+    definition = scope_cover.question.definition
+    values = scope_cover.matrix.values(definition)
+    lower = scope_cover.bounds.matrix.lower(definition)
     return [SweepStep(eta, _or_none(values, eta), _or_none(lower, eta)) for eta in etas]
 
 

@@ -22,11 +22,11 @@ class TransferGraph:
     @property
     def up(self) -> dict[TaskId, tuple[TaskId, ...]]:
         """The edges turned round."""
-        found: dict[TaskId, list[TaskId]] = {game: [] for game in self.games}
+        sources_of: dict[TaskId, list[TaskId]] = {game: [] for game in self.games}
         for source in self.games:
             for target in self.down[source]:
-                found[target].append(source)
-        return {game: tuple(sources) for game, sources in found.items()}
+                sources_of[target].append(source)
+        return {game: tuple(sources) for game, sources in sources_of.items()}
 
     def downstream(self, start: Iterable[TaskId]) -> frozenset[TaskId]:
         """All games that downstream paths from ``start`` reach, these included."""
@@ -38,12 +38,12 @@ class TransferGraph:
 
     def strong(self) -> list[tuple[TaskId, ...]]:
         """Sets of games that reach one another both ways, each in the order of the games."""
-        left, found = list(self.games), []
+        left, components = list(self.games), []
         while left:
             reach = self.downstream(left[:1]) & self.upstream(left[:1])
-            found.append(tuple(game for game in left if game in reach))
+            components.append(tuple(game for game in left if game in reach))
             left = [game for game in left if game not in reach]
-        return found
+        return components
 
 
 def transfer_graph(games: Sequence[TaskId], values: Scores, alpha: float) -> TransferGraph:
@@ -66,11 +66,11 @@ def transfer_graph(games: Sequence[TaskId], values: Scores, alpha: float) -> Tra
 def _reached(
     edges: Mapping[TaskId, Sequence[TaskId]], start: Iterable[TaskId]
 ) -> frozenset[TaskId]:
-    found = set(start)
-    waiting = list(found)
+    reached = set(start)
+    waiting = list(reached)
     while waiting:
         for game in edges[waiting.pop()]:
-            if game not in found:
-                found.add(game)
+            if game not in reached:
+                reached.add(game)
                 waiting.append(game)
-    return frozenset(found)
+    return frozenset(reached)

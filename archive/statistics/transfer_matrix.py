@@ -11,11 +11,42 @@ Three questions are answered here once, for every reader of an archive:
   ranked no candidate, comes first where they are as many. Purposes are never mixed.
 * *What is not known?* A pair without such plays is **unmeasured**. A measured pair whose
   denominator is not significantly above 0 is **undefined** (docs/specification.md,
-  "Transfer values"). In arrays the first is NaN,
-  the second −inf: it never counts as covered, whatever else will be measured.
+  "Transfer values"). In arrays the first is NaN, the second −inf: it never counts as covered,
+  whatever else will be measured.
 
 ``Cell.selected`` marks values from selection seeds. Games were ranked, and many refused, on these
 very numbers, so what survived looks better on them than it is.
+
+Simultaneous confidence (:func:`simultaneous_matrix`; docs/specification.md, "Simultaneous
+confidence") is for a cover that holds although it was chosen from the data.
+
+*The claim.* With probability of at least ``confidence`` over evaluation seeds, given the adapters:
+every target is covered at η by a member, Δ_Γ(Σ) ≥ η, in true values.
+
+*What must hold together.* Were Γ fixed beforehand, one lower bound a target would do. But the
+members are picked because their estimates are large, the covering member of each target likewise,
+and so is the scope itself: games were accepted on plays that these values may rest on. A rule
+that looks at all values and picks some is safe only if the bounds it could have picked hold
+together. So the family is:
+
+* for every ordered pair of fine-tuned games, those of refused candidates too, the statement
+  "V_{G'}(G) is at least its lower bound"; on the diagonal, where V_G(G) = 1 by definition, the
+  statement is that G is playable: its own gain is above 0;
+* each of them once for every sample that the pair could have been judged on. Which purpose has
+  more plays, and at which look acceptance ended, depended on the data too. The samples are counted
+  as the (purpose, number of plays) that occur in the run.
+
+With m statements in all, each one-sided bound is taken at 1 − (1 − ``confidence``)/m (Bonferroni;
+the gains share map seeds, so nothing sharper that assumes independence would do). If all hold,
+which fails with probability of at most 1 − ``confidence``, *every* set Γ read off the lower bounds
+keeps its promise: any Σ and Γ out of Υ, the optimal one, and every η of a sweep at once. This is
+why no step-down test is used: it would be sharper for one η fixed in advance, and void for a
+sweep.
+
+*What it does not say.* Nothing of other training seeds, unless several were tried. Nothing of how
+games came to be proposed: the family is the fine-tuned games that there are, taken as given. And
+the bounds are Student's and Fieller's, exact for normal gains only; m can be large, and the tail
+of a skewed gain is felt there first.
 """
 
 from __future__ import annotations
@@ -27,8 +58,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey, TaskId
-from archive.statistics.intervals import UNDEFINED, Interval, Scores
-from archive.statistics.plays import PURPOSES, Plays
+from archive.statistics.intervals import UNDEFINED, Interval, Scores, bonferroni, two_sided
+from archive.statistics.plays import PURPOSES, Plays, sample_sizes
 from archive.statistics.transfer_values import TransferValues, transfer_values
 
 ONE = Interval(1.0, 1.0, 1.0)
@@ -87,12 +118,12 @@ class TransferMatrix:
         return [pair for pair in pairs if pair not in self.cells]
 
     def _array(self, number: Callable[[Cell], float]) -> Scores:
-        found = np.full((len(self.sources), len(self.targets)), math.nan)
+        array = np.full((len(self.sources), len(self.targets)), math.nan)
         for row, source in enumerate(self.sources):
             for column, target in enumerate(self.targets):
                 if cell := self.cells.get((source, target)):
-                    found[row, column] = number(cell)
-        return found
+                    array[row, column] = number(cell)
+        return array
 
 
 def transfer_matrix(
@@ -140,18 +171,18 @@ class _Reader:
         bounds_at: float,
     ) -> None:
         self.plays, self.policies, self.kind = plays, policies, kind
-        self.defined_at, self.level = _two_sided(confidence), _two_sided(bounds_at)
+        self.defined_at, self.level = two_sided(confidence), two_sided(bounds_at)
         self.own: dict[TaskId, _Pairing | None] = {}
 
     def cell(self, source: TaskId, target: TaskId) -> Cell | None:
         own, pairing = self._own(source), self._pairing(source, target)
         if own is None or pairing is None:
             return None
-        found = transfer_values(pairing.cross, pairing.own, own.cross, self.level, self.defined_at)
+        values = transfer_values(pairing.cross, pairing.own, own.cross, self.level, self.defined_at)
         if source == target:
-            unity = _unity(found.captured)
-            found = TransferValues(found.gain, unity, unity)
-        return Cell(found, pairing.purpose, pairing.cross.shape[-1])
+            unity = _unity(values.captured)
+            values = TransferValues(values.gain, unity, unity)
+        return Cell(values, pairing.purpose, pairing.cross.shape[-1])
 
     def _own(self, task_id: TaskId) -> _Pairing | None:
         if task_id not in self.own:
@@ -193,10 +224,10 @@ def _common(samples: Sequence[Plays]) -> list[Plays]:
     ):
         return list(samples)
     shared = set.intersection(*({*map(tuple, each.seeds.tolist())} for each in samples))
-    kept = [[tuple(pair) in shared for pair in each.seeds.tolist()] for each in samples]
+    masks = [[tuple(pair) in shared for pair in each.seeds.tolist()] for each in samples]
     return [
         Plays(each.seeds[mask], each.own[mask], each.permuted[mask])
-        for each, mask in zip(samples, map(np.array, kept), strict=True)
+        for each, mask in zip(samples, map(np.array, masks), strict=True)
     ]
 
 
@@ -205,17 +236,45 @@ def _flat(gains: Scores) -> Scores:
     return gains[0] if len(gains) == 1 else gains
 
 
-def _unity(found: Interval) -> Interval:
+def _unity(captured: Interval) -> Interval:
     """The value of a game on itself: 1, and known as surely as that it can be learned."""
-    if found.value is None:
+    if captured.value is None:
         return UNDEFINED
-    return ONE if math.isfinite(found.low) else Interval(1.0, found.low, found.high)
+    return ONE if math.isfinite(captured.low) else Interval(1.0, captured.low, captured.high)
 
 
-def _value(found: Interval) -> float:
-    return -math.inf if found.value is None else found.value
+def _value(interval: Interval) -> float:
+    return -math.inf if interval.value is None else interval.value
 
 
-def _two_sided(confidence: float) -> float:
-    """Confidence of the two-sided interval whose bounds each hold at ``confidence``."""
-    return max(0.0, 2 * confidence - 1)
+# -- lower bounds that hold together ---------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SimultaneousMatrix:
+    """A matrix whose lower bounds hold together: ``statements`` of them at ``confidence``."""
+
+    matrix: TransferMatrix
+    statements: int
+    confidence: float
+
+
+def statement_count(finetuned: int, samples: int) -> int:
+    """m: ordered pairs of so many fine-tuned games, each on so many samples."""
+    return finetuned**2 * max(1, samples)
+
+
+def simultaneous_matrix(
+    plays: Mapping[PlaysKey, Plays],
+    policies: Mapping[TaskId, Sequence[str]],
+    sources: Sequence[TaskId],
+    targets: Sequence[TaskId],
+    kind: GainKind = GainKind.TOTAL,
+    confidence: float = 0.95,
+) -> SimultaneousMatrix:
+    """The values with lower bounds that hold together, as the module says, at ``confidence``."""
+    count = statement_count(len(policies), sample_sizes(plays))
+    level = bonferroni(confidence, count)
+    # what is defined is asked as everywhere, so that point estimates stay what they are
+    matrix = transfer_matrix(plays, policies, sources, targets, kind, bounds_at=level)
+    return SimultaneousMatrix(matrix, count, confidence)

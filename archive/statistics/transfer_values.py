@@ -34,8 +34,8 @@ def replicated_gains(
     policies: Sequence[Plays], base: Plays, kind: GainKind = GainKind.TOTAL
 ) -> Scores:
     """Gains of one fine-tune (n,), or of several under as many training seeds (R, n)."""
-    found = [gains(policy, base, kind) for policy in policies]
-    return found[0] if len(found) == 1 else np.stack(found)
+    samples = [gains(policy, base, kind) for policy in policies]
+    return samples[0] if len(samples) == 1 else np.stack(samples)
 
 
 @dataclass(frozen=True)

@@ -77,11 +77,11 @@ def xent_measure(
     places = np.random.default_rng(seed).integers(0, len(scores), (draws, len(scores)))
     drawn = scores[places] if over_maps is None else over_maps[places, np.arange(draws)[:, None]]
     levels = (0.5, *QUANTILES)
-    found = np.quantile(scores, levels)
+    quantile_values = np.quantile(scores, levels)
     spread = np.quantile(drawn, levels, axis=1)
     median, *quantiles = (
         _interval(float(value), sample, confidence)
-        for value, sample in zip(found, spread, strict=True)
+        for value, sample in zip(quantile_values, spread, strict=True)
     )
     mean = _interval(float(scores.mean()), drawn.mean(axis=1), confidence)
     by_level = dict(zip(QUANTILES, quantiles, strict=True))

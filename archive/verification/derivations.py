@@ -12,9 +12,8 @@ import numpy as np
 from archive.query import ScopeRow, reason_of
 from archive.schema import BASE_POLICY, PlaysKey, Purpose, Reason, TaskId, Verdict
 from archive.statistics.calibration import REASONS, refusal
-from archive.statistics.candidate_bounds import two_sided
 from archive.statistics.decision_cases import Row, RunRecord, cases
-from archive.statistics.intervals import Interval, mean_interval
+from archive.statistics.intervals import Interval, mean_interval, two_sided
 from archive.statistics.looks import Looks
 from archive.statistics.plays import Plays
 from archive.statistics.replay import Case, MissingPlaysError, Replay, redecided, replay

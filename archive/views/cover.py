@@ -22,18 +22,18 @@ _BAR = 30
 
 
 def show(
-    found: ScopeCover, codes: Mapping[str, str], steps: Sequence[SweepStep], console: Console
+    answer: ScopeCover, codes: Mapping[str, str], steps: Sequence[SweepStep], console: Console
 ) -> None:
     """Prints the cover, what is missing, the simultaneous cover and the sweep."""
-    console.print(_members(found, codes))
-    for line in (*_summary(found), *_missing(found), *_simultaneous(found)):
+    console.print(_members(answer, codes))
+    for line in (*_summary(answer), *_missing(answer), *_simultaneous(answer)):
         console.print(shown(line), soft_wrap=True)
     if steps:
-        console.print(_sweep(steps, found))
+        console.print(_sweep(steps, answer))
 
 
-def _members(found: ScopeCover, codes: Mapping[str, str]) -> Table:
-    question = found.question
+def _members(answer: ScopeCover, codes: Mapping[str, str]) -> Table:
+    question = answer.question
     letter = question.definition.symbol
     shown = table(
         f"Cover at η = {question.eta:g} on {letter} ({question.gain} gain)",
@@ -41,27 +41,27 @@ def _members(found: ScopeCover, codes: Mapping[str, str]) -> Table:
         "covers",
         "program",
     )
-    for member, targets in zip(found.cover.members, found.covers, strict=True):
-        task_id = found.matrix.sources[member]
+    for member, targets in zip(answer.cover.members, answer.covers, strict=True):
+        task_id = answer.matrix.sources[member]
         names = "\n".join(_short(target) for target in targets)
         add(shown, f"{_short(task_id)}\n({task_id.role})", names, codes[task_id.game_id])
     return shown
 
 
-def _summary(found: ScopeCover) -> list[str]:
-    cover = found.cover
-    games, targets = len(cover.members), len(found.matrix.targets)
+def _summary(answer: ScopeCover) -> list[str]:
+    cover = answer.cover
+    games, targets = len(cover.members), len(answer.matrix.targets)
     lines = [
-        f"{counted(games, 'game')} of {len(found.matrix.sources)} cover {targets}; "
+        f"{counted(games, 'game')} of {len(answer.matrix.sources)} cover {targets}; "
         f"Δ = {cover.delta:.3f}: {_proved(cover)}. "
-        f"The largest η in reach is {found.largest_eta:.3f}."
+        f"The largest η in reach is {answer.largest_eta:.3f}."
     ]
-    if found.skipped:
-        names = ", ".join(map(_short, found.skipped))
+    if answer.skipped:
+        names = ", ".join(map(_short, answer.skipped))
         lines.append(f"Left out, with no defined value: {names}. Δ of the whole scope is unknown.")
-    if found.selected:
+    if answer.selected:
         lines.append(
-            f"{counted(found.selected, 'value')} of members on other games rest on selection "
+            f"{counted(answer.selected, 'value')} of members on other games rest on selection "
             "plays, which had a say in what was kept: they may be too large."
         )
     return lines
@@ -75,11 +75,11 @@ def _proved(cover: Cover) -> str:
     return f"{gap}{delta}"
 
 
-def _missing(found: ScopeCover) -> list[str]:
-    left = found.missing
+def _missing(answer: ScopeCover) -> list[str]:
+    left = answer.missing
     if not left.count:
         return ["Every value is known."]
-    total = len(found.matrix.sources) * len(found.matrix.targets)
+    total = len(answer.matrix.sources) * len(answer.matrix.targets)
     lines = [f"{left.count} of {total} values are unknown, and covered nothing here."]
     if left.size_decided:
         return [*lines, "Whatever they are, no cover has fewer games."]
@@ -87,33 +87,33 @@ def _missing(found: ScopeCover) -> list[str]:
     if left.confirm:
         lines.append(
             f"{counted(len(left.confirm), 'estimate')} would confirm that, each at η or above: "
-            f"{_named(left.confirm, found)}."
+            f"{_named(left.confirm, answer)}."
         )
     least = "" if left.minimal else " (fewer may do)"
     lines.append(
         f"{counted(len(left.refute), 'estimate')}{least} would refute it, each below η: "
-        f"{_named(left.refute, found)}."
+        f"{_named(left.refute, answer)}."
     )
     return lines
 
 
-def _simultaneous(found: ScopeCover) -> list[str]:
-    confidence = f"{found.bounds.confidence:.0%}"
-    lead = f"With {confidence} confidence, over {found.bounds.statements} statements together: "
-    if found.simultaneous is None:
-        reach = found.simultaneous_largest_eta
+def _simultaneous(answer: ScopeCover) -> list[str]:
+    confidence = f"{answer.bounds.confidence:.0%}"
+    lead = f"With {confidence} confidence, over {answer.bounds.statements} statements together: "
+    if answer.simultaneous is None:
+        reach = answer.simultaneous_largest_eta
         where = f"only up to η = {reach:.3f}" if math.isfinite(reach) else "nor at any other"
         return [f"{lead}no cover at this η, {where}."]
-    members = [found.bounds.matrix.sources[member] for member in found.simultaneous.members]
+    members = [answer.bounds.matrix.sources[member] for member in answer.simultaneous.members]
     return [
-        f"{lead}{counted(len(members), 'game')}, Δ ≥ {found.simultaneous.delta:.3f}: "
+        f"{lead}{counted(len(members), 'game')}, Δ ≥ {answer.simultaneous.delta:.3f}: "
         f"{', '.join(map(_short, members))}."
     ]
 
 
-def _sweep(steps: Sequence[SweepStep], found: ScopeCover) -> Table:
+def _sweep(steps: Sequence[SweepStep], answer: ScopeCover) -> Table:
     """One row for each η; the bar is the number of games."""
-    confidence = f"{found.bounds.confidence:.0%}"
+    confidence = f"{answer.bounds.confidence:.0%}"
     shown = table("Covers by η", "η", "games", "Δ", f"games at {confidence}", "curve")
     most = max((len(step.cover.members) for step in steps if step.cover), default=1)
     for step in steps:
@@ -130,9 +130,9 @@ def _size(cover: Cover | None) -> str:
     return str(len(cover.members)) if not cover.gap else f"{cover.least}–{len(cover.members)}"
 
 
-def _named(places: Sequence[ValueIndex], found: ScopeCover) -> str:
+def _named(places: Sequence[ValueIndex], answer: ScopeCover) -> str:
     pairs = [
-        f"{_short(found.matrix.sources[source])} on {_short(found.matrix.targets[target])}"
+        f"{_short(answer.matrix.sources[source])} on {_short(answer.matrix.targets[target])}"
         for source, target in places[:_NAMED]
     ]
     more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
@@ -143,36 +143,36 @@ def _short(task_id: TaskId) -> str:
     return task_id.game_id[:12]
 
 
-def as_json(found: ScopeCover, run_id: str, steps: Sequence[SweepStep]) -> dict[str, Any]:
+def as_json(answer: ScopeCover, run_id: str, steps: Sequence[SweepStep]) -> dict[str, Any]:
     """The answer for programs; what is unbounded or out of reach is None."""
-    question, left, matrix = found.question, found.missing, found.matrix
+    question, left, matrix = answer.question, answer.missing, answer.matrix
     return {
         "run_id": run_id,
         "eta": question.eta,
         "definition": question.definition,
         "gain": question.gain,
         "from": "finetuned" if question.finetuned else "scope",
-        "cover": _cover(found.cover, matrix.sources)
-        | {"covers": [[list(target) for target in targets] for targets in found.covers]},
-        "largest_eta": _finite(found.largest_eta),
-        "skipped": [list(task_id) for task_id in found.skipped],
-        "selected_values": found.selected,
+        "cover": _cover(answer.cover, matrix.sources)
+        | {"covers": [[list(target) for target in targets] for targets in answer.covers]},
+        "largest_eta": _finite(answer.largest_eta),
+        "skipped": [list(task_id) for task_id in answer.skipped],
+        "selected_values": answer.selected,
         "unknown": {
             "values": [[list(source), list(target)] for source, target in matrix.unmeasured()],
             "settled": left.size_decided,
             "fewest": left.fewest,
             "delta_bound": _finite(left.delta_bound),
-            "confirm": _places(left.confirm, found),
-            "refute": _places(left.refute, found),
+            "confirm": _places(left.confirm, answer),
+            "refute": _places(left.refute, answer),
             "refute_minimal": left.minimal,
         },
         "confident": {
-            "confidence": found.bounds.confidence,
-            "statements": found.bounds.statements,
-            "largest_eta": _finite(found.simultaneous_largest_eta),
+            "confidence": answer.bounds.confidence,
+            "statements": answer.bounds.statements,
+            "largest_eta": _finite(answer.simultaneous_largest_eta),
             "cover": None
-            if found.simultaneous is None
-            else _cover(found.simultaneous, matrix.sources),
+            if answer.simultaneous is None
+            else _cover(answer.simultaneous, matrix.sources),
         },
         "sweep": [
             {
@@ -197,8 +197,8 @@ def _cover(cover: Cover, sources: Sequence[TaskId]) -> dict[str, Any]:
     }
 
 
-def _places(places: Sequence[ValueIndex], found: ScopeCover) -> list[list[list[str]]]:
-    matrix = found.matrix
+def _places(places: Sequence[ValueIndex], answer: ScopeCover) -> list[list[list[str]]]:
+    matrix = answer.matrix
     return [
         [list(matrix.sources[source]), list(matrix.targets[target])] for source, target in places
     ]

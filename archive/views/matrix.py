@@ -116,38 +116,40 @@ def measured(archive: Archive, choice: Choice) -> Measured:
     Raises LookupFailedError where there is no such game.
     """
     run_id = find_run(archive, choice.run_id).run_id
-    found = read_run_plays(archive, run_id)
-    games = found.finetuned if choice.everything else ()
-    if not games and found.scopes:
-        games = found.scopes[max(found.scopes)]
+    run_plays = read_run_plays(archive, run_id)
+    games = run_plays.finetuned if choice.everything else ()
+    if not games and run_plays.scopes:
+        games = run_plays.scopes[max(run_plays.scopes)]
     if not games:
         raise LookupFailedError(f"run {run_id}: found no game in its scope, expected at least one")
     kind = choice.kind or deciding_value(run_config(archive, run_id))[1]
-    matrix = transfer_matrix(found.plays, found.policies, games, games, kind, choice.confidence)
-    return Measured(run_id, kind, matrix, found.scopes.get(0, ()))
+    matrix = transfer_matrix(
+        run_plays.plays, run_plays.policies, games, games, kind, choice.confidence
+    )
+    return Measured(run_id, kind, matrix, run_plays.scopes.get(0, ()))
 
 
 def gather(archive: Archive, choice: Choice) -> Matrix:
     """The matrix of a run. Raises LookupFailedError."""
-    asked = measured(archive, choice)
-    matrix = asked.matrix
+    chosen = measured(archive, choice)
+    matrix = chosen.matrix
     pairs = [
         Pair(
             source[0],
             target[0],
             source[1],
             target[1],
-            _number(found.values.gain),
-            _number(found.values.captured),
-            _number(found.values.def37),
-            found.purpose,
-            found.plays,
+            _number(cell.values.gain),
+            _number(cell.values.captured),
+            _number(cell.values.def37),
+            cell.purpose,
+            cell.plays,
         )
-        for (source, target), found in matrix.cells.items()
+        for (source, target), cell in matrix.cells.items()
     ]
     missing = [(source[0], target[0]) for source, target in matrix.unmeasured()]
     names = [task_id.game_id for task_id in matrix.sources]
-    return Matrix(asked.run_id, names, asked.kind, choice.confidence, pairs, missing)
+    return Matrix(chosen.run_id, names, chosen.kind, choice.confidence, pairs, missing)
 
 
 def gather_components(
@@ -156,8 +158,8 @@ def gather_components(
     """Components of the games of a run. Raises LookupFailedError, and where α is not above 0."""
     if not alpha > 0:
         raise LookupFailedError(f"--alpha: found {alpha:g}, expected a number above 0")
-    asked = measured(archive, choice)
-    run_id, matrix, initial = asked.run_id, asked.matrix, asked.initial
+    chosen = measured(archive, choice)
+    run_id, matrix, initial = chosen.run_id, chosen.matrix, chosen.initial
     values = matrix.values(definition)
     graph = transfer_graph(matrix.sources, values, alpha)
     start = [task_id for task_id in matrix.sources if task_id in initial]
@@ -188,8 +190,8 @@ def _ids(games: Sequence[TaskId], chosen: frozenset[TaskId]) -> list[str]:
     return [task_id.game_id for task_id in games if task_id in chosen]
 
 
-def _number(found: object) -> Estimate:
-    parts = [getattr(found, name) for name in ("value", "low", "high")]
+def _number(interval: object) -> Estimate:
+    parts = [getattr(interval, name) for name in ("value", "low", "high")]
     return Estimate(*(part if part is not None and math.isfinite(part) else None for part in parts))
 
 
@@ -205,11 +207,11 @@ def show(matrix: Matrix, console: Console) -> None:
             "def37": "V (Def. 37): the gain over what the row's fine-tuning gains at home",
         }
         for name, title in titles.items():
-            found = table(title, "", *(game[:SHORT] for game in matrix.games))
+            shown_table = table(title, "", *(game[:SHORT] for game in matrix.games))
             for source in matrix.games:
                 cells = [_cell(pairs.get((source, target)), name) for target in matrix.games]
-                add(found, source[:SHORT], *cells)
-            console.print(found)
+                add(shown_table, source[:SHORT], *cells)
+            console.print(shown_table)
     console.print(
         shown(
             f"Run {matrix.run_id}; {matrix.gain_kind} gains; bounds one-sided at "
@@ -223,42 +225,46 @@ def show(matrix: Matrix, console: Console) -> None:
 def _cell(pair: Pair | None, name: str) -> str:
     if pair is None:
         return "·"
-    found: Estimate = getattr(pair, name)
-    if found.value is None:
+    number: Estimate = getattr(pair, name)
+    if number.value is None:
         return "–"
     mark = "*" if pair.purpose == "selection" else ""
-    low, high = ("?" if part is None else f"{part:.2f}" for part in (found.low, found.high))
-    return f"{found.value:.2f}{mark}\n[{low}, {high}]"
+    low, high = ("?" if part is None else f"{part:.2f}" for part in (number.low, number.high))
+    return f"{number.value:.2f}{mark}\n[{low}, {high}]"
 
 
 def _long(matrix: Matrix) -> object:
-    found = table("Transfer", "source", "target", "gain (bits)", "C", "V", "plays")
+    rows = table("Transfer", "source", "target", "gain (bits)", "C", "V", "plays")
     for pair in matrix.pairs:
         cells = [_cell(pair, name) for name in ("gain", "captured", "def37")]
-        add(found, pair.source[:SHORT], pair.target[:SHORT], *cells, pair.plays)
-    return found
+        add(rows, pair.source[:SHORT], pair.target[:SHORT], *cells, pair.plays)
+    return rows
 
 
-def show_components(found: Components, console: Console) -> None:
+def show_components(graph: Components, console: Console) -> None:
     """For each game what it reaches and what reaches it, then the sets that hold together."""
     rows = table(
-        f"Links where {found.definition} ≥ {found.alpha:g}", "game", "links to", "down", "up"
+        f"Links where {graph.definition} ≥ {graph.alpha:g}",
+        "game",
+        "links to",
+        "down",
+        "up",
     )
-    down: Mapping[str, list[str]] = {each.game_id: [] for each in found.games}
-    for source, target in found.links:
+    down: Mapping[str, list[str]] = {each.game_id: [] for each in graph.games}
+    for source, target in graph.links:
         down[source].append(target[:SHORT])
-    for each in found.games:
+    for each in graph.games:
         reach = (len(each.downstream), len(each.upstream))
         add(rows, each.game_id[:SHORT], "\n".join(down[each.game_id]) or "–", *reach)
     console.print(rows)
-    groups = "; ".join(", ".join(g[:SHORT] for g in group) for group in found.strong)
-    whole = "all games" if found.covered else counted(len(found.downstream), "game")
+    groups = "; ".join(", ".join(g[:SHORT] for g in group) for group in graph.strong)
+    whole = "all games" if graph.covered else counted(len(graph.downstream), "game")
     console.print(
         shown(
-            f"Run {found.run_id}: the initial scope reaches {whole} of {len(found.games)} "
-            f"downstream, and is reached by {len(found.upstream)}.\n"
+            f"Run {graph.run_id}: the initial scope reaches {whole} of {len(graph.games)} "
+            f"downstream, and is reached by {len(graph.upstream)}.\n"
             f"Reach one another: {groups}.\n"
-            f"No link: {counted(found.unmeasured, 'pair')} not measured, "
-            f"{found.undefined} undefined."
+            f"No link: {counted(graph.unmeasured, 'pair')} not measured, "
+            f"{graph.undefined} undefined."
         )
     )

@@ -43,15 +43,15 @@ def heading(title: str) -> Text:
 
 def table(title: str, *columns: str) -> Table:
     """An empty table; ids and texts fold rather than vanish."""
-    made = Table(title=heading(title), title_justify="left")
+    table = Table(title=heading(title), title_justify="left")
     for column in columns:
-        made.add_column(shown(column), overflow="fold")
-    return made
+        table.add_column(shown(column), overflow="fold")
+    return table
 
 
-def add(made: Table, *cells: object) -> None:
+def add(table: Table, *cells: object) -> None:
     """One row of the table."""
-    made.add_row(*(shown(str(cell)) for cell in cells))
+    table.add_row(*(shown(str(cell)) for cell in cells))
 
 
 def program(code: str, margin: str = "      ") -> str:

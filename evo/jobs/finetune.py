@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from evo.config.schema import FinetuneConfig
 from evo.jobs.evaluate import Task, finite_score
 from evo.jobs.lora import AdaptedModel
 from xgl.lm.language_model import LanguageModel, continuation_logits
@@ -30,22 +31,6 @@ from xgl.runtime.requests import Move, Moved, Play, Rewarded, Seeds
 
 ROUNDING = 1e-6
 """Bits below which a spread of rewards is rounding error, not to be scaled up."""
-
-
-@dataclass(frozen=True)
-class FinetuneSettings:
-    """Hyperparameters of one fine-tune; documented in ``conf/finetune``."""
-
-    tokens: int
-    maps: int
-    rollouts: int
-    learning_rate: float
-    baseline: str = "group_mean"
-    scale_advantages: bool = True
-    entropy_bonus: float = 0.0
-    gradient_clip: float = 1.0
-    kl: float = 0.0
-    shuffle: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,7 +76,7 @@ def finetune(
     adapted: AdaptedModel,
     cast: Cast,
     task: Task,
-    settings: FinetuneSettings,
+    settings: FinetuneConfig,
     seed: int,
     count: Callable[[str], int] | None = None,
     memory_bytes: int = MEMORY_BYTES,
@@ -224,7 +209,7 @@ def update(
     adapted: AdaptedModel,
     optimizer: torch.optim.Optimizer,
     credits: Sequence[Credit],
-    settings: FinetuneSettings,
+    settings: FinetuneConfig,
     memory_bytes: int = MEMORY_BYTES,
 ) -> tuple[float, float]:
     """One gradient step; returns the policy's entropy (bits a token) and the gradient norm.
@@ -255,7 +240,7 @@ def _gather(
     lm: LanguageModel,
     adapted: AdaptedModel,
     part: Sequence[tuple[Credit, float]],
-    settings: FinetuneSettings,
+    settings: FinetuneConfig,
     whole: tuple[int, int],
 ) -> list[float]:
     """Add a part's gradient, all of it or nothing; returns each row's entropy, summed, in nats."""

@@ -13,6 +13,7 @@ import torch
 from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
 from safetensors.torch import load, save
 
+from evo.config.schema import PlayerConfig
 from evo.jobs.multi_lora import multi_lora
 from xgl.lm.language_model import LanguageModel
 
@@ -24,9 +25,14 @@ class LoraSettings:
     """``rank`` of the update, ``alpha``/rank its scale; on all linear layers but the head, of
     the last ``layers`` blocks (None: of all)."""
 
-    rank: int = 16
-    alpha: int = 32
+    rank: int
+    alpha: int
     layers: int | None = None
+
+
+def lora_settings(player: PlayerConfig) -> LoraSettings:
+    """Those that a configuration says."""
+    return LoraSettings(player.lora_rank, player.lora_alpha, player.lora_layers)
 
 
 def weight_sharing_copy(lm: LanguageModel) -> LanguageModel:

@@ -16,8 +16,8 @@ import torch
 
 from evo.config.schema import FinetuneConfig, JudgeConfig, PlayerConfig
 from evo.jobs.evaluate import Score, Task, evaluate, evaluate_together
-from evo.jobs.finetune import Finetune, FinetuneSettings, finetune
-from evo.jobs.lora import AdaptedModel, LoraSettings, weight_sharing_copy
+from evo.jobs.finetune import Finetune, finetune
+from evo.jobs.lora import AdaptedModel, lora_settings, weight_sharing_copy
 from evo.jobs.repeated_play import RoundScore, repeat
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError
@@ -146,13 +146,10 @@ class ModelHost:
             judge = load_model(settings.judge.model, settings.judge.dtype, settings.device)
         self.judge = TransformerJudge(judge, _engine_settings(settings.judge))
         self.stories = Recorder(self._stories(judge), self.judge)
-        lora = settings.player
-        self.adapted = AdaptedModel(
-            player, LoraSettings(lora.lora_rank, lora.lora_alpha, lora.lora_layers)
-        )
+        self.adapted = AdaptedModel(player, lora_settings(settings.player))
         same = same_tokens(player.tokenizer, judge.tokenizer)
         self.count = None if same else self.judge.count
-        self.memory = lora.memory_mib << 20
+        self.memory = settings.player.memory_mib << 20
         self.base = BasePlayer(self.adapted, self.count, self.memory)
 
     def do(self, job: Job[Outcome]) -> Result[Outcome]:
@@ -199,10 +196,8 @@ class ModelHost:
         """A new adapter; raises ``ValueError`` where the host was loaded without such settings."""
         if self.settings.finetune is None:
             raise ValueError("this model host has no settings to fine-tune with")
-        chosen = {k: v for k, v in vars(self.settings.finetune).items() if k != "replicates"}
-        on = self._cast(job.task), job.task
-        settings = FinetuneSettings(**chosen)
-        return finetune(self.adapted, *on, settings, job.seed, self.count, self.memory)
+        on = self._cast(job.task), job.task, self.settings.finetune
+        return finetune(self.adapted, *on, job.seed, self.count, self.memory)
 
     def _policy(self, lm: LanguageModel, several: int = 1) -> LocalPolicy:
         rows = BATCH_ROWS * several

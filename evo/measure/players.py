@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from archive import Archive, RunEvent
-from evo.jobs.lora import AdaptedModel, LoraSettings
+from evo.config.schema import PlayerConfig
+from evo.jobs.lora import AdaptedModel, LoraSettings, lora_settings
 from evo.jobs.model_host import ModelHost, load_model, same_tokens
 from evo.measure.config import ChatConfig
 from xgl.chat.accounting import Budget, Prices
@@ -78,7 +78,7 @@ class LocalPlayer:
     name: str
     reference: str
     adapter: bytes | None = None
-    lora: LoraSettings = field(default_factory=LoraSettings)
+    lora: LoraSettings = field(default_factory=lambda: lora_settings(PlayerConfig()))
 
     @contextmanager
     def seated(self, lab: ModelHost, dtype: str, budget: Budget) -> Iterator[Player]:
@@ -154,7 +154,6 @@ def _adapted(text: str, run: Path, beginning: str) -> LocalPlayer:
                 "expected one"
             )
         adapter = archive.get_adapter(finetunes[0]["adapter_hash"])
-    player: dict[str, Any] = json.loads(begun[-1]["config_json"])["player"]
-    resolve(player["model"])
-    lora = LoraSettings(player["lora_rank"], player["lora_alpha"], player["lora_layers"])
-    return LocalPlayer(text, player["model"], adapter, lora)
+    player = PlayerConfig(**json.loads(begun[-1]["config_json"])["player"])
+    resolve(player.model)
+    return LocalPlayer(text, player.model, adapter, lora_settings(player))

@@ -125,11 +125,18 @@ def _file(entry: str, dialect: str) -> Path:
         return path
     library = LIBRARY / f"{entry}{suffix}"
     if not isfile(library):
-        raise ConfigError(f"growth.initial_scope: {entry!r} is not in the library{_hint(entry)}")
+        raise ConfigError(f"growth.initial_scope: {_not_in_library(entry, dialect)}")
     return library
 
 
-def _hint(entry: str) -> str:
-    names: Sequence[str] = sorted({path.stem for path in LIBRARY.glob("*.x*")})
+def _not_in_library(entry: str, dialect: str) -> str:
+    for other in DIALECTS.values():
+        if isfile(LIBRARY / f"{entry}{other.suffix}"):
+            return (
+                f"{entry!r} is a game of dialect {other.name}, expected one of dialect {dialect}, "
+                f"or game.dialect={other.name}"
+            )
+    names = sorted(path.stem for path in LIBRARY.glob(f"*{DIALECTS[dialect].suffix}"))
     close = get_close_matches(entry, names, 1)
-    return f"; did you mean {close[0]!r}?" if close else f", expected one of {', '.join(names)}"
+    hint = f"; did you mean {close[0]!r}?" if close else f", expected one of {', '.join(names)}"
+    return f"{entry!r} is not in the library{hint}"

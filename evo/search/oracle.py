@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from archive import Purpose, Reason, Verdict
 from archive.schema import Definition, GainKind
-from archive.statistics.looks import Looks, shared
+from archive.statistics.looks import Looks, error_per_test
 from archive.statistics.race import Bounds, Question, Race, acceptance, run_together, selection
 from archive.statistics.verdict import Decision, Evidence, Thresholds, decide, decision_columns
 from evo.config.schema import RunConfig
@@ -50,7 +50,7 @@ class TransferOracle:
         error = 1 - rules.confidence
         self.selection = self._stage(Purpose.SELECTION, rules.selection_plays, error)
         # A list may put several candidates to the test: they share the error.
-        share = shared(error, min(rules.confirmations, config.growth.list_size))
+        share = error_per_test(error, min(rules.confirmations, config.growth.list_size))
         self.acceptance = self._stage(Purpose.ACCEPTANCE, rules.acceptance_plays, share)
 
     def _stage(self, purpose: Purpose, plays: Sequence[int], error: float) -> Stage:

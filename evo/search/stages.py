@@ -72,7 +72,7 @@ class Stage:
         named = {task.game_id: task for task in scope}
         return CandidateBounds(self, self.looks, self.thresholds, candidate, parent, named)
 
-    # -- archive.statistics.candidate_bounds.Gains ------------------------------------------------
+    # -- archive.statistics.candidate_bounds.GainSource --------------------------------------------
 
     def gains(self, source: Task, target: Task, plays: int, kind: GainKind) -> Scores:
         """Per-play gains in bits of the source's fine-tunes on the target: (n,), or (R, n)."""

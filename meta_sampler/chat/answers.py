@@ -1,7 +1,7 @@
 """Programs found in what a model wrote: in fences, lists, JSON, or prose in any language.
 
-Whatever looks like a program is a :class:`Draft`. One pass over the lines finds them all: an answer
-of any length costs time in proportion. :func:`checked` says then what is wrong with one.
+Whatever looks like a program is a :class:`ProgramText`. One pass over the lines finds them all: an
+answer of any length costs time in proportion. :func:`candidate` says what is wrong with one.
 """
 
 from __future__ import annotations
@@ -13,8 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from meta_sampler.chat.prompt import admitted_players, has_loops, has_truths
-from meta_sampler.mutate.program_editor import named_players
+from meta_sampler.base import Fate
+from meta_sampler.mutate.program_editor import (
+    admitted_players,
+    has_loops,
+    has_truths,
+    named_players,
+)
 from meta_sampler.screening.soundness import FIT, faults, fit
 from meta_sampler.settings import ChatSamplerSettings
 from xgl import Game, ProgramError, game, parse
@@ -38,17 +43,19 @@ _MARKS = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """One program as it was found: its text, what it is after, the piece of the answer that it
-    stood in, and what was taken off."""
+class ProgramText:
+    """What looks like a program in an answer."""
 
     text: str
     intent: str
+    """The aim of the game in the model's words, one line."""
     raw: str
+    """The part of the answer in which it stands."""
     repairs: tuple[str, ...] = ()
+    """What was removed around it."""
 
 
-def drafts(answer: str) -> list[Draft]:
+def programs_in(answer: str) -> list[ProgramText]:
     """All programs of an answer, in order."""
     answer = answer[:MAX_ANSWER]
     return _of_json(answer) or list(_of_lines(answer.splitlines()))
@@ -57,34 +64,34 @@ def drafts(answer: str) -> list[Draft]:
 # -- JSON ------------------------------------------------------------------------------------------
 
 
-def _of_json(answer: str) -> list[Draft]:
+def _of_json(answer: str) -> list[ProgramText]:
     """Programs of an answer that is JSON: texts, or objects with a program and an intent."""
     body = answer.strip()
     if body.startswith("```"):
         body = body.partition("\n")[2].removesuffix("```").strip()
     if body[:1] not in ("[", "{"):
         return []
-    found: Any = None
+    items: Any = None
     with suppress(ValueError, RecursionError):
-        found = json.loads(body)
-    if isinstance(found, dict):
-        lists = [value for value in found.values() if isinstance(value, list)]
-        found = lists[0] if lists and not _program_of(found) else [found]
+        items = json.loads(body)
+    if isinstance(items, dict):
+        lists = [value for value in items.values() if isinstance(value, list)]
+        items = lists[0] if lists and not _program_of(items) else [items]
     programs = []
-    for item in found or ():
+    for item in items or ():
         with suppress(RecursionError):  # what could be read may yet be too deep to write
             programs.append(_of_item(item))
-    return [draft for draft in programs if draft is not None]
+    return [program for program in programs if program is not None]
 
 
-def _of_item(item: Any) -> Draft | None:
+def _of_item(item: Any) -> ProgramText | None:
     text = item if isinstance(item, str) else _program_of(item) if isinstance(item, dict) else ""
     if not text:
         return None
-    said = [v for v in item.values() if isinstance(v, str) and v != text] if item != text else []
+    others = [v for v in item.values() if isinstance(v, str) and v != text] if item != text else []
     raw = json.dumps(item, ensure_ascii=False)
-    intent = one_line(said[0]) if said else ""
-    return Draft(well_formed(text), intent, well_formed(raw), ("json",))
+    intent = one_line(others[0]) if others else ""
+    return ProgramText(well_formed(text), intent, well_formed(raw), ("json",))
 
 
 def _program_of(item: dict[str, Any]) -> str:
@@ -99,11 +106,11 @@ def _program_of(item: dict[str, Any]) -> str:
 # -- lines -----------------------------------------------------------------------------------------
 
 
-def _of_lines(lines: list[str]) -> Iterator[Draft]:
+def _of_lines(lines: list[str]) -> Iterator[ProgramText]:
     """Runs of instructions; a fence, a line of prose or another start ends a run.
 
     Within a fence that holds an instruction, every line counts as one: what stands beside the
-    instructions there is a mistake of the program, to be told and not to be passed over.
+    instructions there is a mistake of the program, which the model should hear of.
     """
     piece = _Piece()
     for inside, line in _fences(lines):
@@ -149,8 +156,8 @@ def _fences(lines: list[str]) -> Iterator[tuple[bool | None, str]]:
 
 def _plain(line: str) -> str:
     """A line without its bullet or number, and without backticks around it."""
-    found = _BULLET.match(line)
-    return line[found.end() :] if found else line
+    bullet = _BULLET.match(line)
+    return line[bullet.end() :] if bullet else line
 
 
 class _Piece:
@@ -159,7 +166,7 @@ class _Piece:
     def __init__(self) -> None:
         self.program: list[str] = []
         self.raw: list[str] = []
-        self.said = ""
+        self.intent = ""
         self.repairs: dict[str, None] = {}
         self.depth = self.joined = 0
         self.apart = False
@@ -186,14 +193,14 @@ class _Piece:
 
     def prose(self, line: str) -> None:
         self.take(line, "")
-        if said := one_line(line):
-            self.said = said
+        if intent := one_line(line):
+            self.intent = intent
 
     def note(self, line: str) -> None:
         """A comment or a blank line; a comment before a program may say what it is after."""
         self.take(line, "comment" if line.strip() else "")
         self.apart = self.apart or not line.strip()
-        self.said = self.said or one_line(line)
+        self.intent = self.intent or one_line(line)
 
     def instruction(self, line: str) -> None:
         bare = _plain(line)
@@ -212,9 +219,9 @@ class _Piece:
             self.depth, self.joined = 0, 1
         self.depth += _nesting(cleaned)
 
-    def done(self) -> Draft:
+    def done(self) -> ProgramText:
         text = "\n".join(self.program)
-        return Draft(text, self.said, "\n".join(self.raw).strip("\n"), tuple(self.repairs))
+        return ProgramText(text, self.intent, "\n".join(self.raw).strip("\n"), tuple(self.repairs))
 
 
 def _nesting(line: str) -> int:
@@ -239,38 +246,38 @@ def one_line(text: str) -> str:
     """Prose as an intent: one printable line without marks of lists, short."""
     text = "".join(c if c.isprintable() else " " for c in text[: 4 * LONGEST_INTENT])
     plain = _plain(" ".join(text.replace("**", "").split()))
-    found = _MARKS.match(plain)
-    return plain[found.end() if found else 0 :].strip("*_` ")[:LONGEST_INTENT]
+    marks = _MARKS.match(plain)
+    return plain[marks.end() if marks else 0 :].strip("*_` ")[:LONGEST_INTENT]
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class Candidate:
     """``text`` is canonical where it is a program; ``game`` is None where there are errors."""
 
     text: str
     game: Game | None
     errors: tuple[str, ...]
-    fate: str = ""
+    fate: Fate = Fate.INVALID
     repairs: tuple[str, ...] = ()
 
 
-def checked(text: str, parent: Game, settings: ChatSamplerSettings) -> Checked:
+def candidate(text: str, parent: Game, settings: ChatSamplerSettings) -> Candidate:
     """A child of ``parent``, of its dialect and metadata; limits and loops are cut to the caps."""
     try:
         program = parse(text, parent.dialect)
     except ProgramError as error:
-        return Checked(text, None, tuple(error.messages()), "invalid")
+        return Candidate(text, None, tuple(error.messages()), Fate.INVALID)
     fitted = fit(program, settings, parent.metadata)
     new = game(fitted, parent.metadata)
     errors = [*_foreign(fitted, parent, settings), *faults(fitted, parent, settings)]
     if errors:
-        return Checked(text, None, tuple(first_messages(errors)), "unsound")
-    return Checked(new.code, new, (), repairs=(FIT,) if fitted != program else ())
+        return Candidate(text, None, tuple(first_messages(errors)), Fate.UNSOUND)
+    return Candidate(new.code, new, (), repairs=(FIT,) if fitted != program else ())
 
 
 def _foreign(program: syn.Program, parent: Game, settings: ChatSamplerSettings) -> Iterator[str]:
     """What the settings do not admit, and the parent does not have either."""
-    players = admitted_players(parent, settings)
+    players = admitted_players(parent, settings.players)
     for name in sorted(named_players(program.instructions) - set(players)):
         yield f"the player {name}, expected some of {', '.join(players)}"
     if has_truths(program) and not (settings.truths or has_truths(parent.program)):

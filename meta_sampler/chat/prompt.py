@@ -1,23 +1,29 @@
-"""What the model reads for one parent: the lesson, examples, the parent and its relatives."""
+"""What the model reads for one parent: the system prompt, examples, the parent, its relatives."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cache
+from typing import Any
 
-from meta_sampler.chat.lesson import lesson
-from meta_sampler.mutate.program_editor import named_players
+from meta_sampler.base import Outcome, SamplerError, prompt_hash
+from meta_sampler.chat.system_prompt import system_prompt
+from meta_sampler.mutate.program_editor import (
+    admitted_players,
+    has_loops,
+    has_truths,
+    named_players,
+)
 from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.settings import ChatSamplerSettings
 from xgl import Game, ProgramError, analyse, game, parse
 from xgl.chat.client import Message
 from xgl.errors import MAX_MESSAGE, FlowError, excerpt
 from xgl.language import syntax as syn
-from xgl.language.visitors import descendants
 from xgl.library import entries
+from xgl.random_streams import stream
 
 KINDS = {
     "a variation": "what is scored, after what, or the sign of a term is changed",
@@ -27,36 +33,38 @@ KINDS = {
     "hidden information": "a player must act without seeing a text that another one sees",
     "a loop": "moves are made several times, each after the scores of the last",
 }
-"""Ways to be related, in a phrase; each is asked for where the settings allow it."""
+"""Ways to be related, in a phrase; the prompt names those that the settings allow."""
 
 FORM = (
     "Answer with {n} games, each different from all games above and from each other in what it "
     "asks for, and with nothing else. Write each as the examples are written: its number and one "
     "line that says what the game is after, then the program between ``` and ```."
 )
-"""How answers are to look: said, not shown, since small models copy what they are shown."""
+"""The form of answers is described, not shown: small models copy what they are shown."""
 
 TURN = "Write a game that is related to the last one."
 LAST = "Write a game that is related to the parent, and another than those above."
-"""What a model is asked that is shown examples as its own earlier answers. Small models go on as a
-conversation went; a list of wishes they repeat."""
+"""The requests where examples stand as the model's earlier answers. Small models continue a
+conversation as it went; they repeat a list of wishes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """A game that was not accepted, and why."""
+class Refusal:
+    """A game that was not accepted, the parent it was proposed for, and why."""
 
+    game_id: str
+    parent_id: str
     code: str
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """What one request is made from."""
+    """The games that one request shows, and how many it wants."""
 
     parent: Game
     accepted: tuple[Game, ...]
-    refused: tuple[Refused, ...]
+    refused: tuple[Refusal, ...]
     games: int
 
     @property
@@ -66,48 +74,40 @@ class Brief:
 
 
 def messages(brief: Brief, settings: ChatSamplerSettings, library: int) -> list[Message]:
-    """The conversation that asks for games; ``library`` examples at most."""
-    players = admitted_players(brief.parent, settings)
-    system: Message = {
-        "role": "system",
-        "content": lesson(brief.parent.dialect, settings, players),
-    }
+    """The request for games; ``library`` examples at most."""
+    system = _system(brief, settings)
     examples = _examples(brief, settings, library)
     if settings.turns:
         earlier = [turn for example in examples for turn in _turn(TURN, example)]
         return [system, *earlier, {"role": "user", "content": _joined(*_family(brief), LAST)}]
     shown = ["Examples of games:", *examples] if examples else []
     form = FORM.format(n=brief.games)
-    asked = _joined(*shown, *_family(brief), _kinds(brief, settings), form)
-    return [system, {"role": "user", "content": asked}]
+    request = _joined(*shown, *_family(brief), _kinds(brief, settings), form)
+    return [system, {"role": "user", "content": request}]
 
 
-def again(
+def repair_messages(
     brief: Brief, settings: ChatSamplerSettings, text: str, errors: Sequence[str]
 ) -> list[Message]:
-    """The conversation that gives one program back with all that is wrong with it."""
-    players = admitted_players(brief.parent, settings)
-    told = "\n".join(f"- {error}" for error in errors)
-    asked = (
+    """The request to repair one program, with all that is wrong with it."""
+    problems = "\n".join(f"- {error}" for error in errors)
+    request = (
         f"You wrote this game, related to the game\n\n{fenced(brief.parent.code)}\n\n"
-        f"{fenced(excerpt(text, MAX_MESSAGE))}\n\nIt cannot be used:\n{told}\n\n"
+        f"{fenced(excerpt(text, MAX_MESSAGE))}\n\nIt cannot be used:\n{problems}\n\n"
         "Answer with the mended program alone, between ``` and ```, and nothing else."
     )
-    return [
-        {"role": "system", "content": lesson(brief.parent.dialect, settings, players)},
-        {"role": "user", "content": asked},
-    ]
+    return [_system(brief, settings), {"role": "user", "content": request}]
 
 
-def prompt_hash(conversation: Sequence[Message]) -> str:
-    """Of everything that the model reads."""
-    return hashlib.sha256(json.dumps(list(conversation)).encode()).hexdigest()[:16]
+def _system(brief: Brief, settings: ChatSamplerSettings) -> Message:
+    players = admitted_players(brief.parent, settings.players)
+    content = system_prompt(brief.parent.dialect, settings, players)
+    return {"role": "system", "content": content}
 
 
-def admitted_players(parent: Game, settings: ChatSamplerSettings) -> tuple[str, ...]:
-    """Players that a child may name: those of the settings and of the parent."""
-    own = named_players(parent.program.instructions)
-    return tuple(p for p in syn.PLAYERS if p in own or p in settings.players)
+def hash_of(conversation: Sequence[Message]) -> str:
+    """The hash of everything that the model reads."""
+    return prompt_hash(json.dumps(list(conversation)))
 
 
 def fenced(code: str) -> str:
@@ -115,35 +115,29 @@ def fenced(code: str) -> str:
     return "```\n" + code.replace("```", "` ` `") + "\n```"
 
 
-def has_truths(program: syn.Program) -> bool:
-    """Whether a statement stands in it that a judge would have to read."""
-    return any(isinstance(n, syn.Truth) for i in program.instructions for n in descendants(i))
-
-
-def has_loops(program: syn.Program) -> bool:
-    return any(isinstance(i, syn.Beacon | syn.Replay) for i in program.instructions)
-
-
 def _examples(brief: Brief, settings: ChatSamplerSettings, most: int) -> list[str]:
     """Games of the library that could be children, spread over it, each with its sentence."""
-    fitting = []
-    for said, program in _library(brief.parent.dialect):
-        players = {*admitted_players(brief.parent, settings)}
-        foreign = named_players(program.instructions) - players
-        wordy = has_truths(program) and not settings.truths
-        looping = has_loops(program) and not settings.loops
-        idle = syn.MAIN_PLAYER not in named_players(program.instructions)
-        if not (foreign or wordy or looping or idle) and normal_form(program) != normal_form(
-            brief.parent.program
-        ):
-            fitting.append(f"{said}\n{fenced(game(program).code)}")
+    parent, players = brief.parent, {*admitted_players(brief.parent, settings.players)}
+    fitting = [
+        f"{sentence}\n{fenced(game(program).code)}"
+        for sentence, program in _library(parent.dialect)
+        if _admitted(program, players, settings)
+        and normal_form(program) != normal_form(parent.program)
+    ]
     step = max(1, -(-len(fitting) // most)) if most else len(fitting) + 1
-    chosen = fitting[::step][:most]
-    return chosen
+    return fitting[::step][:most]
 
 
-def _turn(asked: str, answered: str) -> list[Message]:
-    return [{"role": "user", "content": asked}, {"role": "assistant", "content": answered}]
+def _admitted(program: syn.Program, players: set[str], settings: ChatSamplerSettings) -> bool:
+    """Whether the settings admit all that a program holds, and the main player has a part in it."""
+    named = named_players(program.instructions)
+    truths, loops = has_truths(program), has_loops(program)
+    allowed = named <= players and (settings.truths or not truths) and (settings.loops or not loops)
+    return allowed and syn.MAIN_PLAYER in named
+
+
+def _turn(request: str, answer: str) -> list[Message]:
+    return [{"role": "user", "content": request}, {"role": "assistant", "content": answer}]
 
 
 def _joined(*parts: str) -> str:
@@ -153,23 +147,19 @@ def _joined(*parts: str) -> str:
 @cache
 def _library(dialect: str) -> tuple[tuple[str, syn.Program], ...]:
     """What the library holds and this dialect can say, the dialect's own games first."""
-    found, known = [], set()
+    examples, known = [], set()
     for entry in sorted(entries(), key=lambda each: each.dialect != dialect):
         try:
             program = parse(entry.text, dialect)
             report = analyse(program)
         except (ProgramError, FlowError):
             continue
-        if (
-            entry.refused
-            or report.degenerate
-            or report.read_before_set
-            or normal_form(program) in known
-        ):
+        useless = entry.refused or report.degenerate or report.read_before_set
+        if useless or normal_form(program) in known:
             continue
         known.add(normal_form(program))
-        found.append((f"{entry.title}: {entry.description}", program))
-    return tuple(found)
+        examples.append((f"{entry.title}: {entry.description}", program))
+    return tuple(examples)
 
 
 def _family(brief: Brief) -> list[str]:
@@ -184,7 +174,63 @@ def _family(brief: Brief) -> list[str]:
 
 
 def _kinds(brief: Brief, settings: ChatSamplerSettings) -> str:
-    others = len(admitted_players(brief.parent, settings)) > 1
+    others = len(admitted_players(brief.parent, settings.players)) > 1
     needs = {"another player": others, "hidden information": others, "a loop": settings.loops}
-    kinds = [f"- {kind}: {said}" for kind, said in KINDS.items() if needs.get(kind, True)]
+    kinds = [f"- {kind}: {phrase}" for kind, phrase in KINDS.items() if needs.get(kind, True)]
     return "Ways for a game to be related to the parent; use several of them:\n" + "\n".join(kinds)
+
+
+# -- what is known of earlier proposals ------------------------------------------------------------
+
+MOST_REFUSED = 200
+"""Refusals that are remembered; the oldest are forgotten first."""
+
+
+class Memory:
+    """Which games were accepted, with their parents, and which were refused."""
+
+    def __init__(self) -> None:
+        self._parents: dict[str, str] = {}
+        self._refused: list[Refusal] = []
+
+    def observe(self, outcomes: Sequence[Outcome]) -> None:
+        """Remember each outcome, oldest first."""
+        for each in outcomes:
+            if each.accepted:
+                self._parents[each.game_id] = each.parent_id
+            elif each.code:
+                reason = excerpt(each.explanation)
+                self._refused.append(Refusal(each.game_id, each.parent_id, each.code, reason))
+        self._refused = self._refused[-MOST_REFUSED:]
+
+    def relatives(self, parent: Game, scope: Sequence[Game], most: int, seed: int) -> list[Game]:
+        """Games of the scope to show: the parent's children, its own parent and siblings, then
+        others by chance."""
+        others = [g for g in scope if g.dialect == parent.dialect and g.game_id != parent.game_id]
+        order = stream("relatives", parent.game_id, seed).permutation(len(others))
+        shuffled = [others[int(place)] for place in order]
+        return sorted(shuffled, key=lambda each: self._kinship(each.game_id, parent))[:most]
+
+    def _kinship(self, game_id: str, parent: Game) -> int:
+        above = self._parents.get(parent.game_id)
+        own = self._parents.get(game_id)
+        if own == parent.game_id:
+            return 0
+        return 1 if above is not None and above in (own, game_id) else 2
+
+    def refused(self, parent: Game, most: int) -> list[Refusal]:
+        """Refused games to show: the parent's, then others; the newest first."""
+        newest = self._refused[::-1]
+        return sorted(newest, key=lambda each: each.parent_id != parent.game_id)[:most]
+
+    def state(self) -> dict[str, Any]:
+        """The accepted and the refused games."""
+        return {"accepted": dict(self._parents), "refused": [astuple(r) for r in self._refused]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Raises :class:`SamplerError` for the state of another sampler."""
+        accepted, refused = state.get("accepted"), state.get("refused")
+        if not isinstance(accepted, dict) or not isinstance(refused, list):
+            raise SamplerError("the state is not of chat: it names no accepted and refused games")
+        self._parents = {str(k): str(v) for k, v in accepted.items()}
+        self._refused = [Refusal(*each) for each in refused]

@@ -8,16 +8,22 @@ function of state and arguments.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
-from meta_sampler.base import BudgetReached, Outcome, Proposal, Provenance, SamplerError
-from meta_sampler.chat.answers import MAX_ANSWER, Checked, Draft, checked, drafts
+from meta_sampler.base import BudgetReached, Fate, Outcome, Proposal, Provenance, SamplerError
+from meta_sampler.chat.answers import (
+    MAX_ANSWER,
+    Candidate,
+    ProgramText,
+    candidate,
+    programs_in,
+)
 from meta_sampler.chat.cache import Answer, AnswerCache, key_of
-from meta_sampler.chat.memory import Memory
-from meta_sampler.chat.prompt import Brief, again, messages, prompt_hash
+from meta_sampler.chat.prompt import Brief, Memory, hash_of, messages, repair_messages
 from meta_sampler.screening.soundness import KnownGames
 from meta_sampler.settings import ChatSamplerSettings
 from xgl import Game
@@ -26,7 +32,6 @@ from xgl.chat.calls import Meter, RequestBatch, run
 from xgl.chat.client import Endpoint, Fault, Message, read_key
 from xgl.errors import BudgetError, PlayerError, excerpt
 
-Result = TypeVar("Result")
 NAME = "chat"
 INVENT = "invent"
 """Name under which a request for games stands in a proposal's provenance."""
@@ -34,21 +39,24 @@ ASKED_AGAIN = "asked again"
 """The repair of a program that went back with its errors."""
 BETWEEN = "\n\n[asked again]\n\n"
 """Stands in ``raw`` between what was written first and what was written then."""
-NO_PROGRAM = "no_program"
-"""Fate of an answer that holds no program."""
 
 
 class WindowError(Exception):
-    """A prompt beyond the model's window."""
+    """A prompt is beyond the model's window."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
     """Tokens read and written, and seconds."""
 
-    prompt: int = 0
-    new: int = 0
-    seconds: float = 0.0
+    prompt: int
+    new: int
+    seconds: float
+
+    @staticmethod
+    def of(answer: Answer) -> Cost:
+        """What an answer took."""
+        return Cost(answer.prompt_tokens, answer.new_tokens, answer.seconds)
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(self.prompt + other.prompt, self.new + other.new, self.seconds + other.seconds)
@@ -61,26 +69,26 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One program on its way: where it stood, what became of it so far, what it cost."""
+    """The program at one ``place`` of the answer to request ``draw``, with its cost so far."""
 
     draw: int
     place: int
-    draft: Draft
-    found: Checked
+    program: ProgramText
+    candidate: Candidate
     cost: Cost
     repairs: tuple[str, ...] = ()
 
     @property
     def open(self) -> bool:
         """Whether it may go back: it is a program, and something is wrong with it."""
-        return self.found.game is None and self.found.fate != NO_PROGRAM
+        return self.candidate.game is None and self.candidate.fate is not Fate.NO_PROGRAM
 
 
 class Chat:
-    """A :class:`~meta_sampler.base.MetaSampler` that asks, and remembers what was refused.
+    """A :class:`~meta_sampler.base.MetaSampler` that remembers what was accepted and refused.
 
-    Raises :class:`SamplerError` where the key is not in the environment. ``meter`` adds up what was
-    asked, answers from the cache at what they cost when they were drawn.
+    Raises :class:`SamplerError` where the key is not in the environment. ``meter`` adds up what
+    answers cost, those from the cache at what they cost when they were drawn.
     """
 
     def __init__(self, settings: ChatSamplerSettings | None = None) -> None:
@@ -89,40 +97,40 @@ class Chat:
         self.cache = AnswerCache(self.settings.folder())
         self.meter = Meter()
         self.memory = Memory()
-        _told(self._key)
+        with _sampler_errors():
+            read_key(self.endpoint)
 
     def check(self) -> None:
-        """Ask the endpoint one word, so that a wrong key, model or address is told at once; this
-        counts towards no budget.
+        """Send one short request, so that a run with a wrong key, model or address does not begin;
+        it counts towards no budget.
 
         Raises :class:`SamplerError`.
         """
-        _told(self._asked_once)
+        with _sampler_errors():
+            run(self._check())
 
-    async def _key(self) -> None:
-        read_key(self.endpoint)
-
-    async def _asked_once(self) -> None:
-        asked = [{"role": "user", "content": "Answer with the word yes."}]
+    async def _check(self) -> None:
+        request = [{"role": "user", "content": "Answer with the word yes."}]
         async with Endpoint(self.endpoint) as endpoint:
-            await RequestBatch(self.endpoint, endpoint, Meter()).reply(asked, "check")
+            await RequestBatch(self.endpoint, endpoint, Meter()).reply(request, "check")
 
     def charge(self, tokens: int, dollars: float) -> None:
         """Count what an earlier session of the run has spent towards the budgets."""
         self.meter.count(Usage(prompt_tokens=tokens, dollars=dollars))
 
     def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
-        """At most ``n`` games, and what of the answers was none, with its errors.
+        """At most ``n`` proposals; those that cannot be used have no game, and say why.
 
         Raises :class:`SamplerError` where the endpoint refuses or stays silent after all retries,
-        and :class:`BudgetReached`; answers that came before are in the cache.
+        and :class:`BudgetReached`; answers that were received before are in the cache.
         """
-        chosen, library = self.settings, self.settings.library
-        accepted = tuple(self.memory.relatives(parent, scope, chosen.relatives, seed))
-        brief = Brief(parent, accepted, tuple(self.memory.refused(parent, chosen.refused)), n)
+        settings, library = self.settings, self.settings.library
+        accepted = tuple(self.memory.relatives(parent, scope, settings.relatives, seed))
+        brief = Brief(parent, accepted, tuple(self.memory.refused(parent, settings.refused)), n)
         while True:
             try:
-                slots = _told(self._round, brief, library, seed)
+                with _sampler_errors():
+                    slots = run(self._round(brief, library, seed))
                 return list(self._proposals(slots, brief, library, (parent, *scope)))
             except WindowError as error:
                 if not library and not brief.accepted and not brief.refused:
@@ -134,84 +142,87 @@ class Chat:
                     refused=brief.refused[: len(brief.refused) // 2],
                 )
 
-    # -- asking --------------------------------------------------------------------------------
+    # -- requests ------------------------------------------------------------------------------
 
     async def _round(self, brief: Brief, library: int, seed: int) -> list[Slot]:
-        """All answers to one brief, then what was sent back."""
+        """The programs of all answers to one brief, after repairs."""
         async with Endpoint(self.endpoint) as endpoint:
             batch = RequestBatch(self.endpoint, endpoint, self.meter)
-            parts = _parts(brief.games, self.settings.per_request)
             work = (
-                partial(self._drawn, batch, replace(brief, games=part), library, seed, draw)
-                for draw, part in enumerate(parts)
+                partial(self._draw, batch, part, library, seed, draw)
+                for draw, part in enumerate(self._parts(brief))
             )
-            slots = [slot for drawn in await batch.gather(work) for slot in drawn]
-            for asking in range(1, 1 + self.settings.ask_again):
+            slots = [slot for answer in await batch.gather(work) for slot in answer]
+            for attempt in range(1, 1 + self.settings.ask_again):
                 slots = await batch.gather(
-                    partial(self._mended, batch, brief, slot, seed, asking) for slot in slots
+                    partial(self._repair, batch, brief, slot, seed, attempt) for slot in slots
                 )
             return slots
 
-    async def _drawn(
+    def _parts(self, brief: Brief) -> list[Brief]:
+        """The brief of each request: as few requests as can be, alike in size."""
+        requests = -(-brief.games // self.settings.per_request)
+        each, larger = divmod(brief.games, requests) if requests else (0, 0)
+        return [replace(brief, games=each + (draw < larger)) for draw in range(requests)]
+
+    async def _draw(
         self, batch: RequestBatch, brief: Brief, library: int, seed: int, draw: int
     ) -> list[Slot]:
-        conversation = messages(brief, self.settings, library)
-        answer = await self._answer(batch, conversation, seed, draw)
-        cost = Cost(answer.prompt_tokens, answer.new_tokens, answer.seconds)
-        found = drafts(answer.text)[: brief.games]
-        if not found:
-            nothing = Checked("", None, ("the answer holds no program",), NO_PROGRAM)
-            return [Slot(draw, 0, Draft("", "", excerpt(answer.text, MAX_ANSWER)), nothing, cost)]
+        """The programs of the answer to one request."""
+        answer = await self._answer(batch, messages(brief, self.settings, library), seed, draw)
+        cost = Cost.of(answer)
+        programs = programs_in(answer.text)[: brief.games]
+        if not programs:
+            nothing = Candidate("", None, ("the answer holds no program",), Fate.NO_PROGRAM)
+            raw = excerpt(answer.text, MAX_ANSWER)
+            return [Slot(draw, 0, ProgramText("", "", raw), nothing, cost)]
+        shares = [cost.share(place, len(programs)) for place in range(len(programs))]
         return [
-            Slot(
-                draw,
-                place,
-                draft,
-                checked(draft.text, brief.parent, self.settings),
-                cost.share(place, len(found)),
-            )
-            for place, draft in enumerate(found)
+            Slot(draw, place, program, self._candidate(program, brief), share)
+            for place, (program, share) in enumerate(zip(programs, shares, strict=True))
         ]
 
-    async def _mended(
-        self, batch: RequestBatch, brief: Brief, slot: Slot, seed: int, asking: int
+    async def _repair(
+        self, batch: RequestBatch, brief: Brief, slot: Slot, seed: int, attempt: int
     ) -> Slot:
-        """The program as it came back; as it was where that is no better."""
+        """The program as it came back; as it was where the answer holds none."""
         if not slot.open:
             return slot
-        conversation = again(brief, self.settings, slot.draft.text, slot.found.errors)
+        request = repair_messages(brief, self.settings, slot.program.text, slot.candidate.errors)
         try:
-            answer = await self._answer(batch, conversation, seed, slot.draw, slot.place, asking)
+            answer = await self._answer(batch, request, seed, slot.draw, slot.place, attempt)
         except WindowError:
-            return slot  # a program so long that it cannot be told back
-        spent = slot.cost + Cost(answer.prompt_tokens, answer.new_tokens, answer.seconds)
-        raw = f"{slot.draft.raw}{BETWEEN}{excerpt(answer.text, MAX_ANSWER)}"
-        found = drafts(answer.text)[:1]
-        draft = replace(found[0] if found else slot.draft, raw=raw, intent=slot.draft.intent)
+            return slot  # a program so long that it cannot be sent back
+        raw = f"{slot.program.raw}{BETWEEN}{excerpt(answer.text, MAX_ANSWER)}"
+        repaired = next(iter(programs_in(answer.text)), slot.program)
+        program = replace(repaired, raw=raw, intent=slot.program.intent)
         return replace(
             slot,
-            draft=draft,
-            found=checked(draft.text, brief.parent, self.settings),
-            cost=spent,
+            program=program,
+            candidate=self._candidate(program, brief),
+            cost=slot.cost + Cost.of(answer),
             repairs=(*slot.repairs, ASKED_AGAIN),
         )
 
-    async def _answer(self, batch: RequestBatch, asked: list[Message], *draw: int) -> Answer:
+    def _candidate(self, program: ProgramText, brief: Brief) -> Candidate:
+        return candidate(program.text, brief.parent, self.settings)
+
+    async def _answer(self, batch: RequestBatch, request: list[Message], *draw: int) -> Answer:
         """The answer from the cache, else from the endpoint. Raises :class:`WindowError`."""
-        key = key_of(self.endpoint, asked, *draw)
-        kept = self.cache.get(key)
-        if kept is not None:
-            dollars = self.endpoint.prices.of(kept.prompt_tokens, kept.new_tokens)
-            tokens = {"prompt_tokens": kept.prompt_tokens, "new_tokens": kept.new_tokens}
+        key = key_of(self.endpoint, request, *draw)
+        cached = self.cache.get(key)
+        if cached is not None:
+            dollars = self.endpoint.prices.of(cached.prompt_tokens, cached.new_tokens)
+            tokens = {"prompt_tokens": cached.prompt_tokens, "new_tokens": cached.new_tokens}
             batch.meter.count(Usage(**tokens, dollars=dollars))
-            return kept
+            return cached
         began = time.perf_counter()
-        reply, spent = await batch.reply(asked, "games", prompt_hash(asked), *draw)
+        reply, spent = await batch.reply(request, "games", hash_of(request), *draw)
         if isinstance(reply, Fault):
             raise WindowError(reply.message)
         seconds = time.perf_counter() - began
         answer = Answer(reply.text, reply.cut, spent.prompt_tokens, spent.new_tokens, seconds)
-        self.cache.put(key, asked, answer)
+        self.cache.put(key, request, answer)
         return answer
 
     # -- proposals -----------------------------------------------------------------------------
@@ -223,30 +234,29 @@ class Chat:
         known = KnownGames(games)
         for slot in slots:
             origin = self._origin(slot, brief, library)
-            found = slot.found
-            if found.game is None:
-                yield Proposal(found.text, None, found.errors, origin, fate=found.fate)
-            elif found.game in known:
-                yield Proposal(found.text, None, ("a known game",), origin, fate="known")
+            text, new = slot.candidate.text, slot.candidate.game
+            if new is None:
+                yield Proposal(text, None, slot.candidate.errors, origin, slot.candidate.fate)
+            elif new in known:
+                yield Proposal(text, None, ("a known game",), origin, Fate.KNOWN)
             else:
-                known.add(found.game)
-                yield Proposal(found.text, found.game, (), origin)
+                known.add(new)
+                yield Proposal(text, new, (), origin)
 
     def _origin(self, slot: Slot, brief: Brief, library: int) -> Provenance:
-        part = _parts(brief.games, self.settings.per_request)[slot.draw]
-        asked = messages(replace(brief, games=part), self.settings, library)
+        request = messages(self._parts(brief)[slot.draw], self.settings, library)
         return Provenance(
             NAME,
             (INVENT,),
             brief.shown,
             model=self.settings.model,
-            prompt_hash=prompt_hash(asked),
-            raw=slot.draft.raw,
-            repairs=(*slot.draft.repairs, *slot.repairs, *slot.found.repairs),
+            prompt_hash=hash_of(request),
+            raw=slot.program.raw,
+            repairs=(*slot.program.repairs, *slot.repairs, *slot.candidate.repairs),
             tokens=slot.cost.prompt + slot.cost.new,
             seconds=slot.cost.seconds,
             dollars=self.endpoint.prices.of(slot.cost.prompt, slot.cost.new),
-            intent=slot.draft.intent,
+            intent=slot.program.intent,
         )
 
     # -- memory --------------------------------------------------------------------------------
@@ -256,7 +266,7 @@ class Chat:
         self.memory.observe(outcomes)
 
     def state(self) -> dict[str, Any]:
-        """What it was told; what it has spent is in the archive's rows."""
+        """Its memory; what it has spent is in the archive's rows."""
         return self.memory.state()
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -264,16 +274,11 @@ class Chat:
         self.memory.restore(state)
 
 
-def _parts(games: int, most: int) -> list[int]:
-    """How many games each request asks for: as few requests as can be, alike in size."""
-    requests = -(-games // most)
-    return [games // requests + (place < games % requests) for place in range(requests)]
-
-
-def _told(work: Callable[..., Coroutine[Any, Any, Result]], *given: Any) -> Result:
-    """What ``work`` gives; the client's errors as those of a sampler, without their traceback."""
+@contextmanager
+def _sampler_errors() -> Iterator[None]:
+    """The client's errors as those of a sampler, without their traceback."""
     try:
-        return run(work(*given))
+        yield
     except BudgetError as error:
         raise BudgetReached(str(error)) from None
     except PlayerError as error:

@@ -13,15 +13,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from meta_sampler.base import Proposal, Provenance
+from meta_sampler.base import Fate, Proposal, Provenance
 from meta_sampler.constrained.decoding import Draft, Writer
 from meta_sampler.constrained.xgl_grammar import xgl_grammar
-from meta_sampler.mutate.program_editor import named_players
+from meta_sampler.mutate.program_editor import (
+    admitted_players,
+    filled_constants,
+    has_loops,
+    has_truths,
+)
 from meta_sampler.screening.soundness import FIT, KnownGames, faults, fit
 from meta_sampler.settings import DraftSettings
 from xgl import Game, game, parse
-from xgl.language import syntax as syn
-from xgl.language.visitors import descendants
 from xgl.random_streams import stream
 
 DECODE = "decode"
@@ -55,69 +58,66 @@ class _Slot:
         return self.proposal is None or self.proposal.game is None
 
 
-def written(task: DraftRequest, writer: Writer, settings: DraftSettings, n: int) -> list[Proposal]:
+def write_proposals(
+    request: DraftRequest, writer: Writer, settings: DraftSettings, n: int
+) -> list[Proposal]:
     """``n`` proposals, in order; those given up after ``settings.attempts`` drafts have no game,
     and say why. Every draft has a random stream of its own."""
-    desk = _Desk(task, writer, settings)
+    drafting = _Drafting(request, writer, settings)
     slots = [_Slot(index) for index in range(n)]
     for attempt in range(settings.attempts):
         waiting = [slot for slot in slots if slot.open]
         for first in range(0, len(waiting), settings.batch):
-            desk.redraw(waiting[first : first + settings.batch], attempt)
+            drafting.redraw(waiting[first : first + settings.batch], attempt)
     return [slot.proposal for slot in slots if slot.proposal is not None]
 
 
-class _Desk:
-    """Where the drafts of one call are written and judged."""
+class _Drafting:
+    """Writes and judges the drafts of one call."""
 
-    def __init__(self, task: DraftRequest, writer: Writer, settings: DraftSettings) -> None:
-        self.task, self.writer, self.settings = task, writer, settings
-        self.known = KnownGames((task.parent, *task.scope))
-        self.lark = grammar_for(task.parent, settings)
+    def __init__(self, request: DraftRequest, writer: Writer, settings: DraftSettings) -> None:
+        self.request, self.writer, self.settings = request, writer, settings
+        self.known = KnownGames((request.parent, *request.scope))
+        self.lark = grammar_for(request.parent, settings)
 
     def redraw(self, slots: Sequence[_Slot], attempt: int) -> None:
         """One more draft for each slot."""
-        task, size = self.task, self.settings.max_tokens
-        key = (task.origin.sampler, task.parent.game_id, task.seed, attempt)
+        request, size = self.request, self.settings.max_tokens
+        key = (request.origin.sampler, request.parent.game_id, request.seed, attempt)
         uniforms = np.stack([stream(*key, slot.index).random(size) for slot in slots])
         began = time.perf_counter()
-        drafts = self.writer.write(task.prompt, self.lark, uniforms)
+        drafts = self.writer.write(request.prompt, self.lark, uniforms)
         seconds = (time.perf_counter() - began) / len(slots)
         for slot, draft in zip(slots, drafts, strict=True):
-            slot.tokens += len(task.prompt) + draft.tokens
+            slot.tokens += len(request.prompt) + draft.tokens
             slot.seconds += seconds
-            slot.proposal = self._judged(draft, slot)
+            slot.proposal = self._proposal(draft, slot)
 
-    def _judged(self, draft: Draft, slot: _Slot) -> Proposal:
-        task = self.task
-        origin = replace(task.origin, raw=draft.raw, tokens=slot.tokens, seconds=slot.seconds)
+    def _proposal(self, draft: Draft, slot: _Slot) -> Proposal:
+        parent, origin = self.request.parent, self.request.origin
+        origin = replace(origin, raw=draft.raw, tokens=slot.tokens, seconds=slot.seconds)
         text = draft.text.strip("\n")
         if not text:
             error = f"not complete after {draft.tokens} tokens"
-            return Proposal(draft.raw, None, (error,), origin, fate="unfinished")
-        program = parse(text, task.parent.dialect)
-        fitted = fit(program, self.settings, task.parent.metadata)
-        new = game(fitted, task.parent.metadata)
-        mended = {CUT: text != draft.raw.strip("\n"), FIT: fitted != program}
-        origin = replace(origin, repairs=tuple(name for name, done in mended.items() if done))
-        if phrases := faults(fitted, task.parent, self.settings):
-            return Proposal(new.code, None, (phrases[0],), origin, fate="unsound")
+            return Proposal(draft.raw, None, (error,), origin, Fate.UNFINISHED)
+        program = parse(text, parent.dialect)
+        fitted = fit(program, self.settings, parent.metadata)
+        new = game(fitted, parent.metadata)
+        repairs = {CUT: text != draft.raw.strip("\n"), FIT: fitted != program}
+        origin = replace(origin, repairs=tuple(name for name, done in repairs.items() if done))
+        if phrases := faults(fitted, parent, self.settings):
+            return Proposal(new.code, None, (phrases[0],), origin, Fate.UNSOUND)
         if new in self.known:
-            return Proposal(new.code, None, ("a known game",), origin, fate="known")
+            return Proposal(new.code, None, ("a known game",), origin, Fate.KNOWN)
         self.known.add(new)
         return Proposal(new.code, new, (), origin)
 
 
 def grammar_for(parent: Game, settings: DraftSettings) -> str:
     """The grammar for a parent's children: its players, and what it has besides, may stay."""
-    lines = parent.program.instructions
-    own = named_players(lines)
-    players = tuple(p for p in syn.PLAYERS if p in own or p in settings.players)
-    nodes = [node for line in lines for node in descendants(line)]
     admitted = replace(
-        settings.grammar(players),
-        truths=settings.truths or any(isinstance(n, syn.Truth) for n in nodes),
-        loops=settings.loops or any(isinstance(n, syn.Replay) for n in nodes),
+        settings.grammar(admitted_players(parent, settings.players)),
+        truths=settings.truths or has_truths(parent.program),
+        loops=settings.loops or has_loops(parent.program),
     )
-    constants = tuple(sorted(name for name, text in parent.metadata.constants.items() if text))
-    return xgl_grammar(parent.dialect, admitted, constants).lark()
+    return xgl_grammar(parent.dialect, admitted, filled_constants(parent)).lark()

@@ -5,16 +5,15 @@ The model reads a line of task, a few games and the parent, and goes on with one
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from functools import cache, cached_property
 from typing import Any
 
 import torch
 
-from meta_sampler.base import Outcome, Proposal, Provenance, SamplerError
+from meta_sampler.base import Outcome, Proposal, Provenance, SamplerError, prompt_hash
 from meta_sampler.constrained.decoding import Writer
-from meta_sampler.constrained.drafts import DECODE, DraftRequest, written
+from meta_sampler.constrained.drafts import DECODE, DraftRequest, write_proposals
 from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.settings import LocalSettings
 from xgl import Game, game, parse
@@ -46,9 +45,9 @@ class Local:
 
     def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
         """``n`` proposals, in order; those given up have no game, and say why."""
-        return written(self._task(parent, scope, seed), self.writer, self.settings, n)
+        return write_proposals(self._request(parent, scope, seed), self.writer, self.settings, n)
 
-    def _task(self, parent: Game, scope: Sequence[Game], seed: int) -> DraftRequest:
+    def _request(self, parent: Game, scope: Sequence[Game], seed: int) -> DraftRequest:
         shown = examples(parent, scope, self.settings.examples, seed)
         prompt = self._read(shown, parent)
         while len(prompt) > self.writer.room and shown:
@@ -58,7 +57,7 @@ class Local:
             (DECODE,),
             (parent.game_id, *(each.game_id for each in shown)),
             model=self.settings.model,
-            prompt_hash=hashlib.sha256(prompt_text(shown, parent).encode()).hexdigest()[:16],
+            prompt_hash=prompt_hash(prompt_text(shown, parent)),
         )
         return DraftRequest(parent, scope, prompt[-self.writer.room :], origin, seed)
 

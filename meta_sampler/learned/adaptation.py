@@ -1,7 +1,7 @@
-"""Learning from verdicts: a policy gradient on what was proposed, from the shipped weights anew.
+"""Learning from verdicts: a policy gradient on what was proposed, always from the shipped weights.
 
-The weights are a function of the shipped ones and of the list of lessons. So nothing drifts, and
-who knows the list has the weights. A lesson's advantage is its reward less the mean of all, and a
+The weights are a function of the shipped ones and of the list of lessons: nothing drifts, and who
+knows the list has the weights. A lesson's advantage is its reward less the mean of all, and a
 fifth of that where it is below 0. The objective is that of proximal policy optimisation, a token's
 probability being compared with the shipped model's, less the divergence from that model on the
 lessons' texts.
@@ -10,7 +10,7 @@ lessons' texts.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
@@ -20,9 +20,53 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from meta_sampler.learned.training import Example, example, read
+from meta_sampler.base import Progress
 from meta_sampler.settings import LearnedSettings
 
+BOS_ID, EOS_ID = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Token ids of ``BOS parent BOS child EOS``; the child is ``ids[start:]``."""
+
+    ids: tuple[int, ...]
+    start: int
+
+
+def example(tokenizer: Tokenizer, parent: str, child: str) -> Example:
+    """A pair of canonical texts as the model reads it."""
+    head = (BOS_ID, *tokenizer.encode(parent).ids, BOS_ID)
+    return Example((*head, *tokenizer.encode(child).ids, EOS_ID), len(head))
+
+
+def next_token_scores(
+    model: Any, group: Sequence[Example]
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Log-probabilities (N, L − 1, V) of each next token, float32, in nats; the tokens themselves
+    (N, L − 1); bool masks (N, L − 1) of those that are no padding, and of those of the child."""
+    width = max(len(each.ids) for each in group)
+    ids = torch.full((len(group), width), EOS_ID)
+    for row, each in enumerate(group):
+        ids[row, : len(each.ids)] = torch.tensor(each.ids)
+    places = torch.arange(1, width)
+    real = places < torch.tensor([len(each.ids) for each in group])[:, None]
+    child = real & (places >= torch.tensor([each.start for each in group])[:, None])
+    scores = model(input_ids=ids[:, :-1]).logits.float().log_softmax(-1)
+    return scores, ids[:, 1:], real, child
+
+
+REWARDS: Mapping[Progress, float] = {
+    Progress.UNPLAYABLE: -0.3,
+    Progress.UNLEARNED: 0.0,
+    Progress.UNCONFIRMED: 0.1,
+    Progress.UNHELPFUL: 0.2,
+    Progress.COVERED: 0.4,
+    Progress.OPEN: 0.5,
+    Progress.OUTRANKED: 0.7,
+    Progress.ACCEPTED: 1.0,
+}
+"""By how far a candidate came (docs/specification.md, "The decision rule")."""
 GROUP = 24
 """Lessons in one gradient step."""
 BLAME = 0.2
@@ -58,18 +102,18 @@ def adapted(
     Lessons that all earned the same teach nothing, and those too long for the window are left out.
     """
     window = int(shipped.config.max_position_embeddings)
-    told = [(example(tokenizer, each.parent, each.child), each.reward) for each in lessons]
-    told = [(each, reward) for each, reward in told if len(each.ids) <= window]
-    rewards = [reward for _, reward in told]
+    examples = [(example(tokenizer, each.parent, each.child), each.reward) for each in lessons]
+    examples = [(each, reward) for each, reward in examples if len(each.ids) <= window]
+    rewards = [reward for _, reward in examples]
     if not settings.steps or len(set(rewards)) < 2:
         return shipped
     mean = sum(rewards) / len(rewards)
-    advantages = [(each, reward - mean) for each, reward in told]
+    advantages = [(each, reward - mean) for each, reward in examples]
     weighed = [(each, value if value > 0 else BLAME * value) for each, value in advantages]
-    return _descended(shipped, weighed, settings)
+    return _trained(shipped, weighed, settings)
 
 
-def _descended(
+def _trained(
     shipped: Any, lessons: Sequence[tuple[Example, float]], settings: LearnedSettings
 ) -> Any:
     model = copy.deepcopy(shipped).train()
@@ -90,16 +134,16 @@ def _descended(
 def _loss(
     model: Any, shipped: Any, group: Sequence[tuple[Example, float]], settings: LearnedSettings
 ) -> Tensor:
-    """What a step descends, a scalar in nats a token."""
+    """The loss of a gradient step, a scalar in nats a token."""
     examples = [each for each, _ in group]
     advantage = torch.tensor([value for _, value in group])[:, None]
-    scores, ids, real, child = read(model, examples)
+    scores, ids, real, child = next_token_scores(model, examples)
     with torch.no_grad():
-        prior = read(shipped, examples)[0]
+        prior = next_token_scores(shipped, examples)[0]
     chosen = ids[..., None]
     ratio = (scores.gather(-1, chosen) - prior.gather(-1, chosen))[..., 0].exp()
-    held = ratio.clamp(1 / settings.spread, settings.spread)
-    gain = torch.minimum(ratio * advantage, held * advantage)
+    clipped = ratio.clamp(1 / settings.spread, settings.spread)
+    gain = torch.minimum(ratio * advantage, clipped * advantage)
     lengths = child.sum(1, keepdim=True)
     earned = (gain * child / lengths).sum() / len(examples)
     away = (prior.exp() * (prior - scores)).sum(-1)

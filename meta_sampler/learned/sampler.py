@@ -1,13 +1,12 @@
 """The sampler ``learned``: a small model of XGL reads the parent and writes a child in the grammar.
 
 It ships with the package (``model/``, trained by ``python -m training.xgl_model.train``) and
-learns from the verdicts of a run, at commits only. Its state is what it was told: the weights
-follow from it.
+learns from the verdicts of a run, at commits only. Its state is the verdicts: the weights follow
+from them.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import cached_property, lru_cache
@@ -16,11 +15,10 @@ from typing import Any
 
 import torch
 
-from meta_sampler.base import Outcome, Proposal, Provenance, SamplerError
+from meta_sampler.base import Outcome, Proposal, Provenance, SamplerError, prompt_hash
 from meta_sampler.constrained.decoding import Writer
-from meta_sampler.constrained.drafts import DECODE, DraftRequest, written
-from meta_sampler.learned.adaptation import Lesson, adapted, one_thread
-from meta_sampler.learned.rewards import REWARDS
+from meta_sampler.constrained.drafts import DECODE, DraftRequest, write_proposals
+from meta_sampler.learned.adaptation import REWARDS, Lesson, adapted, one_thread
 from meta_sampler.settings import LearnedSettings
 from xgl import Game
 from xgl.lm.language_model import LanguageModel
@@ -34,7 +32,7 @@ MODEL = Path(__file__).with_name("model")
 class Learned:
     """A :class:`~meta_sampler.base.MetaSampler` that learns from verdicts, on one CPU thread.
 
-    Weights are worked out when next asked for, after the lessons have changed.
+    After the lessons have changed, weights are computed when they are next needed.
     """
 
     def __init__(self, settings: LearnedSettings | None = None) -> None:
@@ -51,7 +49,7 @@ class Learned:
 
     @property
     def writer(self) -> Writer:
-        """The model as the lessons made it."""
+        """The model that has learned the lessons."""
         if self._writer is None:
             lm = self._shipped.lm
             tokenizer = lm.tokenizer.backend_tokenizer
@@ -69,10 +67,10 @@ class Learned:
                 (DECODE,),
                 (parent.game_id,),
                 model=NAME,
-                prompt_hash=hashlib.sha256(parent.code.encode()).hexdigest()[:16],
+                prompt_hash=prompt_hash(parent.code),
             )
-            task = DraftRequest(parent, scope, prompt, origin, seed)
-            return written(task, self.writer, self.settings, n)
+            request = DraftRequest(parent, scope, prompt, origin, seed)
+            return write_proposals(request, self.writer, self.settings, n)
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
         """Learn from committed decisions; those without the game's text teach nothing."""
@@ -80,9 +78,9 @@ class Learned:
         self._learn((*self._lessons, *new))
 
     def _learn(self, lessons: Sequence[Lesson]) -> None:
-        kept = tuple(lessons[-self.settings.memory :])
-        if kept != self._lessons:
-            self._lessons, self._writer = kept, None
+        latest = tuple(lessons[-self.settings.memory :])
+        if latest != self._lessons:
+            self._lessons, self._writer = latest, None
 
     def state(self) -> dict[str, Any]:
         """The lessons: parents, children and rewards."""
@@ -90,14 +88,14 @@ class Learned:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from lessons that ``state`` gave; raises :class:`SamplerError` for others."""
-        told = state.get("lessons")
-        if not isinstance(told, Sequence) or not all(map(_is_lesson, told)):
+        lessons = state.get("lessons")
+        if not isinstance(lessons, Sequence) or not all(map(_is_lesson, lessons)):
             raise SamplerError("the state is not of learned, expected its lessons")
-        self._learn([Lesson(**each) for each in told])
+        self._learn([Lesson(**each) for each in lessons])
 
 
-def _is_lesson(told: Any) -> bool:
-    return isinstance(told, Mapping) and set(told) == {item.name for item in fields(Lesson)}
+def _is_lesson(value: Any) -> bool:
+    return isinstance(value, Mapping) and set(value) == {item.name for item in fields(Lesson)}
 
 
 @lru_cache(maxsize=1)

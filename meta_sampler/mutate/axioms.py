@@ -6,17 +6,17 @@ from dataclasses import replace
 from random import Random
 
 from meta_sampler.mutate import random_expressions
-from meta_sampler.mutate.player_edits import swapped
+from meta_sampler.mutate.player_edits import swap_players
 from meta_sampler.mutate.program_editor import (
-    Bench,
+    EditContext,
     Lines,
     free_names,
     insert,
-    of_type,
-    put,
-    relive,
-    scene,
+    positions,
+    rebind_reads,
+    registers_at,
     sites,
+    splice,
 )
 from xgl.language import syntax as syn
 from xgl.language.visitors import mentions, reads, rename
@@ -25,15 +25,15 @@ _PAIR = frozenset({"black", "white"})
 _ZERO = syn.Sum(((1, syn.Number(0)),))
 
 
-def compose(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
+def compose(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """Play a game, then another, on maps of their own or on one; with players swapped or not."""
-    second = bench.donor or lines
-    if bench.others and rng.random() < 0.5:
-        second = swapped(second, rng.choice(bench.others), bench, rng)
-    elif not bench.donor:
+    second = context.donor or lines
+    if context.others and rng.random() < 0.5:
+        second = swap_players(second, rng.choice(context.others), context, rng)
+    elif not context.donor:
         return None
     share = rng.random() < 0.6
-    renamed = _apart(lines, second, _shared_stories(lines, second) if share else {})
+    renamed = _rename_apart(lines, second, _shared_stories(lines, second) if share else {})
     if renamed is None:
         return None
     return lines + (_without_stories(renamed, lines) if share else renamed)
@@ -49,8 +49,8 @@ def _shared_stories(first: Lines, second: Lines) -> dict[str, str]:
 
 
 def _without_stories(second: Lines, first: Lines) -> Lines:
-    """``second`` without drawing anew what ``first`` drew already."""
-    known, kept = set(_story_registers(first)), list[syn.Instruction]()
+    """``second`` without drawing again what ``first`` drew already."""
+    known, remaining = set(_story_registers(first)), list[syn.Instruction]()
     for line in second:
         if isinstance(line, syn.Assign):
             targets = tuple(
@@ -61,11 +61,11 @@ def _without_stories(second: Lines, first: Lines) -> Lines:
             if not targets:
                 continue
             line = replace(line, targets=targets)
-        kept.append(line)
-    return tuple(kept)
+        remaining.append(line)
+    return tuple(remaining)
 
 
-def _apart(first: Lines, second: Lines, names: dict[str, str]) -> Lines | None:
+def _rename_apart(first: Lines, second: Lines, names: dict[str, str]) -> Lines | None:
     """``second`` with registers that ``first`` does not use, but for those in ``names``."""
     names = dict(names)
     pools = {public: iter(free_names(first, public=public)) for public in (False, True)}
@@ -80,43 +80,43 @@ def _apart(first: Lines, second: Lines, names: dict[str, str]) -> Lines | None:
     return tuple(rename(line, names) for line in second)
 
 
-def crossover(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
+def crossover(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """The head of the parent and the tail of another game, registers shared or apart."""
-    if not bench.donor:
+    if not context.donor:
         return None
     head = lines[: rng.randint(1, len(lines))]
-    tail: Lines | None = bench.donor[
-        rng.randrange(min(1, len(bench.donor) - 1), len(bench.donor)) :
+    tail: Lines | None = context.donor[
+        rng.randrange(min(1, len(context.donor) - 1), len(context.donor)) :
     ]
     if tail and rng.random() < 0.5:
-        tail = _apart(head, tail, {})
-    return tail and relive(head + tail, bench, rng)
+        tail = _rename_apart(head, tail, {})
+    return tail and rebind_reads(head + tail, context, rng)
 
 
-def rescale(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
+def rescale(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """Adversarial rescaling: a reward becomes the demand that it be at least 0.
 
-    Of a program's only reward some terms stay, or a new one takes its place, lest the game
-    pay nothing.
+    Of a program's only reward some terms stay, or a new one takes its place, so that the game
+    still pays.
     """
-    rewards = of_type(lines, syn.Reward)
+    rewards = positions(lines, syn.Reward)
     if not rewards:
         return None
     position = rng.choice(rewards)
     reward = lines[position]
     assert isinstance(reward, syn.Reward)
-    demanded, kept = list(reward.amount.terms), list(reward.amount.terms[:0])
+    demanded, remaining = list(reward.amount.terms), list(reward.amount.terms[:0])
     if len(rewards) == 1 and len(demanded) > 1:
-        kept = [demanded.pop(rng.randrange(len(demanded)))]
+        remaining = [demanded.pop(rng.randrange(len(demanded)))]
     elif len(rewards) == 1:
-        drawn = random_expressions.amount(rng, scene(lines, position, bench))
-        kept = list(drawn.terms) if drawn else []
+        drawn = random_expressions.amount(rng, registers_at(lines, position, context))
+        remaining = list(drawn.terms) if drawn else []
     ensure = syn.Ensure((syn.Comparison(syn.Sum(tuple(demanded)), ">=", _ZERO),))
-    paid = [replace(reward, amount=syn.Sum(tuple(kept)))] if kept else []
-    return put(lines, position, ensure, *paid)
+    paid = [replace(reward, amount=syn.Sum(tuple(remaining)))] if remaining else []
+    return splice(lines, position, ensure, *paid)
 
 
-def zero_sum(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
+def zero_sum(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """A reward is followed by its negative to another player who makes moves.
 
     Black and white are left out together: the language itself couples them.
@@ -138,16 +138,16 @@ def zero_sum(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
     return insert(lines, position + 1, syn.Reward(player, syn.Sum(negative)))
 
 
-def update(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
+def update(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """A register is joined with, or cut at, another before it is used again."""
     uses = sites(lines, syn.Register, 1)
     if not uses:
         return None
     use = rng.choice(uses)
     position = rng.randint(1, use.position)
-    here = scene(lines, position, bench)
+    here = registers_at(lines, position, context)
     name = use.node.name
-    if name not in here.live or name in bench.constants:
+    if name not in here.live or name in context.constants:
         return None
     marks = [mark for mark in here.moved if mark != name]
     if marks and rng.random() < 0.5:

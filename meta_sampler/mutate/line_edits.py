@@ -6,41 +6,41 @@ from dataclasses import replace
 from random import Random
 
 from meta_sampler.mutate import random_expressions
-from meta_sampler.mutate.player_edits import informed, paid
+from meta_sampler.mutate.player_edits import with_reveal, with_reward
 from meta_sampler.mutate.program_editor import (
-    Bench,
+    EditContext,
     Lines,
-    Scene,
-    at,
+    LiveRegisters,
     free_names,
     insert,
-    of_type,
     operands,
-    put,
-    relive,
-    scene,
+    positions,
+    random_reward_sum,
+    rebind_reads,
+    registers_at,
+    replace_node,
     sites,
-    some_reward_sum,
+    splice,
 )
 from xgl.language import syntax as syn
 from xgl.language.visitors import reads, writes
 
 
-def insert_reward(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
+def insert_reward(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """A new reward of the main player anywhere after its first move."""
-    moves = of_type(lines, syn.Elicit)
+    moves = positions(lines, syn.Elicit)
     if not moves:
         return None
     position = rng.randint(moves[0] + 1, len(lines))
-    amount = random_expressions.amount(rng, scene(lines, position, bench))
+    amount = random_expressions.amount(rng, registers_at(lines, position, context))
     return insert(lines, position, syn.Reward(syn.MAIN_PLAYER, amount)) if amount else None
 
 
-def insert_assign(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
+def insert_assign(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """A new register for a cat or cut of live ones, read by a later score instead of one."""
     free = free_names(lines)
     position = rng.randint(1, len(lines))
-    here = scene(lines, position, bench)
+    here = registers_at(lines, position, context)
     if not free or not here.live:
         return None
     source = rng.choice(here.live)
@@ -48,87 +48,93 @@ def insert_assign(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
     uses = [s for s in operands(lines, position) if source in set(reads(s.node))]
     if value is None or not uses:
         return None
-    changed = at(lines, rng.choice(uses), syn.Register(free[0]))
+    changed = replace_node(lines, rng.choice(uses), syn.Register(free[0]))
     return insert(changed, position, syn.Assign(((free[0], value),)))
 
 
-def insert_elicit(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
+def insert_elicit(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """One more move, and a reward term or an operand that uses it."""
-    free, rewards = free_names(lines), of_type(lines, syn.Reward)
+    free, rewards = free_names(lines), positions(lines, syn.Reward)
     if not free or not rewards:
         return None
     reward = rng.choice(rewards)
     position = rng.randint(min(1, reward), reward)
-    new = syn.Elicit(rng.choice(bench.players), (free[0],), rng.choice(random_expressions.LIMITS))
+    new = syn.Elicit(rng.choice(context.players), (free[0],), rng.choice(random_expressions.LIMITS))
     longer = insert(lines, position, new)
     if rng.random() < 0.5:
-        used = _with_term(longer, reward + 1, free[0], bench, rng)
+        used = _with_term(longer, reward + 1, free[0], context, rng)
     else:
         site = rng.choice([s for s in operands(longer) if s.position == reward + 1])
         pair = [site.node, syn.Register(free[0])]
-        used = at(longer, site, rng.choice((pair[1], syn.Cat(*pair), syn.Cat(*reversed(pair)))))
+        used = replace_node(
+            longer, site, rng.choice((pair[1], syn.Cat(*pair), syn.Cat(*reversed(pair))))
+        )
     if used is None:
         return None
-    return paid(informed(used, position, new.player, bench, rng), new.player, free[0], rng)
+    return with_reward(
+        with_reveal(used, position, new.player, context, rng), new.player, free[0], rng
+    )
 
 
-def insert_story(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
+def insert_story(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """One more text on the map, and a reward term about it."""
-    free, rewards = free_names(lines), of_type(lines, syn.Reward)
+    free, rewards = free_names(lines), positions(lines, syn.Reward)
     if not free or not rewards:
         return None
     reward, target = rng.choice(rewards), (free[0], syn.Story())
     first = lines[0]
     if isinstance(first, syn.Assign) and all(isinstance(v, syn.Story) for _, v in first.targets):
-        told = put(lines, 0, replace(first, targets=(*first.targets, target)))
+        longer = splice(lines, 0, replace(first, targets=(*first.targets, target)))
     else:
-        told, reward = insert(lines, 0, syn.Assign((target,))), reward + 1
-    return _with_term(told, reward, free[0], bench, rng)
+        longer, reward = insert(lines, 0, syn.Assign((target,))), reward + 1
+    return _with_term(longer, reward, free[0], context, rng)
 
 
-def insert_distractor(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
+def insert_distractor(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """One more text on the map, anywhere among the others, that no reward speaks of."""
     free, first = free_names(lines), lines[0] if lines else None
     if not free or not isinstance(first, syn.Assign):
         return None
     place = rng.randrange(len(first.targets) + 1)
     target = (free[0], syn.Story())
-    told = (*first.targets[:place], target, *first.targets[place:])
-    return put(lines, 0, replace(first, targets=told))
+    targets = (*first.targets[:place], target, *first.targets[place:])
+    return splice(lines, 0, replace(first, targets=targets))
 
 
-def _with_term(lines: Lines, position: int, about: str, bench: Bench, rng: Random) -> Lines | None:
+def _with_term(
+    lines: Lines, position: int, about: str, context: EditContext, rng: Random
+) -> Lines | None:
     """The reward at ``position`` with one more term about a register."""
     reward = lines[position]
-    term = random_expressions.term(rng, scene(lines, position, bench), about)
+    term = random_expressions.term(rng, registers_at(lines, position, context), about)
     if term is None or not isinstance(reward, syn.Reward):
         return None
     terms = (*reward.amount.terms, term)
-    return put(lines, position, replace(reward, amount=syn.Sum(terms)))
+    return splice(lines, position, replace(reward, amount=syn.Sum(terms)))
 
 
-def delete_line(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
+def delete_line(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     if len(lines) < 2:
         return None
-    return relive(put(lines, rng.randrange(len(lines))), bench, rng)
+    return rebind_reads(splice(lines, rng.randrange(len(lines))), context, rng)
 
 
-def replace_line(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
+def replace_line(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """A fresh draw in place of a reward, a condition, a cut or a cat."""
     position = rng.randrange(len(lines))
-    new = _redrawn(lines[position], scene(lines, position, bench), bench, rng)
-    return put(lines, position, new) if new else None
+    new = _redraw(lines[position], registers_at(lines, position, context), context, rng)
+    return splice(lines, position, new) if new else None
 
 
-def _redrawn(
-    line: syn.Instruction, here: Scene, bench: Bench, rng: Random
+def _redraw(
+    line: syn.Instruction, here: LiveRegisters, context: EditContext, rng: Random
 ) -> syn.Instruction | None:
     match line:
         case syn.Reward():
             amount = random_expressions.amount(rng, here)
             return replace(line, amount=amount) if amount else None
         case syn.Ensure():
-            condition = random_expressions.condition(rng, here, bench)
+            condition = random_expressions.condition(rng, here, context)
             return syn.Ensure((condition,)) if condition else None
         case syn.Assign(((name, value), *rest)) if here.live and set(reads(value)):
             new = random_expressions.combined(rng, here, rng.choice(here.live))
@@ -136,14 +142,14 @@ def _redrawn(
     return None
 
 
-def swap_lines(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
+def swap_lines(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     if len(lines) < 2:
         return None
     i, j = sorted(rng.sample(range(len(lines)), 2))
-    return relive(put(put(lines, i, lines[j]), j, lines[i]), bench, rng)
+    return rebind_reads(splice(splice(lines, i, lines[j]), j, lines[i]), context, rng)
 
 
-def retarget_register(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
+def retarget_register(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """A move or a value goes into another register of the program, over what it held."""
     written = [(i, name) for i, line in enumerate(lines) for name in writes(line)]
     names = sorted({name for _, name in written})
@@ -156,44 +162,44 @@ def retarget_register(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
         line = replace(line, targets=tuple((new if n == old else n, v) for n, v in line.targets))
     elif isinstance(line, syn.Elicit):
         line = replace(line, registers=tuple(new if n == old else n for n in line.registers))
-    return relive(put(lines, position, line), bench, rng)
+    return rebind_reads(splice(lines, position, line), context, rng)
 
 
-def change_bound(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
+def change_bound(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """Another limit of an elicit, count of a replay or bound of a comparison."""
-    bounded = of_type(lines, syn.Elicit, syn.Replay)
+    bounded = positions(lines, syn.Elicit, syn.Replay)
     numbers = [site for site in sites(lines, syn.Number) if site.node.value]
     pick = rng.randrange(max(1, len(bounded) + len(numbers)))
     if pick < len(bounded):
         line = lines[bounded[pick]]
         if isinstance(line, syn.Replay):
-            return put(lines, bounded[pick], replace(line, times=rng.randint(1, 4)))
+            return splice(lines, bounded[pick], replace(line, times=rng.randint(1, 4)))
         if isinstance(line, syn.Elicit):
             limit = rng.choice(random_expressions.LIMITS)
-            return put(lines, bounded[pick], replace(line, max_len=limit))
+            return splice(lines, bounded[pick], replace(line, max_len=limit))
     if not numbers:
         return None
-    return at(
+    return replace_node(
         lines, numbers[pick - len(bounded)], syn.Number(rng.choice(random_expressions.BOUNDS))
     )
 
 
-def wrap_loop(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
+def wrap_loop(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """Repeat a stretch that holds a move; its moves are used one by one or gathered into one."""
-    moves, used = of_type(lines, syn.Elicit), _flags(lines)
+    moves, used = positions(lines, syn.Elicit), _flags(lines)
     flag = next((flag for flag in syn.FLAGS if flag not in used), None)
     if not moves or flag is None:
         return None
     move = rng.choice(moves)
     times = rng.choice((1, 1, 2, 3))
     if rng.random() < 0.5:
-        return _gathered(lines, move, flag, times)
+        return _gather_in_loop(lines, move, flag, times)
     start, end = rng.randint(min(1, move), move), rng.randint(move + 1, len(lines))
     wrapped = insert(lines, end, syn.Replay(flag, times))
     return insert(wrapped, start, syn.Beacon(flag))
 
 
-def _gathered(lines: Lines, move: int, flag: str, times: int) -> Lines | None:
+def _gather_in_loop(lines: Lines, move: int, flag: str, times: int) -> Lines | None:
     """Later lines read the moves of all rounds joined, in place of one move."""
     free, elicit = free_names(lines), lines[move]
     if not free or not isinstance(elicit, syn.Elicit):
@@ -203,50 +209,50 @@ def _gathered(lines: Lines, move: int, flag: str, times: int) -> Lines | None:
     gather = syn.Assign(((new, syn.Cat(syn.Register(new), syn.Register(old))),))
     for site in sites(lines, syn.Register, move + 1):
         if site.node.name == old:
-            lines = at(lines, site, syn.Register(new))
-    return put(lines, move, empty, syn.Beacon(flag), elicit, gather, syn.Replay(flag, times))
+            lines = replace_node(lines, site, syn.Register(new))
+    return splice(lines, move, empty, syn.Beacon(flag), elicit, gather, syn.Replay(flag, times))
 
 
 def _flags(lines: Lines) -> set[str]:
     return {line.flag for line in lines if isinstance(line, syn.Beacon | syn.Replay)}
 
 
-def add_ensure(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
+def add_ensure(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """A demand on a move, made before the next one."""
-    moves = of_type(lines, syn.Elicit)
+    moves = positions(lines, syn.Elicit)
     if not moves:
         return None
     position = rng.choice(moves) + 1
-    condition = random_expressions.condition(rng, scene(lines, position, bench), bench)
+    condition = random_expressions.condition(rng, registers_at(lines, position, context), context)
     return insert(lines, position, syn.Ensure((condition,))) if condition else None
 
 
-def negate_reward(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
+def negate_reward(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """Turn the sign of a whole reward or of one of its terms."""
-    site = some_reward_sum(lines, rng, 1)
+    site = random_reward_sum(lines, rng, 1)
     if site is None:
         return None
     terms = site.node.terms
     chosen = rng.choice((range(len(terms)), [rng.randrange(len(terms))]))
     flipped = tuple((-s if i in chosen else s, t) for i, (s, t) in enumerate(terms))
-    return at(lines, site, syn.Sum(flipped))
+    return replace_node(lines, site, syn.Sum(flipped))
 
 
-def split_reward(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
+def split_reward(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """Pay some terms of a reward on their own, and earlier where their registers are set."""
-    site = some_reward_sum(lines, rng, 2)
+    site = random_reward_sum(lines, rng, 2)
     if site is None:
         return None
     terms = list(site.node.terms)
     early = [terms.pop(rng.randrange(len(terms))) for _ in range(rng.randint(1, len(terms) - 1))]
     line = lines[site.position]
     assert isinstance(line, syn.Reward)
-    paid = replace(line, amount=syn.Sum(tuple(early)))
-    kept = at(lines, site, syn.Sum(tuple(terms)))
-    needed = set(reads(paid))
+    first = replace(line, amount=syn.Sum(tuple(early)))
+    rest = replace_node(lines, site, syn.Sum(tuple(terms)))
+    needed = set(reads(first))
     possible = [
         position
         for position in range(1, site.position + 1)
-        if needed <= set(scene(lines, position, bench).live)
+        if needed <= set(registers_at(lines, position, context).live)
     ]
-    return insert(kept, rng.choice(possible), paid) if possible else None
+    return insert(rest, rng.choice(possible), first) if possible else None

@@ -2,7 +2,7 @@
 
 Weights favour edits of what is there over additions, so that lines of descent vary rather than
 grow. They count draws, and most deletions of a line are redrawn as invalid or unsound: hence the
-large weight of ``delete_line``. A second move makes a game several times as dear to learn: hence
+large weight of ``delete_line``. A second move makes a game several times as costly to learn: hence
 the small ones of ``insert_elicit`` and ``compose``.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from meta_sampler.mutate import axioms, line_edits, player_edits, term_edits
-from meta_sampler.mutate.program_editor import Bench, Operator
+from meta_sampler.mutate.program_editor import EditContext, Operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +24,14 @@ class Entry:
     needs: str = ""
     """"players", "loops" or "donor"; empty if it can always be drawn."""
 
-    def available(self, bench: Bench) -> bool:
+    def available(self, context: EditContext) -> bool:
         match self.needs:
             case "players":
-                return bool(bench.others)
+                return bool(context.others)
             case "loops":
-                return bench.settings.loops
+                return context.settings.loops
             case "donor":
-                return bool(bench.donor)
+                return bool(context.donor)
         return True
 
 

@@ -1,4 +1,4 @@
-"""Operators that bring other players in: a newcomer is told something and earns something."""
+"""Operators that bring other players in: a newcomer is shown something and earns something."""
 
 from __future__ import annotations
 
@@ -6,44 +6,55 @@ from dataclasses import replace
 from random import Random
 
 from meta_sampler.mutate import random_expressions
-from meta_sampler.mutate.program_editor import Bench, Lines, insert, of_type, put, scene
+from meta_sampler.mutate.program_editor import (
+    EditContext,
+    Lines,
+    insert,
+    positions,
+    registers_at,
+    splice,
+)
 from xgl.language import syntax as syn
 from xgl.language.visitors import reads
 
 
-def retarget_player(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
+def retarget_player(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """A move, a reward or a reveal goes to another player; a new mover is paid for its move."""
     kinds = (syn.Elicit, syn.Reward, syn.Reveal)
-    choices = of_type(lines, *kinds)
+    choices = positions(lines, *kinds)
     if not choices:
         return None
     position = rng.choice(choices)
     line = lines[position]
     assert isinstance(line, kinds)
-    new = rng.choice([name for name in bench.players if name != line.player])
-    changed = put(lines, position, replace(line, player=new))
+    new = rng.choice([name for name in context.players if name != line.player])
+    changed = splice(lines, position, replace(line, player=new))
     if isinstance(line, syn.Elicit):
-        return paid(informed(changed, position, new, bench, rng), new, line.registers[0], rng)
+        return with_reward(
+            with_reveal(changed, position, new, context, rng), new, line.registers[0], rng
+        )
     return changed
 
 
-def informed(lines: Lines, position: int, player: str, bench: Bench, rng: Random) -> Lines:
+def with_reveal(
+    lines: Lines, position: int, player: str, context: EditContext, rng: Random
+) -> Lines:
     """``lines`` where a player that does not see everything is shown a string before its move."""
-    live = scene(lines, position, bench).live
-    told = any(isinstance(x, syn.Reveal) and x.player == player for x in lines[:position])
-    if player in syn.OMNISCIENT or told or not live:
+    live = registers_at(lines, position, context).live
+    shown = any(isinstance(x, syn.Reveal) and x.player == player for x in lines[:position])
+    if player in syn.OMNISCIENT or shown or not live:
         return lines
     return insert(lines, position, syn.Reveal(player, (syn.Register(rng.choice(live)),)))
 
 
-def paid(lines: Lines, player: str, register: str, rng: Random) -> Lines:
+def with_reward(lines: Lines, player: str, register: str, rng: Random) -> Lines:
     """``lines`` where a mover shares, or is paid the negative of, a reward that reads its move.
 
     Nothing is added for the main player, for white, whom the language pays black's negative,
     or for env, which earns nothing.
     """
     earns = {line.player for line in lines if isinstance(line, syn.Reward)}
-    reading = [i for i in of_type(lines, syn.Reward) if register in set(reads(lines[i]))]
+    reading = [i for i in positions(lines, syn.Reward) if register in set(reads(lines[i]))]
     if player in (syn.MAIN_PLAYER, "white", "env") or player in earns or not reading:
         return lines
     position = rng.choice(reading)
@@ -54,24 +65,24 @@ def paid(lines: Lines, player: str, register: str, rng: Random) -> Lines:
     return insert(lines, position + 1, syn.Reward(player, amount))
 
 
-def add_reveal(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
+def add_reveal(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """Show a string, before some move, to a player that does not see everything."""
-    players = [name for name in bench.others if name not in syn.OMNISCIENT]
-    asked = [
+    players = [name for name in context.others if name not in syn.OMNISCIENT]
+    elicits = [
         (position, line.player)
         for position, line in enumerate(lines)
         if isinstance(line, syn.Elicit) and line.player in players
     ]
-    if not asked:
+    if not elicits:
         return None
-    position, player = rng.choice(asked)
-    here = scene(lines, position, bench)
+    position, player = rng.choice(elicits)
+    here = registers_at(lines, position, context)
     if not here.live:
         return None
     return insert(lines, position, syn.Reveal(player, (random_expressions.string(rng, here),)))
 
 
-def swapped(lines: Lines, other: str, bench: Bench, rng: Random) -> Lines:
+def swap_players(lines: Lines, other: str, context: EditContext, rng: Random) -> Lines:
     """``lines`` with the main player and another in each other's place, the other informed."""
     names = {syn.MAIN_PLAYER: other, other: syn.MAIN_PLAYER}
     kinds = (syn.Elicit, syn.Reward, syn.Reveal)
@@ -82,4 +93,4 @@ def swapped(lines: Lines, other: str, bench: Bench, rng: Random) -> Lines:
         for line in lines
     )
     moves = [i for i, x in enumerate(changed) if isinstance(x, syn.Elicit) and x.player == other]
-    return informed(changed, moves[0], other, bench, rng) if moves else changed
+    return with_reveal(changed, moves[0], other, context, rng) if moves else changed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from random import Random
@@ -18,7 +18,7 @@ Lines = tuple[syn.Instruction, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class EditContext:
     """Everything beside the lines and the random stream that an operator may look at."""
 
     settings: MutateSettings
@@ -34,12 +34,12 @@ class Bench:
         return tuple(name for name in self.players if name != syn.MAIN_PLAYER)
 
 
-Operator = Callable[[Lines, Bench, Random], Lines | None]
+Operator = Callable[[Lines, EditContext, Random], Lines | None]
 """A change of a program's lines, or None where it finds nothing to change."""
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class LiveRegisters:
     """Registers as they stand before some line, in the order in which they were set."""
 
     live: tuple[str, ...]
@@ -52,9 +52,9 @@ class Scene:
         return tuple(other for other in self.live if other != name)
 
 
-def scene(lines: Lines, position: int, bench: Bench) -> Scene:
+def registers_at(lines: Lines, position: int, context: EditContext) -> LiveRegisters:
     """What is set before line ``position``, reading straight down."""
-    live: dict[str, None] = dict.fromkeys(bench.constants)
+    live: dict[str, None] = dict.fromkeys(context.constants)
     moved: dict[str, None] = {}
     recent: dict[str, None] = {}
     for line in lines[:position]:
@@ -68,7 +68,7 @@ def scene(lines: Lines, position: int, bench: Bench) -> Scene:
                 _mark(moved, (name,), bool(names & moved.keys()))
                 _mark(recent, (name,), bool(names & recent.keys()))
         live |= dict.fromkeys(writes(line))
-    return Scene(tuple(live), tuple(moved), tuple(recent))
+    return LiveRegisters(tuple(live), tuple(moved), tuple(recent))
 
 
 def _mark(marked: dict[str, None], names: tuple[str, ...], holds: bool) -> None:
@@ -84,7 +84,7 @@ def free_names(lines: Lines, *, public: bool = False) -> tuple[str, ...]:
     return tuple(name for name in (PUBLIC_POOL if public else POOL) if name not in used)
 
 
-def of_type(lines: Lines, *kinds: type) -> list[int]:
+def positions(lines: Lines, *kinds: type) -> list[int]:
     """Positions of the lines of some types."""
     return [position for position, line in enumerate(lines) if isinstance(line, kinds)]
 
@@ -93,7 +93,7 @@ def insert(lines: Lines, position: int, *new: syn.Instruction) -> Lines:
     return lines[:position] + new + lines[position:]
 
 
-def put(lines: Lines, position: int, *new: syn.Instruction) -> Lines:
+def splice(lines: Lines, position: int, *new: syn.Instruction) -> Lines:
     """``lines`` with the one at ``position`` replaced by ``new``, none or several."""
     return lines[:position] + new + lines[position + 1 :]
 
@@ -118,14 +118,14 @@ def sites(lines: Lines, kind: Any, start: int = 0) -> list[Site]:
     ]
 
 
-def some_reward_sum(lines: Lines, rng: Random, least: int) -> Site | None:
+def random_reward_sum(lines: Lines, rng: Random, least: int) -> Site | None:
     """The sum of a random reward with at least so many terms."""
-    found = [
+    sums = [
         site
         for site in sites(lines, syn.Sum)
         if isinstance(lines[site.position], syn.Reward) and len(site.node.terms) >= least
     ]
-    return rng.choice(found) if found else None
+    return rng.choice(sums) if sums else None
 
 
 def operands(lines: Lines, start: int = 0) -> list[Site]:
@@ -145,20 +145,20 @@ def _direct(term: syn.Xent) -> Iterator[tuple[int, Any]]:
             offset += sum(1 for _ in descendants(part))
 
 
-def at(lines: Lines, site: Site, new: Any) -> Lines:
+def replace_node(lines: Lines, site: Site, new: Any) -> Lines:
     """``lines`` with the node at ``site`` replaced."""
     counter = count()
 
     def visit(part: Any) -> Any:
         return new if next(counter) == site.ordinal else rebuild(part, visit)
 
-    return put(lines, site.position, visit(lines[site.position]))
+    return splice(lines, site.position, visit(lines[site.position]))
 
 
-def relive(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
+def rebind_reads(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """Point every read of a register that is not set yet at one that is; None where none is."""
     mended: list[syn.Instruction] = []
-    live: dict[str, None] = dict.fromkeys(bench.constants)
+    live: dict[str, None] = dict.fromkeys(context.constants)
     for line in lines:
         unset = [name for name in dict.fromkeys(reads(line)) if name not in live]
         if unset and not live:
@@ -173,26 +173,20 @@ def _rename_reads(line: syn.Instruction, names: dict[str, str]) -> syn.Instructi
     return rebuild(line, lambda part: rename(part, names)) if names else line
 
 
-def bench_for(parent: Game, settings: MutateSettings) -> Bench:
-    """The bench of a parent: its own players may stay, whatever the settings."""
-    own = named_players(parent.program.instructions)
-    players = tuple(p for p in syn.PLAYERS if p in settings.players or p in own)
-    constants = tuple(sorted(name for name, text in parent.metadata.constants.items() if text))
-    return Bench(settings, players, constants)
+def edit_context(parent: Game, settings: MutateSettings) -> EditContext:
+    """The context of a parent: its own players may stay, whatever the settings."""
+    players = admitted_players(parent, settings.players)
+    return EditContext(settings, players, filled_constants(parent))
 
 
-def named_players(lines: Lines) -> set[str]:
-    kinds = (syn.Elicit, syn.Reward, syn.Reveal)
-    return {line.player for line in lines if isinstance(line, kinds)}
-
-
-def as_donor(program: Program, bench: Bench) -> Lines | None:
+def donor_lines(program: Program, context: EditContext) -> Lines | None:
     """A program's lines as far as they may enter a child; None if they may not."""
     lines = program.instructions
-    if not bench.settings.truths:
+    if not context.settings.truths:
         lines = tuple(line for line in map(_without_truths, lines) if line is not None)
-    loops = any(isinstance(line, syn.Beacon | syn.Replay) for line in lines)
-    if named_players(lines) - set(bench.players) or (loops and not bench.settings.loops):
+    if named_players(lines) - set(context.players):
+        return None
+    if has_loops(program) and not context.settings.loops:
         return None
     return lines
 
@@ -200,8 +194,38 @@ def as_donor(program: Program, bench: Bench) -> Lines | None:
 def _without_truths(line: syn.Instruction) -> syn.Instruction | None:
     if not isinstance(line, syn.Ensure):
         return line
-    kept = tuple(c for c in line.conditions if not isinstance(c, syn.Truth))
-    return replace(line, conditions=kept) if kept else None
+    conditions = tuple(c for c in line.conditions if not isinstance(c, syn.Truth))
+    return replace(line, conditions=conditions) if conditions else None
+
+
+# -- what a program holds --------------------------------------------------------------------------
+
+
+def named_players(lines: Lines) -> set[str]:
+    """Players who are asked, paid or shown something."""
+    kinds = (syn.Elicit, syn.Reward, syn.Reveal)
+    return {line.player for line in lines if isinstance(line, kinds)}
+
+
+def admitted_players(parent: Game, players: Sequence[str]) -> tuple[str, ...]:
+    """Players that a child may name: ``players`` and those of the parent."""
+    own = named_players(parent.program.instructions)
+    return tuple(name for name in syn.PLAYERS if name in own or name in players)
+
+
+def filled_constants(parent: Game) -> tuple[str, ...]:
+    """Registers of types a, b, c to which the metadata give a text."""
+    return tuple(sorted(name for name, text in parent.metadata.constants.items() if text))
+
+
+def has_truths(program: Program) -> bool:
+    """Whether it holds a statement that a judge would have to read."""
+    return any(isinstance(n, syn.Truth) for i in program.instructions for n in descendants(i))
+
+
+def has_loops(program: Program) -> bool:
+    """Whether it holds a beacon or a replay."""
+    return any(isinstance(i, syn.Beacon | syn.Replay) for i in program.instructions)
 
 
 # -- what nothing reads ----------------------------------------------------------------------------
@@ -219,13 +243,13 @@ def unread(lines: Lines) -> frozenset[str]:
     )
 
 
-def prune(lines: Lines, kept: frozenset[str]) -> Lines:
-    """``lines`` without values computed for nobody, those of the registers ``kept`` apart.
+def prune(lines: Lines, keep: frozenset[str]) -> Lines:
+    """``lines`` without values computed for nobody, except those of the registers ``keep``.
 
     Moves stay, whoever asks for one that is not read. So do stories that a move may be meant to
     leave alone, those drawn before the last move.
     """
-    while dead := unread(lines) - kept:
+    while dead := unread(lines) - keep:
         last = max((i for i, line in enumerate(lines) if isinstance(line, syn.Elicit)), default=-1)
         shorter = tuple(
             line

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Literal as OneOf
 
-from meta_sampler.mutate.program_editor import Bench, Scene
+from meta_sampler.mutate.program_editor import EditContext, LiveRegisters
 from xgl.language import syntax as syn
 
 LIMITS = (2, 3, 4, 5, 6, 8, 10, 12, 16)
@@ -33,32 +33,32 @@ def cut(rng: Random, text: str, mark: str) -> syn.StringExpr:
     return syn.Cut(syn.Register(text), syn.Register(mark), rng.choice(_SIDES))
 
 
-def combined(rng: Random, scene: Scene, name: str) -> syn.StringExpr | None:
+def combined(rng: Random, here: LiveRegisters, name: str) -> syn.StringExpr | None:
     """``name`` joined with another register, or one cut at the other where that can occur."""
-    others = scene.beside(name)
+    others = here.beside(name)
     if not others:
         return None
     other = rng.choice(others)
     if rng.random() < 0.6:
         return joined(rng, name, other)
-    text, mark = (name, other) if other in scene.moved else (other, name)
-    return cut(rng, text, mark) if mark in scene.moved else joined(rng, name, other)
+    text, mark = (name, other) if other in here.moved else (other, name)
+    return cut(rng, text, mark) if mark in here.moved else joined(rng, name, other)
 
 
-def string(rng: Random, scene: Scene) -> syn.StringExpr:
+def string(rng: Random, here: LiveRegisters) -> syn.StringExpr:
     """A live register, or two of them joined or cut."""
-    name = rng.choice(scene.live)
-    mixed = combined(rng, scene, name) if rng.random() < 0.35 else None
+    name = rng.choice(here.live)
+    mixed = combined(rng, here, name) if rng.random() < 0.35 else None
     return mixed or syn.Register(name)
 
 
-def term(rng: Random, scene: Scene, about: str = "") -> tuple[int, syn.Xent] | None:
+def term(rng: Random, here: LiveRegisters, about: str = "") -> tuple[int, syn.Xent] | None:
     """A signed term that ties a move to another string; one of the two is ``about`` if given."""
-    pair = _pair(rng, scene, about)
+    pair = _pair(rng, here, about)
     if pair is None:
         return None
     move, other = map(syn.Register, pair)
-    third = [name for name in scene.live if name not in pair]
+    third = [name for name in here.live if name not in pair]
     shape = rng.choices(("explain", "follow", "plain", "given", "outer"), (6, 3, 1, 2, 1))[0]
     sign = rng.choice((1, 1, -1))
     if shape == "explain" or (shape in ("given", "outer") and not third):
@@ -73,34 +73,34 @@ def term(rng: Random, scene: Scene, about: str = "") -> tuple[int, syn.Xent] | N
     return sign, xed(other, joined(rng, move.name, extra))
 
 
-def _pair(rng: Random, scene: Scene, about: str) -> tuple[str, str] | None:
+def _pair(rng: Random, here: LiveRegisters, about: str) -> tuple[str, str] | None:
     """A register that depends on a move, and another."""
-    moved = [about] if about in scene.moved else list(scene.moved)
+    moved = [about] if about in here.moved else list(here.moved)
     if not moved:
         return None
     move = rng.choice(moved)
-    others = [about] if about and about != move else list(scene.beside(move))
+    others = [about] if about and about != move else list(here.beside(move))
     return (move, rng.choice(others)) if others else None
 
 
-def amount(rng: Random, scene: Scene) -> syn.Sum | None:
+def amount(rng: Random, here: LiveRegisters) -> syn.Sum | None:
     """A sum of one to three terms."""
-    drawn = [term(rng, scene) for _ in range(rng.choice((1, 2, 2, 3)))]
+    drawn = [term(rng, here) for _ in range(rng.choice((1, 2, 2, 3)))]
     terms = tuple(dict.fromkeys(item for item in drawn if item is not None))
     return syn.Sum(terms) if terms else None
 
 
-def condition(rng: Random, scene: Scene, bench: Bench) -> syn.Condition | None:
+def condition(rng: Random, here: LiveRegisters, context: EditContext) -> syn.Condition | None:
     """A demand on the last move that an attentive player can meet."""
-    if not scene.recent:
+    if not here.recent:
         return None
-    name = rng.choice(scene.recent)
-    move, others = syn.Register(name), [syn.Register(n) for n in scene.beside(name)]
+    name = rng.choice(here.recent)
+    move, others = syn.Register(name), [syn.Register(n) for n in here.beside(name)]
     cheap = comparison(syn.Xent("xent", move), "<", rng.choice(BOUNDS))
     if not others:
         return cheap
     text = rng.choice(others)
-    if bench.settings.truths and rng.random() < 0.4:
+    if context.settings.truths and rng.random() < 0.4:
         return no_common_words(text, move)
     rest = [other for other in others if other != text]
     choices: list[syn.Condition] = [

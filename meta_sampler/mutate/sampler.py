@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from random import Random
 from typing import Any
@@ -12,10 +12,10 @@ from meta_sampler.base import Outcome, Proposal, Provenance, SamplerError
 from meta_sampler.mutate.operators import FROM_DONOR, OPERATORS, Entry
 from meta_sampler.mutate.program_editor import (
     PRUNE,
-    Bench,
+    EditContext,
     Lines,
-    as_donor,
-    bench_for,
+    donor_lines,
+    edit_context,
     prune,
     unread,
 )
@@ -28,18 +28,15 @@ NAME = "mutate"
 
 _COUNTS, _COUNT_WEIGHTS = (1, 2, 3), (0.5, 0.35, 0.15)
 
-
-@dataclass(frozen=True, slots=True)
-class _Donor:
-    game_id: str
-    lines: Lines
+Donors = list[tuple[str, Lines]]
+"""Games whose lines may enter a child: their ids and those lines."""
 
 
 class Mutate:
     """A :class:`~meta_sampler.base.MetaSampler` of random edits; every proposal is valid.
 
-    Children keep the parent's dialect and metadata, obey the settings' caps, and are new: not
-    of the parent's meaning, nor equal to a game of the scope or of the list.
+    Children keep the parent's dialect and metadata, obey the settings' caps, and are new: none has
+    the normal form of the parent or of a game of the scope or of the list.
     """
 
     def __init__(
@@ -53,57 +50,52 @@ class Mutate:
 
     def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
         """At most ``n`` children; fewer where a parent has too little to vary."""
-        bench = bench_for(parent, self.settings)
-        donors = _donors(parent, scope, bench)
+        context = edit_context(parent, self.settings)
+        donors = _donors(parent, scope, context)
         known = KnownGames((parent, *scope))
         proposals: list[Proposal] = []
         for index in range(n):
             rng = Random(f"{NAME}/{parent.game_id}/{seed}/{index}")
-            proposal = self._draw(parent, bench, donors, known, rng)
-            if proposal is not None and proposal.game is not None:
-                proposals.append(proposal)
-                known.add(proposal.game)
+            for _ in range(self.settings.attempts):
+                child, provenance = self._draw(parent, context, donors, rng)
+                if not faults(child, parent, self.settings):
+                    new = game(child, parent.metadata)
+                    if new not in known:
+                        known.add(new)
+                        proposals.append(Proposal(new.code, new, (), provenance))
+                        break
         return proposals
 
     def _draw(
-        self,
-        parent: Game,
-        bench: Bench,
-        donors: list[_Donor],
-        known: KnownGames,
-        rng: Random,
-    ) -> Proposal | None:
-        """The first acceptable child of a bounded number of draws."""
-        before = parent.program.instructions
-        for _ in range(self.settings.attempts):
-            donor = rng.choice(donors) if donors else None
-            here = replace(bench, donor=donor.lines) if donor else bench
-            lines, applied = self._edit(before, here, rng)
-            pruned = prune(lines, unread(before))
-            applied += (PRUNE,) if pruned != lines else ()
-            child = Program(pruned, parent.dialect)
-            fitted = fit(child, self.settings, parent.metadata)
-            if faults(fitted, parent, self.settings):
-                continue
-            new = game(fitted, parent.metadata)
-            if new in known:
-                continue
-            applied += (FIT,) if fitted != child else ()
-            gave = donor is not None and not FROM_DONOR.isdisjoint(applied)
-            parents = (parent.game_id, donor.game_id) if donor and gave else (parent.game_id,)
-            return Proposal(new.code, new, (), Provenance(NAME, applied, parents))
-        return None
+        self, parent: Game, context: EditContext, donors: Donors, rng: Random
+    ) -> tuple[Program, Provenance]:
+        """A child, sound or not, and how it came about."""
+        before, parents = parent.program.instructions, [parent.game_id]
+        if donors:
+            donor, lines = rng.choice(donors)
+            context = replace(context, donor=lines)
+        edited, operators = self._edit(before, context, rng)
+        if donors and not FROM_DONOR.isdisjoint(operators):
+            parents.append(donor)
+        pruned = prune(edited, unread(before))
+        child = Program(pruned, parent.dialect)
+        fitted = fit(child, self.settings, parent.metadata)
+        repairs = {PRUNE: pruned != edited, FIT: fitted != child}
+        operators += tuple(name for name, changed in repairs.items() if changed)
+        return fitted, Provenance(NAME, operators, tuple(parents))
 
-    def _edit(self, lines: Lines, bench: Bench, rng: Random) -> tuple[Lines, tuple[str, ...]]:
+    def _edit(
+        self, lines: Lines, context: EditContext, rng: Random
+    ) -> tuple[Lines, tuple[str, ...]]:
         """One to three operators in a row, with the names of those that changed something."""
-        names = [name for name, entry in self._operators.items() if entry.available(bench)]
+        names = [name for name, entry in self._operators.items() if entry.available(context)]
         weights = [self._weights[name] for name in names]
         applied: tuple[str, ...] = ()
         if not any(weights):
             return lines, applied
         count = rng.choices(_COUNTS, _COUNT_WEIGHTS)[0]
         for name in rng.choices(names, weights, k=count):
-            edited = self._operators[name].apply(lines, bench, rng)
+            edited = self._operators[name].apply(lines, context, rng)
             if edited and edited != lines:
                 lines, applied = edited, (*applied, name)
         return lines, applied
@@ -133,14 +125,11 @@ def _checked(weights: Mapping[str, float], table: Mapping[str, float]) -> dict[s
     return dict(weights)
 
 
-def _donors(parent: Game, scope: Sequence[Game], bench: Bench) -> list[_Donor]:
+def _donors(parent: Game, scope: Sequence[Game], context: EditContext) -> Donors:
     """Other games of the parent's dialect, as far as their lines may enter a child."""
-    donors = []
-    for other in scope:
-        lines = as_donor(other.program, bench)
-        if other.game_id != parent.game_id and other.dialect == parent.dialect and lines:
-            donors.append(_Donor(other.game_id, lines))
-    return donors
+    others = [x for x in scope if x.game_id != parent.game_id and x.dialect == parent.dialect]
+    pairs = [(other.game_id, donor_lines(other.program, context)) for other in others]
+    return [(game_id, lines) for game_id, lines in pairs if lines]
 
 
 SPREAD = 2.0

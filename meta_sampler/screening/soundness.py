@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 
-from meta_sampler.mutate.program_editor import Lines, of_type, put
+from meta_sampler.mutate.program_editor import Lines, positions, splice
 from meta_sampler.screening.lint import lint_warnings
 from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.settings import Caps
@@ -103,14 +103,14 @@ def fit(program: Program, caps: Caps, metadata: Metadata) -> Program:
 
 def _fewer_rounds(lines: Lines) -> Lines | None:
     times = {
-        i: x.times for i in of_type(lines, syn.Replay) if isinstance(x := lines[i], syn.Replay)
+        i: x.times for i in positions(lines, syn.Replay) if isinstance(x := lines[i], syn.Replay)
     }
     position = max(times, key=lambda i: times[i], default=None)
     if position is None or times[position] < 2:
         return None
     line = lines[position]
     assert isinstance(line, syn.Replay)
-    return put(lines, position, replace(line, times=line.times // 2))
+    return splice(lines, position, replace(line, times=line.times // 2))
 
 
 def _shorter_move(lines: Lines, metadata: Metadata) -> Lines | None:
@@ -124,7 +124,7 @@ def _shorter_move(lines: Lines, metadata: Metadata) -> Lines | None:
         return None
     line = lines[position]
     assert isinstance(line, syn.Elicit)
-    return put(lines, position, replace(line, max_len=max(_LEAST, limits[position] * 3 // 4)))
+    return splice(lines, position, replace(line, max_len=max(_LEAST, limits[position] * 3 // 4)))
 
 
 def excess(program: Program, caps: Caps, metadata: Metadata) -> list[str]:

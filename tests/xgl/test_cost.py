@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.cost_fuzzer import search
 from xgl import ProgramError, parse
 from xgl.cli import checking
 from xgl.language.dialects import DIALECTS
@@ -100,3 +101,21 @@ def test_what_loops_make_too_long_is_refused_in_one_sentence() -> None:
 def test_a_play_that_is_too_large_says_what_is(table: Any) -> None:
     play = table.play(WIDE["draws"], dialect="xent")
     assert re.fullmatch(r"line 3: the play takes [\d,]+ units of work, at most [\d,]+", play.reason)
+
+
+# -- the law, searched ---------------------------------------------------------------------------
+
+
+def test_a_short_search_for_cost_breaks_no_law() -> None:
+    found = search(steps=400, seed=1)
+    assert found.steps == 400
+    assert found.broken == []
+    assert all(worst.cases for worst in found.most.values())
+
+
+@pytest.mark.long
+def test_a_search_for_cost_breaks_no_law() -> None:
+    """20,000 steps; docs/dialects.md has what a longer one found."""
+    found = search(steps=20_000, seed=2)
+    assert found.steps == 20_000
+    assert found.broken == []

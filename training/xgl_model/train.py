@@ -25,17 +25,9 @@ from tokenizers.pre_tokenizers import ByteLevel, Split
 from tokenizers.trainers import BpeTrainer
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from meta_sampler.learned.training import (
-    BOS_ID,
-    EOS_ID,
-    Example,
-    batches,
-    child_bits,
-    example,
-    losses,
-    rate,
-)
+from meta_sampler.learned.adaptation import BOS_ID, EOS_ID, Example, example
 from training.xgl_model.corpus import Pair, pairs
+from training.xgl_model.likelihood import batches, child_bits, losses, rate
 
 BOS, EOS = "<|bos|>", "<|eos|>"
 UNIT = r"\w+[(=]?|\W+"

@@ -11,6 +11,7 @@ from typing import Any
 from xgl import library
 from xgl.cli import checking
 from xgl.cli.formatting import formatted
+from xgl.cli.output import bounded
 from xgl.cli.sources import Source, SourceError, drawable, read
 from xgl.diagram import draw
 from xgl.errors import ProgramError
@@ -19,28 +20,27 @@ from xgl.language.canonical import game
 
 def check(arguments: Namespace) -> int:
     """Problems, notes and facts of each program; 1 when any has a problem."""
-    results = [_checked(read(name, arguments.dialect)) for name in arguments.game]
-    if arguments.json:
-        print(json.dumps([record for record, _ in results], indent=1, ensure_ascii=False))
-    else:
-        for _, lines in results:
-            print("\n".join(lines))
+    results = [checked(read(name, arguments.dialect)) for name in arguments.game]
+    records, texts = [record for record, _ in results], [text for _, text in results]
+    said = json.dumps(records, indent=1, ensure_ascii=False) if arguments.json else "\n".join(texts)
+    print(bounded(said, len(results)))
     return int(any(record["problems"] or record["faults"] for record, _ in results))
 
 
-def _checked(source: Source) -> tuple[dict[str, Any], list[str]]:
+def checked(source: Source) -> tuple[dict[str, Any], str]:
+    """All facts of a program, for programs and for people."""
     try:
         program = source.program()
     except ProgramError as error:
         problems = [_problem(problem) for problem in error.problems]
-        return {"origin": source.origin, "problems": problems, "faults": []}, [str(error)]
+        return {"origin": source.origin, "problems": problems, "faults": []}, str(error)
     reports = checking.roles(program)
     record = {"origin": source.origin, "problems": [], **checking.record(program, reports)}
     lines = [f"{source.origin}: {'a problem' if record['faults'] else 'ok'}"]
     lines += [f"  problem: {fault}" for fault in record["faults"]]
     lines += [f"  note: {note}" for note in record["notes"]]
     lines += [f"  {fact}" for fact in checking.facts(program, reports[0])]
-    return record, lines
+    return record, "\n".join(lines)
 
 
 def _problem(problem: Any) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def canonical(arguments: Namespace) -> int:
 def diagram(arguments: Namespace) -> int:
     """The game as SVG."""
     source = read(arguments.game, arguments.dialect)
-    svg = draw(drawable(source), source.title)
+    svg = bounded(draw(drawable(source), source.title))
     if arguments.output:
         Path(arguments.output).write_text(svg, encoding="utf-8")
     else:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import IO, Any, cast
 
 from rich.console import Console
 
 from xgl.analysis.static_facts import analyse
 from xgl.cli.chatting import chat_player, chat_record, chat_summary
+from xgl.cli.output import BoundedFile, bounded
 from xgl.cli.screen import Screen, signed
 from xgl.cli.scripts import Script, read_script
 from xgl.cli.sources import Source
@@ -79,8 +81,8 @@ def run(arguments: Namespace, source: Source) -> int:
         )
     script = read_script(arguments.moves, role, players) if arguments.moves else None
     alone = chat is not None or (script is not None and all(role in moves for moves in script))
-    console = _console(arguments.json, quiet=arguments.json and alone)
     rounds = arguments.rounds or (len(script) if script else 1)
+    console = _console(arguments.json, rounds, quiet=arguments.json and alone)
     session = Session(whole, role, bench(arguments.judge), console, arguments.seed, script, chat)
     session.open(source.title, f"{arguments.chat} is" if chat else "You are")
     played = session.rounds(rounds)
@@ -90,15 +92,18 @@ def run(arguments: Namespace, source: Source) -> int:
         record = {"judge": arguments.judge, **session.record(played)}
         if chat is not None:
             record["chat"] = chat_record(chat)
-        print(json.dumps(record, indent=1, ensure_ascii=False))
+        print(bounded(json.dumps(record, indent=1, ensure_ascii=False), 1 + rounds))
     if script is not None and session.left:
         raise PlayingError(f"--moves {arguments.moves}: no moves of {role} in {session.left}")
     return 0
 
 
-def _console(as_json: bool, *, quiet: bool) -> Console:
+def _console(as_json: bool, rounds: int, *, quiet: bool) -> Console:
     """With ``--json`` standard output is the record's, and without a person nobody looks."""
-    return Console(stderr=as_json, quiet=quiet, highlight=False, markup=False, emoji=False)
+    file = cast("IO[str]", BoundedFile(sys.stderr if as_json else sys.stdout, 1 + rounds))
+    return Console(
+        file=file, stderr=as_json, quiet=quiet, highlight=False, markup=False, emoji=False
+    )
 
 
 def _players(whole: Game) -> tuple[str, ...]:
@@ -266,7 +271,9 @@ class _Viewer:
         self.typed: str | None = None
 
     def catch_up(self) -> None:
-        """Tell what has happened since the last time."""
+        """Tell what has happened since the last time, if anybody looks."""
+        if self.screen.console.quiet:
+            return
         log = self.machine.log(self.told)
         self.told += len(log)
         for told in self.teller.tell(log):

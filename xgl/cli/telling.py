@@ -17,7 +17,7 @@ from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
 from xgl.language.visitors import descendants, reads
 from xgl.runtime.predicates import predicate, words
-from xgl.runtime.presentation import visible
+from xgl.runtime.presentation import Sight
 from xgl.runtime.requests import (
     Assigned,
     Ensured,
@@ -84,6 +84,7 @@ class Teller:
         self.live = DIALECTS[game.dialect].live_reveal
         self.watched: set[str] = set()
         self.history: list[Event] = []
+        self.sight = Sight(player, self.live)
         self.shown = self.line = 0
 
     def tell(self, log: Iterable[tuple[int, Event]]) -> Iterator[Told]:
@@ -120,9 +121,9 @@ class Teller:
 
     def _shown(self, mover: str = "") -> Iterator[Shown]:
         """What of the last event the player may see."""
-        items = visible(self.history, self.player, self.live)
-        yield from (Shown(item, mover) for item in items[self.shown :])
-        self.shown = len(items)
+        self.sight.look(self.history)
+        yield from (Shown(item, mover) for item in self.sight.items[self.shown :])
+        self.shown = len(self.sight.items)
 
     def _set(self, name: str, text: str, seen: bool) -> None:
         self.registers[name] = text

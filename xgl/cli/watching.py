@@ -16,9 +16,8 @@ class WatchedMachine(Machine):
 
     def log(self, start: int = 0) -> list[tuple[int, Event]]:
         """The events from the ``start``-th on, each with the position of its line."""
-        pending = len(self.events) - len(self._lines)
-        lines = self._lines + [self.flow.position] * pending
-        return list(zip(lines, self.events, strict=True))[start:]
+        pending = [self.flow.position] * (len(self.events) - max(start, len(self._lines)))
+        return list(zip([*self._lines[start:], *pending], self.events[start:], strict=True))
 
     def _step(self) -> Asking:
         position = self.flow.position

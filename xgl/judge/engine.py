@@ -68,7 +68,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class EngineSettings:
-    """Bounds of one engine; documented in ``conf/judge``.
+    """Bounds of one engine, by default those of a run.
 
     ``batch_tokens``: padded tokens of one forward pass (None: what was measured to be fast on the
     kind of device), fewer where they would exceed ``memory_bytes``. ``score_cache_bytes`` bound the

@@ -43,10 +43,14 @@ class Sight:
 
     def of(self, events: Sequence[Event]) -> tuple[Item, ...]:
         """The items of the log, of which only what is new since the last look is gone through."""
+        self.look(events)
+        return tuple(self.items)
+
+    def look(self, events: Sequence[Event]) -> None:
+        """Go through what is new in the log; ``items`` then hold what can be seen of it."""
         for place in range(self._looked, len(events)):
             self._see(events[place])
         self._looked = len(events)
-        return tuple(self.items)
 
     def _see(self, event: Event) -> None:
         for item in _items(event, self.player, self._watched):

@@ -8,8 +8,14 @@ import math
 import numpy as np
 import pytest
 
-from archive.statistics.decision_rule import Answer, Gamma, gamma, helps, is_new, simultaneous
-from archive.statistics.intervals import UNDEFINED, Interval, mean_interval, ratio_interval
+from archive.statistics.decision_rule import Answer, Gamma, gamma, helps, is_new
+from archive.statistics.intervals import (
+    UNDEFINED,
+    Interval,
+    bonferroni,
+    mean_interval,
+    ratio_interval,
+)
 from archive.statistics.plays import Plays
 from archive.statistics.transfer_values import gains, specific_share, transfer_values
 
@@ -53,8 +59,8 @@ def test_gamma_of_nothing_is_undefined() -> None:
 
 
 def test_simultaneous_confidence_is_bonferronis() -> None:
-    assert simultaneous(0.95, 5) == pytest.approx(0.99)
-    assert simultaneous(0.95, 0) == pytest.approx(0.95)
+    assert bonferroni(0.95, 5) == pytest.approx(0.99)
+    assert bonferroni(0.95, 0) == pytest.approx(0.95)
 
 
 @pytest.mark.parametrize("scope", [1, 3, 10])
@@ -63,7 +69,7 @@ def test_a_covered_copy_is_rarely_called_new(scope: int, gain: float) -> None:
     """True γ = 0.98 against 1 − α2 = 0.9, gains from hardly significant to clear: the upper
     bound must seldom fall below."""
     rng = np.random.default_rng(scope)
-    plain, wide = 2 * 0.95 - 1, 2 * simultaneous(0.95, scope) - 1
+    plain, wide = 2 * 0.95 - 1, 2 * bonferroni(0.95, scope) - 1
     wrong = 0
     for _ in range(600):
         own = rng.normal(gain, 2, 128)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archive.statistics.looks import Looks, chunks, shared
+from archive.statistics.looks import Looks, chunks, error_per_test
 
 RISING = st.sets(st.integers(2, 5000), min_size=1, max_size=6).map(lambda s: tuple(sorted(s)))
 
@@ -42,7 +42,7 @@ def test_there_is_no_bound_between_looks() -> None:
 
 
 def test_tests_of_a_list_share_the_error() -> None:
-    assert shared(0.06, 3) == pytest.approx(0.02)
+    assert error_per_test(0.06, 3) == pytest.approx(0.02)
 
 
 @given(st.lists(st.text(max_size=3), max_size=40), st.integers(1, 9))

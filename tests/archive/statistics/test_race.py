@@ -10,8 +10,13 @@ import numpy as np
 import pytest
 
 from archive import Purpose, Verdict
-from archive.statistics.candidate_bounds import two_sided
-from archive.statistics.intervals import UNDEFINED, Interval, mean_interval, ratio_interval
+from archive.statistics.intervals import (
+    UNDEFINED,
+    Interval,
+    mean_interval,
+    ratio_interval,
+    two_sided,
+)
 from archive.statistics.looks import Looks
 from archive.statistics.race import (
     Bounds,

@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from archive.statistics.intervals import mean_interval
+from evo.config.schema import FinetuneConfig
 from evo.jobs.evaluate import Task, evaluation_seeds
 from evo.jobs.finetune import (
     Credit,
     Finetune,
-    FinetuneSettings,
     advantages,
     credits_of,
     policy_loss,
@@ -273,7 +273,9 @@ def test_a_penalty_on_divergence_holds_the_player_to_its_base(lm: LanguageModel)
     adapted = AdaptedModel(lm, LoraSettings(4, 8))
     moved = []
     for kl in (0.0, 1.0):
-        settings = FinetuneSettings(0, 1, 4, 1e-3, kl=kl, gradient_clip=1e9)
+        settings = FinetuneConfig(
+            maps=1, rollouts=4, learning_rate=1e-3, kl=kl, gradient_clip=1e9, entropy_bonus=0.0
+        )
         with adapted.new_adapter(0):
             for parameter in adapted.parameters():
                 parameter.data += 0.02
@@ -299,7 +301,7 @@ def _mean_divergence(lm: LanguageModel, adapted: AdaptedModel, credits: list[Cre
 
 
 def test_a_gradient_gathered_in_parts_is_the_same(lm: LanguageModel) -> None:
-    settings = FinetuneSettings(0, 2, 4, 1e-3, entropy_bonus=0.1)
+    settings = FinetuneConfig(maps=2, rollouts=4, learning_rate=1e-3, entropy_bonus=0.1)
     prompts = [(lm.bos, *lm.encode(text)) for text in ("The king", "A small cat sat")]
     credits = [
         Credit(Move("m", prompts[i // 4], tuple(range(9, 10 + i))), float(i * i), (i // 4, 0, 0))
@@ -359,7 +361,7 @@ def _no_memory(gradient: torch.Tensor) -> torch.Tensor:
 def test_out_of_memory_gathers_the_same_gradient_from_halves(
     lm: LanguageModel, caplog: pytest.LogCaptureFixture, bonus: float
 ) -> None:
-    settings = FinetuneSettings(0, 2, 4, 1e-3, entropy_bonus=bonus)
+    settings = FinetuneConfig(maps=2, rollouts=4, learning_rate=1e-3, entropy_bonus=bonus)
     prompts = [(lm.bos, *lm.encode(text)) for text in ("The king", "A small cat sat")]
     credits = [
         Credit(Move("m", prompts[i % 2], tuple(range(9, 10 + i))), float(i * i), (i % 2, 0, 0))

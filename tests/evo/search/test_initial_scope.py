@@ -103,6 +103,11 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
         tasks(tmp_path / "folder.xent")
 
 
+def test_a_library_game_of_the_other_dialect_is_told_with_the_way_on() -> None:
+    with pytest.raises(ConfigError, match=r"is a game of dialect paper.*or game\.dialect=paper$"):
+        tasks(Path("fig_4_02_single_text"))
+
+
 def test_a_misspelt_library_name_gets_a_hint() -> None:
     with pytest.raises(ConfigError, match=r"'contrst' is not in the library; did you mean 'contr"):
         tasks("contrst")

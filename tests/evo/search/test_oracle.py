@@ -234,6 +234,17 @@ def test_an_initial_game_that_cannot_be_learned_stops_the_run_by_name(
     assert shown.count("error:") == 1
 
 
+def test_an_initial_game_that_cannot_be_learned_may_stay_out_of_the_scope(search: Search) -> None:
+    files = [search.folder / "parent.xent", search.folder / "other.xent"]
+    for file, size in zip(files, (PARENT, 9), strict=True):
+        file.write_text(code(size))
+    scope = f"growth.initial_scope=[{','.join(map(str, files))}]"
+    settings = ["growth.unplayable_initial=keep", "growth.max_candidates=1"]
+    assert search.run(of_limits(l9=Nature(own=0.0)), scope, *settings, sampler=Listed([])) == 0
+    assert len(search.rows("games")) == 2
+    assert len({row["game_id"] for row in search.rows("scopes")}) == 1
+
+
 def test_under_def37_every_scope_game_has_its_denominator_on_fresh_seeds(search: Search) -> None:
     files = [search.folder / "parent.xent", search.folder / "other.xent"]
     for file, size in zip(files, (PARENT, 9), strict=True):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from meta_sampler.chat.answers import LONGEST_INTENT, drafts, one_line
+from meta_sampler.chat.answers import LONGEST_INTENT, one_line, programs_in
 
 PROGRAM = "assign(s=story())\nelicit(x, 6)\nreward(xed(s | x))"
 OTHER = "assign(s=story())\nelicit(y, 4)\nreward(xed(y | s))"
@@ -37,7 +37,7 @@ ONE = {
 
 @pytest.mark.parametrize("answer", ONE.values(), ids=ONE.keys())
 def test_one_program_is_found_in_any_dress(answer: str) -> None:
-    assert [draft.text for draft in drafts(answer)] == [PROGRAM]
+    assert [draft.text for draft in programs_in(answer)] == [PROGRAM]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_one_program_is_found_in_any_dress(answer: str) -> None:
 def test_several_programs_keep_their_order_and_their_intents(
     answer: str, intents: list[str]
 ) -> None:
-    found = drafts(answer)
+    found = programs_in(answer)
     assert [draft.text for draft in found] == [PROGRAM, OTHER]
     assert [draft.intent for draft in found] == intents
     for draft in found:
@@ -71,11 +71,11 @@ NONE = (
 
 @pytest.mark.parametrize("answer", NONE, ids=range(len(NONE)))
 def test_where_there_is_none_none_is_found(answer: str) -> None:
-    assert drafts(answer) == []
+    assert programs_in(answer) == []
 
 
 def test_a_foreign_line_of_a_fence_stays_a_mistake_of_its_program() -> None:
-    [draft] = drafts(f"```\nimport os\n{PROGRAM}\nos.remove('x')\n```")
+    [draft] = programs_in(f"```\nimport os\n{PROGRAM}\nos.remove('x')\n```")
     assert draft.text.splitlines()[0] == "import os"
     assert draft.text.splitlines()[-1] == "os.remove('x')"
 
@@ -95,12 +95,12 @@ HUGE = {
 @pytest.mark.parametrize("name", HUGE)
 def test_huge_answers_are_read(name: str) -> None:
     """A pattern that backtracks would not come back from these within the suite's patience."""
-    assert len(drafts(HUGE[name])) == (name in ("open calls", "one line"))
+    assert len(programs_in(HUGE[name])) == (name in ("open calls", "one line"))
 
 
 @given(st.text(max_size=400))
 def test_any_text_can_be_read(answer: str) -> None:
-    for draft in drafts(answer):
+    for draft in programs_in(answer):
         assert draft.text.strip()
         assert draft.intent == one_line(draft.intent)
         assert len(draft.intent) <= LONGEST_INTENT
@@ -110,5 +110,5 @@ def test_json_of_any_depth_is_read_or_passed_over() -> None:
     """Python reads nested lists up to a depth, and writes them up to a smaller one."""
     for depth in range(800, 1100):
         nested = "[" * depth + "]" * depth
-        found = drafts(f'[{{"program": "elicit(x, 6)", "n": {nested}}}]')
+        found = programs_in(f'[{{"program": "elicit(x, 6)", "n": {nested}}}]')
         assert [draft.text for draft in found] in ([], ["elicit(x, 6)"])

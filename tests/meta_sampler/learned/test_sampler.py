@@ -14,14 +14,13 @@ from support import parents
 
 import xgl
 from meta_sampler import Mutate, MutateSettings, Outcome, Progress, Proposal, SamplerError
-from meta_sampler.learned.adaptation import Lesson, adapted
-from meta_sampler.learned.rewards import REWARDS
+from meta_sampler.learned.adaptation import REWARDS, Lesson, adapted, example
 from meta_sampler.learned.sampler import MODEL, Learned, shipped
-from meta_sampler.learned.training import child_bits, example
 from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.screening.soundness import faults
 from meta_sampler.settings import LearnedSettings
 from training.xgl_model.corpus import LONGEST, Pair, pairs, sensible
+from training.xgl_model.likelihood import child_bits
 from xgl.language import syntax as syn
 
 FAST = LearnedSettings(batch=64, attempts=3, steps=8)

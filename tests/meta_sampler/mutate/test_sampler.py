@@ -14,7 +14,7 @@ from support import parents
 import xgl
 from meta_sampler import Mutate, MutateSettings, Outcome, Progress, Proposal
 from meta_sampler.mutate.operators import OPERATORS, Entry
-from meta_sampler.mutate.program_editor import PRUNE, Bench, Lines
+from meta_sampler.mutate.program_editor import PRUNE, EditContext, Lines
 from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.screening.soundness import FIT, move_tokens
 from xgl.language import syntax as syn
@@ -170,8 +170,8 @@ def test_provenance_names_the_operators_really_applied() -> None:
     log: list[str] = []
 
     def recorded(name: str, entry: Entry) -> Entry:
-        def apply(lines: Lines, bench: Bench, rng: Random) -> Lines | None:
-            edited = entry.apply(lines, bench, rng)
+        def apply(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+            edited = entry.apply(lines, context, rng)
             if edited and edited != lines:
                 log.append(name)
             return edited

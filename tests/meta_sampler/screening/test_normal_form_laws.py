@@ -20,7 +20,7 @@ from support.doubles import NumberedStories, WordJudge, number
 import xgl
 from meta_sampler import MutateSettings
 from meta_sampler.mutate.operators import OPERATORS
-from meta_sampler.mutate.program_editor import as_donor, bench_for
+from meta_sampler.mutate.program_editor import donor_lines, edit_context
 from meta_sampler.screening.normal_form import NormalForm, normal_form
 from meta_sampler.screening.symbolic import LinearForm, Quantity, StoryText
 from xgl import Cast, Instance, play_all
@@ -176,10 +176,10 @@ def test_edits_of_one_normal_form_are_one_game(dialect: str) -> None:
         for number_ in range(20):
             rng = Random(f"{name}/{number_}")
             parent = rng.choice(pool)
-            bench = bench_for(parent, MutateSettings(players=PLAYERS))
-            bench = replace(bench, donor=as_donor(rng.choice(pool).program, bench) or ())
+            context = edit_context(parent, MutateSettings(players=PLAYERS))
+            context = replace(context, donor=donor_lines(rng.choice(pool).program, context) or ())
             lines = parent.program.instructions
-            if entry.available(bench) and (edited := entry.apply(lines, bench, rng)):
+            if entry.available(context) and (edited := entry.apply(lines, context, rng)):
                 game = xgl.game(syn.Program(edited, dialect))
                 form = normal_form(game.program)
                 if not form.code:

@@ -1,8 +1,8 @@
 """XGL taught to a chat model: its grammar and its rules, from the language's own tables.
 
 Names, signatures, limits and what the dialects differ in are read from ``xgl.language.syntax`` and
-``xgl.language.dialects``; :data:`FORMS` holds one line for each instruction, and a test holds it
-against the parser. So the lesson cannot drift from the language.
+``xgl.language.dialects``; :data:`FORMS` holds one line for each instruction, and a test compares it
+with the parser. So the prompt cannot drift from the language.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ related to, and is not covered by what is known already. So:
 - short is better: one move of a few tokens is learned much faster than three."""
 
 
-def lesson(dialect: str, settings: ChatSamplerSettings, players: Iterable[str]) -> str:
+def system_prompt(dialect: str, settings: ChatSamplerSettings, players: Iterable[str]) -> str:
     """The system message: what a program is, in the dialect, within the caps, for ``players``."""
     parts = (
         "You design games in XGL, a small language of text games. A language model, the judge, "

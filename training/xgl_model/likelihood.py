@@ -1,31 +1,16 @@
-"""Maximum likelihood of pairs: what a model reads, in which batches, and what it is scored by."""
+"""Maximum likelihood of pairs: batches, losses, learning rate, held-out bits."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 import torch
-from tokenizers import Tokenizer
 from torch import Tensor
 
-BOS_ID, EOS_ID = 0, 1
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """Token ids of ``BOS parent BOS child EOS``; the child is ``ids[start:]``."""
-
-    ids: tuple[int, ...]
-    start: int
-
-
-def example(tokenizer: Tokenizer, parent: str, child: str) -> Example:
-    head = (BOS_ID, *tokenizer.encode(parent).ids, BOS_ID)
-    return Example((*head, *tokenizer.encode(child).ids, EOS_ID), len(head))
+from meta_sampler.learned.adaptation import Example, next_token_scores
 
 
 def batches(examples: Sequence[Example], tokens: int, rng: Random) -> Iterator[list[Example]]:
@@ -43,23 +28,10 @@ def batches(examples: Sequence[Example], tokens: int, rng: Random) -> Iterator[l
     yield from groups
 
 
-def read(model: Any, group: Sequence[Example]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Log-probabilities (N, L − 1, V) of each next token, float32, in nats; the tokens that came
-    (N, L − 1); bool masks (N, L − 1) of those that are no padding, and of those of the child."""
-    width = max(len(each.ids) for each in group)
-    ids = torch.full((len(group), width), EOS_ID)
-    for row, each in enumerate(group):
-        ids[row, : len(each.ids)] = torch.tensor(each.ids)
-    places = torch.arange(1, width)
-    real = places < torch.tensor([len(each.ids) for each in group])[:, None]
-    child = real & (places >= torch.tensor([each.start for each in group])[:, None])
-    scores = model(input_ids=ids[:, :-1]).logits.float().log_softmax(-1)
-    return scores, ids[:, 1:], real, child
-
-
 def losses(model: Any, group: Sequence[Example]) -> tuple[Tensor, Tensor, Tensor]:
-    """Loss of each predicted token in nats (N, L − 1), and the two masks of :func:`read`."""
-    scores, ids, real, child = read(model, group)
+    """Loss of each predicted token in nats (N, L − 1), and the two masks of
+    :func:`~meta_sampler.learned.adaptation.next_token_scores`."""
+    scores, ids, real, child = next_token_scores(model, group)
     return -scores.gather(-1, ids[..., None])[..., 0], real, child
 
 

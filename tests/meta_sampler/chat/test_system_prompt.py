@@ -9,9 +9,9 @@ import pytest
 from support import parents
 
 import xgl
-from meta_sampler.chat.answers import drafts
-from meta_sampler.chat.lesson import FORMS, KINDS, lesson
-from meta_sampler.chat.prompt import Brief, Refused, again, messages, prompt_hash
+from meta_sampler.chat.answers import programs_in
+from meta_sampler.chat.prompt import Brief, Refusal, hash_of, messages, repair_messages
+from meta_sampler.chat.system_prompt import FORMS, KINDS, system_prompt
 from meta_sampler.settings import ChatSamplerSettings
 from xgl.language import syntax as syn
 from xgl.language.parser import _INSTRUCTIONS, parse_line
@@ -29,8 +29,8 @@ def test_every_instruction_is_taught_by_a_valid_example() -> None:
 
 
 @pytest.mark.parametrize("dialect", ["paper", "xent"])
-def test_every_name_of_the_language_is_in_the_lesson(dialect: str) -> None:
-    told = lesson(dialect, SETTINGS, syn.PLAYERS)
+def test_every_name_of_the_language_is_in_the_system_prompt(dialect: str) -> None:
+    told = system_prompt(dialect, SETTINGS, syn.PLAYERS)
     mutable = [name for name in syn.REGISTERS if name[0] not in syn.CONSTANT_TYPES]
     for name in (*syn.FUNCTIONS, *syn.PLAYERS, *syn.FLAGS, *mutable, *syn.LIST_REGISTERS):
         assert re.search(rf"(?<!\w){name}(?!\w)", told), name
@@ -42,22 +42,22 @@ def test_every_name_of_the_language_is_in_the_lesson(dialect: str) -> None:
 
 
 def test_caps_and_what_is_not_admitted() -> None:
-    told = lesson("xent", replace(SETTINGS, max_lines=7, max_move_tokens=33), ("black",))
+    told = system_prompt("xent", replace(SETTINGS, max_lines=7, max_move_tokens=33), ("black",))
     assert "at most 7 lines" in told
     assert "33 tokens" in told
     assert "player = black\n" in told
-    plain = lesson("xent", replace(SETTINGS, loops=False), ("black",))
+    plain = system_prompt("xent", replace(SETTINGS, loops=False), ("black",))
     assert "replay(" not in plain
     assert "flag" not in plain
-    assert "statement" in lesson("xent", replace(SETTINGS, truths=True), ("black",))
+    assert "statement" in system_prompt("xent", replace(SETTINGS, truths=True), ("black",))
 
 
 @pytest.mark.parametrize("dialect", ["paper", "xent"])
 def test_every_program_of_the_prompt_is_one(dialect: str) -> None:
     parent, other = parents.SCOPE[dialect]
-    brief = Brief(parent, (other,), (Refused(other.code, "covered"),), 5)
+    brief = Brief(parent, (other,), (Refusal("g", "p", other.code, "covered"),), 5)
     system, user = messages(brief, SETTINGS, 99)
-    shown = drafts(user["content"].rpartition("Answer with 5 games")[0])
+    shown = programs_in(user["content"].rpartition("Answer with 5 games")[0])
     assert len(shown) >= 6
     for each in shown:
         program = xgl.parse(each.text, dialect)
@@ -84,21 +84,24 @@ def test_ways_to_be_related_are_those_that_can_be_taken() -> None:
 def test_the_hash_is_that_of_all_that_is_read() -> None:
     brief = Brief(parents.SCOPE["xent"][0], (), (), 5)
     told = messages(brief, SETTINGS, 2)
-    assert prompt_hash(told) == prompt_hash(messages(brief, SETTINGS, 2))
-    others = (messages(brief, SETTINGS, 1), again(brief, SETTINGS, "reward()", ["no amount"]))
-    assert len({prompt_hash(each) for each in (told, *others)}) == 3
+    assert hash_of(told) == hash_of(messages(brief, SETTINGS, 2))
+    others = (
+        messages(brief, SETTINGS, 1),
+        repair_messages(brief, SETTINGS, "reward()", ["no amount"]),
+    )
+    assert len({hash_of(each) for each in (told, *others)}) == 3
 
 
 def test_examples_stand_as_earlier_answers_where_small_models_need_it() -> None:
     parent, other = parents.SCOPE["xent"]
-    brief = Brief(parent, (other,), (Refused(other.code, "covered"),), 1)
+    brief = Brief(parent, (other,), (Refusal("g", "p", other.code, "covered"),), 1)
     told = messages(brief, replace(SETTINGS, turns=True), 5)
     assert [turn["role"] for turn in told] == ["system", *["user", "assistant"] * 5, "user"]
     for turn in told[2::2]:
-        (draft,) = drafts(turn["content"])
+        (draft,) = programs_in(turn["content"])
         assert xgl.parse(draft.text, "xent")
         assert draft.intent, "its sentence stands before the program"
     asked = told[-1]["content"]
     assert parent.code in asked
     assert "Why: covered" in asked
-    assert len({prompt_hash(each) for each in (told, messages(brief, SETTINGS, 5))}) == 2
+    assert len({hash_of(each) for each in (told, messages(brief, SETTINGS, 5))}) == 2

@@ -1,0 +1,507 @@
+"""Searches for programs and moves that cost much, and for one that breaks the law of cost.
+
+    python benchmarks/cost_fuzzer.py --steps 20000 --seed 1 [--json]
+
+The law: for any text of at most 64 lines of 4,096 characters and any move, each operation ends in
+the language's own error or result within ``SECONDS`` of processor time and ``BYTES`` written, judge
+and players aside. Small programs are mutated towards more processor time for each character (a
+play: for each unit of work that it is charged) and more bytes for each byte; now and then one of
+the worst is widened, repeated and put into a loop until it is as large as a program may be.
+
+Prints a Markdown table of the worst that was found for each operation. One process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import re
+import resource
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import xgl
+from xgl.analysis.plain_english import in_words
+from xgl.cli.commands import checked
+from xgl.cli.formatting import formatted
+from xgl.cli.sources import Source
+from xgl.diagram import draw
+from xgl.errors import XGLError
+from xgl.language import syntax as syn
+from xgl.language.dialects import DIALECTS
+from xgl.language.visitors import parts
+from xgl.runtime.machine import Machine
+from xgl.runtime.predicates import decide
+from xgl.runtime.requests import Move, ScoreRequest, Seeds, StoryRequest, TokenScores, TruthRequest
+
+SECONDS, BYTES, MEGABYTES = 2.0, 1_000_000, 512
+LINES, CHARACTERS = 64, 4_096
+OPERATIONS = ("parse", "analyse", "print", "check", "diagram", "rules", "play")
+KEPT = 6
+"""Worst programs that are kept for each operation and measure."""
+LARGE_EVERY = 1_000
+SMALL = 300
+"""Characters of a small program."""
+
+
+class FreeJudge:
+    """Costs next to nothing: a token is eight characters and has one bit."""
+
+    def score(self, requests: list[ScoreRequest]) -> list[TokenScores]:
+        return [TokenScores((0.123456789012345678,) * (len(r.text) // 8)) for r in requests]
+
+    def truths(self, requests: list[TruthRequest]) -> list[bool]:
+        return [r.predicate is None or decide(r.predicate, self.count) for r in requests]
+
+    def count(self, text: str) -> int:
+        return len(text) // 8
+
+    def truncate(self, text: str, max_len: int) -> str:
+        return text[: 8 * max_len]
+
+    first_tokens = truncate
+
+
+@dataclass
+class Script:
+    """Makes its moves in turn, over and over, and tells one story."""
+
+    texts: Sequence[str]
+    made: int = 0
+
+    def moves(self, turns: Sequence[object]) -> list[Move]:
+        self.made += len(turns)
+        return [
+            Move(self.texts[(self.made - back) % len(self.texts)]) for back in range(len(turns))
+        ]
+
+    def tell(self, asked: Sequence[tuple[int, StoryRequest]]) -> list[str]:
+        return ["Once upon a time a small red hen baked bread by the river."] * len(asked)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A text in a dialect with moves to play it."""
+
+    text: str
+    dialect: str
+    moves: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one operation took; ``units`` are those charged to a play."""
+
+    operation: str
+    seconds: float
+    written: int
+    units: float = 0
+
+
+class OverrunError(BaseException):
+    """The watchdog's: no handler of the language's errors catches it."""
+
+
+def _overrun(*_: object) -> None:
+    raise OverrunError
+
+
+def costs(case: Case, operations: Sequence[str] = OPERATIONS) -> Iterator[Cost]:
+    """The cost of each operation, in order; a text that cannot be parsed has no other than
+    ``parse``. Anything that is not the language's own error is raised.
+    """
+    program, cost = _timed("parse", lambda: xgl.parse(case.text, case.dialect))
+    yield cost
+    if program is None:
+        return
+    source = Source("program", "a title", case.text, case.dialect)
+    work: dict[str, Callable[[], Any]] = {
+        "analyse": lambda: _facts(program),
+        "print": lambda: formatted(case.text, case.dialect) + xgl.game(program).code,
+        "check": lambda: checked(source),
+        "diagram": lambda: draw(program, source.title),
+        "rules": lambda: "\n".join(in_words(xgl.game(program))),
+    }
+    for operation in operations:
+        if operation in work:
+            yield _timed(operation, work[operation])[1]
+    if "play" in operations:
+        yield _play(case, xgl.game(program))
+
+
+def _facts(program: xgl.Program) -> tuple[object, ...]:
+    report = xgl.analyse(program)
+    return report.degenerate, report.asked, report.bounds, report.views, report.shown
+
+
+def _play(case: Case, whole: xgl.Game) -> Cost:
+    machine, script = Machine(whole), Script(case.moves)
+    seats = dict.fromkeys(syn.PLAYERS, script)
+    cast = xgl.Cast(FreeJudge(), script, seats)  # type: ignore[arg-type]
+    instance = xgl.Instance(whole, Seeds(0, 0))
+    plays, cost = _timed("play", lambda: xgl.play_all([instance], cast, [machine]))
+    meter = machine.meter
+    size = meter.most_record - meter.record
+    if plays and size > meter.most_record / 8:
+        size = len(json.dumps([asdict(event) for event in plays[0].events], indent=1))
+    return replace(cost, written=int(size), units=meter.most_work - meter.work)
+
+
+def _timed(operation: str, run: Callable[[], Any]) -> tuple[Any, Cost]:
+    signal.setitimer(signal.ITIMER_PROF, 5 * SECONDS)
+    begun = time.process_time()
+    try:
+        result = run()
+        seconds = time.process_time() - begun
+        written = _size(result)
+    except XGLError as error:
+        seconds = time.process_time() - begun
+        result, written = None, len(str(error).encode(errors="replace"))
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    return result, Cost(operation, seconds, written)
+
+
+def _size(result: Any) -> int:
+    """Bytes that the command would write: of both its forms the longer."""
+    match result:
+        case str():
+            return len(result.encode(errors="replace"))
+        case (dict() as record, str() as said):
+            spelled = json.dumps(record, indent=1, ensure_ascii=False)
+            size = max(len(spelled.encode(errors="replace")), len(said.encode(errors="replace")))
+            return size if size <= BYTES else 0  # the command says so instead
+    return 0
+
+
+# -- mutations -----------------------------------------------------------------------------------
+
+_NAMES = (*syn.REGISTERS[:14], "p", "c", "l", "l1", "l2")
+_WRAPPERS = (
+    "({a} + {b})", "({a} // {b})", "({a} % {b})", "remove_common_words({a}, {b})", "[{a}, {b}]",
+    "first_n_tokens({a}, 9)", "sample([{a}, {b}])", "({a} | {b})", "{a}.join(l)", "{a}.split({b})",
+    "shuffle(l)", "sample(l1)", "shuffle({a}.split())", "xent({a} | {b}, {a})", "xed({a} | {b})",
+    "is_true({a}, {b})", "not {a}", "num_words({a}) > 3", "{a} < {b}", "{a} == {b}", "{a} in {b}",
+    "word_set({a}) <= word_set({b})", "only_uses_words({a}, {b})", "only_uses_chars({a}, {b})",
+    "len({a}) < 9", "common_word_set({a}, {b}) == word_set({b})", "({a} and {b})", "-{a}",
+    '"no common words between" + {a} + "&" + {b}', "story()", 'story("{b}")', "s={a}", "l={a}",
+)  # fmt: skip
+_LETTERS = ("a", "a ", " ", "é", "字 ", "😀", ".", "\\n", "\\t", "'", "\\\\", "Ⅷ ", "ab-", "0", "K")
+_LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+@dataclass
+class Mutator:
+    """Structural changes of programs; everything it does follows from its chance."""
+
+    rng: Random
+    library: Sequence[Case]
+
+    def mutated(self, case: Case, other: Case) -> Case:
+        """A neighbour of a case, with something of another in it."""
+        for _ in range(self.rng.choice((1, 1, 2, 3))):
+            if self.rng.random() < 0.15:
+                case = replace(case, moves=self._moves(case.moves))
+            else:
+                case = replace(case, text=self._lines(case.text, other.text))
+        if self.rng.random() < 0.05:
+            case = replace(case, dialect=self.rng.choice(tuple(DIALECTS)))
+        return replace(case, text=_cut(case.text))
+
+    def _lines(self, text: str, other: str) -> str:
+        lines, rng = text.split("\n"), self.rng
+        at = rng.randrange(len(lines))
+        change = rng.randrange(8)
+        if change == 0:
+            lines.insert(at, rng.choice(other.split("\n")))
+        elif change == 1 and len(lines) > 1:
+            del lines[at]
+        elif change == 2:
+            lines.insert(at, rng.choice(lines))
+        elif change == 3:
+            lines = self.looped(lines, rng.choice((1, 3)))
+        elif change == 4:
+            place = rng.randrange(len(lines[at]) + 1)
+            lines[at] = lines[at][:place] + rng.choice(_LETTERS) + lines[at][place + 1 :]
+        else:
+            lines[at] = self._line(lines[at], rng.choice(other.split("\n")))
+        return "\n".join(lines)
+
+    def looped(self, lines: list[str], times: int) -> list[str]:
+        flag = self.rng.choice(syn.FLAGS)
+        return [f"beacon({flag})", *lines, f"replay({flag}, {times})"]
+
+    def _line(self, line: str, other: str) -> str:
+        """Change the arguments of one instruction."""
+        head, arguments = _arguments(line)
+        _, spare = _arguments(other)
+        if not arguments:
+            return line
+        rng, at = self.rng, self.rng.randrange(len(arguments))
+        change = rng.randrange(6)
+        if change == 0:
+            arguments *= rng.choice((2, 3, 8))
+        elif change == 1:
+            arguments.insert(at, rng.choice(spare or arguments))
+        elif change == 2:
+            arguments[at] = self._literal(arguments[at])
+        elif change == 3 and len(arguments) > 1:
+            del arguments[at]
+        else:
+            name, equals, value = arguments[at].rpartition("=")
+            plain = bool(equals) and name.isalnum()
+            wrapped = self._wrapped(value if plain else arguments[at])
+            arguments[at] = f"{name}={wrapped}" if plain else wrapped
+        return f"{head}({', '.join(arguments)})"
+
+    def _wrapped(self, value: str) -> str:
+        rng = self.rng
+        one, other = value, rng.choice((value, rng.choice(_NAMES), self._text()))
+        if rng.random() < 0.5:
+            one, other = other, one
+        return rng.choice(_WRAPPERS).format(a=one, b=other)
+
+    def _literal(self, value: str) -> str:
+        return _LITERAL.sub(lambda _: self._text(), value, count=1)
+
+    def _text(self) -> str:
+        return f'"{self.rng.choice(_LETTERS) * self.rng.choice((1, 9, 120))}"'
+
+    def _moves(self, moves: tuple[str, ...]) -> tuple[str, ...]:
+        rng = self.rng
+        letters = rng.choice(_LETTERS).encode().decode("unicode_escape", "replace")
+        new = rng.choice((letters * rng.choice((1, 30, 4_000)), rng.choice(moves) + letters))
+        return (*moves[:3], new[:50_000]) if rng.random() < 0.5 else (new[:50_000],)
+
+    def enlarged(self, case: Case) -> Case:
+        """A case about as large as a program may be: wide lines, many of them, in a loop."""
+        rng = self.rng
+        room = rng.choice((300, 1_000, 1_900))
+        lines = [_widened(line, room) for line in case.text.split("\n")]
+        lines = lines * max(1, rng.choice((1, 4, 30, LINES - 2)) // len(lines))
+        try:
+            read = [xgl.parse(line, case.dialect).instructions for line in lines if line]
+        except XGLError:
+            return replace(case, text=_cut("\n".join(lines)))
+        size = sum(parts(line) for each in read for line in each)
+        turns = min(syn.MAX_STEPS // (len(lines) + 2), syn.MAX_PARTS // (size + 2))
+        lines = self.looped(lines[: LINES - 2], max(0, turns - 1))
+        moves = tuple(move * rng.choice((1, 200)) for move in case.moves)
+        return Case(_cut("\n".join(lines)), case.dialect, moves)
+
+
+def _arguments(line: str) -> tuple[str, list[str]]:
+    """The name of an instruction and its arguments, split at commas outside brackets."""
+    head, _, rest = line.partition("(")
+    body = rest.rpartition(")")[0]
+    found, depth, quoted, start = list[str](), 0, False, 0
+    for place, letter in enumerate(body):
+        if letter == '"' and body[place - 1 : place] != "\\":
+            quoted = not quoted
+        elif not quoted:
+            depth += (letter in "([") - (letter in ")]")
+            if letter == "," and depth == 0:
+                found.append(body[start:place].strip())
+                start = place + 1
+    return head, [each for each in (*found, body[start:].strip()) if each]
+
+
+def _widened(line: str, room: int) -> str:
+    """A line with its arguments repeated while there is room; sums grow by terms."""
+    head, arguments = _arguments(line)
+    if head in ("beacon", "replay") or not arguments or len(line) > room:
+        return line
+    times = max(1, room // (len(", ".join(arguments)) + 2))
+    if head == "reward":
+        return f"reward({' + '.join([arguments[-1]] * min(times, 1 + syn.MAX_TERMS // 2))})"
+    return f"{head}({', '.join(arguments * times)})"
+
+
+def _cut(text: str) -> str:
+    return "\n".join(line[:CHARACTERS] for line in text.split("\n")[:LINES])
+
+
+# -- the search ----------------------------------------------------------------------------------
+
+
+@dataclass
+class Worst:
+    """The worst found by one measure, the worst first."""
+
+    cases: list[tuple[float, Cost, Case]] = field(default_factory=list)
+
+    def admits(self, value: float) -> bool:
+        return len(self.cases) < KEPT or value > self.cases[-1][0]
+
+    def add(self, value: float, cost: Cost, case: Case) -> None:
+        self.cases = [each for each in self.cases if each[2] != case]
+        self.cases.append((value, cost, case))
+        self.cases.sort(key=lambda each: -each[0])
+        del self.cases[KEPT:]
+
+
+@dataclass
+class Search:
+    """A population of the worst for each operation and measure, and what broke the law."""
+
+    rng: Random
+    cases: Sequence[Case]
+    dense: dict[tuple[str, str], Worst] = field(default_factory=dict)
+    """By operation and measure: ``seconds`` (for each character or unit) or ``bytes``."""
+    most: dict[tuple[str, str], Worst] = field(default_factory=dict)
+    broken: list[tuple[Cost, Case]] = field(default_factory=list)
+    steps: int = 0
+    memory: int = 0
+
+    def __post_init__(self) -> None:
+        self.mutator = Mutator(self.rng, self.cases)
+        keys = [
+            (operation, measure) for operation in OPERATIONS for measure in ("seconds", "bytes")
+        ]
+        self.dense = {key: Worst() for key in keys}
+        self.most = {key: Worst() for key in keys}
+
+    def run(self, steps: int) -> None:
+        for _ in range(steps):
+            self.steps += 1
+            self._step(large=self.steps % LARGE_EVERY == 0)
+
+    def _step(self, *, large: bool) -> None:
+        key = self.rng.choice(tuple(self.dense))
+        case = self._parent(key)
+        if large:
+            self._measure(self.mutator.enlarged(case), OPERATIONS, large=True)
+            used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+            self.memory = max(self.memory, used)
+            return
+        case = self.mutator.mutated(case, self.rng.choice(self.cases))
+        if len(case.text) <= SMALL:
+            self._measure(case, key[:1], large=False)
+
+    def _parent(self, key: tuple[str, str]) -> Case:
+        known = self.dense[key].cases
+        if not known or self.rng.random() < 0.2:
+            return self.rng.choice(self.cases)
+        return self.rng.choice(known)[2]
+
+    def _measure(self, case: Case, operations: Sequence[str], *, large: bool) -> None:
+        try:
+            for cost in costs(case, operations):
+                self._judge(cost, case, large=large)
+        except OverrunError:
+            self.broken.append((Cost("any", 5 * SECONDS, 0), case))
+        except Exception as error:
+            error.add_note(f"{case}")
+            raise
+
+    def _judge(self, cost: Cost, case: Case, *, large: bool) -> None:
+        cost = self._confirmed(cost, case) if cost.seconds > SECONDS / 2 else cost
+        if cost.seconds > SECONDS or cost.written > BYTES:
+            self.broken.append((cost, case))
+        for measure, value in (("seconds", cost.seconds), ("bytes", float(cost.written))):
+            worst = self.most[cost.operation, measure]
+            if worst.admits(value):
+                worst.add(value, cost, case)
+        if large:
+            return
+        given = cost.units if cost.operation == "play" else 300 + len(case.text)
+        size = 300 + len(case.text) + sum(map(len, case.moves))
+        for measure, value in (("seconds", cost.seconds / given), ("bytes", cost.written / size)):
+            worst = self.dense[cost.operation, measure]
+            if worst.admits(value):
+                again = self._confirmed(cost, case)
+                worst.add(value * again.seconds / max(cost.seconds, 1e-9), again, case)
+
+    def _confirmed(self, cost: Cost, case: Case) -> Cost:
+        """The smaller of two measurements: other work on the machine only adds."""
+        found = [each for each in costs(case, [cost.operation]) if each.operation == cost.operation]
+        return min([cost, *found], key=lambda each: each.seconds)
+
+
+def library() -> list[Case]:
+    """Where the search begins: the library's games, and lines of each kind."""
+    folder = Path(xgl.__file__).parent / "library"
+    moves = ("a red hen", "bread & butter", "x" * 60)
+    suffixes = {dialect.suffix: name for name, dialect in DIALECTS.items()}
+    files = sorted(path for path in folder.iterdir() if path.suffix in suffixes)
+    plain = [re.sub(r"\s*#.*", "", path.read_text("utf-8")).strip() for path in files]
+    games = [Case(t, suffixes[p.suffix], moves) for t, p in zip(plain, files, strict=True)]
+    lines = [f"elicit(x, 20)\nensure({wrapper})" for wrapper in _WRAPPERS if "=" not in wrapper]
+    lines += [f"assign(l=[s, t], t={wrapper})" for wrapper in _WRAPPERS if "=" not in wrapper]
+    filled = [line.format(a="x", b="s") for line in lines]
+    both = [Case(line, dialect, moves) for line in filled for dialect in DIALECTS]
+    return [each for each in (*games, *both) if len(each.text) <= SMALL]
+
+
+def search(steps: int, seed: int, deadline: float = float("inf")) -> Search:
+    """A search of so many steps, or fewer where the deadline (process seconds) comes first."""
+    signal.signal(signal.SIGPROF, _overrun)
+    found = Search(Random(seed), library())
+    while found.steps < steps and time.process_time() < deadline and not found.broken:
+        found.run(min(100, steps - found.steps))
+    return found
+
+
+# -- the report ----------------------------------------------------------------------------------
+
+
+def table(found: Search) -> str:
+    """The worst of each operation, as Markdown."""
+    lines = [
+        "| operation | most seconds | most bytes | seconds for each 1,000 characters or 10⁶ units "
+        "| bytes for each byte |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for operation in OPERATIONS:
+        slow, wide = (_top(found.most[operation, each]) for each in ("seconds", "bytes"))
+        dense, thick = (_top(found.dense[operation, each]) for each in ("seconds", "bytes"))
+        scale = 1e6 if operation == "play" else 1e3
+        cells = f"{slow:.2f} | {wide:,.0f} | {scale * dense:.4f} | {thick:.1f}"
+        lines.append(f"| {operation} | {cells} |")
+    return "\n".join(lines)
+
+
+def _top(worst: Worst) -> float:
+    return worst.cases[0][0] if worst.cases else 0.0
+
+
+def _record(found: Search) -> dict[str, Any]:
+    def rows(kept: dict[tuple[str, str], Worst]) -> list[dict[str, Any]]:
+        return [
+            {"measure": measure, "value": value, **asdict(cost), **asdict(case)}
+            for (_, measure), worst in kept.items()
+            for value, cost, case in worst.cases[:2]
+        ]
+
+    broken = [asdict(cost) | asdict(case) for cost, case in found.broken]
+    kept = {"most": rows(found.most), "dense": rows(found.dense)}
+    return {"steps": found.steps, "megabytes": found.memory, "broken": broken, **kept}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--steps", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", action="store_true", help="the worst programs too")
+    arguments = parser.parse_args()
+    found = search(arguments.steps, arguments.seed)
+    if arguments.json:
+        print(json.dumps(_record(found), indent=1))
+    else:
+        spent = f"{time.process_time():.0f} s of processor time, {found.memory} MB"
+        machine = f"{platform.machine()}, Python {platform.python_version()}"
+        print(f"{found.steps:,} steps, seed {arguments.seed}: {spent}; {machine}.\n")
+        print(table(found))
+    for cost, case in found.broken:
+        print(f"\nBROKEN: {cost}\n{case}")
+    return int(bool(found.broken) or found.memory > MEGABYTES)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
