@@ -56,8 +56,8 @@ def learn_initial_scope(config: RunConfig, selection: Stage, initial: Sequence[T
     ``growth.initial_attempts`` of them to learn it clearly. The choice is made on selection
     plays; acceptance tests are on fresh ones.
 
-    Raises :class:`ConfigError` naming a game that cannot be played or learned, unless
-    ``growth.unplayable_initial`` is ``keep``.
+    Raises :class:`ConfigError` naming a game that cannot be played or, unless
+    ``growth.unplayable_initial`` is ``keep``, one that fine-tuning does not improve.
     """
     collector, growth = selection.collector, config.growth
     collector.calibrate(initial)

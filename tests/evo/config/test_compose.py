@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from evo.config.__main__ import with_tables
 from evo.config.compose import OPTIONS, SEARCHES, from_archive, load
 from evo.config.schema import ClusterConfig, RunConfig
 from evo.measure.config import MeasureConfig, MeasureRunConfig
@@ -17,7 +16,6 @@ from evo.toy.config import load as load_toy
 from meta_sampler.settings import SETTINGS
 from xgl.errors import ConfigError
 
-PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
 RUN = "+experiment=scope_growth"
 TOY = "+experiment=toy_growth"
 MEASURE = ["+experiment=measure", "measure=OUT"]
@@ -221,10 +219,3 @@ def test_a_setting_of_the_sampler_is_named_with_its_path() -> None:
         with pytest.raises(ConfigError) as caught:
             load([RUN, mistake])
         assert sentence in str(caught.value)
-
-
-def test_the_page_has_the_tables_of_today() -> None:
-    """Written by ``python -m evo.config docs/configuration.md``; needs a meaning of every field."""
-    page = PAGE.read_text(encoding="utf-8")
-    assert with_tables(page) == page
-    assert "| `growth.alpha1` | `0.3` | number, more than 0 |" in page
