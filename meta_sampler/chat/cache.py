@@ -1,6 +1,6 @@
 """Answers that were paid for, on disk: one small file each, found by what was asked.
 
-The key is everything that an answer hangs on: model, messages, sampling parameters, the seed of the
+The key is everything that an answer rests on: model, messages, sampling parameters, the seed of the
 round and the place of the draw within it. A resumed run asks the same and pays nothing, also where
 the endpoint has moved; another round, or another draw of this one, has another key.
 """
