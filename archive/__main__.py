@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from archive.cli.command import Command, Result
+from archive.cli.command import CommandResult, Subcommand
 from archive.cli.table import COMMANDS
 from archive.errors import ArchiveError
 from archive.views.tables import console, to_json, visible
@@ -17,7 +17,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns 0, or 2 after a user's error, which is one sentence on stderr, and
     where verification found faults."""
     arguments = _parser().parse_args(argv)
-    command: Command = arguments.command
+    command: Subcommand = arguments.command
     try:
         result = command.run(arguments)
         _print(result, as_json=getattr(arguments, "json", False))
@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return result.exit_code
 
 
-def _print(result: Result, *, as_json: bool) -> None:
+def _print(result: CommandResult, *, as_json: bool) -> None:
     if as_json:
         print(to_json(result.value))
     else:

@@ -15,7 +15,12 @@ class VersionError(ArchiveError):
 
 
 class DamagedError(ArchiveError):
-    """A file of the archive is missing, truncated, altered or unreadable."""
+    """A file of the archive is missing, truncated, altered or unreadable; ``found`` says what it
+    holds."""
+
+    def __init__(self, where: object, found: str, expected: str, state: str = "damaged") -> None:
+        self.found = found
+        super().__init__(f"{where} is {state}: found {found}, expected {expected}")
 
 
 class LockedError(ArchiveError):

@@ -200,10 +200,8 @@ def reason_of(row: Mapping[str, Any]) -> Reason:
     try:
         return Reason(row["reason"])
     except ValueError:
-        raise DamagedError(
-            f"decisions, game {row['game_id']}: found reason {row['reason']!r}, expected one of "
-            f"{', '.join(Reason)}"
-        ) from None
+        where, known = f"the decision on game {row['game_id']}", f"one of {', '.join(Reason)}"
+        raise DamagedError(where, f"reason {row['reason']!r}", known) from None
 
 
 def explanation(row: Mapping[str, Any]) -> str:

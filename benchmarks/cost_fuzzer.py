@@ -81,7 +81,7 @@ class Script:
             Move(self.texts[(self.made - back) % len(self.texts)]) for back in range(len(turns))
         ]
 
-    def tell(self, asked: Sequence[tuple[int, StoryRequest]]) -> list[str]:
+    def story_texts(self, asked: Sequence[tuple[int, StoryRequest]]) -> list[str]:
         return ["Once upon a time a small red hen baked bread by the river."] * len(asked)
 
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from xgl.diagram.shapes import Point
 from xgl.diagram.svg import Element, el, points
 
 SERIES = 6
 """Colours of series: the classes s0 to s5."""
-Place = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class LinearScale:
     """A linear scale from ``low``..``high`` to pixels ``start``..``end``; values beyond are kept
     at the edge. ``whole``: the values are counts, and so are its ticks."""
 
@@ -46,13 +46,13 @@ class Scale:
 class Plot:
     """A rectangle with two scales: ``x`` to the right, ``y`` upwards."""
 
-    x: Scale
-    y: Scale
+    x: LinearScale
+    y: LinearScale
 
     @classmethod
     def box(
         cls,
-        corner: Place,
+        corner: Point,
         size: tuple[float, float],
         xs: tuple[float, float],
         ys: tuple[float, float],
@@ -61,14 +61,14 @@ class Plot:
         """A plot whose top left ``corner`` and ``size`` are in pixels, for values ``xs`` and
         ``ys`` (low, high); ``counts`` names the axes, x or y, of whole numbers."""
         (left, top), (width, height) = corner, size
-        x = Scale(*xs, left, left + width, "x" in counts)
-        return cls(x, Scale(*ys, top + height, top, "y" in counts))
+        x = LinearScale(*xs, left, left + width, "x" in counts)
+        return cls(x, LinearScale(*ys, top + height, top, "y" in counts))
 
-    def place(self, x: float, y: float) -> Place:
+    def place(self, x: float, y: float) -> Point:
         """Pixels of a value."""
         return self.x(x), self.y(y)
 
-    def places(self, xs: Iterable[float], ys: Iterable[float]) -> list[Place]:
+    def places(self, xs: Iterable[float], ys: Iterable[float]) -> list[Point]:
         """Pixels of the values (xs[k], ys[k])."""
         return [self.place(x, y) for x, y in zip(xs, ys, strict=True)]
 
@@ -96,9 +96,9 @@ class Plot:
             middle = (self.x.start + self.x.end) / 2
             yield text(middle, bottom + 36, label, "axis", "middle")
 
-    def stairs(self, values: Sequence[Place]) -> list[Place]:
+    def stairs(self, values: Sequence[Point]) -> list[Point]:
         """A staircase through values: up to each x the y of that value holds."""
-        corners: list[Place] = []
+        corners: list[Point] = []
         for value in values:
             x, y = self.place(*value)
             corners += [(corners[-1][0], y), (x, y)] if corners else [(x, y)]
@@ -147,7 +147,7 @@ def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Element:
     return el("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
 
 
-def polyline(places: Iterable[Place], class_: str) -> Element:
+def polyline(places: Iterable[Point], class_: str) -> Element:
     """A line through all places."""
     return el("polyline", points=points(places), class_=class_)
 

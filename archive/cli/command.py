@@ -25,7 +25,7 @@ class Printer(Protocol):
 
 
 @dataclass(frozen=True)
-class Result:
+class CommandResult:
     """What a command found: ``value`` as ``--json`` prints it, ``show`` prints it for people."""
 
     value: Any
@@ -58,13 +58,13 @@ def choice(
 
 
 @dataclass(frozen=True)
-class Command:
+class Subcommand:
     """``run`` takes the parsed arguments and returns the result; its docstring is the command's
     description. Raises ArchiveError for what a user can correct."""
 
     name: str
     help: str
-    run: Callable[[Namespace], Result]
+    run: Callable[[Namespace], CommandResult]
     arguments: tuple[Argument, ...]
 
     def declare(self, parser: ArgumentParser) -> None:

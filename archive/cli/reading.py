@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from archive.cli.command import Result, number, opened
+from archive.cli.command import CommandResult, number, opened
 from archive.errors import WriteError
 from archive.query import deciding_value, find_run, games, locate, newest_scope, run_config
 from archive.store.archive import Archive
@@ -17,46 +17,48 @@ if TYPE_CHECKING:
     from archive.views.matrix import Choice
 
 
-def inspect(arguments: Namespace) -> Result:
+def inspect(arguments: Namespace) -> CommandResult:
     """Runs, scope, verdicts and decisions."""
     from archive.views.inspection import gather, show
 
     with opened(arguments) as archive:
-        return Result(gather(archive, arguments.run_id), show)
+        return CommandResult(gather(archive, arguments.run_id), show)
 
 
-def show(arguments: Namespace) -> Result:
+def show(arguments: Namespace) -> CommandResult:
     """All that is known of one game, over all runs of the archive."""
     from archive.views.game import gather, show
 
     with opened(arguments) as archive:
-        return Result(gather(archive, arguments.game), show)
+        return CommandResult(gather(archive, arguments.game), show)
 
 
-def lineage(arguments: Namespace) -> Result:
+def lineage(arguments: Namespace) -> CommandResult:
     """Where a game came from and what came of it."""
     from archive.views.lineage import gather, show
 
     with opened(arguments) as archive:
         run_id = find_run(archive, arguments.run_id).run_id
-        return Result(gather(archive, run_id, arguments.game), show)
+        return CommandResult(gather(archive, run_id, arguments.game), show)
 
 
-def matrix(arguments: Namespace) -> Result:
+def matrix(arguments: Namespace) -> CommandResult:
     """Gains, C and V between games, with intervals."""
     from archive.views.matrix import gather, show
 
     with opened(arguments) as archive:
-        return Result(gather(archive, _choice(arguments)), show)
+        return CommandResult(gather(archive, _choice(arguments)), show)
 
 
-def components(arguments: Namespace) -> Result:
+def components(arguments: Namespace) -> CommandResult:
     """What is reached from what by links of value at least α (Def. 54)."""
     from archive.views.matrix import gather_components, show_components
 
     with opened(arguments) as archive:
         asked = (arguments.alpha, arguments.definition)
-        return Result(gather_components(archive, _choice(arguments), *asked), show_components)
+        return CommandResult(
+            gather_components(archive, _choice(arguments), *asked), show_components
+        )
 
 
 def _choice(arguments: Namespace) -> Choice:
@@ -65,7 +67,7 @@ def _choice(arguments: Namespace) -> Choice:
     return Choice(arguments.run_id, arguments.all, arguments.gain, arguments.confidence)
 
 
-def cover(arguments: Namespace) -> Result:
+def cover(arguments: Namespace) -> CommandResult:
     """The fewest games of a run that teach its newest scope."""
     from archive.charts.document import document
     from archive.statistics.plays import read_run_plays
@@ -100,7 +102,7 @@ def cover(arguments: Namespace) -> Result:
         curve.write_text(document(sweep_curve(steps, confidence)), encoding="utf-8")
     programs = {game_id: row["code"] for game_id, row in codes.items()}
     shown = steps if arguments.sweep else []
-    return Result(
+    return CommandResult(
         as_json(found, run_id, steps),
         lambda _, console: show(found, programs, shown, console),
     )
@@ -114,18 +116,18 @@ def _free_file(text: str | None) -> Path | None:
     return path
 
 
-def decisions(arguments: Namespace) -> Result:
+def decisions(arguments: Namespace) -> CommandResult:
     """All decisions of a run, or one walked back to its plays."""
     from archive.views.decisions import decision_rows, explain, show_list, show_why
 
     with opened(arguments) as archive:
         run_id = find_run(archive, arguments.run_id).run_id
         if arguments.why is None:
-            return Result(decision_rows(archive, run_id, arguments.verdict), show_list)
-        return Result(explain(archive, run_id, arguments.why), show_why)
+            return CommandResult(decision_rows(archive, run_id, arguments.verdict), show_list)
+        return CommandResult(explain(archive, run_id, arguments.why), show_why)
 
 
-def diff(arguments: Namespace) -> Result:
+def diff(arguments: Namespace) -> CommandResult:
     """Two runs side by side."""
     from archive.views.difference import gather, show
 
@@ -134,22 +136,22 @@ def diff(arguments: Namespace) -> Result:
     ids = (None, None) if arguments.folder is None else named
     with ExitStack() as stack:
         first, second = (stack.enter_context(Archive.open(locate(each))) for each in folders)
-        return Result(gather(first, second, *ids), show)
+        return CommandResult(gather(first, second, *ids), show)
 
 
-def samplers(arguments: Namespace) -> Result:
+def samplers(arguments: Namespace) -> CommandResult:
     """What each meta-sampler proposed, how far its proposals came and what they cost."""
     from archive.views.samplers import gather, show
 
     with opened(arguments) as archive:
-        return Result(gather(archive, arguments.run_id), show)
+        return CommandResult(gather(archive, arguments.run_id), show)
 
 
-def verify(arguments: Namespace) -> Result:
+def verify(arguments: Namespace) -> CommandResult:
     """Whether the archive is consistent. Exit code 2 where it is not."""
     from archive.verification import verify
     from archive.views.inspection import show_verification
 
     with opened(arguments) as archive:
         found = verify(archive)
-    return Result(found, show_verification, 2 if found.faults else 0)
+    return CommandResult(found, show_verification, 2 if found.faults else 0)

@@ -13,7 +13,7 @@ from archive.cli.command import (
     RUN,
     SAMPLE,
     Argument,
-    Command,
+    Subcommand,
     choice,
     flag,
 )
@@ -96,85 +96,85 @@ _MERGE = (
 )
 
 COMMANDS = (
-    Command(
+    Subcommand(
         "inspect",
         "show runs, scope, verdicts and decisions",
         reading.inspect,
         (*OPTIONAL_RUN, JSON),
     ),
-    Command(
+    Subcommand(
         "show",
         "show one game: program, proposals, fine-tunings, decisions, plays",
         reading.show,
         (*OPTIONAL_RUN, GAME, JSON),
     ),
-    Command(
+    Subcommand(
         "lineage",
         "show the ancestors of a game and all that came of it",
         reading.lineage,
         (*OPTIONAL_RUN, GAME, JSON),
     ),
-    Command(
+    Subcommand(
         "matrix",
         "show gains, C and V between games, with intervals",
         reading.matrix,
         (*OPTIONAL_RUN, *SAMPLE, JSON),
     ),
-    Command(
+    Subcommand(
         "components",
         "show downstream and upstream components at a threshold",
         reading.components,
         (*OPTIONAL_RUN, *_COMPONENTS, *SAMPLE, JSON),
     ),
-    Command(
+    Subcommand(
         "cover",
         "show the optimal cover of the newest scope at an η",
         reading.cover,
         (*RUN, JSON, *_COVER),
     ),
-    Command(
+    Subcommand(
         "decisions",
         "list decisions, or walk one back to the plays that it rests on",
         reading.decisions,
         (*OPTIONAL_RUN, *_DECISIONS, JSON),
     ),
-    Command(
+    Subcommand(
         "diff",
         "show what differs between two runs: settings, scopes, verdicts",
         reading.diff,
         (*_DIFF, JSON),
     ),
-    Command(
+    Subcommand(
         "report",
         "write a run as one self-contained HTML page",
         writing.report,
         (*RUN, *_REPORT),
     ),
-    Command(
+    Subcommand(
         "samplers",
         "show what each meta-sampler proposed: funnel, cost, similarity",
         reading.samplers,
         (*RUN, JSON),
     ),
-    Command(
+    Subcommand(
         "export",
         "write the games of the newest scope, or of a cover of it, to a folder",
         writing.export,
         (*RUN, *_EXPORT),
     ),
-    Command(
+    Subcommand(
         "verify",
         "recompute hashes, follow references, take decisions and scopes again",
         reading.verify,
         (*OPTIONAL_RUN, JSON),
     ),
-    Command(
+    Subcommand(
         "merge",
         "put the runs of several archives into a new one",
         writing.merge,
         (*_MERGE, JSON),
     ),
-    Command(
+    Subcommand(
         "compact",
         "put each table into one file, keeping the history of its commits",
         writing.compact,

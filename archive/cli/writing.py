@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from archive.cli.command import Result, number, opened
+from archive.cli.command import CommandResult, number, opened
 from archive.errors import ArchiveError
 from archive.query import locate
 from archive.schema import TABLES
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from archive.export import Options
 
 
-def _lines(*lines: str, value: object = None) -> Result:
+def _lines(*lines: str, value: object = None) -> CommandResult:
     """A result that is shown as these lines."""
-    return Result(value, lambda _value, _console: print("\n".join(lines)))
+    return CommandResult(value, lambda _value, _console: print("\n".join(lines)))
 
 
-def report(arguments: Namespace) -> Result:
+def report(arguments: Namespace) -> CommandResult:
     """A run as one page to read in a browser."""
-    from archive.report import write_report
+    from archive.report.page import write_report
 
     path = Path(arguments.output)
     with ExitStack() as stack:
@@ -42,7 +42,7 @@ def report(arguments: Namespace) -> Result:
     return _lines(f"{path} written ({size / 1e6:.1f} MB); open it in a browser")
 
 
-def export(arguments: Namespace) -> Result:
+def export(arguments: Namespace) -> CommandResult:
     """Games as files, as a measure for the authors' package, or as prompts to train on."""
     from archive.export import export_dataset, export_xent, export_xgl
     from archive.views.tables import counted
@@ -93,7 +93,7 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def merge(arguments: Namespace) -> Result:
+def merge(arguments: Namespace) -> CommandResult:
     """Several archives into a new one."""
     from archive.merging import merge
     from archive.views.tables import counted, visible
@@ -105,7 +105,7 @@ def merge(arguments: Namespace) -> Result:
     return _lines(visible(text), value=merged)
 
 
-def compact(arguments: Namespace) -> Result:
+def compact(arguments: Namespace) -> CommandResult:
     """Many small files into one for each table; the commit log stays."""
     from archive.views.tables import visible
 

@@ -7,9 +7,11 @@ import gzip
 import hashlib
 import json
 import math
+import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -17,18 +19,22 @@ from markupsafe import Markup
 
 from archive.charts.document import style_sheet
 from archive.charts.plot import plain
-from archive.report.facts import GameFacts
+from archive.errors import WriteError
+from archive.report.contents import GameFacts
 from archive.report.figures.curves import cover_curve, learning_curve, spark
 from archive.report.figures.descent import growth, lineage
 from archive.report.figures.heat_map import heat_map
 from archive.report.figures.histograms import histograms, share_bar
 from archive.report.figures.shades import token_legend, token_shade, value_legend
 from archive.report.figures.thresholds import thresholds
-from archive.report.gathering import Report, definition
+from archive.report.from_archive import RunReport, definition, gather_report
 from archive.report.summary import summary
-from archive.report.words import bounds, counted, listed
+from archive.report.token_bits import with_token_bits
+from archive.report.wording import bounds, counted, duration, listed, signed
 from archive.schema import Definition
 from archive.statistics.transfer_matrix import TransferMatrix
+from archive.store.archive import Archive
+from archive.store.disk import write_whole, writing
 from xgl.diagram.svg import visible
 
 TABLED = 30
@@ -38,7 +44,46 @@ INLINE = 1_500_000
 and a script unpacks each when its card is opened."""
 
 
-def page(report: Report) -> str:
+def write_report(
+    archive: Archive,
+    run_id: str | None,
+    path: str | Path,
+    *,
+    force: bool = False,
+    judge: bool = True,
+    measured: Sequence[Archive] = (),
+) -> int:
+    """Write the report of a run (default: the last touched) and return its size in bytes.
+
+    ``judge``: ask the run's judge for the bits of each token of the best plays; without it they
+    stand as plain text. ``force``: replace a file that exists. ``measured``: archives of models
+    measured on what the run exported.
+
+    Raises WriteError, LookupFailedError and DamagedError; then nothing is written.
+    """
+    path = Path(path)
+    _require_free(path, force)
+    report = gather_report(archive, run_id, measured)
+    text = page(with_token_bits(report) if judge else report)
+    with writing(path):
+        write_whole(path, text.encode())
+    return len(text.encode())
+
+
+def _require_free(path: Path, force: bool) -> None:
+    """Raises WriteError where ``path`` may not be written, before any work is done."""
+    if path.is_dir():
+        raise WriteError(f"{path} is a folder: expected the name of a file, such as report.html")
+    if path.exists() and not force:
+        raise WriteError(f"{path} exists: found a file, expected a new name, or --force")
+    folder = path.parent
+    if not folder.is_dir():
+        raise WriteError(f"{path} could not be written: found no folder {folder}")
+    if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        raise WriteError(f"{path} could not be written: found no permission to write there")
+
+
+def page(report: RunReport) -> str:
     """One HTML document: styles and script inside, no address outside."""
     style = f"{style_sheet()}\n{_static('report.css')}"
     script = _static("report.js")
@@ -61,11 +106,11 @@ def page(report: Report) -> str:
     )
 
 
-def _letter(report: Report) -> str:
+def _letter(report: RunReport) -> str:
     return definition(report.thresholds).symbol
 
 
-def _figures(report: Report) -> dict[str, Any]:
+def _figures(report: RunReport) -> dict[str, Any]:
     held, games = report.thresholds, report.games
     value = definition(held)
     drawn: dict[str, Any] = {
@@ -135,18 +180,6 @@ def _environment() -> Environment:
 def drawing(svg: str) -> Markup:
     """A game diagram, which xgl.diagram has escaped."""
     return Markup(svg)
-
-
-def signed(value: float, digits: int = 1) -> str:
-    """With its sign, a real minus; what rounds to nothing is +0."""
-    return f"{round(value, digits) + 0.0:+.{digits}f}".replace("-", "−")
-
-
-def duration(seconds: float) -> str:
-    """``42 s``, ``12 min``, ``3.4 h``."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def shown(value: object) -> object:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from statistics import median
 
-from archive.report.gathering import Report
-from archive.report.words import counted, listed
+from archive.report.from_archive import RunReport
+from archive.report.wording import counted, listed
 
 NAMED = 3
 """Starting games that the summary names."""
 
 
-def summary(report: Report) -> tuple[str, str]:
+def summary(report: RunReport) -> tuple[str, str]:
     """What the search found, and how new and how teachable it is."""
-    return _found(report), _worth(report)
+    return _outcome(report), _novelty(report)
 
 
-def _found(report: Report) -> str:
+def _outcome(report: RunReport) -> str:
     started, found = _split(report)
     tried = sum(fate.count for fate in report.fates)
     judged = sum(verdict.count for verdict in report.verdicts)
@@ -39,7 +39,7 @@ def _found(report: Report) -> str:
     return f"{grown} found {new}{span}{how}."
 
 
-def _worth(report: Report) -> str:
+def _novelty(report: RunReport) -> str:
     _, found = _split(report)
     if not found:
         return _why_nothing(report)
@@ -61,7 +61,7 @@ def _worth(report: Report) -> str:
     return f"{said[:1].upper()}{said[1:]}."
 
 
-def _why_nothing(report: Report) -> str:
+def _why_nothing(report: RunReport) -> str:
     refusals = [each for each in report.verdicts if each.kind != "accepted"]
     if not refusals:
         return "No candidate has been judged yet."
@@ -72,7 +72,7 @@ def _why_nothing(report: Report) -> str:
     )
 
 
-def _split(report: Report) -> tuple[int, int]:
+def _split(report: RunReport) -> tuple[int, int]:
     """How many games the run started with, and how many it found."""
     started = sum(game.accepted_in == 0 for game in report.games)
     return started, len(report.games) - started

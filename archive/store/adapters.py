@@ -40,9 +40,11 @@ class Adapters:
                 f"{path}: found no such adapter, expected one of the {len(self.digests())} stored"
             ) from None
         except OSError as error:
-            raise DamagedError(f"{path} is unreadable: found '{error.strerror}'") from error
+            raise DamagedError(
+                path, f"'{error.strerror}'", "a file that can be read", "unreadable"
+            ) from error
         if (found := sha256(content).hexdigest()) != digest:
-            raise DamagedError(f"{path} is damaged: found SHA-256 {found}, expected {digest}")
+            raise DamagedError(path, f"SHA-256 {found}", digest)
         return content
 
     def drop(self, digest: str) -> None:

@@ -118,7 +118,7 @@ class Archive:
         for name in (*TABLES, COMMITS, ADAPTERS):
             # A writer removes what is left over: never in a folder that a link leads to.
             if (folder / name).is_symlink():
-                raise DamagedError(f"{folder / name} is damaged: found a link, expected a folder")
+                raise DamagedError(folder / name, "a link", "a folder")
         archive = cls(folder, lock)
         for commit in counting(archive._commits):
             for file in commit.files:
@@ -355,9 +355,7 @@ def _version(folder: Path) -> int:
         marker = json.loads(path.read_bytes())
         form, version = marker["format"], marker["schema_version"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DamagedError(
-            f"{path} is damaged: found no readable JSON, expected format and schema_version"
-        ) from error
+        raise DamagedError(path, "no readable JSON", "format and schema_version") from error
     if form != _FORMAT:
         raise NotAnArchiveError(
             f"{folder} is not an archive: found format {form!r}, expected {_FORMAT!r}"

@@ -75,9 +75,8 @@ def read_commits(folder: Path) -> tuple[Commit, ...]:
     for expected, number in enumerate(found):
         if number != expected:
             path = record_path(folder, expected)
-            raise DamagedError(
-                f"{path} is missing: found later commits, expected every commit up to {found[-1]}"
-            )
+            last = f"every commit up to {found[-1]}"
+            raise DamagedError(path, "later commits", last, "missing")
     return tuple(_read(record_path(folder, number), number) for number in found)
 
 
@@ -115,4 +114,4 @@ def _well_formed(files: Sequence[DataFile]) -> bool:
 
 
 def _damaged(path: Path, number: int) -> DamagedError:
-    return DamagedError(f"{path} is damaged: found no readable record, expected commit {number}")
+    return DamagedError(path, "no readable record", f"commit {number}")

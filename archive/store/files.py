@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from archive.errors import DamagedError
-from archive.schema import TABLES
+from archive.schema import TABLES, Reason
 from archive.store.commits import DataFile
 from archive.store.disk import TEMPORARY, flush_folder, make_folder
 from archive.store.older import is_older, stored_columns, upgraded
@@ -69,9 +69,9 @@ def check_size(folder: Path, file: DataFile) -> None:
     """Raises DamagedError unless the file is there and as long as its commit says."""
     path = folder / file.file
     if not path.is_file():
-        raise DamagedError(f"{path} is missing: found no file, expected {file.bytes} bytes")
+        raise DamagedError(path, "no file", f"{file.bytes} bytes", "missing")
     if (size := path.stat().st_size) != file.bytes:
-        raise DamagedError(f"{path} is damaged: found {size} bytes, expected {file.bytes}")
+        raise DamagedError(path, f"{size} bytes", str(file.bytes))
 
 
 def read_batches(folder: Path, file: DataFile, columns: Sequence[str]) -> Iterator[pa.Table]:
@@ -91,13 +91,9 @@ def read_batches(folder: Path, file: DataFile, columns: Sequence[str]) -> Iterat
             rows = rows if columns else parquet.metadata.num_rows
     except (pa.ArrowException, OSError, UnicodeError) as error:
         found = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DamagedError(
-            f"{path} is damaged: found {found!r}, expected readable Parquet"
-        ) from error
+        raise DamagedError(path, repr(found), "readable Parquet") from error
     except ValueError as error:  # of an older file
-        raise DamagedError(f"{path} is damaged: found {error}") from error
+        raise DamagedError(path, str(error), f"one of {', '.join(Reason)}") from error
     if not declared or rows != file.rows:
-        raise DamagedError(
-            f"{path} is damaged: found {rows} rows or another schema, expected "
-            f"{file.rows} rows of table {file.table}"
-        )
+        expected = f"{file.rows} rows of table {file.table}"
+        raise DamagedError(path, f"{rows} rows or another schema", expected)

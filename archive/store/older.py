@@ -23,7 +23,7 @@ def parse_reason(text: str) -> tuple[Reason, str | None]:
     """
     match = _REASON.fullmatch(text)
     if match is None:
-        raise ValueError(f"reason {text!r}, expected one of {', '.join(Reason)}")
+        raise ValueError(f"reason {text!r}")
     return Reason(match[1]), match[2]
 
 

@@ -69,13 +69,10 @@ def _content(folder: Path, file: DataFile) -> Iterator[Finding]:
             yield Finding(str(path), f"SHA-256 {digest}", f"{file.sha256}, as its record says")
         for _ in read_batches(folder, file, TABLES[file.table].names):
             pass
-    except (DamagedError, OSError) as error:
-        yield Finding(str(path), _said(error), "the file that its record names")
-
-
-def _said(error: Exception) -> str:
-    text = str(error)
-    return text.partition("found ")[2].partition(", expected")[0] or text
+    except DamagedError as error:
+        yield Finding(str(path), error.found, "the file that its record names")
+    except OSError as error:
+        yield Finding(str(path), str(error), "the file that its record names")
 
 
 def strays(archive: Archive) -> Iterator[Finding]:
@@ -98,8 +95,9 @@ def adapters(archive: Archive) -> Iterator[Finding]:
         try:
             archive.get_adapter(digest)
         except (DamagedError, LookupFailedError) as error:
+            found = error.found if isinstance(error, DamagedError) else "no such adapter"
             path = archive.folder / ADAPTERS / f"{digest}.safetensors"
-            yield Finding(str(path), _said(error), f"SHA-256 {digest}")
+            yield Finding(str(path), found, f"SHA-256 {digest}")
 
 
 def unnamed_adapters(archive: Archive, named: Sequence[str]) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from archive.errors import LookupFailedError
 from archive.query import explanation, resolve
 from archive.schema import Definition, TaskId, Verdict
 from archive.statistics.decision_cases import Row, RunRecord, cases, read_record
+from archive.statistics.decision_rule import Answer, Gamma, helps, is_new
 from archive.statistics.intervals import Interval
 from archive.statistics.replay import (
     Case,
@@ -50,7 +51,7 @@ class Step:
     low: float
     high: float
     threshold: str
-    answer: str
+    answer: Answer
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def _why(record: RunRecord, row: Row, case: Case | None) -> Why:
         case.purpose,
         steps,
         _again(again),
-        tuple(step.question for step in steps if step.answer != "yes"),
+        tuple(step.question for step in steps if step.answer is not Answer.YES),
     )
 
 
@@ -124,36 +125,29 @@ def _steps(case: Case, seen: Replay, policies: Policies) -> list[Step]:
         bits, plays = (found.bits, found.plays) if found else (None, 0)
         return Gain(policy, source[0], target[0], bits, plays)
 
-    def share(question: str, pair: tuple[TaskId, TaskId], value: Interval, asks: str) -> Step:
+    def share(
+        question: str, pair: tuple[TaskId, TaskId], value: Interval, asks: str, answer: Answer
+    ) -> Step:
         source, target = pair
         below = (
             gain(target, target) if rule.definition == Definition.CAPTURED else gain(source, source)
         )
-        at_least = asks.startswith("low")
-        answer = _at_least(value, rule.alpha1) if at_least else _at_most(value, 1 - rule.alpha2)
         return Step(question, gain(*pair), below, *_numbers(value), asks, answer)
 
     learned = evidence.own.gain
-    own = "yes" if learned.low > 0 else "no" if learned.high <= 0 else "open"
+    own = Answer.YES if learned.low > 0 else Answer.NO if learned.high <= 0 else Answer.OPEN
     on_itself = gain(candidate, candidate)
     steps = [Step("learns its own game", on_itself, None, *_numbers(learned), "low > 0", own)]
     if "helps" in seen.questions:
         value, asks = evidence.value(rule), f"low ≥ alpha1 = {rule.alpha1:g}"
-        steps.append(share("helps its parent", (candidate, case.parent), value, asks))
+        pair, answer = (candidate, case.parent), helps(value, rule.alpha1)
+        steps.append(share("helps its parent", pair, value, asks, answer))
     asks = f"high ≤ 1 − alpha2 = {1 - rule.alpha2:g}"
     for game, value in evidence.taught.items():
         question = f"is not covered by {game[:SHORT]}"
-        steps.append(share(question, (task_ids[game], candidate), value, asks))
+        answer = is_new(Gamma(value, game), rule.alpha2)
+        steps.append(share(question, (task_ids[game], candidate), value, asks, answer))
     return steps
-
-
-def _at_least(value: Interval, bar: float) -> str:
-    """yes, no, or open: on which side of the threshold the interval lies."""
-    return "yes" if value.low >= bar else "no" if value.high < bar else "open"
-
-
-def _at_most(value: Interval, bar: float) -> str:
-    return "yes" if value.high <= bar else "no" if value.low > bar else "open"
 
 
 def _numbers(interval: Interval) -> tuple[float | None, float, float]:

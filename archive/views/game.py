@@ -17,7 +17,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Sheet:
+class GameHistory:
     """Rows about one game, over all runs of the archive; ``scopes`` has the first generation of
     each run that holds it, ``plays`` counts plays by policy and purpose, with mean scores."""
 
@@ -30,14 +30,14 @@ class Sheet:
     plays: Sequence[Row]
 
 
-def gather(archive: Archive, shortened: str) -> Sheet:
+def gather(archive: Archive, shortened: str) -> GameHistory:
     """Raises LookupFailedError for an id that no game has."""
     game = find_game(archive, shortened)
     its = [("game_id", "=", game["game_id"])]
     finetunes = archive.rows("finetunes", filters=its)
     for row in finetunes:
         row["adapter_stored"] = row["adapter_hash"] in archive.adapters()
-    return Sheet(
+    return GameHistory(
         game=game,
         proposals=archive.rows("proposals", filters=its),
         finetunes=finetunes,
@@ -68,7 +68,7 @@ def _plays(archive: Archive, its: list[tuple[str, str, object]]) -> list[dict[st
     ]
 
 
-def show(sheet: Sheet, console: Console) -> None:
+def show(sheet: GameHistory, console: Console) -> None:
     """The program, then a table for each kind of row there is."""
     game = sheet.game
     console.print(shown(f"Game {game['game_id']} ({game['dialect']}, {game['steps']} steps)"))

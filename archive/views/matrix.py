@@ -22,7 +22,7 @@ WIDE = 8
 
 
 @dataclass(frozen=True)
-class Number:
+class Estimate:
     """An estimate with one-sided bounds; None where undefined or unbounded."""
 
     value: float | None
@@ -38,9 +38,9 @@ class Pair:
     target: str
     source_role: str
     target_role: str
-    gain: Number
-    captured: Number
-    def37: Number
+    gain: Estimate
+    captured: Estimate
+    def37: Estimate
     purpose: str
     plays: int
 
@@ -190,9 +190,9 @@ def _ids(games: Sequence[TaskId], chosen: frozenset[TaskId]) -> list[str]:
     return [task_id.game_id for task_id in games if task_id in chosen]
 
 
-def _number(interval: object) -> Number:
+def _number(interval: object) -> Estimate:
     parts = [getattr(interval, name) for name in ("value", "low", "high")]
-    return Number(*(part if part is not None and math.isfinite(part) else None for part in parts))
+    return Estimate(*(part if part is not None and math.isfinite(part) else None for part in parts))
 
 
 def show(matrix: Matrix, console: Console) -> None:
@@ -225,7 +225,7 @@ def show(matrix: Matrix, console: Console) -> None:
 def _cell(pair: Pair | None, name: str) -> str:
     if pair is None:
         return "·"
-    number: Number = getattr(pair, name)
+    number: Estimate = getattr(pair, name)
     if number.value is None:
         return "–"
     mark = "*" if pair.purpose == "selection" else ""

@@ -39,7 +39,7 @@ class Funnel:
 
 
 @dataclass(frozen=True)
-class Spread:
+class SampleSummary:
     """A sample's mean, standard deviation, least, quartiles and largest value."""
 
     mean: float
@@ -51,7 +51,7 @@ class Spread:
     max: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Spread | None:
+    def of(cls, values: Sequence[float]) -> SampleSummary | None:
         """None for an empty sample; the deviation is that of a sample, 0 for a single value."""
         if not values:
             return None
@@ -74,8 +74,8 @@ class SamplerReport:
     seconds: float
     dollars: float
     judged_tokens: int
-    similarity: Spread | None
-    distance: Spread | None
+    similarity: SampleSummary | None
+    distance: SampleSummary | None
 
 
 def gather(archive: Archive, run_id: str | None = None) -> list[SamplerReport]:
@@ -109,8 +109,8 @@ def _report(
         seconds=sum(row["seconds"] for row in rows),
         dollars=sum(row["dollars"] for row in rows),
         judged_tokens=sum(row["tokens"] for row in verdicts),
-        similarity=Spread.of(closest(_distinct(program for _, program in new))),
-        distance=Spread.of(distances),
+        similarity=SampleSummary.of(closest(_distinct(program for _, program in new))),
+        distance=SampleSummary.of(distances),
     )
 
 
@@ -172,7 +172,7 @@ def _spreads(reports: Sequence[SamplerReport]) -> Table:
     return table
 
 
-def _cells(spread: Spread | None, names: Sequence[str], digits: int) -> list[str]:
+def _cells(spread: SampleSummary | None, names: Sequence[str], digits: int) -> list[str]:
     return ["–" if spread is None else f"{getattr(spread, name):.{digits}f}" for name in names]
 
 

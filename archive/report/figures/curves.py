@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from archive.charts.plot import Plot, canvas, circle, mark, polyline, running_mean
-from archive.report.covers import CoverStep
-from archive.report.words import counted, listed
+from archive.report.scope_covers import CoverStep
+from archive.report.wording import counted, listed
 from xgl.diagram.svg import Element
 
 NAMED = 8

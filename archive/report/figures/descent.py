@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from archive.charts.plot import Scale, canvas, circle, line, mark, rect, text
-from archive.report.facts import GameFacts, Generation
-from archive.report.words import counted
+from archive.charts.plot import LinearScale, canvas, circle, line, mark, rect, text
+from archive.report.contents import GameFacts, Generation
+from archive.report.wording import counted
 from xgl.diagram.svg import Element, el
 
 MANY = 150
@@ -20,7 +20,7 @@ def growth(generations: Sequence[Generation]) -> Element:
     step, width = (64.0, 46.0) if few else (26.0, 20.0)
     left, top, base = 8.0, 26.0, 156.0
     largest = max((each.size for each in generations), default=1)
-    height = Scale(0, max(largest, 1), 0, base - top)
+    height = LinearScale(0, max(largest, 1), 0, base - top)
     shapes: list[Element] = []
     for place, each in enumerate(generations):
         x = left + place * step

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from archive.charts.plot import canvas, mark, rect, text
-from archive.report.facts import GameFacts
+from archive.report.contents import GameFacts
 from archive.report.figures.shades import value_shade
-from archive.report.words import bounds, counted
+from archive.report.wording import bounds, counted
 from archive.schema import Definition
 from archive.statistics.transfer_matrix import Cell, TransferMatrix
 from xgl.diagram.svg import Element, el

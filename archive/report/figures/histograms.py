@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from archive.charts.plot import Plot, canvas, line, mark, rect, text
-from archive.report.measures import GameScores
-from archive.report.words import bounds, counted
+from archive.report.player_measures import GameScores
+from archive.report.wording import bounds, counted
 from xgl.diagram.svg import Element, el
 
 ROW = 76.0

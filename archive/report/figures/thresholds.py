@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from archive.charts.plot import Place, Plot, canvas, circle, line, mark, rect, text
-from archive.report.facts import Candidate, RunThresholds
-from archive.report.words import bounds, counted
+from archive.charts.plot import Plot, canvas, circle, line, mark, rect, text
+from archive.report.contents import DecidedCandidate, RunThresholds
+from archive.report.wording import bounds, counted
 from archive.statistics.intervals import Interval
+from xgl.diagram.shapes import Point
 from xgl.diagram.svg import Element, el
 
 LEFT, TOP, WIDTH, HEIGHT = 44.0, 28.0, 402.0, 322.0
@@ -20,7 +21,7 @@ MANY = 400
 
 
 def thresholds(
-    candidates: Sequence[Candidate], held: RunThresholds, names: Sequence[str]
+    candidates: Sequence[DecidedCandidate], held: RunThresholds, names: Sequence[str]
 ) -> Element:
     """A point for each candidate that has both values; in the corner are those that pass."""
     letter = held.definition.symbol
@@ -57,7 +58,7 @@ def _range(values: Sequence[Interval], limit: float) -> tuple[float, float]:
 
 
 def _points(
-    candidates: Sequence[Candidate], plot: Plot, letter: str, names: Sequence[str]
+    candidates: Sequence[DecidedCandidate], plot: Plot, letter: str, names: Sequence[str]
 ) -> Iterator[Element]:
     refused = [each for each in candidates if each.place is None]
     if len(refused) > MANY:
@@ -73,13 +74,15 @@ def _points(
         yield from _names(passed, plot, names)
 
 
-def _middle(each: Candidate, plot: Plot) -> Place:
+def _middle(each: DecidedCandidate, plot: Plot) -> Point:
     return plot.place(each.value.value or 0.0, each.gamma.value or 0.0)
 
 
-def _names(passed: Sequence[Candidate], plot: Plot, names: Sequence[str]) -> Iterator[Element]:
+def _names(
+    passed: Sequence[DecidedCandidate], plot: Plot, names: Sequence[str]
+) -> Iterator[Element]:
     """Names beside the accepted points, where they do not cover each other."""
-    taken: list[Place] = []
+    taken: list[Point] = []
     for each in sorted(passed, key=lambda each: each.gamma.value or 0.0):
         x, y = _middle(each, plot)
         left, up, name = x + 8, y + 15, names[each.place or 0]
@@ -91,7 +94,7 @@ def _names(passed: Sequence[Candidate], plot: Plot, names: Sequence[str]) -> Ite
 
 
 def _point(
-    each: Candidate, plot: Plot, letter: str, names: Sequence[str], crowded: bool = False
+    each: DecidedCandidate, plot: Plot, letter: str, names: Sequence[str], crowded: bool = False
 ) -> Element:
     x, y = _middle(each, plot)
     name = f"{each.game_id[:8]}" if each.place is None else names[each.place]

@@ -68,7 +68,7 @@ def test_reasons_are_read_with_and_without_details(reason: Reason) -> None:
 
 @pytest.mark.parametrize("text", ["", "covered", "covered by the scopes", "was not liked"])
 def test_an_unknown_reason_is_named(text: str) -> None:
-    with pytest.raises(ValueError, match=rf"reason '{text}', expected one of helps and is new, "):
+    with pytest.raises(ValueError, match=rf"reason '{text}'"):
         parse_reason(text)
 
 
@@ -103,6 +103,7 @@ def test_rows_of_today_may_follow(older: Path, make_row: MakeRow) -> None:
 
 def test_an_unknown_reason_of_an_older_file_is_damage(older: Path) -> None:
     age(older, {"covered by the scope": "was not liked"})
-    with pytest.raises(DamagedError, match=r"000001.parquet is damaged: found reason 'was not l"):
+    named = r"000001.parquet is damaged: found reason .was not liked., expected one of helps and"
+    with pytest.raises(DamagedError, match=named):
         Archive.open(older).rows("decisions")
     assert any("was not liked" in str(fault) for fault in verify(Archive.open(older)).faults)

@@ -11,7 +11,7 @@ import pytest
 
 from archive import Archive
 from archive.__main__ import main
-from archive.views.samplers import Funnel, Spread, gather
+from archive.views.samplers import Funnel, SampleSummary, gather
 
 PARENT = "aaaa11110000ffff"
 A = "assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))"
@@ -59,7 +59,7 @@ def test_each_sampler_has_its_funnel_and_its_cost(archived: Path) -> None:
     assert chat.funnel == Funnel(6, 5, 4, 3, 2, 1, 1)
     assert (chat.tokens, chat.seconds, chat.dollars) == (60, 3.0, 1.5)
     assert chat.judged_tokens == 3000
-    assert chat.distance == Spread(4.0, pytest.approx(19**0.5), 1.0, 1.5, 2.0, 5.5, 9.0)
+    assert chat.distance == SampleSummary(4.0, pytest.approx(19**0.5), 1.0, 1.5, 2.0, 5.5, 9.0)
     assert chat.similarity is not None
     assert chat.similarity.max == pytest.approx(1 - 1 / 11)
     assert chat.similarity.min < 0.7

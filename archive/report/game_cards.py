@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import count
+from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
 
 from archive.query import ScopeRow, replicates, run_config
 from archive.query import games as game_rows
-from archive.report.facts import BestPlay, FineTuning, GameFacts, Lesson, RunThresholds
-from archive.report.names import by_descent, parents, task_ids, titles
-from archive.report.plays import best_plays
+from archive.report.best_plays import best_plays
+from archive.report.contents import BestPlay, FineTuning, GameFacts, GameTransfer, RunThresholds
 from archive.schema import Definition, GainKind, PlaysKey, TaskId
 from archive.statistics.intervals import UNDEFINED, Interval
 from archive.statistics.plays import SCORE_COLUMNS, Plays, plays_of, policies_of
 from archive.statistics.transfer_matrix import TransferMatrix, transfer_matrix
 from archive.store.archive import Archive
-from xgl import Game, Metadata, XGLError, game, parse
+from xgl import Game, Metadata, XGLError, game, library, parse
 from xgl.analysis.plain_english import in_words
 from xgl.diagram import draw
 from xgl.language import syntax as syn
@@ -32,7 +34,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Source:
+class CardRows:
     """What the cards are made from, looked up by task."""
 
     rows: Mapping[str, Row]
@@ -60,7 +62,7 @@ def gather_games(
     source = _source(archive, run_id, members, decisions, thresholds)
     readings = [_reading(source.rows[member.game_id]) for member in members]
     known = [
-        titles().get((row["dialect"], row["code"]), "")
+        library_titles().get((row["dialect"], row["code"]), "")
         for row in (source.rows[member.game_id] for member in members)
     ]
     found = _Cards(members, readings, known, source)
@@ -73,7 +75,7 @@ def _source(
     members: Sequence[ScopeRow],
     decisions: Sequence[Row],
     thresholds: RunThresholds | None,
-) -> Source:
+) -> CardRows:
     mine = [("run_id", "=", run_id)]
     finetunes = archive.rows("finetunes", filters=mine)
     size, scope = replicates(run_config(archive, run_id)), task_ids(members)
@@ -83,7 +85,7 @@ def _source(
     rows = game_rows(archive, (member.game_id for member in members))
     columns = ["game_id", "outcome", "sampler", "operators"]
     proposals = archive.rows("proposals", columns, [*mine, ("outcome", "=", "candidate")])
-    return Source(
+    return CardRows(
         rows=rows,
         decisions={
             TaskId.of(row): row
@@ -133,12 +135,12 @@ class _Cards:
         members: Sequence[ScopeRow],
         readings: Sequence[Reading],
         known: Sequence[str],
-        source: Source,
+        source: CardRows,
     ) -> None:
         self.members, self.readings, self.known, self.source = members, readings, known, source
         self.task_ids = task_ids(members)
         self.places = {task_id: place for place, task_id in enumerate(self.task_ids)}
-        self.names = by_descent(members, known)
+        self.names = names_by_descent(members, known)
         self.parents = parents(members)
         self.teaches = self._lessons(lambda source, target: (source, target))
         self.taught_by = self._lessons(lambda source, target: (target, source))
@@ -176,26 +178,26 @@ class _Cards:
             base_mean=source.means.get(("base", task_id)),
             tuned_mean=source.means.get((tuned["finetune_id"], task_id)) if tuned else None,
             plays=source.plays.get(task_id, ()),
-            no_heat="",
+            no_bits="",
             teaches=self.teaches.get(place, ()),
             taught_by=self.taught_by.get(place, ()),
         )
 
-    def _lessons(self, turn: Any) -> dict[int, tuple[Lesson, ...]]:
+    def _lessons(self, turn: Any) -> dict[int, tuple[GameTransfer, ...]]:
         """By place: the largest known values in one direction, without those on itself."""
         definition = (
             self.source.thresholds.definition if self.source.thresholds else Definition.CAPTURED
         )
-        found: dict[int, list[Lesson]] = {}
+        found: dict[int, list[GameTransfer]] = {}
         for (source, target), cell in self.source.matrix.cells.items():
             value = cell.values.of(definition)
             if source != target and value.value is not None:
                 of, other = turn(self.places[source], self.places[target])
-                found.setdefault(of, []).append(Lesson(other, value))
+                found.setdefault(of, []).append(GameTransfer(other, value))
         return {of: _largest(lessons) for of, lessons in found.items()}
 
 
-def _largest(lessons: Iterable[Lesson]) -> tuple[Lesson, ...]:
+def _largest(lessons: Iterable[GameTransfer]) -> tuple[GameTransfer, ...]:
     ranked = sorted(lessons, key=lambda lesson: (-(lesson.value.value or 0.0), lesson.game))
     return tuple(ranked[:LESSONS])
 
@@ -235,3 +237,54 @@ def interval(row: Row, name: str) -> Interval:
     return Interval(
         row[name], -math.inf if low is None else low, math.inf if high is None else high
     )
+
+
+@cache
+def library_titles() -> Mapping[tuple[str, str], str]:
+    """Titles of the library's games by (dialect, canonical text)."""
+    found: dict[tuple[str, str], str] = {}
+    for entry in library.entries():
+        if not entry.refused:
+            code = game(parse(entry.text, entry.dialect)).code
+            found.setdefault((entry.dialect, code), entry.title)
+    return found
+
+
+def parents(members: Sequence[ScopeRow]) -> list[int | None]:
+    """The place of each member's parent; None where it has none, or none that came before it."""
+    found: list[int | None] = []
+    first: dict[str, int] = {}
+    for place, member in enumerate(members):
+        found.append(None if member.parent_game_id is None else first.get(member.parent_game_id))
+        first.setdefault(member.game_id, place)
+    return found
+
+
+def names_by_descent(members: Sequence[ScopeRow], known: Sequence[str]) -> list[str]:
+    """``Rival.2`` is the second game that was accepted from ``Rival``; a game without a parent has
+    its library title (``known``) or a letter."""
+    letters, used = _letters(), set()
+    names: list[str] = []
+    born: dict[int, int] = {}
+    several = len({member.role for member in members}) > 1
+    for place, parent in enumerate(parents(members)):
+        if parent is None:
+            name = known[place] if known[place] not in used else ""
+            name = name or f"Game {next(letters)}"
+            if several and members[place].role:
+                name = f"{name} ({members[place].role})"
+        else:
+            born[parent] = born.get(parent, 0) + 1
+            name = f"{names[parent]}.{born[parent]}"
+        used.add(name)
+        names.append(name)
+    return names
+
+
+def task_ids(members: Sequence[ScopeRow]) -> list[TaskId]:
+    return [member.task_id for member in members]
+
+
+def _letters() -> Iterator[str]:
+    yield from ascii_uppercase
+    yield from (str(number) for number in count(27))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from archive.report.facts import BestPlay
+from archive.report.contents import BestPlay
 from archive.schema import BASE_POLICY, Purpose, TaskId
 from archive.store.archive import Archive
 

@@ -10,8 +10,8 @@ import pytest
 
 from archive import Archive
 from archive.__main__ import main
-from archive.report.gathering import gather
-from archive.report.heat import with_heat
+from archive.report.from_archive import gather_report
+from archive.report.token_bits import with_token_bits
 from xgl import Metadata, game, parse
 from xgl.cli.playing import Bench, bench
 from xgl.runtime.requests import StoryRequest
@@ -66,17 +66,17 @@ def _archive(folder: Path, make_row: Any, source: str, score: float, model: str)
     return folder
 
 
-def _heated(folder: Path) -> Any:
+def _game_with_bits(folder: Path) -> Any:
     with Archive.open(folder / "archive") as archive:
-        return with_heat(gather(archive)).games[0]
+        return with_token_bits(gather_report(archive)).games[0]
 
 
 def test_the_tokens_add_up_to_the_score(tmp_path: Path, make_row: Any, judge: Bench) -> None:
     made = game(parse(SOURCE, "xent"), METADATA)
     done = play(made, {"black": ["dog on a hill"]}, judge.judge, 7, stories=_Told())
-    facts = _heated(_archive(tmp_path, make_row, SOURCE, done.scores["black"], "embedded"))
+    facts = _game_with_bits(_archive(tmp_path, make_row, SOURCE, done.scores["black"], "embedded"))
     [best] = facts.plays
-    assert facts.no_heat == ""
+    assert facts.no_bits == ""
     assert [term.said for term in best.terms] == ["xed(s | x)", "−xed(t | x)"]
     assert sum(term.bits for term in best.terms) == pytest.approx(done.scores["black"], abs=1e-3)
     for term, text in zip(best.terms, TEXTS, strict=True):
@@ -87,15 +87,15 @@ def test_the_tokens_add_up_to_the_score(tmp_path: Path, make_row: Any, judge: Be
 
 
 def test_a_replay_with_another_score_shows_no_bits(tmp_path: Path, make_row: Any) -> None:
-    facts = _heated(_archive(tmp_path, make_row, SOURCE, 1234.0, "embedded"))
+    facts = _game_with_bits(_archive(tmp_path, make_row, SOURCE, 1234.0, "embedded"))
     assert facts.plays[0].terms == ()
     assert facts.plays[0].texts == TEXTS
-    assert facts.no_heat == "the replay did not come to the archived score"
+    assert facts.no_bits == "the replay did not come to the archived score"
 
 
 def test_a_play_of_several_cannot_be_repeated(tmp_path: Path, make_row: Any) -> None:
-    facts = _heated(_archive(tmp_path, make_row, TWO, 1.0, "embedded"))
-    assert facts.no_heat.startswith("white moved too")
+    facts = _game_with_bits(_archive(tmp_path, make_row, TWO, 1.0, "embedded"))
+    assert facts.no_bits.startswith("white moved too")
 
 
 def test_a_judge_that_does_not_load_is_told(

@@ -14,9 +14,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from archive.errors import LookupFailedError
-from archive.report.facts import BestPlay, GameFacts, ScoredText, Token
-from archive.report.gathering import Report
-from archive.report.words import listed
+from archive.report.contents import BestPlay, GameFacts, ScoredText, Token
+from archive.report.from_archive import RunReport
+from archive.report.wording import listed
 from xgl import Cast, Game, Instance, Metadata, Seeds, XGLError, analyse, game, parse, play_all
 from xgl.cli.telling import Paid, Teller, Term
 from xgl.cli.watching import WatchedMachine
@@ -33,7 +33,7 @@ CLOSE = 0.02
 """Relative difference up to which a replay comes to the archived score; and as many bits."""
 
 
-def with_heat(report: Report) -> Report:
+def with_token_bits(report: RunReport) -> RunReport:
     """The report with the bits of each token of its best plays.
 
     Raises LookupFailedError where the run's judge does not load.
@@ -46,11 +46,11 @@ def with_heat(report: Report) -> Report:
         return _without(report, "the run's configuration names no judge")
     judge = _judge(reference, str(settings.get("dtype", "auto")))  # type: ignore[union-attr]
     with _threads_for(judge):
-        return replace(report, games=tuple(heated(facts, judge) for facts in report.games))
+        return replace(report, games=tuple(game_with_bits(facts, judge) for facts in report.games))
 
 
-def _without(report: Report, reason: str) -> Report:
-    return replace(report, games=tuple(replace(facts, no_heat=reason) for facts in report.games))
+def _without(report: RunReport, reason: str) -> RunReport:
+    return replace(report, games=tuple(replace(facts, no_bits=reason) for facts in report.games))
 
 
 def _judge(reference: str, dtype: str) -> TransformerJudge:
@@ -83,7 +83,7 @@ def _threads_for(judge: TransformerJudge) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def heated(facts: GameFacts, judge: Judge) -> GameFacts:
+def game_with_bits(facts: GameFacts, judge: Judge) -> GameFacts:
     """The game with the terms of its best plays, or the reason why there are none."""
     if not facts.plays:
         return facts
@@ -92,13 +92,13 @@ def heated(facts: GameFacts, judge: Judge) -> GameFacts:
         others = [name for name in analyse(whole.program).players if name != facts.task_id.role]
         if others:
             reason = f"{listed(others)} moved too, and the archive holds the main player's moves"
-            return replace(facts, no_heat=reason)
+            return replace(facts, no_bits=reason)
         plays = tuple(_replayed(whole, facts.task_id.role, facts.plays, judge))
     except (XGLError, ValueError, TypeError) as error:
-        return replace(facts, no_heat=f"the plays could not be repeated: {error}")
+        return replace(facts, no_bits=f"the plays could not be repeated: {error}")
     unsure = any(not play.terms for play in plays)
     reason = "the replay did not come to the archived score" if unsure else ""
-    return replace(facts, plays=plays, no_heat=reason)
+    return replace(facts, plays=plays, no_bits=reason)
 
 
 def _replayed(

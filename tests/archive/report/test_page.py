@@ -14,7 +14,7 @@ import pytest
 
 from archive import Archive
 from archive.__main__ import main
-from archive.report.gathering import gather
+from archive.report.from_archive import gather_report
 from archive.report.page import page
 
 VOID = {"meta", "input", "br", "img", "link", "hr"}
@@ -97,7 +97,7 @@ def test_the_page_needs_no_network_and_permits_no_other_script(grown_page: str) 
 
 def test_numbers_are_those_of_the_archive(run_folder: Path) -> None:
     with Archive.open(run_folder / "archive") as archive:
-        found = gather(archive)
+        found = gather_report(archive)
     assert [(each.number, each.size, each.new) for each in found.generations] == [
         (0, 1, 1),
         (1, 2, 1),
@@ -241,7 +241,7 @@ def test_an_output_that_cannot_be_written_is_told(
 
 def test_a_page_is_a_function_of_the_archive(grown_run: Path, grown_page: str) -> None:
     with Archive.open(grown_run / "archive") as archive:
-        again = page(gather(archive))
+        again = page(gather_report(archive))
     made = re.compile(r"Made [\d :-]+ UTC")
     assert made.sub("", again) == made.sub("", grown_page)
 

@@ -66,7 +66,7 @@ class BestPlay:
 
 
 @dataclass(frozen=True)
-class Lesson:
+class GameTransfer:
     """How much of what playing ``game`` teaches is learned by playing another, or the reverse."""
 
     game: int
@@ -107,14 +107,14 @@ class GameFacts:
     base_mean: float | None
     tuned_mean: float | None
     plays: tuple[BestPlay, ...]
-    no_heat: str
+    no_bits: str
     """Why the plays show no bits for each token; empty where they do."""
-    teaches: tuple[Lesson, ...]
-    taught_by: tuple[Lesson, ...]
+    teaches: tuple[GameTransfer, ...]
+    taught_by: tuple[GameTransfer, ...]
 
 
 @dataclass(frozen=True)
-class Candidate:
+class DecidedCandidate:
     """A decision that has both values; ``place`` is that of an accepted game."""
 
     game_id: str

@@ -6,21 +6,19 @@ import math
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archive.charts.plot import Plot, Scale, running_mean
 from archive.query import ScopeRow
-from archive.report.covers import Covers, CoverStep
-from archive.report.facts import Generation
+from archive.report.contents import Generation
 from archive.report.figures.curves import learning_curve, spark, thinned
 from archive.report.figures.descent import growth
 from archive.report.figures.heat_map import blocks, similar_order
 from archive.report.figures.histograms import histograms
 from archive.report.figures.shades import token_shade, value_shade
-from archive.report.measures import GameScores
-from archive.report.names import by_descent, parents
+from archive.report.game_cards import names_by_descent, parents
+from archive.report.player_measures import GameScores
+from archive.report.scope_covers import Covers, CoverStep
 from xgl.diagram.svg import render
 
 
@@ -69,49 +67,9 @@ def test_shades_rise_with_the_value() -> None:
     ]
 
 
-@given(
-    st.floats(-1e4, 1e4),
-    st.floats(1e-3, 1e4),
-    st.integers(2, 8),
-)
-def test_ticks_are_even_and_within_the_scale(low: float, span: float, wanted: int) -> None:
-    scale = Scale(low, low + span, 0, 100)
-    ticks = scale.ticks(wanted)
-    assert all(low - 1e-6 * span <= tick <= low + span + 1e-6 * span for tick in ticks)
-    steps = {round((b - a) / span, 6) for a, b in pairwise(ticks)}
-    assert len(steps) <= 1
-    assert len(ticks) <= wanted + 1
-
-
-def test_values_beyond_a_scale_stand_at_its_edge() -> None:
-    assert Scale(0, 1, 10, 20)(7) == 20
-    assert Scale(0, 1, 10, 20)(-7) == 10
-    assert Scale(3, 3, 10, 20)(3) == 15
-
-
-def test_a_running_mean_of_a_constant_is_the_constant() -> None:
-    assert running_mean(np.full(9, 2.5), 4) == pytest.approx(np.full(9, 2.5))
-    assert running_mean([3.0], 9) == pytest.approx([3.0])
-    assert running_mean([0.0, 3.0, 0.0], 9) == pytest.approx([1.0, 1.0, 1.0])
-    straight = np.arange(30.0)
-    assert running_mean(straight, 9)[4:-4] == pytest.approx(straight[4:-4])
-    assert running_mean(straight, 9)[0] == pytest.approx(2.0)
-
-
 def test_a_curve_of_two_steps_is_drawn() -> None:
     drawn = [render(figure([1.0, 3.0])) for figure in (learning_curve, spark)]
     assert all("from 1.0 to 3.0 bits" in each for each in drawn)
-
-
-def test_stairs_keep_the_later_value_between_two_places() -> None:
-    plot = Plot.box((0, 0), (10, 10), (0, 1), (0, 10))
-    assert plot.stairs([(0.0, 1.0), (0.5, 1.0), (1.0, 4.0)]) == [
-        (0, 9),
-        (0, 9),
-        (5, 9),
-        (5, 6),
-        (10, 6),
-    ]
 
 
 def test_a_long_curve_is_thinned_to_means() -> None:
@@ -124,7 +82,7 @@ def test_a_long_curve_is_thinned_to_means() -> None:
 def test_names_show_descent_and_titles() -> None:
     members = [_member("a"), _member("b"), _member("c", "a"), _member("d", "a"), _member("e", "c")]
     assert parents(members) == [None, None, 0, 0, 2]
-    assert by_descent(members, ["Rival", "", "Echo", "", ""]) == [
+    assert names_by_descent(members, ["Rival", "", "Echo", "", ""]) == [
         "Rival",
         "Game A",
         "Rival.1",
@@ -136,12 +94,12 @@ def test_names_show_descent_and_titles() -> None:
 def test_a_parent_outside_the_scope_is_no_parent() -> None:
     members = [_member("a", "gone"), _member("b", "b")]
     assert parents(members) == [None, None]
-    assert by_descent(members, ["", ""]) == ["Game A", "Game B"]
+    assert names_by_descent(members, ["", ""]) == ["Game A", "Game B"]
 
 
 def test_roles_tell_twins_apart() -> None:
     members = [_member("a"), _member("a", role="white")]
-    assert by_descent(members, ["Duel", "Duel"]) == ["Duel (black)", "Duel (white)"]
+    assert names_by_descent(members, ["Duel", "Duel"]) == ["Duel (black)", "Duel (white)"]
 
 
 def test_the_growth_figure_says_what_it_shows() -> None:

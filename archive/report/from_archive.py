@@ -1,4 +1,4 @@
-"""From an archive's rows to the facts of a report. Only reads."""
+"""The contents of a report, from an archive's rows. Only reads."""
 
 from __future__ import annotations
 
@@ -12,26 +12,49 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from archive.query import Run, ScopeRow, find_run, newest_scope, reason_of, scopes
-from archive.report.covers import Covers, gather_covers
-from archive.report.facts import (
-    Candidate,
+from archive.report.contents import (
     Count,
+    DecidedCandidate,
     GameFacts,
     Generation,
     RunFacts,
     RunThresholds,
     StageCost,
 )
-from archive.report.games import gather_games, interval
-from archive.report.measures import PlayerMeasure, gather_measures
-from archive.report.words import FATES, STAGES
+from archive.report.game_cards import gather_games, interval
+from archive.report.player_measures import PlayerMeasure, gather_measures
+from archive.report.scope_covers import Covers, gather_covers
 from archive.schema import SCHEMA_VERSION, Definition, GainKind, TaskId
 from archive.statistics.transfer_matrix import TransferMatrix
 from archive.store.archive import Archive, Filter
 
+FATES: Mapping[str, str] = {
+    "candidate": "went on to be measured",
+    "invalid": "not a valid program",
+    "seen": "already met in this run",
+    "known": "already known to the sampler",
+    "degenerate": "no move can change the reward",
+    "too_long": "unrolls to too many steps",
+    "infeasible": "its rules cannot be satisfied",
+    "constant": "always scores the same",
+    "ill_posed": "its best move depends on tiny probabilities",
+    "unfinished": "the model stopped before the program was complete",
+    "unsound": "the edit would have made a broken program",
+}
+"""Outcomes of proposals."""
+
+STAGES: Mapping[str, str] = {
+    "proposing": "inventing candidate programs",
+    "calibration": "plays of the untrained player, which show whether a game is fit",
+    "fine-tuning": "training one player on each candidate",
+    "selection": "plays that measure what each training taught",
+    "acceptance": "plays on fresh maps that confirm, or refute, the best candidates",
+}
+"""Stages of the search, in their order."""
+
 
 @dataclass(frozen=True)
-class Report:
+class RunReport:
     """Everything that the page draws; ``games`` is the newest scope in the order of acceptance."""
 
     run: RunFacts
@@ -39,7 +62,7 @@ class Report:
     games: tuple[GameFacts, ...]
     matrix: TransferMatrix
     thresholds: RunThresholds | None
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[DecidedCandidate, ...]
     verdicts: tuple[Count, ...]
     fates: tuple[Count, ...]
     stages: tuple[StageCost, ...]
@@ -47,8 +70,10 @@ class Report:
     measures: tuple[PlayerMeasure, ...]
 
 
-def gather(archive: Archive, run_id: str | None = None, measured: Sequence[Archive] = ()) -> Report:
-    """The facts of a run (default: the last touched), and of models ``measured`` on its games.
+def gather_report(
+    archive: Archive, run_id: str | None = None, measured: Sequence[Archive] = ()
+) -> RunReport:
+    """The report of a run (default: the last touched), and of models ``measured`` on its games.
 
     Raises LookupFailedError when the run, its scope or a game of it is not archived, DamagedError
     when a file of the archive is.
@@ -60,7 +85,7 @@ def gather(archive: Archive, run_id: str | None = None, measured: Sequence[Archi
     decisions = archive.rows("decisions", filters=mine)
     thresholds = _thresholds(decisions)
     games, matrix = gather_games(archive, run.run_id, members, decisions, thresholds)
-    return Report(
+    return RunReport(
         run=_run(archive, run),
         generations=_generations(by_generation),
         games=games,
@@ -124,14 +149,14 @@ def _candidates(
     decisions: Sequence[Mapping[str, Any]],
     thresholds: RunThresholds | None,
     games: Sequence[GameFacts],
-) -> tuple[Candidate, ...]:
+) -> tuple[DecidedCandidate, ...]:
     """Decisions that got as far as a value and γ, in their order."""
     if thresholds is None:
         return ()
     name = thresholds.definition.column
     places = {game.task_id: game.place for game in games}
     return tuple(
-        Candidate(
+        DecidedCandidate(
             row["game_id"],
             row["verdict"],
             reason_of(row),
