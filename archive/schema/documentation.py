@@ -24,7 +24,7 @@ def document() -> str:
 
 
 def refresh(text: str) -> str:
-    """`text` with the tables between its markers written anew."""
+    """`text` with the tables between its markers rewritten."""
     before, rest = text.split(BEGIN)
     return f"{before}{BEGIN}{document()}{END}{rest.split(END)[1]}"
 

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from archive.schema import Definition, GainKind, Purpose, Reason, Verdict
+from archive.schema import Definition, GainKind, Purpose, Reason, TaskId, Verdict
 from archive.statistics.decision_rule import Answer, Gamma, gamma, helps, is_new
 from archive.statistics.intervals import UNDEFINED, Interval
 from archive.statistics.looks import Looks
@@ -101,10 +101,9 @@ def decide(evidence: Evidence, thresholds: Thresholds) -> Decision:
 
 
 def decision_columns(
-    decision: Decision, evidence: Evidence, thresholds: Thresholds, role: str, scope_size: int
+    decision: Decision, evidence: Evidence, thresholds: Thresholds, scope: Sequence[TaskId]
 ) -> dict[str, Any]:
     """The columns of the decisions table that hold numbers and verdict."""
-    most = evidence.gamma
     return {
         "verdict": decision.verdict,
         "reason": decision.reason,
@@ -112,22 +111,31 @@ def decision_columns(
         "decided": decision.decided,
         "definition": thresholds.definition,
         "gain_kind": thresholds.gain,
-        **_bounds("captured", evidence.values.captured),
-        **_bounds("captured_def37", evidence.values.def37),
-        **_bounds("gamma", most.interval),
-        "gamma_game_id": most.game_id,
-        "gamma_role": role if most.game_id else None,
         "alpha1": thresholds.alpha1,
         "alpha2": thresholds.alpha2,
         "confidence": 1 - evidence.looks.error if evidence.looks else None,
         "looks": list(evidence.looks.plays) if evidence.looks else [],
-        "scope_size": scope_size,
+        "purpose": evidence.purpose,
+        **value_columns(evidence, scope),
+    }
+
+
+def value_columns(evidence: Evidence, scope: Sequence[TaskId]) -> dict[str, Any]:
+    """Those of them that are computed from scores; ``scope`` is everything that γ looks at."""
+    most = evidence.gamma
+    roles = {task_id.game_id: task_id.role for task_id in scope}
+    return {
+        **_bounds("captured", evidence.values.captured),
+        **_bounds("captured_def37", evidence.values.def37),
+        **_bounds("gamma", most.interval),
+        "gamma_game_id": most.game_id,
+        "gamma_role": roles[most.game_id] if most.game_id else None,
+        "scope_size": len(scope),
         "own_gain": evidence.own.gain.value,
         "own_gain_low": _finite(evidence.own.gain.low),
         "specific_gain": evidence.own.specific.value,
         "specific_gain_low": _finite(evidence.own.specific.low),
         "specific_share": evidence.own.share,
-        "purpose": evidence.purpose,
     }
 
 

@@ -13,11 +13,11 @@ from archive.query import ScopeRow, reason_of
 from archive.schema import BASE_POLICY, PlaysKey, Purpose, Reason, TaskId, Verdict
 from archive.statistics.calibration import REASONS, refusal
 from archive.statistics.decision_cases import Row, RunRecord, cases
-from archive.statistics.intervals import Interval, mean_interval, two_sided
+from archive.statistics.intervals import mean_interval, two_sided
 from archive.statistics.looks import Looks
 from archive.statistics.plays import Plays
-from archive.statistics.replay import Case, MissingPlaysError, Replay, redecided, replay
-from archive.statistics.verdict import Decision
+from archive.statistics.replay import MissingPlaysError, redecided, replay
+from archive.statistics.verdict import Decision, value_columns
 from archive.verification.findings import Finding
 
 SETTINGS = {
@@ -50,28 +50,8 @@ def decisions(record: RunRecord, unchecked: Counter[str]) -> Iterator[Finding]:
         except (MissingPlaysError, ValueError) as error:
             yield Finding(where(row), "plays missing", f"what it was decided on ({error})")
             continue
-        yield from _columns(row, columns(case, seen))
+        yield from _columns(row, value_columns(seen.evidence, case.scope))
         yield from _verdict(row, redecided(case, seen), _list(row) in accepting)
-
-
-def columns(case: Case, seen: Replay) -> dict[str, object]:
-    """What the numbers of the row of a decision must be."""
-    evidence, most = seen.evidence, seen.evidence.gamma
-    return {
-        **_bounds("captured", evidence.values.captured),
-        **_bounds("captured_def37", evidence.values.def37),
-        **_bounds("gamma", most.interval),
-        "gamma_game_id": most.game_id,
-        "gamma_role": next(
-            (task_id.role for task_id in case.scope if task_id.game_id == most.game_id), None
-        ),
-        "scope_size": len(case.scope),
-        "own_gain": evidence.own.gain.value,
-        "own_gain_low": _finite(evidence.own.gain.low),
-        "specific_gain": evidence.own.specific.value,
-        "specific_gain_low": _finite(evidence.own.specific.low),
-        "specific_share": evidence.own.share,
-    }
 
 
 def where(row: Row) -> str:
@@ -252,18 +232,6 @@ def _paired(policy: Plays | None, base: Plays | None) -> Any:
         if tuple(pair) in known
     ]
     return np.array(shared) if len(shared) > 1 else None
-
-
-def _bounds(name: str, interval: Interval) -> dict[str, object]:
-    return {
-        name: interval.value,
-        f"{name}_low": _finite(interval.low),
-        f"{name}_high": _finite(interval.high),
-    }
-
-
-def _finite(bound: float) -> float | None:
-    return bound if math.isfinite(bound) else None
 
 
 def _equal(found: object, expected: object) -> bool:

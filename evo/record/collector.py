@@ -25,8 +25,8 @@ from evo.jobs.finetune import Finetune
 from evo.jobs.model_host import Evaluation, Repetition, Result, Training
 from evo.jobs.repeated_play import round_rows
 from evo.record.ledger import Ledger, Row, finetune_row, score_rows
+from evo.record.playability import FewShot, few_shot, ill_posed, not_few_shot, well_posed
 from evo.record.progress import Listener
-from evo.search.playability import FewShot, few_shot, ill_posed, not_few_shot, well_posed
 from xgl.random_streams import seed as named_seed
 from xgl.runtime.requests import Seeds
 

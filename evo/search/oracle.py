@@ -19,8 +19,8 @@ from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector
 from evo.record.ledger import Ledger, Row, decision_key
+from evo.record.playability import evidence_columns
 from evo.search.growth import Assessment, Candidate, rank
-from evo.search.playability import evidence_columns
 from evo.search.stages import Stage
 
 
@@ -65,7 +65,7 @@ class TransferOracle:
         """Selection: refuses what cannot pass, as early as that shows, and ranks the others."""
         parent, stage = candidates[0].parent, self.selection
         self.collector.calibrate([candidate.game for candidate in candidates])
-        playable = self._playable(candidates, len(scope))
+        playable = self._playable(candidates, scope)
         self.collector.finetune([candidate.game for candidate in playable])
         order = stage.scan_order(parent, scope)
         ids = [task.game_id for task in order]
@@ -77,7 +77,7 @@ class TransferOracle:
                 values = self._values(evidence)
                 selected.append(Selected(candidate, *values, evidence, tuple(scope)))
             else:
-                self._record(candidate, decision, evidence, len(scope))
+                self._record(candidate, decision, evidence, scope)
         self._record_unranked(selected)
         return selected
 
@@ -87,7 +87,7 @@ class TransferOracle:
         for each in selected:
             if each not in ranked:
                 decision = decide(each.evidence, self.thresholds)
-                self._record(each.candidate, decision, each.evidence, len(each.scope))
+                self._record(each.candidate, decision, each.evidence, each.scope)
 
     def _race(
         self,
@@ -127,7 +127,7 @@ class TransferOracle:
         reason = Reason.RIVAL_ACCEPTED if accepted else Reason.RIVALS_TESTED
         for each in rest:
             decision = Decision(reason, decided=False)
-            self._record(each.candidate, decision, each.evidence, len(each.scope))
+            self._record(each.candidate, decision, each.evidence, each.scope)
         return accepted
 
     def _tested(self, selected: Selected) -> Selected | None:
@@ -138,7 +138,7 @@ class TransferOracle:
         race = acceptance(stage.race_settings, ids, stage.no_evidence)
         [(decision, evidence)] = self._race(stage, [candidate], [race], order)
         assert decision is not None
-        self._record(candidate, decision, evidence, len(order))
+        self._record(candidate, decision, evidence, order)
         if decision.verdict is not Verdict.ACCEPTED:
             return None
         return Selected(candidate, *self._values(evidence), evidence, selected.scope)
@@ -150,13 +150,13 @@ class TransferOracle:
     # -- rows ----------------------------------------------------------------------------------
 
     def _playable(
-        self, candidates: Sequence[Candidate[Task]], scope_size: int
+        self, candidates: Sequence[Candidate[Task]], scope: Sequence[Task]
     ) -> list[Candidate[Task]]:
         """Those that the base player can play; the others are recorded with the reason."""
         playable = []
         for candidate in candidates:
             if refusal := self.collector.refusal(candidate.game):
-                self._record(candidate, refusal, Evidence(), scope_size)
+                self._record(candidate, refusal, Evidence(), scope)
             else:
                 playable.append(candidate)
         return playable
@@ -166,7 +166,7 @@ class TransferOracle:
         candidate: Candidate[Task],
         decision: Decision,
         evidence: Evidence,
-        scope_size: int,
+        scope: Sequence[Task],
     ) -> None:
         """Commit a decision, unless it is in the archive, and drop what is no longer needed."""
         task, parent, place = candidate.game, candidate.parent, candidate.place
@@ -180,7 +180,7 @@ class TransferOracle:
             "game_id": task.game_id,
             "role": task.role,
             "finetune_id": policy_id if policy_id in self.ledger.finetunes else None,
-            **decision_columns(decision, evidence, self.thresholds, task.role, scope_size),
+            **decision_columns(decision, evidence, self.thresholds, [each.id for each in scope]),
             **evidence_columns(self.collector.well_posed(task), self.collector.few_shot(task)),
             **self.ledger.spent_on(task, self.collector.policy_ids(task)),
         }

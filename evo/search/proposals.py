@@ -86,7 +86,7 @@ class Proposer:
     def propose(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Task]:
         """At most ``n`` games never met before in this run."""
         self._remember(task.game for task in scope)
-        self.listener.place(place)
+        self.listener.candidate_list(place.generation, place.parent, place.round)
         self._observe()
         archived = self._archived.get((place.generation, place.parent.game_id, place.round))
         proposals = self._replayed(archived, place) if archived else self._drawn(place, scope, n)

@@ -93,7 +93,7 @@ def learnable(tmp_path: Path) -> Path:
 
 @dataclass
 class WordJudge:
-    """A token is a word; its bits, in eighths, hang on the word and on all that stands before."""
+    """A token is a word; its bits, in eighths, depend on the word and on all that stands before."""
 
     def score(self, requests: list[ScoreRequest]) -> list[TokenScores | OversizeError]:
         return [TokenScores(self._bits(request)) for request in requests]

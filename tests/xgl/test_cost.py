@@ -94,7 +94,7 @@ def test_wide_statements_in_loops_are_checked_soon(name: str, dialect: str) -> N
 
 
 def test_what_loops_make_too_long_is_refused_in_one_sentence() -> None:
-    with pytest.raises(ProgramError, match="302204 parts in all steps; expected at most 131072"):
+    with pytest.raises(ProgramError, match="302204 parts in all steps; expected at most 100000"):
         parse(LOOP.format(body=f"elicit({wide('t', 600)})\nelicit({wide('x', 600)})", times=250))
 
 

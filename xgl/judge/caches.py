@@ -20,7 +20,7 @@ from xgl.lm.prefix_sharing import MAX_TREE_TOKENS, Ids, ScoredSequence
 ENTRY_BYTES = 320
 """What an entry of an LRU takes beside its value, about."""
 MAX_SEEN = 65536
-"""Contexts whose names are kept, to tell those that come again."""
+"""Contexts whose digests are kept, to recognise those that come again."""
 
 
 class ScoreCache:

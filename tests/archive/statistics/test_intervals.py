@@ -93,7 +93,7 @@ def test_one_play_is_no_sample() -> None:
 
 
 def crossed(rng: np.random.Generator, seeds: int, plays: int, mean: float) -> np.ndarray:
-    """Gains (seeds, plays) that hang on the training seed, on the map, and on chance."""
+    """Gains (seeds, plays) that depend on the training seed, on the map, and on chance."""
     training, maps = rng.normal(0, 1, (seeds, 1)), rng.normal(0, 2, (1, plays))
     return mean + training + maps + rng.normal(0, 3, (seeds, plays))
 

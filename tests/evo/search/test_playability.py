@@ -17,7 +17,7 @@ from evo.jobs.evaluate import Task, evaluation_seeds
 from evo.jobs.model_host import Evaluation, ModelHost, Repetition
 from evo.jobs.repeated_play import RoundScore, round_floor, round_rows, series, with_round_floor
 from evo.record.ledger import score_rows
-from evo.search.playability import (
+from evo.record.playability import (
     PlayabilityConfig,
     evidence_columns,
     few_shot,

@@ -1,6 +1,6 @@
 """Algorithm 1 transcribed line by line from the paper (§6.3.2), for finite toy worlds.
 
-Slow on purpose: every set is built anew, every value is looked up where the paper names it.
+Slow on purpose: every set is built from nothing, every value is looked up where the paper names it.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ def number(*key: object) -> int:
 
 @dataclass
 class WordJudge:
-    """A token is a word with the space before it; its bits hang on all text before it.
+    """A token is a word with the space before it; its bits depend on all text before it.
 
     Bits are whole eighths, so sums are exact. Requests of more than ``window`` tokens are
     oversize. Statements that no rule decides are true as ``believes`` says.

@@ -74,7 +74,7 @@ World = Callable[[Game], Nature]
 
 @dataclass
 class FakeExecutor:
-    """Does jobs by looking up the truth and adding noise that hangs on the job alone."""
+    """Does jobs by looking up the truth and adding noise that depends on the job alone."""
 
     world: World
     jobs: list[Job[Any]] = field(default_factory=list)

@@ -1,8 +1,8 @@
 """Which calibrated games are worth a fine-tune: cheap filters before expensive ones
 (docs/specification.md, "Scores and playability").
 
-Everything is asked of rows that are archived already; the columns of a decision name what was
-found, so a filter can be applied anew under another threshold.
+Everything is computed from rows that are archived already; a decision's columns hold the numbers,
+so a filter can be applied again under another threshold.
 """
 
 from __future__ import annotations
@@ -54,41 +54,41 @@ def few_shot(rows: Sequence[Row], config: PlayabilityConfig, confidence: float) 
     """From a game's calibration rows of ``rounds``; None where there are none."""
     if not rows:
         return None
-    found = series(rows)
-    assert found.control is not None
+    rounds = series(rows)
+    assert rounds.control is not None
     m, epsilon = config.few_shot_steps, config.few_shot_epsilon
-    rises = increases_surely(found.own, m, epsilon, confidence=confidence)
+    rises = increases_surely(rounds.own, m, epsilon, confidence=confidence)
     both = max(0.0, 2 * confidence - 1)  # each of the two bounds at ``confidence``
-    return FewShot(rises, above_control(found.own, found.control, both))
+    return FewShot(rises, above_control(rounds.own, rounds.control, both))
 
 
 def ill_posed(
-    found: WellPosed | None, config: PlayabilityConfig, confidence: float
+    posed: WellPosed | None, config: PlayabilityConfig, confidence: float
 ) -> Decision | None:
     """The refusal of a game whose best moves clipping changes too often; None where it does not
     surely do."""
-    if found is None or not found.maps:
+    if posed is None or not posed.maps:
         return None
-    n, kept = found.maps, found.kept
+    n, kept = posed.maps, posed.kept
     high = 1.0 if kept == n else float(stats.beta.ppf(confidence, kept + 1, n - kept))
     if high >= config.best_kept:
         return None
     return Decision(Reason.ILL_POSED, True, f"clipping keeps the best move on {kept} of {n} maps")
 
 
-def not_few_shot(found: FewShot | None, config: PlayabilityConfig) -> Decision | None:
+def not_few_shot(shot: FewShot | None, config: PlayabilityConfig) -> Decision | None:
     """The refusal of a game that is not established to be playable in few-shot mode; None if it
     is."""
-    if found is None:
+    if shot is None:
         return None
-    if found.rises.answer is not Answer.YES:
+    if shot.rises.answer is not Answer.YES:
         detail = (
-            f"arms rises with probability {found.rises.low:.2f} at least, expected "
+            f"arms rises with probability {shot.rises.low:.2f} at least, expected "
             f"{1 - config.few_shot_epsilon:.2f}"
         )
         return Decision(Reason.NOT_FEW_SHOT, True, detail)
-    if config.few_shot_above_control and found.above.low <= 0:
-        detail = f"{found.above.value:.2f} bits above the control"
+    if config.few_shot_above_control and shot.above.low <= 0:
+        detail = f"{shot.above.value:.2f} bits above the control"
         return Decision(Reason.FEW_SHOT_LUCK, True, detail)
     return None
 
