@@ -52,6 +52,7 @@ class KnownGames:
         self._ids = {each.game_id for each in games}
 
     def add(self, other: Game) -> None:
+        """One more game."""
         self._forms.add(normal_form(other.program))
         self._ids.add(other.game_id)
 
@@ -132,7 +133,7 @@ def excess(program: Program, caps: Caps, metadata: Metadata) -> list[str]:
     nodes = [node for line in program.instructions for node in descendants(line)]
     terms = max((len(n.terms) for n in nodes if isinstance(n, syn.Sum)), default=0)
     joined = max((_joined(n) for n in nodes if isinstance(n, syn.Cat)), default=0)
-    found = (
+    counts = (
         (len(program.instructions), caps.max_lines, "lines"),
         (unrolled_steps(program), caps.max_steps, "steps when its loops are unrolled"),
         (sum(isinstance(n, syn.Story) for n in nodes), caps.max_stories, "stories"),
@@ -145,7 +146,9 @@ def excess(program: Program, caps: Caps, metadata: Metadata) -> list[str]:
         ),
     )
     return [
-        f"{count} {what}, at most {most} are allowed" for count, most, what in found if count > most
+        f"{count} {what}, at most {most} are allowed"
+        for count, most, what in counts
+        if count > most
     ]
 
 
