@@ -69,7 +69,7 @@ WIDE = {
     + LOOP.format(body=f"reveal({wide('shuffle(l)', 150)})", times=200),
     "sums": LOOP.format(body="reward(" + " + ".join(["xed(s | t, x)"] * 32) + ")", times=330),
     "sixty statements": "elicit(x, 9)\n"
-    + LOOP.format(body="\n".join([f"ensure({wide('is_true(s)', 60)})"] * 60), times=15),
+    + LOOP.format(body="\n".join([f"ensure({wide('is_true(s)', 60)})"] * 60), times=12),
     "wide elicits": LOOP.format(
         body=f"elicit({wide('t', 150)})\nelicit(alice, {wide('x, y3, t', 50)})", times=250
     ),
