@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from archive.schema import TaskId
 from archive.statistics.intervals import UNDEFINED, Interval
 
 
@@ -28,11 +29,11 @@ class Gamma:
     """γ with simultaneous bounds, and the game of the scope that attains it."""
 
     interval: Interval
-    game_id: str | None
+    task_id: TaskId | None
 
 
-def gamma(values: Mapping[str, Interval]) -> Gamma:
-    """γ = max over the scope; ``values`` are simultaneous intervals by game id.
+def gamma(values: Mapping[TaskId, Interval]) -> Gamma:
+    """γ = max over the scope; ``values`` are simultaneous intervals by game.
 
     Undefined values do not count for γ itself, but leave its upper bound open: what was not
     established was not excluded either.
