@@ -13,11 +13,19 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from archive.schema import Reason, TaskId
-from archive.statistics.decision_rule import Answer, helps, is_new
+from archive.statistics.decision_rule import (
+    Answer,
+    Decision,
+    Evidence,
+    Own,
+    Thresholds,
+    decide,
+    helps,
+    is_new,
+)
 from archive.statistics.intervals import Interval
 from archive.statistics.looks import Looks, chunks
 from archive.statistics.transfer_values import TransferValues
-from archive.statistics.verdict import Decision, Evidence, Own, Thresholds, decide
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pytest
 
 from archive import Reason
 from archive.statistics.calibration import REASONS, Calibration, Limits, refusal
-from archive.statistics.verdict import Decision
+from archive.statistics.decision_rule import Decision
 
 LIMITS = Limits(max_forfeit_rate=0.25, tokens=4000, plays=16, min_steps=10)
 OWN, PERMUTED = np.array([1.0, 2.0, 3.0, 4.0]), np.zeros(4)
