@@ -12,7 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from archive.statistics.verdict import Decision
+from archive.statistics.decision_rule import Decision
 from evo.jobs.evaluate import Task
 from evo.record.progress import RunProgress, StageProgress
 from xgl.judge.engine import Statistics

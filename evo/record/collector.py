@@ -15,9 +15,9 @@ from typing import Any
 from archive import Purpose
 from archive.schema import BASE_POLICY, PlaysKey, TaskId
 from archive.statistics.calibration import Calibration, Limits, refusal
+from archive.statistics.decision_rule import Decision
 from archive.statistics.plays import Plays
 from archive.statistics.repeated_play import WellPosed
-from archive.statistics.verdict import Decision
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Score, Task, evaluation_seeds, floor_of, with_floor
 from evo.jobs.executor import Executor

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 
-from meta_sampler.mutate.program_editor import Lines, positions, splice
 from meta_sampler.screening.lint import lint_warnings
 from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.settings import Caps
@@ -60,6 +59,7 @@ class KnownGames:
         return other.game_id in self._ids or normal_form(other.program) in self._forms
 
 
+Lines = tuple[syn.Instruction, ...]
 FIT = "fit"
 """Name under which a cut stands in a proposal's provenance."""
 
@@ -103,15 +103,13 @@ def fit(program: Program, caps: Caps, metadata: Metadata) -> Program:
 
 
 def _fewer_rounds(lines: Lines) -> Lines | None:
-    times = {
-        i: x.times for i in positions(lines, syn.Replay) if isinstance(x := lines[i], syn.Replay)
-    }
+    times = {i: line.times for i, line in enumerate(lines) if isinstance(line, syn.Replay)}
     position = max(times, key=lambda i: times[i], default=None)
     if position is None or times[position] < 2:
         return None
     line = lines[position]
     assert isinstance(line, syn.Replay)
-    return splice(lines, position, replace(line, times=line.times // 2))
+    return _with_line(lines, position, replace(line, times=line.times // 2))
 
 
 def _shorter_move(lines: Lines, metadata: Metadata) -> Lines | None:
@@ -125,7 +123,12 @@ def _shorter_move(lines: Lines, metadata: Metadata) -> Lines | None:
         return None
     line = lines[position]
     assert isinstance(line, syn.Elicit)
-    return splice(lines, position, replace(line, max_len=max(_LEAST, limits[position] * 3 // 4)))
+    shorter = max(_LEAST, limits[position] * 3 // 4)
+    return _with_line(lines, position, replace(line, max_len=shorter))
+
+
+def _with_line(lines: Lines, position: int, line: syn.Instruction) -> Lines:
+    return (*lines[:position], line, *lines[position + 1 :])
 
 
 def excess(program: Program, caps: Caps, metadata: Metadata) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from archive import Archive, Reason, RunEvent
-from archive.statistics.verdict import Decision
+from archive.statistics.decision_rule import Decision
 from evo import summary
 from evo.display import Display
 from evo.jobs.evaluate import Task

@@ -55,6 +55,7 @@ class ChatPlayer:
 
     @property
     def usage(self) -> Usage:
+        """Requests, tokens and dollars so far."""
         return self.meter.usage
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
