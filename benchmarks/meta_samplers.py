@@ -23,7 +23,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -196,7 +196,7 @@ def settings_of(name: str, given: Sequence[str]) -> dict[str, Any]:
     config = load(["+experiment=scope_growth", f"meta_sampler={name}"])
     changed = (each.split("=", 1) for each in given if each.startswith(f"{name}."))
     own = {key.partition(".")[2]: yaml.safe_load(value) for key, value in changed}
-    return dict(config.meta_sampler.settings) | own
+    return asdict(config.meta_sampler.settings) | own
 
 
 def measured(

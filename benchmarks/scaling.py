@@ -179,8 +179,10 @@ def scans(sizes: Sequence[int], seeds: int, alpha2: float) -> Iterator[tuple[int
     seen: list[tuple[int, bool, int, int]] = []
     for seed in range(seeds):
         watched = Watched(1 - alpha2, 0.9)
-        settings = GrowthSettings(0.9, alpha2, 100, 100, seed)
-        for scope in grow([ToyGame.of((0.05, 0.05))], watched, Neighbourhood(0.1, seed), settings):
+        settings = GrowthSettings(0.9, alpha2, 100, 100)
+        for scope in grow(
+            [ToyGame.of((0.05, 0.05))], watched, Neighbourhood(0.1, seed), settings, seed
+        ):
             if len(scope) > 1.25 * max(sizes):
                 break
         seen += watched.seen

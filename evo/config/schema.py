@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_validator
 
+from evo.search.growth import GrowthSettings
 from meta_sampler.settings import Caps, MutateSettings, settings_of
 from xgl.settings import (
     Count,
@@ -196,33 +197,6 @@ class PlayabilityConfig:
             )
 
 
-@settings
-class AlgorithmConfig:
-    """The parameters of Algorithm 1."""
-
-    alpha1: Positive = 0.3
-    """A candidate must give its parent at least this transfer value."""
-    alpha2: Fraction = 0.2
-    """Nothing known may give the candidate more than 1 − α2."""
-    generations: Count = 3
-    """Most generations."""
-    list_size: Count = 11
-    """Candidates in one list of the meta-sampler."""
-    max_candidates: Count | None = 11
-    """Candidates in the whole run; null: no such budget."""
-    coverage_against: Literal["scope_and_pending", "scope"] = "scope_and_pending"
-    """γ over scope_and_pending, or over scope (the literal Algorithm 1)."""
-    max_accepts_per_parent: Count | None = None
-    """Accepted games from one parent; null: no limit."""
-
-    def __post_init__(self) -> None:
-        if self.coverage_against == "scope" and self.max_accepts_per_parent is None:
-            raise ValueError(
-                "max_accepts_per_parent: found null, expected a number, because with "
-                "coverage_against=scope nothing else ends a parent's list"
-            )
-
-
 def _check_scope(games: tuple[str, ...]) -> tuple[str, ...]:
     if not games:
         raise ValueError("found no game, expected at least one")
@@ -230,9 +204,14 @@ def _check_scope(games: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @settings
-class GrowthConfig(AlgorithmConfig):
-    """Algorithm 1: the initial scope, thresholds, lists."""
+class GrowthConfig(GrowthSettings):
+    """Algorithm 1: thresholds, lists, the initial scope."""
 
+    alpha1: Positive = 0.3
+    alpha2: Fraction = 0.2
+    generations: Count = 3
+    list_size: Count = 11
+    max_candidates: Count | None = 11
     initial_scope: Annotated[tuple[str, ...], AfterValidator(_check_scope)] = ("rival",)
     """Game files (.xgl or .xent), or names of the library."""
     diversity: NonNegative = 0.0

@@ -10,7 +10,8 @@ import numpy as np
 from pydantic import AfterValidator, Field, Strict
 
 from evo.config.compose import compose_as
-from evo.config.schema import AlgorithmConfig, NamedRun
+from evo.config.schema import NamedRun
+from evo.search.growth import GrowthSettings
 from evo.toy.world import in_space
 from xgl.errors import ConfigError
 from xgl.settings import Count, Fraction, Positive, settings
@@ -31,7 +32,7 @@ def _check_points(points: tuple[Point, ...]) -> tuple[Point, ...]:
 
 
 @settings
-class SettingConfig(AlgorithmConfig):
+class SettingConfig(GrowthSettings):
     """One setting of Fig. 6.1: Λ and the parameters of Algorithm 1."""
 
     start: Annotated[tuple[Point, ...], AfterValidator(_check_points)] = ((0.05, 0.05),)
@@ -44,8 +45,6 @@ class SettingConfig(AlgorithmConfig):
     """Nothing known may capture more than 1 − α2 of the candidate."""
     generations: Count = 100
     list_size: Count = 100
-    max_candidates: Count | None = None
-    """Candidates in one growth; null: no such budget."""
 
 
 @settings
