@@ -40,6 +40,7 @@ class ScopeRow:
 
     @property
     def task_id(self) -> TaskId:
+        """The game in its role."""
         return TaskId(self.game_id, self.role)
 
 

@@ -21,6 +21,7 @@ from scipy import stats
 
 from archive import Purpose, Verdict
 from archive.schema import Definition, GainKind
+from archive.statistics.decision_rule import Evidence, Own, Thresholds
 from archive.statistics.intervals import mean_interval, two_sided
 from archive.statistics.looks import Looks, error_per_test
 from archive.statistics.race import (
@@ -32,7 +33,6 @@ from archive.statistics.race import (
     selection,
 )
 from archive.statistics.transfer_values import transfer_values
-from archive.statistics.verdict import Evidence, Own, Thresholds
 from evo.config.compose import load
 from evo.search.growth import Assessment, Candidate, Place, rank
 

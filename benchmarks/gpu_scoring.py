@@ -27,7 +27,7 @@ LENGTH, SCORED = 512, 128
 
 
 def model(layers: int, hidden: int, vocabulary: int, device: str) -> LanguageModel:
-    """Llama 3.1 8B's shape where nothing else is asked for."""
+    """Llama 3.1 8B's shape where nothing else is given."""
     heads = max(1, hidden // 128)
     config = LlamaConfig(
         vocab_size=vocabulary,
@@ -42,21 +42,21 @@ def model(layers: int, hidden: int, vocabulary: int, device: str) -> LanguageMod
     with torch.device(device):
         before = torch.get_default_dtype()
         torch.set_default_dtype(torch.bfloat16)
-        made = LlamaForCausalLM(config).eval()
+        llama = LlamaForCausalLM(config).eval()
         torch.set_default_dtype(before)
-    return LanguageModel(made, None, torch.device(device))
+    return LanguageModel(llama, None, torch.device(device))
 
 
 def best(work: Callable[[], object], repeats: int = 3) -> float:
     """Fewest seconds of a call, after one to warm up."""
-    taken = []
+    seconds = []
     for _ in range(repeats + 1):
         started = time.perf_counter()
         work()
         if torch.cuda.is_available():
             torch.cuda.synchronize()
-        taken.append(time.perf_counter() - started)
-    return min(taken[1:])
+        seconds.append(time.perf_counter() - started)
+    return min(seconds[1:])
 
 
 def matrix_rate(device: str) -> float:

@@ -43,8 +43,8 @@ def loads(judge: TransformerJudge, scale: int) -> list[Load]:
     """``scale`` multiplies the number of maps and statements."""
     stories = [story.text for story in corpus.stories("held_out")]
     rng = stream("judge_efficiency")
-    told = [stories[int(i)] for i in rng.permutation(len(stories))]
-    words = " ".join(told[200:]).split()
+    texts = [stories[int(i)] for i in rng.permutation(len(stories))]
+    words = " ".join(texts[200:]).split()
 
     def move(tokens: int) -> str:
         start = int(rng.integers(len(words) - tokens))
@@ -52,13 +52,13 @@ def loads(judge: TransformerJudge, scale: int) -> list[Load]:
 
     short = [
         ScoreRequest(story, context, XENT.scoring)
-        for story in (judge.truncate(text, 45) for text in told[: 8 * scale])
+        for story in (judge.truncate(text, 45) for text in texts[: 8 * scale])
         for m in [move(4) for _ in range(8)]
         for context in ((), (m,))
     ]
     long = [
         ScoreRequest(move(12), (story,), XENT.scoring)
-        for story in _long(judge, told, 4 * scale)
+        for story in _long(judge, texts, 4 * scale)
         for _ in range(8)
     ]
     statements = [TruthRequest(" ".join(move(8).split())) for _ in range(64 * scale)]
@@ -69,9 +69,9 @@ def loads(judge: TransformerJudge, scale: int) -> list[Load]:
     ]
 
 
-def _long(judge: TransformerJudge, told: Sequence[str], count: int) -> list[str]:
+def _long(judge: TransformerJudge, texts: Sequence[str], count: int) -> list[str]:
     """Texts of 400 tokens: several stories after one another."""
-    joined = [" ".join(told[8 * k : 8 * k + 8]) for k in range(count)]
+    joined = [" ".join(texts[8 * k : 8 * k + 8]) for k in range(count)]
     return [judge.truncate(text, 400) for text in joined]
 
 
@@ -83,7 +83,7 @@ def raw(lm: LanguageModel, length: int, scored: float, every: bool) -> tuple[flo
         if best[1] and rows * length > LARGEST.get(lm.device.type, 65536):
             break
         ids = torch.randint(5, int(lm.model.config.vocab_size), (rows, length), device=lm.device)
-        taken = []
+        seconds = []
         for _ in range(3):
             started = time.perf_counter()
             with torch.inference_mode():
@@ -92,8 +92,8 @@ def raw(lm: LanguageModel, length: int, scored: float, every: bool) -> tuple[flo
                 else:
                     hidden = lm.backbone(input_ids=ids, use_cache=False).last_hidden_state
                     lm.head(hidden[:, : max(1, round(length * scored))]).sum().item()
-            taken.append(time.perf_counter() - started)
-        rate = rows * length / min(taken[1:])
+            seconds.append(time.perf_counter() - started)
+        rate = rows * length / min(seconds[1:])
         best = max(best, (rate, rows))
     return best
 
@@ -171,17 +171,19 @@ def main() -> None:
     model, tokenizer = resolve.load(arguments.model, device="auto", dtype=arguments.dtype)
     lm = LanguageModel(model, tokenizer, model.device)
     judge = TransformerJudge(lm)
-    found = [measured(lm, judge, load, arguments.repeats) for load in loads(judge, arguments.scale)]
+    results = [
+        measured(lm, judge, load, arguments.repeats) for load in loads(judge, arguments.scale)
+    ]
     print(f"{arguments.model}, {str(model.dtype).removeprefix('torch.')}; {described()}\n")
     print(
         "| load | sequences | tokens requested | without duplicates | read | cached, second call |"
     )
     print("| --- | --- | --- | --- | --- | --- |")
-    for each in found:
+    for each in results:
         print(f"| {' | '.join(each.saved())} |")
     print("\n| load | padding | read a second | bare model (batch) | ratio | all logits | ratio |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
-    for each in found:
+    for each in results:
         print(f"| {' | '.join(each.speed())} |")
 
 

@@ -52,8 +52,8 @@ def ours(dtype: str, device: str) -> tuple[Side, TransformerJudge]:
             for text, move in pairs
             for context in ((), (move,))
         ]
-        found = [each.bits for each in judge.score(requests) if isinstance(each, TokenScores)]
-        pairs_of_bits = zip(found[::2], found[1::2], strict=True)
+        bits = [each.bits for each in judge.score(requests) if isinstance(each, TokenScores)]
+        pairs_of_bits = zip(bits[::2], bits[1::2], strict=True)
         return [[a - b for a, b in zip(one, two, strict=True)] for one, two in pairs_of_bits]
 
     return Side("this engine", dtype, score), judge
@@ -74,11 +74,12 @@ def theirs(dtype: str) -> Side:
     return Side("xent 0.5.0", dtype, score)
 
 
-def asked(judge: TransformerJudge, maps: int, moves: int, texts: Path | None) -> list[Pair]:
+def request_pairs(judge: TransformerJudge, maps: int, moves: int, texts: Path | None) -> list[Pair]:
     """Every map with every move of its own: words that follow one another in other stories."""
-    told = texts.read_text().splitlines() if texts else [s.text for s in corpus.stories("held_out")]
+    stories = [story.text for story in corpus.stories("held_out")]
+    corpus_texts = texts.read_text().splitlines() if texts else stories
     rng = stream("judge_vs_peer")
-    chosen = [told[int(i)] for i in rng.permutation(len(told))]
+    chosen = [corpus_texts[int(i)] for i in rng.permutation(len(corpus_texts))]
     stories = [judge.truncate(text, MAP_TOKENS) for text in chosen[:maps]]
     words = " ".join(chosen[maps:] or chosen).split()
     starts = rng.choice(len(words) - MOVE_TOKENS, size=(maps, moves), replace=False)
@@ -105,15 +106,15 @@ def main() -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     built = [ours(dtype, device) for dtype in DTYPES]
     sides = [side for side, _ in built] + [theirs(dtype) for dtype in DTYPES]
-    pairs = asked(built[0][1], arguments.maps, arguments.moves, arguments.texts)
+    pairs = request_pairs(built[0][1], arguments.maps, arguments.moves, arguments.texts)
     seconds: dict[tuple[str, str], list[float]] = {(s.name, s.dtype): [] for s in sides}
-    found: dict[tuple[str, str], list[list[float]]] = {}
+    scores: dict[tuple[str, str], list[list[float]]] = {}
     for side in sides:
         side.score(pairs[:2])
     for _ in range(arguments.rounds):
         for side in sides:
             started = time.perf_counter()
-            found[side.name, side.dtype] = side.score(pairs)
+            scores[side.name, side.dtype] = side.score(pairs)
             seconds[side.name, side.dtype].append(time.perf_counter() - started)
     rates = {key: len(pairs) / median(taken) for key, taken in seconds.items()}
     print(
@@ -124,7 +125,7 @@ def main() -> None:
     for (name, dtype), rate in rates.items():
         times = [f"{rate / rates['xent 0.5.0', other]:.2f}×" for other in DTYPES]
         print(f"| {name} | {dtype} | {rate:.1f} | {times[0]} | {times[1]} |")
-    gap = farthest(found["this engine", "float32"], found["xent 0.5.0", "float32"])
+    gap = farthest(scores["this engine", "float32"], scores["xent 0.5.0", "float32"])
     print(f"\nLargest difference between the two in float32: {gap:.1e} bits a token.")
 
 

@@ -7,7 +7,7 @@
 Every proposal is judged as a growth judges one, with the settings of the main job and the
 overrides given. Unlike in a run, the scope stays the parent alone and every candidate that passes
 selection is put to the acceptance test, so each verdict is about the proposal and not about its
-list. Between lists a sampler is told its verdicts; samplers take turns. One process, one thread,
+list. Between lists a sampler gets its verdicts; samplers take turns. One process, one thread,
 no Ray. ``--drafts`` stops before the judging; ``--show`` prints the programs, to be read.
 ``--null`` fine-tunes candidates, not their parents, on shuffled rewards: nothing should be
 accepted then.
@@ -79,19 +79,19 @@ class Tally:
     edits: list[int] = field(default_factory=list)
 
     def add(self, proposal: Proposal, parent: Game, known: set[NormalForm]) -> None:
-        """Count a proposal before any play; ``known`` are the meanings met before."""
+        """Count a proposal before any play; ``known`` are the normal forms met before."""
         self.count["proposals"] += 1
         self.count["tokens"] += proposal.provenance.tokens
         try:
             program = parse(proposal.text, parent.dialect)
         except ProgramError:
             return
-        told = normal_form(program)
+        form = normal_form(program)
         self.count["valid"] += 1
         self.count["not degenerate"] += not analyse(program).degenerate
-        self.count["new"] += told not in known
+        self.count["new"] += form not in known
         self.count["new and sound"] += proposal.game is not None
-        known.add(told)
+        known.add(form)
         if proposal.game is not None:
             self.skeletons.add(skeleton(proposal.game))
             self.edits.append(distance(parent.program, proposal.game.program))
@@ -127,28 +127,30 @@ class Trial:
 
     def __init__(self, name: str, sampler: MetaSampler, parent: Task, tally: Tally) -> None:
         self.name, self.sampler, self.parent, self.tally = name, sampler, parent, tally
-        self.known, self.told = [parent.game], {normal_form(parent.game.program)}
+        self.known, self.forms = [parent.game], {normal_form(parent.game.program)}
         self.shown: list[str] = []
 
     def propose(self, round_: int, size: int, seed: int) -> dict[str, Proposal]:
-        """A list of games by id; counts every proposal made for it."""
+        """A list of games by id; counts every proposal."""
         game, began = self.parent.game, time.perf_counter()
         proposals = self.sampler.propose(game, self.known, size, 1000 * (seed + 1) + round_)
         self.tally.count["seconds"] += round(1000 * (time.perf_counter() - began))
         for each in proposals:
-            self.tally.add(each, game, self.told)
-            self.shown.append(told(self.name, each))
-        made = {each.game.game_id: each for each in proposals if each.game is not None}
-        self.known += [each.game for each in made.values() if each.game is not None]
-        return made
+            self.tally.add(each, game, self.forms)
+            self.shown.append(description(self.name, each))
+        candidates = {each.game.game_id: each for each in proposals if each.game is not None}
+        self.known += [each.game for each in candidates.values() if each.game is not None]
+        return candidates
 
-    def judge(self, oracle: TransferOracle, made: dict[str, Proposal], place: Place[Task]) -> None:
-        """The growth's verdicts on a list, which the sampler is told."""
+    def judge(
+        self, oracle: TransferOracle, candidates: dict[str, Proposal], place: Place[Task]
+    ) -> None:
+        """The growth's verdicts on a list, of which the sampler hears."""
         began = time.perf_counter()
-        tasks = [Task(e.game, self.parent.role) for e in made.values() if e.game is not None]
+        tasks = [Task(e.game, self.parent.role) for e in candidates.values() if e.game is not None]
         rows = verdicts(oracle, tasks, place)
         self.tally.count["judging"] += round(1000 * (time.perf_counter() - began))
-        outcomes = [self._outcome(row, made[str(row["game_id"])]) for row in rows]
+        outcomes = [self._outcome(row, candidates[str(row["game_id"])]) for row in rows]
         self.sampler.observe(outcomes)
         for each in outcomes:
             self.tally.judge(each.progress)
@@ -167,7 +169,7 @@ class Trial:
         )
 
 
-def told(name: str, proposal: Proposal) -> str:
+def description(name: str, proposal: Proposal) -> str:
     """A proposal to be read: its intent or operators, its text, what is wrong with it."""
     origin = proposal.provenance
     fate = "" if proposal.game else f" [{proposal.fate}: {'; '.join(proposal.errors)}]"
@@ -192,7 +194,7 @@ def oracle_of(config: RunConfig, here: InProcess, folder: Path) -> TransferOracl
 
 
 def settings_of(name: str, given: Sequence[str]) -> dict[str, Any]:
-    """What the sampler's configuration file says, with ``given`` in its place (name.key=value)."""
+    """The sampler's configured settings, some of them as ``given`` (name.key=value)."""
     config = load(["+experiment=scope_growth", f"meta_sampler={name}"])
     changed = (each.split("=", 1) for each in given if each.startswith(f"{name}."))
     own = {key.partition(".")[2]: yaml.safe_load(value) for key, value in changed}
@@ -213,10 +215,10 @@ def measured(
         if options.null:
             shuffled = replace(config.finetune, shuffle=True)
             here.model_host = ModelHost(replace(settings, finetune=shuffled))
-    made = {name: make(name, settings_of(name, options.set)) for name in samplers}
-    for name in set(made) & {"local", "learned"}:  # models are loaded before the clock starts
-        made[name].propose(initial[0].game, [initial[0].game], 1, 0)
-    trials = [Trial(name, made[name], initial[0], tally) for name, tally in samplers.items()]
+    loaded = {name: make(name, settings_of(name, options.set)) for name in samplers}
+    for name in set(loaded) & {"local", "learned"}:  # models are loaded before the clock starts
+        loaded[name].propose(initial[0].game, [initial[0].game], 1, 0)
+    trials = [Trial(name, loaded[name], initial[0], tally) for name, tally in samplers.items()]
     for round_ in range(-(-options.proposals // options.list)):
         for number, each in enumerate(trials):
             size = min(options.list, options.proposals - round_ * options.list)

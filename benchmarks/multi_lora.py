@@ -42,26 +42,26 @@ LORA = LoraSettings(rank=16, alpha=32)
 
 def adapters(adapted: AdaptedModel, count: int) -> list[bytes]:
     """Adapters with noise in place of training."""
-    made = []
+    noisy = []
     for seed in range(count):
         with adapted.new_adapter(seed):
             stored = load(adapted.adapter_bytes())
         noise = torch.Generator().manual_seed(seed)
-        made.append(
+        noisy.append(
             save({k: 0.02 * torch.randn(t.shape, generator=noise) for k, t in stored.items()})
         )
-    return made
+    return noisy
 
 
 def seconds(work: Callable[[], object], repeats: int = REPEATS) -> float:
-    taken = []
+    times = []
     for _ in range(repeats + 1):
         started = time.perf_counter()
         work()
         if torch.cuda.is_available():
             torch.cuda.synchronize()
-        taken.append(time.perf_counter() - started)
-    return median(taken[1:])
+        times.append(time.perf_counter() - started)
+    return median(times[1:])
 
 
 @torch.inference_mode()
@@ -92,14 +92,14 @@ def peft_forwards(lm: LanguageModel, adapted: AdaptedModel, stored: Sequence[byt
             model.add_adapter(str(index), config)
         set_peft_model_state_dict(model, load(adapter), adapter_name=str(index))
     model.eval()
-    taken = []
+    times = []
     for shape in SHAPES:
         ids = torch.randint(5, 4000, shape, device=lm.device).repeat(len(stored), 1)
         names = [str(index) for index in range(len(stored)) for _ in range(shape[0])]
-        asked = {"input_ids": ids, "adapter_names": names, "use_cache": False}
-        taken.append(seconds(lambda asked=asked: model(**asked, logits_to_keep=1)))  # type: ignore[misc]
+        inputs = {"input_ids": ids, "adapter_names": names, "use_cache": False}
+        times.append(seconds(lambda inputs=inputs: model(**inputs, logits_to_keep=1)))  # type: ignore[misc]
     model.unload()
-    return taken
+    return times
 
 
 def evaluations(

@@ -2,7 +2,7 @@
 
     python benchmarks/mutation_operators.py --draws 150
 
-Raw: one operator on one parent, nothing asked of the result. Degenerate: no reward depends on a
+Raw: one operator on one parent, the result is not checked. Degenerate: no reward depends on a
 move, or a register is read before it is set (`xgl.analyse`).
 Unsound: refused for a lint warning (`meta_sampler/screening/lint.py`).
 """
@@ -66,15 +66,15 @@ def parents() -> list[Game]:
 
 
 def _library() -> list[Game]:
-    found = []
+    games = []
     for entry in entries():
         try:
             each = game(parse(entry.text, entry.dialect))
         except ProgramError:
             continue
         if not entry.refused and not _degenerate(each.program):
-            found.append(each)
-    return found
+            games.append(each)
+    return games
 
 
 def _degenerate(program: Program) -> bool:
@@ -84,7 +84,7 @@ def _degenerate(program: Program) -> bool:
 
 def raw(entry: Entry, name: str, scope: Sequence[Game], draws: int) -> Counter[str]:
     """How many applications changed something, and what came of them."""
-    found, settings = Counter[str](), WIDE
+    counts, settings = Counter[str](), WIDE
     for number in range(draws):
         rng = Random(f"{name}/{number}")
         parent = rng.choice(scope)
@@ -94,9 +94,9 @@ def raw(entry: Entry, name: str, scope: Sequence[Game], draws: int) -> Counter[s
         edited = entry.apply(before, context, rng) if entry.available(context) else None
         if not edited or edited == before:
             continue
-        found["changed"] += 1
-        found += _judged(edited, before, parent)
-    return found
+        counts["changed"] += 1
+        counts += _judged(edited, before, parent)
+    return counts
 
 
 def _with_donor(context: EditContext, other: Game) -> EditContext:
@@ -123,18 +123,18 @@ def _judged(edited: Lines, before: Lines, parent: Game) -> Counter[str]:
 
 def children(scope: Sequence[Game], each: int) -> Counter[str]:
     """The same of what the sampler proposes."""
-    found = Counter[str]()
+    counts = Counter[str]()
     for parent in scope:
         for proposal in Mutate(WIDE).propose(parent, scope, each, 1):
-            found["changed"] += 1
+            counts["changed"] += 1
             program = parse(proposal.text, parent.dialect)
-            found["degenerate" if _degenerate(program) else "sound"] += 1
-    return found
+            counts["degenerate" if _degenerate(program) else "sound"] += 1
+    return counts
 
 
-def _row(name: str, found: Counter[str]) -> str:
-    shares = [found[k] / max(1, found["changed"]) for k in ("invalid", "degenerate", "unsound")]
-    return f"| {name} | {found['changed']} | " + " | ".join(f"{s:.0%}" for s in shares) + " |"
+def _row(name: str, counts: Counter[str]) -> str:
+    shares = [counts[k] / max(1, counts["changed"]) for k in ("invalid", "degenerate", "unsound")]
+    return f"| {name} | {counts['changed']} | " + " | ".join(f"{s:.0%}" for s in shares) + " |"
 
 
 def main() -> None:
@@ -144,10 +144,10 @@ def main() -> None:
     scope, total, weighted = parents(), Counter[str](), Counter[str]()
     print("| operator | children | invalid | degenerate | unsound |\n| --- " + "| --- " * 4 + "|")
     for name, entry in OPERATORS.items():
-        found = raw(entry, name, scope, draws)
-        total += found
-        weighted += Counter({k: entry.weight * v for k, v in found.items()})
-        print(_row(f"`{name}`", found), flush=True)
+        counts = raw(entry, name, scope, draws)
+        total += counts
+        weighted += Counter({k: entry.weight * v for k, v in counts.items()})
+        print(_row(f"`{name}`", counts), flush=True)
     print(_row("all, each as often", total))
     print(_row("all, by the table's weights", Counter({k: round(v) for k, v in weighted.items()})))
     print(_row("children of the sampler", children(scope, max(4, draws // 10))))

@@ -58,30 +58,30 @@ def ours(load: Callable[[], tuple[Any, Any]], steps: int) -> list[float]:
         maps=PROMPTS, rollouts=GROUP, learning_rate=LEARNING_RATE, entropy_bonus=0.0
     )
     texts = prompts(tokenizer, PROMPTS * (steps + 1))
-    taken = []
+    seconds = []
     with adapted.new_adapter(0) as lm:
         never = torch.zeros(int(model.config.vocab_size), dtype=torch.bool, device=lm.device)
         optimizer = torch.optim.AdamW(adapted.parameters(), lr=LEARNING_RATE)
         for step in range(steps + 1):
-            asked = [lm.encode(text) for text in texts[step * PROMPTS : (step + 1) * PROMPTS]]
+            prompt_ids = [lm.encode(text) for text in texts[step * PROMPTS : (step + 1) * PROMPTS]]
             started = time.perf_counter()
-            _step(lm, adapted, optimizer, asked, settings, never, step)
+            _step(lm, adapted, optimizer, prompt_ids, settings, never, step)
             if torch.cuda.is_available():
                 torch.cuda.synchronize()
-            taken.append(time.perf_counter() - started)
-    return taken[1:]
+            seconds.append(time.perf_counter() - started)
+    return seconds[1:]
 
 
 def _step(
     lm: LanguageModel,
     adapted: AdaptedModel,
     optimizer: torch.optim.Optimizer,
-    asked: Sequence[tuple[int, ...]],
+    prompt_ids: Sequence[tuple[int, ...]],
     settings: FinetuneConfig,
     never: torch.Tensor,
     step: int,
 ) -> None:
-    rows = [prompt for prompt in asked for _ in range(GROUP)]
+    rows = [prompt for prompt in prompt_ids for _ in range(GROUP)]
     uniforms = np.stack(
         [stream("rollouts", step, i).random(COMPLETION_TOKENS) for i in range(len(rows))]
     )
@@ -164,8 +164,8 @@ def main() -> None:
     print(f"\n{arguments.model}, {arguments.dtype}; {described()}\n")
     print("| | a step of 64 rollouts and one update | rollouts a second |")
     print("| --- | --- | --- |")
-    for name, taken in (("this engine", here), ("TRL GRPOTrainer", there)):
-        print(f"| {name} | {median(taken):.1f} s | {rollouts / median(taken):.2f} |")
+    for name, seconds in (("this engine", here), ("TRL GRPOTrainer", there)):
+        print(f"| {name} | {median(seconds):.1f} s | {rollouts / median(seconds):.2f} |")
     print(f"\n{median(there) / median(here):.2f}× as many rollouts and updates a second.")
 
 

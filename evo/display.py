@@ -12,10 +12,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from archive.statistics.verdict import Decision
+from archive.statistics.decision_rule import Decision
 from evo.jobs.evaluate import Task
 from evo.record.progress import RunProgress, StageProgress
-from evo.search.growth import Place
 from xgl.judge.engine import Statistics
 
 
@@ -44,9 +43,8 @@ class Display:
 
     # -- what happens ------------------------------------------------------------------------
 
-    def place(self, place: Place[Task]) -> None:
-        parent = place.parent.game_id[:8]
-        self.where = f"generation {place.generation}, parent {parent}, list {place.round}"
+    def candidate_list(self, generation: int, parent: Task, number: int) -> None:
+        self.where = f"generation {generation}, parent {parent.game_id[:8]}, list {number}"
         self._log(self.where)
 
     def stage(self, name: str, tasks: Sequence[Task], jobs: int) -> None:

@@ -113,6 +113,10 @@ class DialectError(XGLError):
     """No such dialect."""
 
 
+class MetadataError(XGLError, ValueError):
+    """Metadata that no game can have."""
+
+
 class FlowError(XGLError):
     """A program that is valid line by line cannot run in this order of lines."""
 

@@ -58,7 +58,12 @@ def _seated(player: Player | Lines, seeds: Seeds) -> Player:
 
     if isinstance(player, str):
         player = [player]
-    return ScriptedPlayer({seeds: player}) if isinstance(player, Sequence) else player
+    if isinstance(player, Sequence) and all(isinstance(move, str) for move in player):
+        return ScriptedPlayer({seeds: player})
+    if not hasattr(player, "moves"):
+        found = type(player).__name__
+        raise PlayerError(f"{found} is no player; expected one, a text, or a list of texts")
+    return player
 
 
 class _NoStories:

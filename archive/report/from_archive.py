@@ -33,6 +33,7 @@ FATES: Mapping[str, str] = {
     "invalid": "not a valid program",
     "seen": "already met in this run",
     "known": "already known to the sampler",
+    "passed_over": "left out for candidates that are farther from known games",
     "degenerate": "no move can change the reward",
     "too_long": "unrolls to too many steps",
     "infeasible": "its rules cannot be satisfied",

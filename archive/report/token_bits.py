@@ -11,7 +11,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from archive.errors import LookupFailedError
 from archive.report.contents import BestPlay, GameFacts, ScoredText, Token
@@ -23,9 +22,6 @@ from xgl.cli.watching import WatchedMachine
 from xgl.players import ScriptedPlayer
 from xgl.runtime.presentation import token_spans
 from xgl.runtime.requests import Judge, StoryRequest
-
-if TYPE_CHECKING:
-    from xgl.judge.transformer_judge import TransformerJudge
 
 SMALL = 20_000_000
 """Parameters of a judge below which threads cost more than they save."""
@@ -44,8 +40,7 @@ def with_token_bits(report: RunReport) -> RunReport:
         return report
     if not isinstance(reference, str):
         return _without(report, "the run's configuration names no judge")
-    judge = _judge(reference, str(settings.get("dtype", "auto")))  # type: ignore[union-attr]
-    with _threads_for(judge):
+    with _judge(reference, str(settings.get("dtype", "auto"))) as judge:  # type: ignore[union-attr]
         return replace(report, games=tuple(game_with_bits(facts, judge) for facts in report.games))
 
 
@@ -53,34 +48,35 @@ def _without(report: RunReport, reason: str) -> RunReport:
     return replace(report, games=tuple(replace(facts, no_bits=reason) for facts in report.games))
 
 
-def _judge(reference: str, dtype: str) -> TransformerJudge:
+@contextmanager
+def _judge(reference: str, dtype: str) -> Iterator[Judge]:
+    """The run's judge; it is loaded on one thread, and stays on one where it is small."""
     try:
         import torch
 
         from xgl.judge.transformer_judge import TransformerJudge
         from xgl.lm.language_model import LanguageModel
         from xgl.models import resolve
-
-        model, tokenizer = resolve.load(reference, dtype=dtype)
-        return TransformerJudge(LanguageModel(model, tokenizer, torch.device("cpu")))
-    except (XGLError, ImportError, AttributeError) as error:
-        raise LookupFailedError(
-            f"the run's judge does not load ({error}); expected it, or --no-judge"
-        ) from error
-
-
-@contextmanager
-def _threads_for(judge: TransformerJudge) -> Iterator[None]:
-    """One thread where the judge is small; the number of before at the end."""
-    import torch
-
-    before = torch.get_num_threads()
-    if judge.lm.model.num_parameters() < SMALL:
-        torch.set_num_threads(1)
+    except ImportError as error:
+        raise _no_judge(error) from error
+    threads = torch.get_num_threads()
     try:
-        yield
+        torch.set_num_threads(1)
+        model, tokenizer = resolve.load(reference, dtype=dtype)
+        if model.num_parameters() >= SMALL:
+            torch.set_num_threads(threads)
+        judge = TransformerJudge(LanguageModel(model, tokenizer, torch.device("cpu")))
+    except (XGLError, AttributeError) as error:
+        torch.set_num_threads(threads)
+        raise _no_judge(error) from error
+    try:
+        yield judge
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(threads)
+
+
+def _no_judge(error: Exception) -> LookupFailedError:
+    return LookupFailedError(f"the run's judge does not load ({error}); expected it, or --no-judge")
 
 
 def game_with_bits(facts: GameFacts, judge: Judge) -> GameFacts:

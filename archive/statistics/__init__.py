@@ -1,1 +1,15 @@
-"""Pure functions from score rows to gains, transfer values, intervals and decisions."""
+"""Pure statistics, from plays to decisions, covers and measures (docs/specification.md).
+
+Each file is one step, in this order:
+
+* ``plays``: the plays of a run and the policies that made them; ``transfer_values``: gains, C and
+  V of one pair; ``transfer_matrix``: those of all pairs, with bounds that hold together;
+* ``intervals``: Student's and Fieller's; ``looks``: the error that each look of a race may spend;
+* ``candidate_bounds``: bounds of a candidate's own gain, help and γ; ``race``: which of them are
+  asked for next; ``decision_rule``: γ, thresholds and the verdict; ``calibration``: refusals before
+  any fine-tune; ``decision_cases`` and ``replay``: decisions taken again from an archive;
+* ``covers``: the best η-cover of a matrix; ``missing_values``: what missing values leave open of
+  it; ``scope_cover``: the cover of a run's scope; ``transfer_graph``: components (Def. 54);
+* ``repeated_play``: arms, thresholds and normalised scores (Def. 33, 42); ``xent_measure``: the
+  measure over a cover (Def. 43).
+"""

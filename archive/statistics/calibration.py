@@ -11,9 +11,9 @@ import math
 from dataclasses import dataclass
 
 from archive.schema import Reason
+from archive.statistics.decision_rule import Decision
 from archive.statistics.intervals import Scores
 from archive.statistics.transfer_values import forfeit_rate
-from archive.statistics.verdict import Decision
 
 REASONS = frozenset(
     {Reason.NEVER_FEASIBLE, Reason.FORFEIT_RATE, Reason.TOO_LONG, Reason.CONSTANT_SCORE}

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from archive.schema import Definition, GainKind
+from archive.statistics.decision_rule import Own, Thresholds
 from archive.statistics.intervals import Scores, mean_interval, two_sided
 from archive.statistics.looks import Looks
 from archive.statistics.race import Bounds, Question
 from archive.statistics.transfer_values import TransferValues, transfer_values
-from archive.statistics.verdict import Own, Thresholds
 
 TaskT = TypeVar("TaskT")
 TaskT_contra = TypeVar("TaskT_contra", contravariant=True)

@@ -13,10 +13,10 @@ import pyarrow as pa
 from archive.query import ScopeRow, replicates, run_config, scopes
 from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey, Purpose, TaskId, Verdict
 from archive.statistics.calibration import Calibration, Limits
+from archive.statistics.decision_rule import Thresholds
 from archive.statistics.looks import Looks
 from archive.statistics.plays import SCORE_COLUMNS, Plays, plays_of, policies_of
 from archive.statistics.replay import Case
-from archive.statistics.verdict import Thresholds
 from archive.store.archive import Archive
 
 Row = Mapping[str, Any]

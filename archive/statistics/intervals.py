@@ -29,6 +29,7 @@ class Interval:
 
     @property
     def defined(self) -> bool:
+        """Whether there is a value."""
         return self.value is not None
 
 

@@ -12,11 +12,19 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from archive.schema import Reason
-from archive.statistics.decision_rule import Answer, helps, is_new
+from archive.statistics.decision_rule import (
+    Answer,
+    Decision,
+    Evidence,
+    Own,
+    Thresholds,
+    decide,
+    helps,
+    is_new,
+)
 from archive.statistics.intervals import Interval
 from archive.statistics.looks import Looks, chunks
 from archive.statistics.transfer_values import TransferValues
-from archive.statistics.verdict import Decision, Evidence, Own, Thresholds, decide
 
 
 @dataclass(frozen=True)

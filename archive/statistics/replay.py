@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from archive.schema import BASE_POLICY, GainKind, PlaysKey, Purpose, TaskId
 from archive.statistics.candidate_bounds import CandidateBounds
+from archive.statistics.decision_rule import Decision, Evidence, Thresholds, decide
 from archive.statistics.intervals import Scores
 from archive.statistics.looks import Looks
 from archive.statistics.plays import Plays
 from archive.statistics.race import Bounds, Question, RaceSettings, acceptance, run, selection
-from archive.statistics.verdict import Decision, Evidence, Thresholds, decide
 
 Policies = Mapping[TaskId, Sequence[str]]
 """By game, the fine-tunes that speak for it: one under each training seed."""

@@ -87,14 +87,7 @@ def scope_cover(
     matrix, skipped = _matrix(run_plays, scope, question)
     values = matrix.values(question.definition)
     cover = _best(values, question.eta)
-    bounds = simultaneous_matrix(
-        run_plays.plays,
-        run_plays.policies,
-        matrix.sources,
-        matrix.targets,
-        question.gain,
-        question.confidence,
-    )
+    bounds = _simultaneous(run_plays, matrix, question)
     lower = bounds.matrix.lower(question.definition)
     lists = covered(values, cover.members, question.eta)
     return ScopeCover(
@@ -183,6 +176,19 @@ def _read(
     question: CoverQuestion,
 ) -> TransferMatrix:
     return transfer_matrix(run_plays.plays, run_plays.policies, sources, targets, question.gain)
+
+
+def _simultaneous(
+    run_plays: RunPlays, matrix: TransferMatrix, question: CoverQuestion
+) -> SimultaneousMatrix:
+    return simultaneous_matrix(
+        run_plays.plays,
+        run_plays.policies,
+        matrix.sources,
+        matrix.targets,
+        question.gain,
+        question.confidence,
+    )
 
 
 def _no_value(matrix: TransferMatrix, values: Scores, uncoverable: Sequence[TaskId]) -> str:

@@ -140,7 +140,7 @@ def transfer_matrix(
     Whether a value is defined is asked at the one-sided ``confidence``; each bound holds at
     ``bounds_at`` (default: the same), so that stricter bounds make no value disappear.
     """
-    reader = _Reader(plays, policies, kind, confidence, bounds_at or confidence)
+    reader = _CellReader(plays, policies, kind, confidence, bounds_at or confidence)
     cells = {}
     for target in targets:
         for source in sources:
@@ -159,7 +159,7 @@ class _Pairing:
     purpose: str
 
 
-class _Reader:
+class _CellReader:
     """Pairs plays and turns them into cells; own gains are looked up once for each game."""
 
     def __init__(
@@ -175,6 +175,7 @@ class _Reader:
         self.own: dict[TaskId, _Pairing | None] = {}
 
     def cell(self, source: TaskId, target: TaskId) -> Cell | None:
+        """None where the pair or the source's own game was not played on common seeds."""
         own, pairing = self._own(source), self._pairing(source, target)
         if own is None or pairing is None:
             return None

@@ -50,6 +50,7 @@ class TransferValues:
     def37: Interval
 
     def of(self, definition: Definition) -> Interval:
+        """C or V."""
         return self.captured if definition == Definition.CAPTURED else self.def37
 
 

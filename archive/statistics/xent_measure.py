@@ -76,16 +76,15 @@ def xent_measure(
     draws = draws if over_maps is None else over_maps.shape[1]
     places = np.random.default_rng(seed).integers(0, len(scores), (draws, len(scores)))
     drawn = scores[places] if over_maps is None else over_maps[places, np.arange(draws)[:, None]]
-    levels = (0.5, *QUANTILES)
-    quantile_values = np.quantile(scores, levels)
-    spread = np.quantile(drawn, levels, axis=1)
-    median, *quantiles = (
-        _interval(float(value), sample, confidence)
-        for value, sample in zip(quantile_values, spread, strict=True)
-    )
     mean = _interval(float(scores.mean()), drawn.mean(axis=1), confidence)
-    by_level = dict(zip(QUANTILES, quantiles, strict=True))
-    return XentMeasure(len(scores), Histogram(edges, counts), mean, median, by_level)
+    quantiles = {
+        level: _interval(
+            float(np.quantile(scores, level)), np.quantile(drawn, level, axis=1), confidence
+        )
+        for level in (0.5, *QUANTILES)
+    }
+    median = quantiles.pop(0.5)
+    return XentMeasure(len(scores), Histogram(edges, counts), mean, median, quantiles)
 
 
 def common_edges(scores: Sequence[Scores], bins: int = 12) -> Scores:

@@ -13,11 +13,11 @@ from archive.query import ScopeRow, reason_of
 from archive.schema import BASE_POLICY, PlaysKey, Purpose, Reason, TaskId, Verdict
 from archive.statistics.calibration import REASONS, refusal
 from archive.statistics.decision_cases import Row, RunRecord, cases
+from archive.statistics.decision_rule import Decision, value_columns
 from archive.statistics.intervals import mean_interval, two_sided
 from archive.statistics.looks import Looks
 from archive.statistics.plays import Plays
 from archive.statistics.replay import MissingPlaysError, redecided, replay
-from archive.statistics.verdict import Decision, value_columns
 from archive.verification.findings import Finding
 
 SETTINGS = {

@@ -12,7 +12,7 @@ from archive.errors import LookupFailedError
 from archive.query import explanation, resolve
 from archive.schema import Definition, TaskId, Verdict
 from archive.statistics.decision_cases import Row, RunRecord, cases, read_record
-from archive.statistics.decision_rule import Answer, Gamma, helps, is_new
+from archive.statistics.decision_rule import Answer, Decision, Gamma, helps, is_new
 from archive.statistics.intervals import Interval
 from archive.statistics.replay import (
     Case,
@@ -22,7 +22,6 @@ from archive.statistics.replay import (
     redecided,
     replay,
 )
-from archive.statistics.verdict import Decision
 from archive.store.archive import Archive
 from archive.views.tables import SHORT, add, interval, number, shown, table
 

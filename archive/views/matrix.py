@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from rich.console import Console
 
 from archive.errors import LookupFailedError
 from archive.query import deciding_value, find_run, run_config
 from archive.schema import Definition, GainKind, TaskId
 from archive.statistics.plays import read_run_plays
-from archive.statistics.transfer_graph import transfer_graph
+from archive.statistics.transfer_graph import TransferGraph, transfer_graph
 from archive.statistics.transfer_matrix import TransferMatrix, transfer_matrix
 from archive.store.archive import Archive
 from archive.views.tables import SHORT, add, counted, shown, table
@@ -22,7 +23,7 @@ WIDE = 8
 
 
 @dataclass(frozen=True)
-class Estimate:
+class BoundedEstimate:
     """An estimate with one-sided bounds; None where undefined or unbounded."""
 
     value: float | None
@@ -38,9 +39,9 @@ class Pair:
     target: str
     source_role: str
     target_role: str
-    gain: Estimate
-    captured: Estimate
-    def37: Estimate
+    gain: BoundedEstimate
+    captured: BoundedEstimate
+    def37: BoundedEstimate
     purpose: str
     plays: int
 
@@ -164,35 +165,37 @@ def gather_components(
     graph = transfer_graph(matrix.sources, values, alpha)
     start = [task_id for task_id in matrix.sources if task_id in initial]
     down, up = graph.downstream(start), graph.upstream(start)
-    apart = [(row, column) for row in range(len(values)) for column in range(len(values))]
-    others = [values[pair] for pair in apart if pair[0] != pair[1]]
+    others = values[~np.eye(len(values), dtype=bool)]
     return Components(
         run_id,
         alpha,
         definition,
-        [
-            Component(*task_id, _ids(graph.games, graph.downstream([task_id])),
-                      _ids(graph.games, graph.upstream([task_id])))
-            for task_id in graph.games
-        ],
+        [_component(graph, task_id) for task_id in graph.games],
         [(source[0], target[0]) for source in graph.games for target in graph.down[source]],
         _ids(graph.games, frozenset(start)),
         _ids(graph.games, down),
         _ids(graph.games, up),
         len(down) == len(graph.games),
         [[task_id.game_id for task_id in component] for component in graph.strong()],
-        sum(math.isnan(value) for value in others),
-        sum(bool(value == -math.inf) for value in others),
-    )  # fmt: skip
+        int(np.isnan(others).sum()),
+        int((others == -np.inf).sum()),
+    )
+
+
+def _component(graph: TransferGraph, task_id: TaskId) -> Component:
+    down, up = graph.downstream([task_id]), graph.upstream([task_id])
+    return Component(*task_id, _ids(graph.games, down), _ids(graph.games, up))
 
 
 def _ids(games: Sequence[TaskId], chosen: frozenset[TaskId]) -> list[str]:
     return [task_id.game_id for task_id in games if task_id in chosen]
 
 
-def _number(interval: object) -> Estimate:
+def _number(interval: object) -> BoundedEstimate:
     parts = [getattr(interval, name) for name in ("value", "low", "high")]
-    return Estimate(*(part if part is not None and math.isfinite(part) else None for part in parts))
+    return BoundedEstimate(
+        *(part if part is not None and math.isfinite(part) else None for part in parts)
+    )
 
 
 def show(matrix: Matrix, console: Console) -> None:
@@ -225,7 +228,7 @@ def show(matrix: Matrix, console: Console) -> None:
 def _cell(pair: Pair | None, name: str) -> str:
     if pair is None:
         return "·"
-    number: Estimate = getattr(pair, name)
+    number: BoundedEstimate = getattr(pair, name)
     if number.value is None:
         return "–"
     mark = "*" if pair.purpose == "selection" else ""

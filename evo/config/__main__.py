@@ -17,9 +17,9 @@ from textwrap import dedent
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from evo.config.measure import MeasureRunConfig
 from evo.config.schema import MetaSamplerConfig, RunConfig
-from evo.measure.config import MeasureRunConfig
-from evo.toy.config import ToyRunConfig
+from evo.config.toy import ToyRunConfig
 from meta_sampler.settings import SETTINGS
 from xgl.settings import bounds_of, limits, shown
 

@@ -31,6 +31,7 @@ class RowGroups:
 
     @classmethod
     def of(cls, policies: Sequence[str], names: Sequence[str], device: torch.device) -> RowGroups:
+        """Groups of rows whose policies, among ``names``, are ``policies`` (N,)."""
         order = {name: index for index, name in enumerate(names)}
         members: list[list[int]] = [[] for _ in names]
         for row, policy in enumerate(policies):
@@ -73,6 +74,7 @@ class MultiLoraModel(LanguageModel):
         return True
 
     def backbone(self, policies: Sequence[str] | None = None, **inputs: Any) -> Any:
+        """Hidden states and cache, each row by its policy. Raises ValueError without names."""
         if policies is None:
             raise ValueError("each row must name its policy")
         self.current[:] = [RowGroups.of(policies, self.names, self.device)]

@@ -18,11 +18,11 @@ from rich.console import Console
 from archive import Archive, Purpose, RunEvent
 from archive.schema import PlaysKey
 from evo.config.compose import from_archive
+from evo.config.measure import NAME, MeasureRunConfig, load
 from evo.config.schema import JudgeConfig, PlayerConfig
 from evo.jobs.model_host import ModelHost, ModelHostSettings, single_threaded
 from evo.jobs.repeated_play import Row, round_floor, round_rows, with_round_floor
 from evo.measure import report
-from evo.measure.config import NAME, MeasureRunConfig, load
 from evo.measure.estimate import describe, estimate
 from evo.measure.folder import ExportedMeasure, MeasureGame, read
 from evo.measure.players import LocalPlayer, Measured, RemotePlayer, find_player

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from archive import Archive, RunEvent
+from evo.config.measure import ChatConfig
 from evo.config.schema import PlayerConfig
 from evo.jobs.lora import AdaptedModel, LoraSettings, lora_settings
 from evo.jobs.model_host import ModelHost, load_model, same_tokens
-from evo.measure.config import ChatConfig
 from xgl.chat.accounting import Budget, Prices
 from xgl.chat.client import read_key
 from xgl.chat.settings import OPENAI, Answers, ChatSettings, Requests

@@ -15,9 +15,9 @@ from typing import Any
 from archive import Purpose
 from archive.schema import BASE_POLICY, PlaysKey, TaskId
 from archive.statistics.calibration import Calibration, Limits, refusal
+from archive.statistics.decision_rule import Decision
 from archive.statistics.plays import Plays
 from archive.statistics.repeated_play import WellPosed
-from archive.statistics.verdict import Decision
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Score, Task, evaluation_seeds, floor_of, with_floor
 from evo.jobs.executor import Executor
@@ -25,8 +25,8 @@ from evo.jobs.finetune import Finetune
 from evo.jobs.model_host import Evaluation, Repetition, Result, Training
 from evo.jobs.repeated_play import round_rows
 from evo.record.ledger import Ledger, Row, finetune_row, score_rows
+from evo.record.playability import FewShot, few_shot, ill_posed, not_few_shot, well_posed
 from evo.record.progress import Listener
-from evo.search.playability import FewShot, few_shot, ill_posed, not_few_shot, well_posed
 from xgl.random_streams import seed as named_seed
 from xgl.runtime.requests import Seeds
 

@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from archive.statistics.verdict import Decision
+from archive.statistics.decision_rule import Decision
 from evo.jobs.evaluate import Task
-from evo.search.growth import Place
 from xgl.judge.engine import Statistics
 
 
 class Listener(Protocol):
     """Hears of a run's progress; nothing that a run does depends on it."""
 
-    def place(self, place: Place[Task]) -> None:
+    def candidate_list(self, generation: int, parent: Task, number: int) -> None:
         """A new list of candidates begins."""
 
     def stage(self, name: str, tasks: Sequence[Task], jobs: int) -> None:
@@ -33,7 +32,7 @@ class Listener(Protocol):
 class Silence:
     """A listener that reports to nobody."""
 
-    def place(self, place: Place[Task]) -> None: ...
+    def candidate_list(self, generation: int, parent: Task, number: int) -> None: ...
 
     def stage(self, name: str, tasks: Sequence[Task], jobs: int) -> None: ...
 

@@ -12,15 +12,21 @@ from dataclasses import dataclass
 
 from archive import Purpose, Reason, Verdict
 from archive.schema import Definition, GainKind
+from archive.statistics.decision_rule import (
+    Decision,
+    Evidence,
+    Thresholds,
+    decide,
+    decision_columns,
+)
 from archive.statistics.looks import Looks, error_per_test
 from archive.statistics.race import Bounds, Question, Race, acceptance, run_together, selection
-from archive.statistics.verdict import Decision, Evidence, Thresholds, decide, decision_columns
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector
 from evo.record.ledger import Ledger, Row, decision_key
+from evo.record.playability import evidence_columns
 from evo.search.growth import Assessment, Candidate, rank
-from evo.search.playability import evidence_columns
 from evo.search.stages import Stage
 
 

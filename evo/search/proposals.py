@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from archive import Reason
+from archive import ProposalOutcome, Reason
 from archive.query import explanation, reason_of
 from evo.jobs.evaluate import Task
 from evo.record.ledger import Ledger, Row
@@ -71,7 +71,7 @@ class Proposer:
         self.sampler, self.ledger, self.listener = sampler, ledger, listener
         self.seed, self.diversity = seed, diversity
         self.known: dict[str, Program] = {}
-        """Every game met so far in this run, by id."""
+        """Every game of this run so far, by id."""
         self.codes: dict[str, str] = {}
         """Their canonical texts."""
         self.undecided: dict[str, Proposal] = {}
@@ -84,12 +84,16 @@ class Proposer:
             sampler.charge(sum(r["tokens"] for r in rows), sum(r["dollars"] for r in rows))
 
     def propose(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Task]:
-        """At most ``n`` games never met before in this run."""
+        """At most ``n`` games that are new in this run."""
         self._remember(task.game for task in scope)
-        self.listener.place(place)
+        self.listener.candidate_list(place.generation, place.parent, place.round)
         self._observe()
         archived = self._archived.get((place.generation, place.parent.game_id, place.round))
-        proposals = self._replayed(archived, place) if archived else self._drawn(place, scope, n)
+        proposals = (
+            self._archived_candidates(archived, place)
+            if archived
+            else self._new_candidates(place, scope, n)
+        )
         for proposal in proposals:
             assert proposal.game is not None
             self.undecided[proposal.game.game_id] = proposal
@@ -101,10 +105,10 @@ class Proposer:
         for each in games:
             self.known[each.game_id], self.codes[each.game_id] = each.program, each.code
 
-    def _replayed(self, rows: Sequence[Row], place: Place[Task]) -> list[Proposal]:
+    def _archived_candidates(self, rows: Sequence[Row], place: Place[Task]) -> list[Proposal]:
         """The candidates of a round that is in the archive, as the sampler gave them."""
         like = place.parent.game
-        candidates = [row for row in rows if row["outcome"] == "candidate"]
+        candidates = [row for row in rows if row["outcome"] == ProposalOutcome.CANDIDATE]
         return [
             Proposal(
                 row["text"],
@@ -115,15 +119,15 @@ class Proposer:
             for row in sorted(candidates, key=lambda each: int(each["index"]))
         ]
 
-    def _drawn(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Proposal]:
-        """Ask the sampler until there are enough candidates, and commit all that it gave."""
+    def _new_candidates(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Proposal]:
+        """Request proposals until there are enough candidates, and commit all of them."""
         pool, size = dict[int, Proposal](), pool_size(n, self.diversity)
         rows: list[Row] = []
         met = dict(self.known)
         for attempt in range(ATTEMPTS):
-            for proposal in self._draw(place, scope, size - len(pool), attempt):
+            for proposal in self._request(place, scope, size - len(pool), attempt):
                 rows.append(self._row(place, proposal, len(rows), met))
-                if rows[-1]["outcome"] == "candidate" and proposal.game is not None:
+                if rows[-1]["outcome"] == ProposalOutcome.CANDIDATE and proposal.game is not None:
                     pool[len(rows) - 1] = proposal
                     met[proposal.game.game_id] = proposal.game.program
             if len(pool) >= size:
@@ -139,13 +143,13 @@ class Proposer:
         key = (self.seed, place.generation, place.parent.game_id, place.round)
         places = list(pool)
         distances = [rows[index]["distance"] for index in places]
-        going_on = {places[i] for i in sample_distant(distances, n, self.diversity, *key)}
+        chosen = {places[i] for i in sample_distant(distances, n, self.diversity, *key)}
         for index in places:
-            if index not in going_on:
-                rows[index]["outcome"] = "passed_over"
+            if index not in chosen:
+                rows[index]["outcome"] = ProposalOutcome.PASSED_OVER
                 del pool[index]
 
-    def _draw(
+    def _request(
         self, place: Place[Task], scope: Sequence[Task], n: int, attempt: int
     ) -> list[Proposal]:
         key = (place.generation, place.parent.game_id, place.round, attempt)
@@ -186,7 +190,7 @@ class Proposer:
         }
 
     def _observe(self) -> None:
-        """Tell the sampler what was decided since, in the order of the decisions."""
+        """Report new decisions to the sampler, in their order."""
         decided = [d for d in self.ledger.decisions.values() if d["game_id"] in self.undecided]
         self.sampler.observe([self._outcome(row) for row in decided])
 
@@ -207,11 +211,11 @@ def _fate(proposal: Proposal, met: dict[str, Program]) -> str:
     if proposal.game is None:
         return proposal.fate
     if proposal.game.game_id in met:
-        return "seen"
+        return ProposalOutcome.SEEN
     report = analyse(proposal.game.program)
     if report.degenerate or report.read_before_set:
-        return "degenerate"
-    return "candidate"
+        return ProposalOutcome.DEGENERATE
+    return ProposalOutcome.CANDIDATE
 
 
 def pool_size(n: int, weight: float) -> int:
@@ -223,8 +227,8 @@ def sample_distant(distances: Sequence[int], n: int, weight: float, *key: str | 
     """Places of ``n`` candidates, in order, drawn without repetition with probabilities in
     proportion to distance to the power ``weight``; ``key`` names the draw.
 
-    The largest u^(1/w) are kept (Efraimidis and Spirakis, Inf. Process. Lett. 97, 2006); all that
-    are as near as can be come last.
+    The largest u^(1/w) are kept (Efraimidis and Spirakis, Inf. Process. Lett. 97, 2006); those at
+    distance 0 come last.
     """
     if weight == 0 or len(distances) <= n:
         return list(range(len(distances)))[:n]

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from archive import Purpose
 from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey
 from archive.statistics.candidate_bounds import CandidateBounds
+from archive.statistics.decision_rule import Evidence, Own, Thresholds
 from archive.statistics.intervals import Scores
 from archive.statistics.looks import Looks
 from archive.statistics.race import Bounds, Question, RaceSettings
 from archive.statistics.transfer_values import replicated_gains
-from archive.statistics.verdict import Evidence, Own, Thresholds
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector, PlayRequest
 

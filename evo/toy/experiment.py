@@ -15,8 +15,8 @@ from archive import Archive, RunEvent
 from archive.charts.document import document
 from archive.store.disk import write_whole, writing
 from evo.config.compose import from_archive
+from evo.config.toy import ToyRunConfig, load
 from evo.runner import RunOutcome, Services, check_resumable
-from evo.toy.config import ToyRunConfig, load
 from evo.toy.figure import figure
 from evo.toy.growths import Growth, growths_of, measured, middle, places, scopes
 from evo.toy.ledger import GROWTHS, MEMBERS, ToyLedger, growth_id, growth_rows, member_rows, parquet

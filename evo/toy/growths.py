@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from evo.config.toy import SettingConfig, ToyConfig
 from evo.search.growth import ScopeMember, grow
-from evo.toy.config import SettingConfig, ToyConfig
 from evo.toy.world import Neighbourhood, Skills, ToyGame, ToyOracle, grid, matrix, share_covered
 
 Scope = list[ScopeMember[ToyGame]]

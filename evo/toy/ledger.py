@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 
 from archive import Archive, RunEvent
 from archive.schema.column import FLOAT64, FLOATS, INT32, INT64, STRING, Column, Table
+from evo.config.toy import ToyRunConfig
 from evo.record.run_folder import RunIdentity, run_row
 from evo.search.growth import ScopeMember
-from evo.toy.config import ToyRunConfig
 from evo.toy.growths import Growth, Scope
 from evo.toy.world import ToyGame
 

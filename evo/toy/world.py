@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from evo.config.toy import in_space
 from evo.search.growth import Assessment, Candidate, Place
 from xgl.random_streams import stream
 
@@ -135,13 +136,6 @@ class Neighbourhood:
             points = np.concatenate([points, near[in_space(near)]])[:n]
             drawn, width = drawn + width * n, min(2 * width, WIDEST)
         return [ToyGame(row.tobytes()) for row in points]
-
-
-def in_space(games: Skills) -> NDArray[np.bool_]:
-    """Which of (n, d) are games of Fig. 6.1: g_i ≥ 0, not all 0, Σ √g_i ≤ 1. Shape (n,)."""
-    roots = np.sqrt(games.clip(0)).sum(axis=1)
-    inside: NDArray[np.bool_] = (games >= 0).all(axis=1) & (roots <= 1) & (roots > 0)
-    return inside
 
 
 def random_games(draw: np.random.Generator, n: int, d: int) -> Skills:

@@ -169,6 +169,8 @@ class _Piece:
         self.intent = ""
         self.repairs: dict[str, None] = {}
         self.depth = self.joined = 0
+        self.pays = False
+        """Whether a reward is among the instructions."""
         self.apart = False
         """Whether a blank line stood after the last instruction."""
 
@@ -183,8 +185,7 @@ class _Piece:
 
     def is_over(self, line: str) -> bool:
         """Whether a line begins another program: this one pays, a blank line stood between."""
-        paid = any(each.startswith("reward") for each in self.program)
-        return self.apart and paid and line.lstrip("` ").startswith("assign")
+        return self.apart and self.pays and line.lstrip("` ").startswith("assign")
 
     def take(self, line: str, repair: str) -> None:
         self.raw.append(line)
@@ -216,6 +217,7 @@ class _Piece:
             self.repairs["joined lines"] = None
         else:
             self.program.append(cleaned)
+            self.pays = self.pays or cleaned.startswith("reward")
             self.depth, self.joined = 0, 1
         self.depth += _nesting(cleaned)
 

@@ -1,8 +1,9 @@
-"""Answers that were paid for, on disk: one small file each, found by what was asked.
+"""Answers that were paid for, on disk: one small file each, named by the request.
 
-The key is everything that an answer rests on: model, messages, sampling parameters, the seed of the
-round and the place of the draw within it. A resumed run asks the same and pays nothing, also where
-the endpoint has moved; another round, or another draw of this one, has another key.
+The key is everything that an answer depends on: model, messages, sampling parameters, the seed of
+the round and the place of the draw within it. A resumed run sends the same requests and pays
+nothing, also where the endpoint has moved; another round, or another draw of this one, has another
+key.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+
+from pydantic import NonNegativeInt, TypeAdapter
 
 from meta_sampler.base import SamplerError
 from xgl.chat.client import Message
@@ -30,14 +32,17 @@ class Answer:
 
     text: str
     cut: bool
-    prompt_tokens: int
-    new_tokens: int
+    prompt_tokens: NonNegativeInt
+    new_tokens: NonNegativeInt
     seconds: float
+
+
+_ANSWER = TypeAdapter(Answer)
 
 
 def key_of(settings: ChatSettings, messages: Sequence[Message], *draw: str | int) -> str:
     """Name of the answer to ``messages`` under ``draw``; no key of an account has a part in it."""
-    asked = {
+    request = {
         "version": _VERSION,
         "model": settings.model,
         "messages": list(messages),
@@ -48,27 +53,27 @@ def key_of(settings: ChatSettings, messages: Sequence[Message], *draw: str | int
         "seeded": settings.send_seed,
         "draw": list(draw),
     }
-    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
 
 
 class AnswerCache:
-    """Answers below ``folder``; with None nothing is kept. Safe for several writers at once."""
+    """Answers below ``folder``; none are stored where it is None. Several processes may write."""
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
 
     def get(self, key: str) -> Answer | None:
-        """The answer; None where there is none, or the file is not whole."""
+        """The answer; None where there is none, or its file is damaged."""
         if self.folder is None:
             return None
         try:
-            found = json.loads(self._path(key).read_text(encoding="utf-8"))
-            return _answer(found["answer"])
+            record = json.loads(self._path(key).read_text(encoding="utf-8"))
+            return _ANSWER.validate_python(record["answer"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def put(self, key: str, messages: Sequence[Message], answer: Answer) -> None:
-        """Keep an answer with what was asked: whole or not at all.
+        """Keep an answer with its request: whole or not at all.
 
         Raises :class:`SamplerError` where the folder cannot be written.
         """
@@ -95,17 +100,3 @@ class AnswerCache:
     def _path(self, key: str) -> Path:
         assert self.folder is not None
         return self.folder / key[:2] / f"{key}.json"
-
-
-def _answer(found: dict[str, Any]) -> Answer:
-    answer = Answer(
-        found["text"],
-        found["cut"],
-        found["prompt_tokens"],
-        found["new_tokens"],
-        found["seconds"],
-    )
-    counts = (answer.prompt_tokens, answer.new_tokens)
-    if not isinstance(answer.text, str) or not all(type(c) is int and c >= 0 for c in counts):
-        raise ValueError("not an answer")
-    return answer

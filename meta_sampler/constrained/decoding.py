@@ -44,8 +44,8 @@ class Writer:
         self._stops = torch.zeros(size, dtype=torch.bool, device=lm.device)
         self._stops[lm.tokenizer.eos_token_id] = True
         if self.room < 1:
-            found = f"max_tokens is {max_tokens}"
-            raise SamplerError(f"{found}, expected less than the model's window of {lm.window}")
+            bound = f"less than the model's window of {lm.window}"
+            raise SamplerError(f"max_tokens is {max_tokens}, expected {bound}")
 
     def with_weights(self, model: Any) -> Writer:
         """The same with other weights; what is known of grammars is shared."""
@@ -64,7 +64,7 @@ class Writer:
         Raises :class:`SamplerError` when llguidance refuses the grammar.
         """
         guides = Guides(self.vocabulary, lark, len(uniforms))
-        written = sample(
+        samples = sample(
             self.lm,
             [prompt] * len(uniforms),
             [self.max_tokens] * len(uniforms),
@@ -74,7 +74,7 @@ class Writer:
             stop_when=guides.ended,
             allowed=guides.allowed,
         )
-        return [guides.draft(row, found.ids) for row, found in enumerate(written)]
+        return [guides.draft(row, each.ids) for row, each in enumerate(samples)]
 
 
 class Guides:
@@ -115,8 +115,8 @@ class Guides:
         return Draft(self._text(ids), self._text(accepted), len(ids))
 
     def _text(self, ids: Sequence[int]) -> str:
-        said = [token for token in ids if token != self._vocabulary.eos_token]
-        return str(self._vocabulary.decode_bytes(said).decode(errors="replace"))
+        tokens = [token for token in ids if token != self._vocabulary.eos_token]
+        return str(self._vocabulary.decode_bytes(tokens).decode(errors="replace"))
 
 
 @lru_cache(maxsize=16)

@@ -70,10 +70,10 @@ class Grammar:
 
     def _with_state(self) -> set[str]:
         """Rules that look at the state or hand it on; llguidance wants no others to carry it."""
-        found: set[str] = set()
-        while new := {n for n in self.rules.keys() - found if self._looks(n, found)}:
-            found |= new
-        return found
+        names: set[str] = set()
+        while new := {n for n in self.rules.keys() - names if self._looks(n, names)}:
+            names |= new
+        return names
 
     def _looks(self, name: str, known: set[str]) -> bool:
         return any(
@@ -144,6 +144,7 @@ class State:
 
     @property
     def lists(self) -> tuple[str, ...]:
+        """List registers that a text may set."""
         return LIST_POOL[:_LISTS]
 
     @cached_property
@@ -152,25 +153,24 @@ class State:
         facts = [f"set {name}" for name in names]
         facts += [f"spent {name}" for name in names]
         facts += [f"moved {name}" for name in self.strings]
-        facts += [f"asked {player}" for player in syn.PLAYERS]
-        facts += [
-            "seen",
-            "paid",
-            *(f"placed {f}" for f in syn.FLAGS),
-            *(f"taken {f}" for f in syn.FLAGS),
-        ]
+        facts += [f"moved {player}" for player in syn.PLAYERS]
+        facts += ["seen", "paid"]
+        facts += [f"{done} {flag}" for done in ("placed", "taken") for flag in syn.FLAGS]
         assert len(facts) + _LINE_BITS <= BITS
         return {fact: place for place, fact in enumerate(facts)}
 
     # -- conditions ------------------------------------------------------------------------------
 
     def holds(self, fact: str) -> str:
+        """The condition that a fact's bit is set."""
         return f"bit_set({self._places[fact]})"
 
     def fails(self, fact: str) -> str:
+        """The condition that it is not."""
         return f"bit_clear({self._places[fact]})"
 
     def readable(self, name: str) -> str:
+        """Whether a register was set and is not spent."""
         return both(self.holds(f"set {name}"), self.fails(f"spent {name}"))
 
     def readable_strings(self, least: int = 1) -> str:
@@ -189,9 +189,9 @@ class State:
         return f"[{first}:{first + len(self.strings)}]"
 
     @property
-    def someone_asked(self) -> str:
-        """Whether anybody moved; then a register that holds a move can be read."""
-        first = self._places[f"asked {syn.PLAYERS[0]}"]
+    def someone_moved(self) -> str:
+        """Whether any player moved; then a register that holds a move can be read."""
+        first = self._places[f"moved {syn.PLAYERS[0]}"]
         return f"ne([{first}:{first + len(syn.PLAYERS)}], 0)"
 
     def fewer_lines(self, than: int) -> str:
@@ -206,16 +206,18 @@ class State:
     # -- changes ---------------------------------------------------------------------------------
 
     def note(self, *facts: str) -> str:
+        """The change that sets the bits of facts."""
         return f"bit_or({hex(self._mask(facts))})"
 
     @property
-    def settled(self) -> str:
+    def after_assign(self) -> str:
         """What was set in a line is set for the next ones."""
         spent = [fact for fact in self._places if fact.startswith("spent ")]
         return f"bit_and({hex((1 << BITS) - 1 - self._mask(spent))})"
 
     @property
     def next_line(self) -> str:
+        """The change that counts one more line."""
         return f"incr({self._lines})"
 
     def _mask(self, facts: list[str] | tuple[str, ...]) -> int:

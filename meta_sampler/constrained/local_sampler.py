@@ -29,7 +29,7 @@ NAME = "local"
 class Local:
     """A :class:`~meta_sampler.base.MetaSampler` without memory: it learns from no outcome.
 
-    The model is loaded when first asked.
+    The model is loaded when it is first needed.
     """
 
     def __init__(self, settings: LocalSettings | None = None) -> None:
@@ -38,10 +38,10 @@ class Local:
     @cached_property
     def writer(self) -> Writer:
         """The model; raises :class:`~xgl.errors.ModelNotFound`."""
-        chosen = self.settings
-        model, tokenizer = load(chosen.model, device=chosen.device, dtype=chosen.dtype)
+        settings = self.settings
+        model, tokenizer = load(settings.model, device=settings.device, dtype=settings.dtype)
         lm = LanguageModel(model, tokenizer, torch.device(model.device))
-        return Writer(lm, Decoding(chosen.temperature, chosen.top_p), chosen.max_tokens)
+        return Writer(lm, Decoding(settings.temperature, settings.top_p), settings.max_tokens)
 
     def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
         """``n`` proposals, in order; those given up have no game, and say why."""
@@ -49,9 +49,9 @@ class Local:
 
     def _request(self, parent: Game, scope: Sequence[Game], seed: int) -> DraftRequest:
         shown = examples(parent, scope, self.settings.examples, seed)
-        prompt = self._read(shown, parent)
+        prompt = self._prompt(shown, parent)
         while len(prompt) > self.writer.room and shown:
-            prompt = self._read(shown := shown[1:], parent)
+            prompt = self._prompt(shown := shown[1:], parent)
         origin = Provenance(
             NAME,
             (DECODE,),
@@ -61,7 +61,7 @@ class Local:
         )
         return DraftRequest(parent, scope, prompt[-self.writer.room :], origin, seed)
 
-    def _read(self, shown: Sequence[Game], parent: Game) -> tuple[int, ...]:
+    def _prompt(self, shown: Sequence[Game], parent: Game) -> tuple[int, ...]:
         lm = self.writer.lm
         return (lm.bos, *lm.encode(prompt_text(shown, parent)))
 

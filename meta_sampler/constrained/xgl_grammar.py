@@ -57,10 +57,10 @@ def xgl_grammar(
 
 def _flow(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
     """From line to line; room is kept for a move and its reward while they are missing."""
-    most, asked = settings.max_lines, state.holds(f"asked {syn.MAIN_PLAYER}")
+    most, moved = settings.max_lines, state.holds(f"moved {syn.MAIN_PLAYER}")
     room_for_one = either(state.holds("paid"), state.fewer_lines(most - 1))
     room = either(
-        both(asked, room_for_one), either(state.holds("paid"), state.fewer_lines(most - 2))
+        both(moved, room_for_one), either(state.holds("paid"), state.fewer_lines(most - 2))
     )
     grammar.add("line", [Ref("assign")], [Ref("elicit_other")], when=room)
     grammar.add("line", [Ref("ensure")], [Ref("reveal")], when=both(room, state.readable_strings()))
@@ -68,7 +68,7 @@ def _flow(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
     if settings.loops and settings.max_jumps > 0:
         grammar.add("line", [Ref("beacon")], [Ref("replay")], when=room)
     grammar.add("line", [Ref("elicit_main")], when=room_for_one)
-    grammar.add("line", [Ref("reward_main")], when=asked)
+    grammar.add("line", [Ref("reward_main")], when=moved)
     grammar.add("next", ["\n", Ref("line", state.next_line)], when=state.fewer_lines(most - 1))
     grammar.add("next", [], ["\n\n"], when=state.holds("paid"))
     if settings.ends_at_reward:
@@ -86,8 +86,8 @@ def _assign(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
             _store(grammar, state, f"targets_{left}", name, "list_0", rest)
         if left > 1:
             grammar.add(rest, [", ", Ref(f"targets_{left - 1}")])
-        grammar.add(rest, [Ref("settled")])
-    grammar.add("settled", [")", Ref("next", state.settled)])
+        grammar.add(rest, [Ref("end_assign")])
+    grammar.add("end_assign", [")", Ref("next", state.after_assign)])
     grammar.add("assign", ["assign(", Ref(f"targets_{most}")])
     _assign_alone(grammar, state)
     for name in state.strings if settings.stories else ():
@@ -101,7 +101,7 @@ def _assign_alone(grammar: Grammar, state: State) -> None:
     names = {"rich_value": state.strings, "rich_list": state.lists}
     for value in names.keys() & grammar.rules.keys():
         for name in names[value]:
-            _store(grammar, state, "alone", name, value, "settled")
+            _store(grammar, state, "alone", name, value, "end_assign")
     if "alone" in grammar.rules:
         grammar.add("assign", ["assign(", Ref("alone")])
 
@@ -114,7 +114,7 @@ def _store(grammar: Grammar, state: State, rule: str, name: str, value: str, res
     """``name=value``; new in its line where it was not set before."""
     moved = value == "moved_value"
     facts = [f"set {name}", *([f"moved {name}"] if moved else [])]
-    when = state.someone_asked if moved else ""
+    when = state.someone_moved if moved else ""
     form: tuple[Symbol, ...] = (f"{name}=", Ref(value))
     again = Ref(rest, state.note(*facts))
     if not state.dialect.parallel_assign:
@@ -138,10 +138,10 @@ def _elicit(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
         grammar.add(rest, [", ", limit, ")", Ref("next")], [")", Ref("next")])
     first = f"moves_{settings.max_targets}"
     for player in dict.fromkeys((syn.MAIN_PLAYER, *settings.players)):
-        asked = Ref(first, state.note(f"asked {player}"))
+        registers = Ref(first, state.note(f"moved {player}"))
         main = player == syn.MAIN_PLAYER
         name = "" if main else f"{player}, "
-        grammar.add("elicit_main" if main else "elicit_other", [f"elicit({name}", asked])
+        grammar.add("elicit_main" if main else "elicit_other", [f"elicit({name}", registers])
     if "elicit_other" not in grammar.rules:
         _never(grammar, state, "elicit_other")
 
@@ -154,7 +154,7 @@ def _never(grammar: Grammar, state: State, rule: str) -> None:
 
 def _ensure(grammar: Grammar, state: State) -> None:
     form = ["ensure(", Ref("conditions"), ")", Ref("next")]
-    grammar.add("ensure", form, when=state.someone_asked)
+    grammar.add("ensure", form, when=state.someone_moved)
     grammar.add("conditions", *repeated(Ref("condition"), ", ", 1, 2))
     if state.dialect.python_conditions:
         grammar.add("conditions", [Ref("logic")])
@@ -170,9 +170,9 @@ def _reward(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
         after = _paid(state, settings) if main else Ref("next")
         rule = "reward_main" if main else "reward_other"
         form = [f"reward({name}", Ref("sum"), ")", after]
-        when = state.holds(f"asked {player}")
+        when = state.holds(f"moved {player}")
         if player == "white":
-            when = both(when, state.fails(f"asked {syn.MAIN_PLAYER}"))
+            when = both(when, state.fails(f"moved {syn.MAIN_PLAYER}"))
         grammar.add(rule, form, when=when)
     if "white" in settings.players:
         _pay_by_white(grammar, state, settings)
@@ -188,7 +188,7 @@ def _paid(state: State, settings: GrammarSettings) -> Ref:
 def _pay_by_white(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
     """What white gains the main player loses, so it is paid as well."""
     form = ["reward(white, ", Ref("sum"), ")", _paid(state, settings)]
-    moved = both(state.holds("asked white"), state.holds(f"asked {syn.MAIN_PLAYER}"))
+    moved = both(state.holds("moved white"), state.holds(f"moved {syn.MAIN_PLAYER}"))
     grammar.add("reward_other", form, when=moved)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from meta_sampler.mutate import axioms, line_edits, player_edits, term_edits
+from meta_sampler.mutate import axioms, edits, player_edits
 from meta_sampler.mutate.program_editor import EditContext, Operator
 
 
@@ -25,6 +25,7 @@ class Entry:
     """"players", "loops" or "donor"; empty if it can always be drawn."""
 
     def available(self, context: EditContext) -> bool:
+        """Whether the context has what it needs."""
         match self.needs:
             case "players":
                 return bool(context.others)
@@ -38,30 +39,30 @@ class Entry:
 OPERATORS: MappingProxyType[str, Entry] = MappingProxyType(
     {
         # lines
-        "insert_reward": Entry(line_edits.insert_reward, 0.5),
-        "insert_assign": Entry(line_edits.insert_assign, 1.0),
-        "insert_elicit": Entry(line_edits.insert_elicit, 0.7),
-        "insert_story": Entry(line_edits.insert_story, 1.5),
-        "insert_distractor": Entry(line_edits.insert_distractor, 2.0),
-        "delete_line": Entry(line_edits.delete_line, 5.0),
-        "replace_line": Entry(line_edits.replace_line, 1.0),
-        "swap_lines": Entry(line_edits.swap_lines, 0.7),
-        "retarget_register": Entry(line_edits.retarget_register, 0.7),
+        "insert_reward": Entry(edits.insert_reward, 0.5),
+        "insert_assign": Entry(edits.insert_assign, 1.0),
+        "insert_elicit": Entry(edits.insert_elicit, 0.7),
+        "insert_story": Entry(edits.insert_story, 1.5),
+        "insert_distractor": Entry(edits.insert_distractor, 2.0),
+        "delete_line": Entry(edits.delete_line, 5.0),
+        "replace_line": Entry(edits.replace_line, 1.0),
+        "swap_lines": Entry(edits.swap_lines, 0.7),
+        "retarget_register": Entry(edits.retarget_register, 0.7),
         "retarget_player": Entry(player_edits.retarget_player, 1.5, "players"),
-        "change_bound": Entry(line_edits.change_bound, 1.0),
-        "wrap_loop": Entry(line_edits.wrap_loop, 1.0, "loops"),
-        "add_ensure": Entry(line_edits.add_ensure, 0.7),
+        "change_bound": Entry(edits.change_bound, 1.0),
+        "wrap_loop": Entry(edits.wrap_loop, 1.0, "loops"),
+        "add_ensure": Entry(edits.add_ensure, 0.7),
         "add_reveal": Entry(player_edits.add_reveal, 1.0, "players"),
-        "negate_reward": Entry(line_edits.negate_reward, 0.7),
-        "split_reward": Entry(line_edits.split_reward, 0.5),
+        "negate_reward": Entry(edits.negate_reward, 0.7),
+        "split_reward": Entry(edits.split_reward, 0.5),
         # scores
-        "change_kind": Entry(term_edits.change_kind, 1.0),
-        "swap_target_prefix": Entry(term_edits.swap_target_prefix, 0.7),
-        "replace_operand": Entry(term_edits.replace_operand, 2.0),
-        "add_term": Entry(term_edits.add_term, 1.0),
-        "drop_term": Entry(term_edits.drop_term, 2.0),
-        "add_prefix": Entry(term_edits.add_prefix, 0.7),
-        "drop_prefix": Entry(term_edits.drop_prefix, 0.7),
+        "change_kind": Entry(edits.change_kind, 1.0),
+        "swap_target_prefix": Entry(edits.swap_target_prefix, 0.7),
+        "replace_operand": Entry(edits.replace_operand, 2.0),
+        "add_term": Entry(edits.add_term, 1.0),
+        "drop_term": Entry(edits.drop_term, 2.0),
+        "add_prefix": Entry(edits.add_prefix, 0.7),
+        "drop_prefix": Entry(edits.drop_prefix, 0.7),
         # games
         "crossover": Entry(axioms.crossover, 1.5, "donor"),
         "compose": Entry(axioms.compose, 0.7),

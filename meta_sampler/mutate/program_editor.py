@@ -31,6 +31,7 @@ class EditContext:
 
     @property
     def others(self) -> tuple[str, ...]:
+        """The players but for the main one."""
         return tuple(name for name in self.players if name != syn.MAIN_PLAYER)
 
 
@@ -90,6 +91,7 @@ def positions(lines: Lines, *kinds: type) -> list[int]:
 
 
 def insert(lines: Lines, position: int, *new: syn.Instruction) -> Lines:
+    """``lines`` with ``new`` before the one at ``position``."""
     return lines[:position] + new + lines[position:]
 
 

@@ -168,9 +168,11 @@ class AdaptiveWeights:
                     self._accepted[name] += float(outcome.accepted)
 
     def state(self) -> dict[str, Any]:
+        """Counts by operator, as JSON can hold them."""
         return {"tried": dict(self._tried), "accepted": dict(self._accepted)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
+        """Raises :class:`SamplerError` for counts of other operators."""
         for key in ("tried", "accepted"):
             if not isinstance(state.get(key), Mapping) or set(state[key]) != set(self._table):
                 raise SamplerError(f"the state's {key!r} does not name this sampler's operators")

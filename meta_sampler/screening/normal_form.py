@@ -13,17 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from meta_sampler.screening.symbolic import (
-    LinearForm,
-    Registers,
-    StoryText,
-    String,
-    TooLongError,
-    all_parts,
-    difference,
-    string_of,
-    sum_form,
-)
+from meta_sampler.screening import symbolic as sym
+from meta_sampler.screening.symbolic import LinearForm, Registers, StoryText, String
 from meta_sampler.screening.symbolic_play import symbolic_play
 from xgl.errors import FlowError
 from xgl.language import syntax as syn
@@ -97,7 +88,7 @@ def normal_form(program: syn.Program) -> NormalForm:
     """
     try:
         return NormalForm(tuple(_steps(program)))
-    except (TooLongError, FlowError):
+    except (sym.TooLongError, FlowError):
         return NormalForm((), to_text(program))
 
 
@@ -107,7 +98,7 @@ def _steps(program: syn.Program) -> Iterator[Pay | Turn | Reveal | Ensure]:
     for event in symbolic_play(program):
         match event.line:
             case syn.Reward(player, amount):
-                form = sum_form(amount, event.registers)
+                form = sym.sum_form(amount, event.registers)
                 if player == "white" and white:
                     player, form = "black", -form
                 unpaid[player] = unpaid.get(player, LinearForm()) + form
@@ -118,7 +109,7 @@ def _steps(program: syn.Program) -> Iterator[Pay | Turn | Reveal | Ensure]:
             case syn.Ensure(conditions):
                 yield Ensure(_bag(condition_form(c, event.registers) for c in conditions))
             case syn.Reveal(player, values):
-                yield Reveal(player, _bag(string_of(v, event.registers) for v in values))
+                yield Reveal(player, _bag(sym.string_of(v, event.registers) for v in values))
     yield _pay(unpaid)
 
 
@@ -131,7 +122,7 @@ def _pay(unpaid: Mapping[str, LinearForm]) -> Pay:
 
 
 def _stories_in_view(registers: Registers) -> tuple[StoryText, ...]:
-    parts = {part for string in registers.values() for part in all_parts(string)}
+    parts = {part for string in registers.values() for part in sym.all_parts(string)}
     stories = [part for part in parts if isinstance(part, StoryText)]
     return tuple(sorted(stories, key=lambda story: story.site))
 
@@ -143,18 +134,18 @@ def _bag(values: Iterable[Any]) -> Bag:
 def condition_form(condition: syn.Condition, registers: Registers) -> Condition:
     """A condition over symbolic strings."""
     if isinstance(condition, syn.Comparison):
-        form, comparator = difference(condition, registers), condition.comparator
+        form, comparator = sym.difference(condition, registers), condition.comparator
         if comparator in ("<", "<="):
             return Inequality(comparator.replace("<", ">"), -form)
         return Inequality(comparator, form)
     if isinstance(condition, syn.Truth):
         parts = (condition.statement, *condition.params)
         word = "is_true" if condition.expected else "is_false"
-        return Clause(word, _bag(string_of(part, registers) for part in parts))
+        return Clause(word, _bag(sym.string_of(part, registers) for part in parts))
     if isinstance(condition, syn.Logic):
         inner = (condition_form(part, registers) for part in condition.conditions)
         return Clause(condition.word, _bag(inner))
     if isinstance(condition, syn.Function):
-        return Clause("", (string_of(condition, registers),))
-    strings = (string_of(condition.left, registers), string_of(condition.right, registers))
+        return Clause("", (sym.string_of(condition, registers),))
+    strings = (sym.string_of(condition.left, registers), sym.string_of(condition.right, registers))
     return Clause(condition.comparator, strings)

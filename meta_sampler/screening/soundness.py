@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 
-from meta_sampler.mutate.program_editor import Lines, positions, splice
 from meta_sampler.screening.lint import lint_warnings
 from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.settings import Caps
@@ -52,6 +51,7 @@ class KnownGames:
         self._ids = {each.game_id for each in games}
 
     def add(self, other: Game) -> None:
+        """One more game."""
         self._forms.add(normal_form(other.program))
         self._ids.add(other.game_id)
 
@@ -59,6 +59,7 @@ class KnownGames:
         return other.game_id in self._ids or normal_form(other.program) in self._forms
 
 
+Lines = tuple[syn.Instruction, ...]
 FIT = "fit"
 """Name under which a cut stands in a proposal's provenance."""
 
@@ -102,15 +103,13 @@ def fit(program: Program, caps: Caps, metadata: Metadata) -> Program:
 
 
 def _fewer_rounds(lines: Lines) -> Lines | None:
-    times = {
-        i: x.times for i in positions(lines, syn.Replay) if isinstance(x := lines[i], syn.Replay)
-    }
+    times = {i: line.times for i, line in enumerate(lines) if isinstance(line, syn.Replay)}
     position = max(times, key=lambda i: times[i], default=None)
     if position is None or times[position] < 2:
         return None
     line = lines[position]
     assert isinstance(line, syn.Replay)
-    return splice(lines, position, replace(line, times=line.times // 2))
+    return _with_line(lines, position, replace(line, times=line.times // 2))
 
 
 def _shorter_move(lines: Lines, metadata: Metadata) -> Lines | None:
@@ -124,7 +123,12 @@ def _shorter_move(lines: Lines, metadata: Metadata) -> Lines | None:
         return None
     line = lines[position]
     assert isinstance(line, syn.Elicit)
-    return splice(lines, position, replace(line, max_len=max(_LEAST, limits[position] * 3 // 4)))
+    shorter = max(_LEAST, limits[position] * 3 // 4)
+    return _with_line(lines, position, replace(line, max_len=shorter))
+
+
+def _with_line(lines: Lines, position: int, line: syn.Instruction) -> Lines:
+    return (*lines[:position], line, *lines[position + 1 :])
 
 
 def excess(program: Program, caps: Caps, metadata: Metadata) -> list[str]:
@@ -132,7 +136,7 @@ def excess(program: Program, caps: Caps, metadata: Metadata) -> list[str]:
     nodes = [node for line in program.instructions for node in descendants(line)]
     terms = max((len(n.terms) for n in nodes if isinstance(n, syn.Sum)), default=0)
     joined = max((_joined(n) for n in nodes if isinstance(n, syn.Cat)), default=0)
-    found = (
+    counts = (
         (len(program.instructions), caps.max_lines, "lines"),
         (unrolled_steps(program), caps.max_steps, "steps when its loops are unrolled"),
         (sum(isinstance(n, syn.Story) for n in nodes), caps.max_stories, "stories"),
@@ -145,7 +149,9 @@ def excess(program: Program, caps: Caps, metadata: Metadata) -> list[str]:
         ),
     )
     return [
-        f"{count} {what}, at most {most} are allowed" for count, most, what in found if count > most
+        f"{count} {what}, at most {most} are allowed"
+        for count, most, what in counts
+        if count > most
     ]
 
 

@@ -8,18 +8,8 @@ from functools import cached_property
 from itertools import chain
 from typing import TypeVar
 
-from meta_sampler.screening.symbolic import (
-    LinearForm,
-    MoveText,
-    Quantity,
-    Registers,
-    StoryText,
-    String,
-    difference,
-    string_of,
-    sum_form,
-    term_form,
-)
+from meta_sampler.screening import symbolic as sym
+from meta_sampler.screening.symbolic import LinearForm, Quantity, Registers, StoryText, String
 from xgl.language import syntax as syn
 from xgl.language.control_flow import path
 from xgl.language.dialects import DIALECTS
@@ -53,9 +43,9 @@ def symbolic_play(program: syn.Program) -> Iterator[Event]:
             before = dict(registers) if parallel else registers
             for name, value in line.targets:
                 bare = isinstance(value, syn.Register)  # read as it is stored, in both dialects
-                registers[name] = string_of(value, registers if bare else before, stories)
+                registers[name] = sym.string_of(value, registers if bare else before, stories)
         elif isinstance(line, syn.Elicit):
-            registers |= {name: (MoveText(turn, i),) for i, name in enumerate(writes(line))}
+            registers |= {name: (sym.MoveText(turn, i),) for i, name in enumerate(writes(line))}
             turn += 1
 
 
@@ -114,6 +104,7 @@ class Play:
 
     @cached_property
     def events(self) -> list[Event]:
+        """Every executed line."""
         return list(symbolic_play(self.program))
 
     def executed(self, kind: type[Line]) -> list[tuple[Event, Line]]:
@@ -151,13 +142,13 @@ class Play:
 
 
 def _score(term: syn.Xent, known: Registers) -> Score:
-    target, prefix = string_of(term.target, known), string_of(term.prefix, known)
-    return Score(target, prefix, string_of(term.outer, known), term_form(1, term, known))
+    target, prefix = sym.string_of(term.target, known), sym.string_of(term.prefix, known)
+    return Score(target, prefix, sym.string_of(term.outer, known), sym.term_form(1, term, known))
 
 
 def _payment(event: Event, line: syn.Reward) -> Payment:
-    terms = tuple(term_form(*term, event.registers) for term in line.amount.terms)
-    return Payment(line.player, terms, sum_form(line.amount, event.registers))
+    terms = tuple(sym.term_form(*term, event.registers) for term in line.amount.terms)
+    return Payment(line.player, terms, sym.sum_form(line.amount, event.registers))
 
 
 def _demands(condition: syn.Condition, event: Event) -> Iterator[Demand]:
@@ -166,15 +157,15 @@ def _demands(condition: syn.Condition, event: Event) -> Iterator[Demand]:
         case syn.Logic(_, conditions):
             yield from chain(*(_demands(part, event) for part in conditions))
         case syn.Comparison():
-            form = difference(condition, known)
+            form = sym.difference(condition, known)
             strings = tuple(chain(*((key.target, key.context) for key, _ in form.terms)))
             yield Demand(condition, form, strings, last)
         case syn.Truth(statement, params):
-            whole = tuple(chain(*(string_of(part, known) for part in (statement, *params))))
+            whole = tuple(chain(*(sym.string_of(part, known) for part in (statement, *params))))
             yield Demand(condition, (whole,), (whole,), last)
         case syn.Function():
-            whole = string_of(condition, known)
+            whole = sym.string_of(condition, known)
             yield Demand(condition, (whole,), (whole,), last)
         case syn.Test(left, comparator, right):
-            pair = (string_of(left, known), string_of(right, known))
+            pair = (sym.string_of(left, known), sym.string_of(right, known))
             yield Demand(condition, (comparator, *pair), pair, last)

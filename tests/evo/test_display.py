@@ -11,14 +11,13 @@ import pytest
 from rich.console import Console
 
 from archive import Archive, Reason, RunEvent
-from archive.statistics.verdict import Decision
+from archive.statistics.decision_rule import Decision
 from evo import summary
 from evo.display import Display
 from evo.jobs.evaluate import Task
 from evo.record.ledger import Ledger
 from evo.record.progress import RunProgress, StageProgress
 from evo.runner import RunOutcome
-from evo.search.growth import Place
 from xgl.judge.engine import Statistics
 
 MakeTask = Callable[..., Task]
@@ -26,7 +25,7 @@ MakeTask = Callable[..., Task]
 
 def follow(display: Display, task: Task) -> None:
     with display:
-        display.place(Place(2, task, 1))
+        display.candidate_list(2, task, 1)
         display.stage("fine-tuning", [task, task], 2)
         display.stage("acceptance", [], 0)
         display.job("fine-tuning", task, 1500, Statistics(requested=3))

@@ -69,7 +69,7 @@ WIDE = {
     + LOOP.format(body=f"reveal({wide('shuffle(l)', 150)})", times=200),
     "sums": LOOP.format(body="reward(" + " + ".join(["xed(s | t, x)"] * 32) + ")", times=330),
     "sixty statements": "elicit(x, 9)\n"
-    + LOOP.format(body="\n".join([f"ensure({wide('is_true(s)', 60)})"] * 60), times=15),
+    + LOOP.format(body="\n".join([f"ensure({wide('is_true(s)', 60)})"] * 60), times=12),
     "wide elicits": LOOP.format(
         body=f"elicit({wide('t', 150)})\nelicit(alice, {wide('x, y3, t', 50)})", times=250
     ),
@@ -94,7 +94,7 @@ def test_wide_statements_in_loops_are_checked_soon(name: str, dialect: str) -> N
 
 
 def test_what_loops_make_too_long_is_refused_in_one_sentence() -> None:
-    with pytest.raises(ProgramError, match="302204 parts in all steps; expected at most 131072"):
+    with pytest.raises(ProgramError, match="302204 parts in all steps; expected at most 100000"):
         parse(LOOP.format(body=f"elicit({wide('t', 600)})\nelicit({wide('x', 600)})", times=250))
 
 

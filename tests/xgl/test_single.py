@@ -7,7 +7,7 @@ from support.doubles import NumberedStories, WordJudge
 
 import xgl
 from xgl import Metadata, game, parse, play
-from xgl.errors import EarlyEnsureError, PlayerError, StoryError
+from xgl.errors import EarlyEnsureError, MetadataError, PlayerError, StoryError
 from xgl.players import RandomPlayer
 from xgl.runtime.requests import Moved, Rewarded
 
@@ -83,3 +83,27 @@ def test_whoever_is_paid_has_a_score(dialect: str) -> None:
     paid = {event.player: event.bits for event in done.events if isinstance(event, Rewarded)}
     assert done.scores == paid
     assert set(paid) == {"black", "bob"} | ({"env"} if dialect == "xent" else set())
+
+
+def test_what_is_no_player_is_named() -> None:
+    for given in (None, 7, {"black": None}, {"black": [1]}, {"black": b"a"}):
+        with pytest.raises(PlayerError, match="is no player; expected one, a text, or a list"):
+            play(SINGLE, given, WordJudge(), 0, stories=NumberedStories())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"story_tokens": -5},
+        {"max_len": "3"},
+        {"max_failures": 1.5},
+        {"max_characters": True},
+        {"constants": {"s": "x"}},
+        {"constants": {"zed": "x"}},
+        {"constants": {"c": 5}},
+    ],
+)
+def test_metadata_that_no_game_can_have(wrong: dict[str, object]) -> None:
+    """Fewer than no tokens of a story would never be reached."""
+    with pytest.raises(MetadataError, match=r"expected|no text"):
+        game(SINGLE, Metadata(**wrong))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What a remote player has asked for and what that cost, and the budget it must stay within."""
+"""What a remote model was asked for and what that cost, and the budget it must stay within."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Usage:
 
     ``retries``: requests sent again after a fault. ``asked_again``: answers without a move that
     were asked again. ``failed_attempts``: moves that were given up as empty. ``unmetered``:
-    requests whose tokens the server did not tell and may have spent (an answer without usage, a
+    requests whose tokens the server did not report and may have spent (an answer without usage, a
     time-out, a closed connection); they add no tokens and no dollars.
     """
 

@@ -31,6 +31,7 @@ class Meter:
     usage: Usage = field(default_factory=Usage)
 
     def count(self, usage: Usage) -> None:
+        """Add what a request used."""
         self.usage += usage
 
 

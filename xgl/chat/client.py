@@ -177,7 +177,7 @@ def _parsed(body: bytes, key: str | None) -> Response:
     try:
         completion = json.loads(body)
     except (ValueError, RecursionError):
-        return Response(Fault(Kind.TRANSIENT, "an answer that is no whole JSON"))
+        return Response(Fault(Kind.TRANSIENT, "an answer that is incomplete JSON"))
     counts = (
         _lookup(completion, "usage", "prompt_tokens"),
         _lookup(completion, "usage", "completion_tokens"),

@@ -39,7 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     try:
         code = arguments.command(arguments)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # nor is there one where the caller has closed it
+            sys.stdout.flush()
         return int(code)
     except BrokenPipeError:  # the reader of our output has left, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -50,7 +51,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except XGLError as error:
         print(f"error: {excerpt(str(error), MAX_MESSAGE)}", file=sys.stderr)
     except OSError as error:
-        print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
+        place = f"{excerpt(str(error.filename))}: " if error.filename is not None else ""
+        print(f"error: {place}{error.strerror}", file=sys.stderr)
     return 2
 
 

@@ -29,7 +29,8 @@ def chat_player(arguments: Namespace) -> ChatPlayer | None:
     from xgl.players.chat import ChatPlayer
 
     url = OPENAI if arguments.base_url is None else arguments.base_url
-    settings = ChatSettings(arguments.chat, url, key_variable=arguments.key_variable)
+    variable = arguments.key_variable
+    settings = ChatSettings(model=arguments.chat, base_url=url, key_variable=variable)
     read_key(settings)
     return ChatPlayer(settings)
 

@@ -20,7 +20,7 @@ from xgl.cli.scripts import Script, read_script
 from xgl.cli.sources import Source
 from xgl.cli.telling import Shown, Teller
 from xgl.cli.watching import WatchedMachine
-from xgl.errors import OversizeError, XGLError
+from xgl.errors import OversizeError, XGLError, excerpt
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, game
 from xgl.language.characters import well_formed
@@ -121,7 +121,7 @@ def _role(players: Sequence[str], wanted: str | None) -> str:
     if wanted is None:
         return syn.MAIN_PLAYER if syn.MAIN_PLAYER in players else players[0]
     if wanted not in players:
-        raise PlayingError(f"--role {wanted}: the game asks {', '.join(players)}")
+        raise PlayingError(f"--role {excerpt(wanted)}: the game asks {', '.join(players)}")
     return wanted
 
 

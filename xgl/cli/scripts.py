@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from xgl.errors import XGLError
+from xgl.errors import XGLError, excerpt
 
 Script = Sequence[Mapping[str, Sequence[str]]]
 """For each round the moves of each player that it names."""
@@ -24,7 +24,7 @@ def read_script(path: str, role: str, players: Sequence[str]) -> Script:
     Raises :class:`ScriptError` for another shape, and for a player that is not among ``players``.
     """
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        found = json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except ValueError as error:
         raise ScriptError(f"--moves {path}: no JSON ({error}); {EXPECTED}") from None
     except RecursionError:
@@ -44,7 +44,8 @@ def _round(
     for player in named:
         if player not in players:
             asked = ", ".join(players)
-            raise ScriptError(f"--moves {path}: round {number}: no {player!r}; expected {asked}")
+            found = f"round {number}: no {excerpt(player)!r}"
+            raise ScriptError(f"--moves {path}: {found}; expected {asked}")
     return named
 
 

@@ -59,9 +59,9 @@ def read(game: str, dialect: str | None) -> Source:
         text = _decoded(sys.stdin.buffer.read(), "standard input")
         return Source("standard input", "", text, dialect or PAPER.name)
     path = Path(game)
-    if path.is_file():
+    if game and path.exists() and not path.is_dir():  # also a pipe, as of `<(…)`
         return _file(path, path.stem, dialect)
-    if path.is_dir():
+    if game and path.is_dir():
         raise SourceError(f"{game}: a folder; expected a .xgl or .xent file")
     if path.suffix in BY_SUFFIX or len(path.parts) > 1:
         raise SourceError(f"{game}: no such file")

@@ -20,7 +20,7 @@ from xgl.lm.prefix_sharing import MAX_TREE_TOKENS, Ids, ScoredSequence
 ENTRY_BYTES = 320
 """What an entry of an LRU takes beside its value, about."""
 MAX_SEEN = 65536
-"""Contexts whose names are kept, to tell those that come again."""
+"""Contexts whose digests are kept, to recognise those that come again."""
 
 
 class ScoreCache:
@@ -32,18 +32,22 @@ class ScoreCache:
         )
 
     def get(self, sequence: ScoredSequence) -> Bits | None:
+        """The bits of a sequence; None where they are not cached."""
         bits = self._lru.get(_digest((*sequence.ids, sequence.scored)))
         return None if bits is None else tuple(bits)
 
     def put(self, sequence: ScoredSequence, bits: Bits) -> None:
+        """Cache bits; the least recently used make room."""
         with suppress(ValueError):  # larger than all the room there is
             self._lru[_digest((*sequence.ids, sequence.scored))] = array("f", bits)
 
     def clear(self) -> None:
+        """Drop all scores."""
         self._lru.clear()
 
     @property
     def bytes(self) -> int:
+        """Bytes in use, about."""
         return int(self._lru.currsize)
 
 

@@ -32,6 +32,7 @@ class CachedPrefix:
 
     @property
     def bytes(self) -> int:
+        """Of keys and values in all layers."""
         layers = self.cache.layers
         return sum(int(t.nbytes) for layer in layers for t in (layer.keys, layer.values))
 

@@ -42,6 +42,7 @@ class CorpusStories:
             raise ValueError("the corpus has too few texts to train and to evaluate on")
 
     def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+        """A passage for each (map seed, request), a function of both."""
         return [self._passage(map_seed, request) for map_seed, request in requests]
 
     def _passage(self, map_seed: int, request: StoryRequest) -> str:
@@ -73,6 +74,7 @@ class JudgeStories:
         self._texts: dict[tuple[int, StoryRequest], str] = {}
 
     def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+        """A story for each (map seed, request); each is written once."""
         new = [key for key in dict.fromkeys(requests) if key not in self._texts]
         for first in range(0, len(new), STORY_ROWS):
             batch = new[first : first + STORY_ROWS]

@@ -75,6 +75,7 @@ class TransformerJudge:
         return math.log2(self.lm.model.config.vocab_size)
 
     def count(self, text: str) -> int:
+        """Number of the judge's tokens in a text."""
         return len(self._encode(text))
 
     def truncate(self, text: str, max_len: int) -> str:

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 
+from xgl.errors import MetadataError, excerpt
 from xgl.language import syntax as syn
 from xgl.language.characters import well_formed
 from xgl.language.syntax import Program
@@ -55,16 +56,30 @@ class Game:
 
 
 def game(program: Program, metadata: Metadata | None = None) -> Game:
-    """The game of a program: canonical form, text and id."""
-    metadata = metadata or Metadata()
-    if metadata.constants:
-        texts = {name: well_formed(text) for name, text in metadata.constants.items()}
-        metadata = replace(metadata, constants=texts)
+    """The game of a program: canonical form, text and id.
+
+    Raises :class:`~xgl.errors.MetadataError` for metadata that no game can have.
+    """
+    metadata = _checked(metadata or Metadata())
     canonical = canonicalise(program)
     code = to_text(canonical)
     facts = json.dumps(asdict(metadata), sort_keys=True)
     digest = hashlib.sha256(f"{canonical.dialect}\n{facts}\n{code}".encode()).hexdigest()
     return Game(canonical, metadata, digest[:16], code)
+
+
+def _checked(metadata: Metadata) -> Metadata:
+    for name in ("story_tokens", "max_len", "max_failures", "max_characters"):
+        value = getattr(metadata, name)
+        if type(value) is not int or value < 0:
+            raise MetadataError(f"{name} is {value!r}, expected a whole number from 0 on")
+    for name, text in metadata.constants.items():
+        if name not in syn.REGISTERS or name[0] not in syn.CONSTANT_TYPES:
+            raise MetadataError(f"no constant {excerpt(str(name))!r}, expected one of a b c")
+        if not isinstance(text, str):
+            raise MetadataError(f"the constant {name} is no text: {type(text).__name__}")
+    texts = {name: well_formed(text) for name, text in metadata.constants.items()}
+    return replace(metadata, constants=texts) if texts != metadata.constants else metadata
 
 
 def canonicalise(program: Program) -> Program:

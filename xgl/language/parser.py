@@ -22,10 +22,9 @@ from xgl.language.expressions import kind_of, list_of, string, value
 from xgl.language.parse_errors import Place, Refusal, each, nearest, register, whole
 from xgl.language.syntax import Program
 from xgl.language.unparse import instruction_text
-from xgl.language.visitors import parts, rename
+from xgl.language.visitors import parts, reads, writes
 
 _TAB = "\t"
-_ONE_LETTER = dict.fromkeys(syn.REGISTERS, "s") | dict.fromkeys(syn.LIST_REGISTERS, "l")
 
 
 def parse(text: str, dialect: str = "paper", origin: str = "program") -> Program:
@@ -172,7 +171,8 @@ def _refused(line: int, column: int, found: str, expected: str, source: str) -> 
 def _sized(instruction: syn.Instruction, call: ast.Call) -> syn.Instruction:
     if instruction.span.end_column < syn.MAX_LINE_CHARACTERS // 4:
         return instruction  # respelling never makes a line that much longer
-    size = len(instruction_text(rename(instruction, _ONE_LETTER)))
+    digits = sum(len(name) - 1 for name in (*reads(instruction), *writes(instruction)))
+    size = len(instruction_text(instruction)) - digits
     if size > syn.MAX_LINE_CHARACTERS:
         limit = f"at most {syn.MAX_LINE_CHARACTERS} characters"
         raise Refusal(call, f"an instruction of {size} characters", limit)

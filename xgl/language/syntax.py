@@ -22,7 +22,7 @@ MAX_ITEMS = 256
 MAX_EXECUTED = 32 * MAX_STEPS
 """Steps that one play may take, retries included; beyond it ends as oversize. Only the xent
 dialect, which forgets failures, can come so far."""
-MAX_PARTS = 1 << 17
+MAX_PARTS = 100_000
 """Nodes and registers of the lines of a program when its loops are unrolled. A program without
 loops has fewer."""
 MAX_WORK = 40_000_000

@@ -15,7 +15,7 @@ from functools import cache
 from itertools import takewhile
 from pathlib import Path
 
-from xgl.errors import XGLError
+from xgl.errors import XGLError, excerpt
 from xgl.language.dialects import BY_SUFFIX
 
 FOLDER = Path(__file__).parent
@@ -71,7 +71,7 @@ def find(name: str) -> Entry:
             return entry
     near = get_close_matches(name, list(_names()), 1, cutoff=0.5)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise NotInLibrary(f"{name!r} is neither a file nor a game of the library{hint}")
+    raise NotInLibrary(f"{excerpt(name)!r} is neither a file nor a game of the library{hint}")
 
 
 def _names() -> Iterator[str]:

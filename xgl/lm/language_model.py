@@ -53,6 +53,7 @@ class LanguageModel:
 
     @property
     def bos(self) -> int:
+        """Id of the token that begins every prompt."""
         return int(self.tokenizer.bos_token_id)
 
     def encode(self, text: str) -> Ids:
@@ -60,6 +61,7 @@ class LanguageModel:
         return tuple(self.tokenizer.encode(text, **ENCODING))
 
     def decode(self, ids: Sequence[int]) -> str:
+        """The text of token ids, without special tokens."""
         return str(self.tokenizer.decode(ids, skip_special_tokens=True))
 
     def backbone(self, policies: Sequence[str] | None = None, **inputs: Any) -> Any:

@@ -58,6 +58,7 @@ class ScoredSequence:
 
     @property
     def targets(self) -> Ids:
+        """The tokens that get log-probabilities."""
         return self.ids[-self.scored :]
 
 
@@ -131,11 +132,13 @@ class _TreeBuilder:
     last: Ids = ()
 
     def accepts(self, read: Ids, min_shared: int, max_tokens: int) -> bool:
+        """Whether a sequence that reads ``read`` may join."""
         shared = shared_length(self.last, read)
         enough = shared >= min_shared or shared == len(read)
         return enough and len(self.tokens) + len(read) - shared <= max_tokens
 
     def add(self, index: int, read: Ids, targets: Ids) -> None:
+        """Append what ``read`` does not share with the last sequence."""
         shared = shared_length(self.last, read)
         del self.path[shared:]
         if len(read) > shared:
@@ -150,6 +153,7 @@ class _TreeBuilder:
         self.targets.append(targets)
 
     def built(self) -> PrefixTree:
+        """The tree of all sequences added."""
         lists = (self.tokens, self.parents, self.members, self.positions, self.targets)
         return PrefixTree(*map(tuple, lists))  # type: ignore[arg-type]
 

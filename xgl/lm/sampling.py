@@ -118,13 +118,9 @@ def sample(
     draws = torch.from_numpy(np.asarray(uniforms)).to(lm.device)
     rows, samples = list(range(len(prompts))), _Samples(lm, prompts)
     for step in range(max(limits)):
-        logits = lm.logits(state.last)
-        if allowed is not None:
-            masks = torch.stack([allowed(row, samples.ids[row]) for row in rows])
-            logits = logits.masked_fill(~masks.to(lm.device), -torch.inf)
-        scores = decoding.logprobs(logits)
-        chosen = decoding.choose(scores, draws[rows, step])
-        samples.add(rows, chosen, scores)
+        logprobs = decoding.logprobs(_masked(lm.logits(state.last), rows, samples, allowed))
+        chosen = decoding.choose(logprobs, draws[rows, step])
+        samples.add(rows, chosen, logprobs)
         ended = stops[chosen].tolist()
         alive = [
             place
@@ -150,6 +146,16 @@ def _for_row(function: RowFunction[Value] | None, row: int) -> RowFunction[Value
     return function and (lambda _, ids: function(row, ids))
 
 
+def _masked(
+    logits: Tensor, rows: Sequence[int], samples: _Samples, allowed: AllowedTokens | None
+) -> Tensor:
+    """``logits`` (N, V) of ``rows`` with −∞ for the tokens that may not follow."""
+    if allowed is None:
+        return logits
+    masks = torch.stack([allowed(row, samples.ids[row]) for row in rows])
+    return logits.masked_fill(~masks.to(logits.device), -torch.inf)
+
+
 class _Samples:
     """Tokens and log-probabilities of each row, so far."""
 
@@ -158,8 +164,9 @@ class _Samples:
         self.ids: list[list[int]] = [[] for _ in prompts]
         self.logprobs: list[list[float]] = [[] for _ in prompts]
 
-    def add(self, rows: Sequence[int], chosen: Tensor, scores: Tensor) -> None:
-        picked = scores.gather(1, chosen[:, None])[:, 0]
+    def add(self, rows: Sequence[int], chosen: Tensor, logprobs: Tensor) -> None:
+        """Append the tokens ``chosen`` (N,) with their ``logprobs`` (N, V); raises PlayerError."""
+        picked = logprobs.gather(1, chosen[:, None])[:, 0]
         finite = torch.isfinite(picked)
         if not bool(finite.all()):
             row = rows[finite.tolist().index(False)]

@@ -21,17 +21,18 @@ class ScriptedPlayer:
 
     def __init__(self, scripts: Mapping[Seeds, Sequence[str]]) -> None:
         self.scripts = scripts
-        self._asked: dict[Seeds, int] = {}
+        self._moves_made: dict[Seeds, int] = {}
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        """The next scripted move of each turn's seeds. Raises PlayerError without a script."""
         return [Move(self._next(turn.seeds)) for turn in turns]
 
     def _next(self, seeds: Seeds) -> str:
         script = self.scripts.get(seeds, ())
         if not script:
             raise PlayerError(f"no scripted moves for {seeds}")
-        index = self._asked.get(seeds, 0)
-        self._asked[seeds] = index + 1
+        index = self._moves_made.get(seeds, 0)
+        self._moves_made[seeds] = index + 1
         return script[min(index, len(script) - 1)]
 
 
@@ -44,6 +45,7 @@ class RandomPlayer:
         self.vocabulary = tuple(vocabulary)
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        """Random words for each turn, a function of its seeds."""
         return [Move(self._words(turn)) for turn in turns]
 
     def _words(self, turn: Turn) -> str:

@@ -55,6 +55,7 @@ class ChatPlayer:
 
     @property
     def usage(self) -> Usage:
+        """Requests, tokens and dollars so far."""
         return self.meter.usage
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
@@ -114,8 +115,8 @@ def first_messages(request: MoveRequest) -> list[Message]:
 
 
 def view_text(view: View, limit: int) -> str:
-    """A view as text: the program, one line for each visible item, what is asked; what was seen
-    in earlier rounds, the oldest first, stands before what was seen in this one."""
+    """A view as text: the program, one line for each visible item, and the request; items of
+    earlier rounds, the oldest first, come before those of this one."""
     items = item_lines(view.items)
     earlier = [
         line

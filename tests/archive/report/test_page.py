@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from archive import Archive
+from archive import Archive, ProposalOutcome
 from archive.__main__ import main
-from archive.report.from_archive import gather_report
+from archive.report.from_archive import FATES, gather_report
 from archive.report.page import page
 
 VOID = {"meta", "input", "br", "img", "link", "hr"}
@@ -62,6 +62,10 @@ def _written(run: Path, out: Path, *more: str) -> str:
 @pytest.fixture(scope="module")
 def grown_page(grown_run: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     return _written(grown_run, tmp_path_factory.mktemp("page") / "report.html")
+
+
+def test_every_usual_fate_of_a_proposal_has_a_meaning() -> None:
+    assert set(ProposalOutcome) <= set(FATES)
 
 
 def test_the_page_has_every_section_and_card(grown_page: str) -> None:

@@ -16,8 +16,6 @@ from archive.statistics.intervals import (
     mean_interval,
     ratio_interval,
 )
-from archive.statistics.plays import Plays
-from archive.statistics.transfer_values import gains, specific_share, transfer_values
 
 
 @pytest.mark.parametrize(
@@ -78,30 +76,3 @@ def test_a_covered_copy_is_rarely_called_new(scope: int, gain: float) -> None:
         confirmed = mean_interval(own, plain).low > 0
         wrong += confirmed and is_new(gamma(values), 0.1) is Answer.YES
     assert wrong / 600 <= 0.055
-
-
-def sample(own: list[float], permuted: list[float]) -> Plays:
-    seeds = tuple((index, index) for index in range(len(own)))
-    return Plays(seeds, np.array(own), np.array(permuted))
-
-
-def test_gains_pair_seeds() -> None:
-    base, policy = sample([1, 2], [0, 0]), sample([3, 5], [1, 1])
-    assert gains(policy, base).tolist() == [2, 3]
-    assert gains(policy, base, "specific").tolist() == [1, 2]
-    with pytest.raises(ValueError, match="of different ones"):
-        gains(policy, Plays(np.array([(7, 7), (8, 8)]), base.own, base.permuted))
-
-
-def test_specific_share() -> None:
-    base, policy = sample([0, 0], [0, 0]), sample([4, 4], [3, 3])
-    assert specific_share([policy], base) == pytest.approx(0.25)
-    assert specific_share([base], policy) is None
-
-
-def test_values_of_both_definitions() -> None:
-    cross = np.array([1.0, 1.1, 0.9, 1.0])
-    values = transfer_values(cross, 2 * cross, 4 * cross, 0.9)
-    assert values.captured.value == pytest.approx(0.5)
-    assert values.def37.value == pytest.approx(0.25)
-    assert not transfer_values(cross, cross, None, 0.9).def37.defined

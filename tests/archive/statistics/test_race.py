@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from archive import Purpose, Verdict
+from archive.statistics.decision_rule import Evidence, Own, Thresholds
 from archive.statistics.intervals import (
     UNDEFINED,
     Interval,
@@ -28,7 +29,6 @@ from archive.statistics.race import (
     selection,
 )
 from archive.statistics.transfer_values import TransferValues
-from archive.statistics.verdict import Evidence, Own, Thresholds
 
 LOOKS = Looks((32, 96), 0.05)
 SETTINGS = RaceSettings(LOOKS, Thresholds(0.3, 0.2, "captured", "total"), scan=2)

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from evo.config.compose import OPTIONS, SEARCHES, from_archive, load
+from evo.config.measure import MeasureConfig, MeasureRunConfig
+from evo.config.measure import load as load_measure
 from evo.config.schema import ClusterConfig, RunConfig
-from evo.measure.config import MeasureConfig, MeasureRunConfig
-from evo.measure.config import load as load_measure
-from evo.toy.config import ToyRunConfig
-from evo.toy.config import load as load_toy
+from evo.config.toy import ToyRunConfig
+from evo.config.toy import load as load_toy
 from meta_sampler.settings import SETTINGS
 from xgl.errors import ConfigError
 

@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 
 from archive import Reason
-from archive.statistics.decision_rule import Answer
-from archive.statistics.verdict import Decision
+from archive.statistics.decision_rule import Answer, Decision
 from evo.jobs.evaluate import Task, evaluation_seeds
 from evo.jobs.model_host import Evaluation, ModelHost, Repetition
 from evo.jobs.repeated_play import RoundScore, round_floor, round_rows, series, with_round_floor
 from evo.record.ledger import score_rows
-from evo.search.playability import (
+from evo.record.playability import (
     PlayabilityConfig,
     evidence_columns,
     few_shot,

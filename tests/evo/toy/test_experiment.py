@@ -14,9 +14,9 @@ import pytest
 import evo.run
 from archive import Archive
 from archive.charts.document import document
+from evo.config.toy import SettingConfig, load
 from evo.search.growth import ScopeMember
 from evo.toy import experiment
-from evo.toy.config import SettingConfig, load
 from evo.toy.figure import colour, figure
 from evo.toy.growths import Growth, Scope, scopes
 from evo.toy.world import ToyGame

@@ -9,13 +9,15 @@ from hypothesis import strategies as st
 
 from xgl import Program
 from xgl.language import syntax as syn
+from xgl.language.characters import is_visible
 from xgl.language.control_flow import unrolled_steps
 from xgl.language.dialects import DIALECTS, Dialect
 
 Drawn = st.SearchStrategy[Any]
 
 MUTABLE = [name for name in syn.REGISTERS if name[0] not in syn.CONSTANT_TYPES]
-_TEXT = st.text(st.characters(exclude_categories=("C", "Z")) | st.sampled_from(" \n\t\"'\\{}#&"))
+_LETTERS = st.characters(exclude_categories=("C", "Z")).filter(is_visible)
+_TEXT = st.text(_LETTERS | st.sampled_from(" \n\t\"'\\{}#&"))
 _LITERAL = st.builds(syn.Literal, _TEXT)
 _REGISTER = st.builds(syn.Register, st.sampled_from(syn.REGISTERS))
 _LIST_REGISTER = st.builds(syn.Register, st.sampled_from(syn.LIST_REGISTERS))

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import parents
+from support.fuzz import SOURCES
 
-from meta_sampler.chat.answers import LONGEST_INTENT, one_line, programs_in
+from meta_sampler.chat.answers import LONGEST_INTENT, candidate, one_line, programs_in
+from meta_sampler.settings import ChatSamplerSettings
 
 PROGRAM = "assign(s=story())\nelicit(x, 6)\nreward(xed(s | x))"
 OTHER = "assign(s=story())\nelicit(y, 4)\nreward(xed(y | s))"
@@ -87,6 +92,7 @@ HUGE = {
     "bullets": "- " * 50_000,
     "numbers": "1. " * 33_000,
     "open calls": "assign(s=story()\n" * 6_000,
+    "instructions apart": "elicit(x)\n\n" * 18_000,
     "quotes": '"' * 100_000,
     "one line": "assign(" * 14_000,
 }
@@ -95,7 +101,8 @@ HUGE = {
 @pytest.mark.parametrize("name", HUGE)
 def test_huge_answers_are_read(name: str) -> None:
     """A pattern that backtracks would not come back from these within the suite's patience."""
-    assert len(programs_in(HUGE[name])) == (name in ("open calls", "one line"))
+    hold_a_program = ("open calls", "one line", "instructions apart")
+    assert len(programs_in(HUGE[name])) == (name in hold_a_program)
 
 
 @given(st.text(max_size=400))
@@ -112,3 +119,15 @@ def test_json_of_any_depth_is_read_or_passed_over() -> None:
         nested = "[" * depth + "]" * depth
         found = programs_in(f'[{{"program": "elicit(x, 6)", "n": {nested}}}]')
         assert [draft.text for draft in found] in ([], ["elicit(x, 6)"])
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_whatever_a_model_writes_is_a_game_or_has_errors(source: Callable[[Random], str]) -> None:
+    """Nothing raises: one answer must not end a run."""
+    rng, settings = Random(source.__name__), ChatSamplerSettings()
+    for _ in range(150):
+        text = source(rng)
+        for parent in parents.SCOPE["xent"][0], parents.SCOPE["paper"][0]:
+            for program in (text, *(each.text for each in programs_in(text))):
+                result = candidate(program, parent, settings)
+                assert (result.game is None) == bool(result.errors)

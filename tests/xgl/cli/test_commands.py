@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -155,6 +156,11 @@ def test_games_lists_the_library(capsys: pytest.CaptureFixture[str]) -> None:
         (["play", "contrast", "--role", "alice"], "the game asks black"),
         (["play", "contrast", "--moves", "nosuch.json"], "nosuch.json: No such file"),
         (["play", "-"], "standard input"),
+        (["check", ""], "'' is neither a file nor a game of the library"),
+        (["check", "z" * 300], "File name too long"),
+        (["check", "z" * 200 + "q"], "is neither a file nor a game of the library"),
+        (["play", "contrast", "--role", "z" * 9000], "the game asks black"),
+        (["diagram", "contrast", "-o", "/dev/full"], "No space left on device"),
     ],
 )
 def test_a_users_error_is_one_sentence(
@@ -167,6 +173,21 @@ def test_a_users_error_is_one_sentence(
     assert told.err.startswith("error: ")
     assert said in told.err
     assert told.err.count("\n") == 1
+    assert len(told.err) < 500
+    assert "None" not in told.err
+
+
+def test_a_program_may_come_through_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    reader, writer = os.pipe()
+    os.write(writer, GOOD.encode())
+    os.close(writer)
+    assert main(["check", f"/dev/fd/{reader}"]) == 0
+    assert "1 story" in capsys.readouterr().out
+
+
+def test_a_closed_output_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["check", "contrast"]) == 0
 
 
 @pytest.mark.parametrize(

@@ -183,6 +183,7 @@ def test_a_script_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str
     [
         ("{", "no JSON"),
         ("[]", "no moves"),
+        ("\ufeff[]", "no moves"),
         ("[1]", "round 1 holds no moves"),
         ('[["a"], {"zed": ["x"]}]', "round 2: no 'zed'; expected black"),
         ('{"bob": ["x"]}', "round 1: no 'bob'; expected black"),

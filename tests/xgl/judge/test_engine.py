@@ -1,4 +1,4 @@
-"""The scoring engine: the same number whatever the company, the caches, the bounds."""
+"""The scoring engine: the same number whatever else is in the batch, the caches, the bounds."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from xgl.lm.prefix_sharing import ScoredSequence
 
 LONG = EngineSettings().long_tokens
 CLOSE = 1e-4
-"""Bits a token by which a number may move with its company, in float32."""
+"""Bits a token by which a number may move with the rest of its batch, in float32."""
 
 Ids = tuple[int, ...]
 Sequences = list[ScoredSequence]
@@ -77,7 +77,7 @@ def alone(lm: LanguageModel, row: ScoredSequence) -> list[float]:
     pinned=st.lists(st.sampled_from(PREFIXES[1:]), max_size=2),
     data=st.data(),
 )
-def test_the_same_number_whatever_the_company(
+def test_the_same_number_whatever_else_is_in_the_batch(
     lm: LanguageModel,
     rows: Sequences,
     chosen: EngineSettings,

@@ -179,7 +179,7 @@ def test_the_nucleus_is_the_fewest_likeliest_tokens_of_enough_mass(lm: LanguageM
         assert each.logprobs[0] == pytest.approx(np.log(probabilities[each.ids[0]]), abs=1e-4)
 
 
-def test_temperature_nought_takes_the_likeliest_token(lm: LanguageModel) -> None:
+def test_temperature_zero_takes_the_likeliest_token(lm: LanguageModel) -> None:
     prompts = encoded(lm, *PROMPTS)
     drawn = sample(lm, prompts, [1] * 4, uniforms(4, 1), never(lm), Decoding(0.0))
     for prompt, each in zip(prompts, drawn, strict=True):

@@ -46,7 +46,7 @@ def test_a_batch_in_a_batch_out(player: Player) -> None:
     assert player.moves([]) == []
 
 
-def test_the_same_seeds_make_the_same_move_whatever_the_company(player: Player) -> None:
+def test_the_same_seeds_make_the_same_move_whatever_else_is_in_the_batch(player: Player) -> None:
     together = texts(player.moves(TURNS))
     for each, text in zip(TURNS, together, strict=True):
         assert texts(player.moves([each])) == [text]
@@ -66,7 +66,7 @@ def test_a_move_is_one_line_of_at_most_its_limit(lm: LanguageModel) -> None:
         assert lm.decode(move.token_ids).split("\n")[0].strip() == move.text
 
 
-def test_a_move_tells_what_it_cost(lm: LanguageModel) -> None:
+def test_a_move_carries_its_token_counts(lm: LanguageModel) -> None:
     policy = LocalPolicy(lm)
     moves = [move for move in policy.moves(TURNS) if isinstance(move, Move)]
     for each, move in zip(TURNS, moves, strict=True):
@@ -178,7 +178,7 @@ def spaces_before_words() -> PreTrainedTokenizerFast:
     )
 
 
-def test_words_are_told_though_a_token_alone_loses_its_space(lm: LanguageModel) -> None:
+def test_words_are_separated_though_a_token_alone_loses_its_space(lm: LanguageModel) -> None:
     other = spaces_before_words()
     assert other.decode(other.encode("a cat", add_special_tokens=False)[1:])[0] != " "
     fewer = Fewer(lm.model, other, lm.device)

@@ -7,12 +7,12 @@ from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, Strict
 
 from evo.config.compose import compose_as
 from evo.config.schema import NamedRun
 from evo.search.growth import GrowthSettings
-from evo.toy.world import in_space
 from xgl.errors import ConfigError
 from xgl.settings import Count, Fraction, Positive, settings
 
@@ -21,6 +21,13 @@ CLAIM = "Fig. 6.1"
 """Title of the setting that ``toy.setting`` describes."""
 
 Point = tuple[Annotated[float, Strict()], ...]
+
+
+def in_space(games: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which of (n, d) are games of Fig. 6.1: g_i ≥ 0, not all 0, Σ √g_i ≤ 1. Shape (n,)."""
+    roots = np.sqrt(games.clip(0)).sum(axis=1)
+    inside: NDArray[np.bool_] = (games >= 0).all(axis=1) & (roots <= 1) & (roots > 0)
+    return inside
 
 
 def _check_points(points: tuple[Point, ...]) -> tuple[Point, ...]:

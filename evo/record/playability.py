@@ -15,7 +15,7 @@ import numpy as np
 from scipy import stats
 
 from archive import Reason
-from archive.statistics.decision_rule import Answer
+from archive.statistics.decision_rule import Answer, Decision
 from archive.statistics.intervals import Interval
 from archive.statistics.repeated_play import (
     Playability,
@@ -24,7 +24,6 @@ from archive.statistics.repeated_play import (
     best_kept,
     increases_surely,
 )
-from archive.statistics.verdict import Decision
 from evo.config.schema import PlayabilityConfig
 from evo.jobs.repeated_play import series
 

@@ -1,0 +1,48 @@
+"""Which games the base player cannot play, from calibration plays made up here."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from archive import Reason
+from archive.statistics.calibration import REASONS, Calibration, Limits, refusal
+from archive.statistics.decision_rule import Decision
+
+LIMITS = Limits(max_forfeit_rate=0.25, tokens=4000, plays=16, min_steps=10)
+OWN, PERMUTED = np.array([1.0, 2.0, 3.0, 4.0]), np.zeros(4)
+
+
+def calibration(finished: int = 4, tokens: int = 20, constant: bool = False) -> Calibration:
+    """Four plays, of which so many are finished, each of so many tokens."""
+    outcomes = ("finished",) * finished + ("forfeit",) * (4 - finished)
+    own = np.ones(4) if constant else OWN
+    return Calibration(outcomes, (tokens,) * 4, own, own if constant else PERMUTED)
+
+
+def test_a_game_that_can_be_played_is_not_refused() -> None:
+    assert refusal(calibration(), LIMITS) is None
+    assert refusal(calibration(finished=3), LIMITS) is None, "a quarter of forfeits is allowed"
+
+
+@pytest.mark.parametrize(
+    ("plays", "reason", "detail"),
+    [
+        (calibration(finished=0), Reason.NEVER_FEASIBLE, None),
+        (calibration(finished=2), Reason.FORFEIT_RATE, "0.50 above 0.25"),
+        (
+            calibration(tokens=30),
+            Reason.TOO_LONG,
+            "finetune.tokens pays for 9 gradient steps, transfer.min_steps asks for 10",
+        ),
+        (calibration(constant=True), Reason.CONSTANT_SCORE, None),
+    ],
+)
+def test_a_refusal_says_why(plays: Calibration, reason: Reason, detail: str | None) -> None:
+    assert refusal(plays, LIMITS) == Decision(reason, True, detail)
+    assert reason in REASONS
+
+
+def test_without_a_budget_of_tokens_no_play_is_too_long() -> None:
+    endless = Limits(max_forfeit_rate=0.25, tokens=0, plays=16, min_steps=10)
+    assert refusal(calibration(tokens=10**6), endless) is None
