@@ -17,8 +17,7 @@ from archive.report.contents import BestPlay, GameFacts, ScoredText, Token
 from archive.report.from_archive import RunReport
 from archive.report.wording import listed
 from xgl import Cast, Game, Instance, Metadata, Seeds, XGLError, analyse, game, parse, play_all
-from xgl.cli.telling import Paid, Teller, Term
-from xgl.cli.watching import WatchedMachine
+from xgl.cli.narration import Narrator, PaidReward, Term, WatchedMachine
 from xgl.players import ScriptedPlayer
 from xgl.runtime.presentation import token_spans
 from xgl.runtime.requests import Judge, StoryRequest
@@ -113,8 +112,8 @@ def _replayed(
         if difference > CLOSE * (1 + abs(play.score)):
             yield play
             continue
-        told = Teller(whole, role).tell(machine.log())
-        paid = [each for each in told if isinstance(each, Paid) and each.player == role]
+        notices = Narrator(whole, role).notices(machine.log())
+        paid = [each for each in notices if isinstance(each, PaidReward) and each.player == role]
         terms = tuple(_scored(term, judge) for each in paid for term in each.terms)
         yield replace(play, terms=terms)
 
@@ -124,7 +123,7 @@ def _scored(term: Term, judge: Judge) -> ScoredText:
         tokens = [Token(f"#{place}", bit) for place, bit in enumerate(term.bits, start=1)]
     else:
         tokens = list(_tokens(term.text, term.bits, judge))
-    return ScoredText(term.said, sum(term.bits), tuple(tokens))
+    return ScoredText(term.label, sum(term.bits), tuple(tokens))
 
 
 def _tokens(text: str, bits: tuple[float, ...], judge: Judge) -> Iterator[Token]:
