@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from archive import Archive, Purpose, Reason
-from evo.search.growth import Assessment, Candidate, GrowthSettings, grow
+from evo.config.schema import GrowthSettings
+from evo.search.growth import Assessment, Candidate, grow
 from evo.toy.world import Neighbourhood, ToyGame, ToyOracle, matrix, transfer
 
 NEWEST = 10

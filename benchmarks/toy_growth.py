@@ -18,7 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from machine import described, median
 
-from evo.search.growth import GrowthSettings, Place, grow
+from evo.config.schema import GrowthSettings
+from evo.search.growth import Place, grow
 from evo.toy.world import Neighbourhood, ToyGame, ToyOracle, random_games
 
 RADIUS = 2e-5

@@ -16,7 +16,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_validator
 
-from evo.search.growth import GrowthSettings
 from meta_sampler.settings import Caps, MutateSettings, settings_of
 from xgl.settings import (
     Count,
@@ -194,6 +193,34 @@ class PlayabilityConfig:
             raise ValueError(
                 f"few_shot_rounds: found {self.few_shot_rounds}, expected 0 or more than "
                 f"few_shot_steps ({self.few_shot_steps})"
+            )
+
+
+@settings(kw_only=False)
+class GrowthSettings:
+    """Parameters of Algorithm 1."""
+
+    alpha1: Positive
+    """A candidate must give its parent at least this transfer value."""
+    alpha2: Fraction
+    """Nothing known may give the candidate more than 1 − α2."""
+    generations: Count
+    """Most generations."""
+    list_size: Count
+    """Candidates in one list of the meta-sampler."""
+    max_candidates: Count | None = None
+    """Candidates judged in the whole run, whatever their fate; null: no such budget."""
+    coverage_against: Literal["scope_and_pending", "scope"] = "scope_and_pending"
+    """γ over Σ_k and what this generation accepted so far, or over scope: literally Algorithm 1, in
+    which nothing stops a parent from accepting near-copies for ever."""
+    max_accepts_per_parent: Count | None = None
+    """Accepted games from one parent; null: no limit."""
+
+    def __post_init__(self) -> None:
+        if self.coverage_against == "scope" and self.max_accepts_per_parent is None:
+            raise ValueError(
+                "max_accepts_per_parent: found null, expected a number, because with "
+                "coverage_against=scope nothing else ends a parent's list"
             )
 
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, Strict
 
 from evo.config.compose import compose_as
-from evo.config.schema import NamedRun
-from evo.search.growth import GrowthSettings
+from evo.config.schema import GrowthSettings, NamedRun
 from xgl.errors import ConfigError
 from xgl.settings import Count, Fraction, Positive, settings
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
-from xgl.settings import Count, Fraction, Positive, settings
+from evo.config.schema import GrowthSettings
 
 GameT = TypeVar("GameT")
 
@@ -88,34 +88,6 @@ class ScopeMember(Generic[GameT]):
     generation: int
     gamma: float | None = None
     parent: GameT | None = None
-
-
-@settings(kw_only=False)
-class GrowthSettings:
-    """Parameters of Algorithm 1."""
-
-    alpha1: Positive
-    """A candidate must give its parent at least this transfer value."""
-    alpha2: Fraction
-    """Nothing known may give the candidate more than 1 − α2."""
-    generations: Count
-    """Most generations."""
-    list_size: Count
-    """Candidates in one list of the meta-sampler."""
-    max_candidates: Count | None = None
-    """Candidates judged in the whole run, whatever their fate; null: no such budget."""
-    coverage_against: Literal["scope_and_pending", "scope"] = "scope_and_pending"
-    """γ over Σ_k and what this generation accepted so far, or over scope: literally Algorithm 1, in
-    which nothing stops a parent from accepting near-copies for ever."""
-    max_accepts_per_parent: Count | None = None
-    """Accepted games from one parent; null: no limit."""
-
-    def __post_init__(self) -> None:
-        if self.coverage_against == "scope" and self.max_accepts_per_parent is None:
-            raise ValueError(
-                "max_accepts_per_parent: found null, expected a number, because with "
-                "coverage_against=scope nothing else ends a parent's list"
-            )
 
 
 @dataclass

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.algorithm1 import FiniteWorld, transcription
 
+from evo.config.schema import GrowthSettings
 from evo.search.growth import (
     Assessment,
     Candidate,
-    GrowthSettings,
     Place,
     ScopeMember,
     grow,

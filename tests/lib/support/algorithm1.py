@@ -9,7 +9,8 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evo.search.growth import Assessment, Candidate, GrowthSettings, Place
+from evo.config.schema import GrowthSettings
+from evo.search.growth import Assessment, Candidate, Place
 
 Values = Mapping[tuple[int, int], float | None]
 """V_source(target) by (source, target); None: undefined."""
