@@ -14,7 +14,7 @@ from rich.console import Console
 
 from xgl.analysis.static_facts import analyse
 from xgl.cli.chatting import chat_player, chat_record, chat_summary
-from xgl.cli.output import BoundedFile, bounded
+from xgl.cli.output import BoundedScreen, bounded
 from xgl.cli.screen import Screen, signed
 from xgl.cli.scripts import Script, read_script
 from xgl.cli.sources import Source
@@ -100,7 +100,7 @@ def run(arguments: Namespace, source: Source) -> int:
 
 def _console(as_json: bool, rounds: int, *, quiet: bool) -> Console:
     """With ``--json`` standard output is the record's, and without a person nobody looks."""
-    file = cast("IO[str]", BoundedFile(sys.stderr if as_json else sys.stdout, 1 + rounds))
+    file = cast("IO[str]", BoundedScreen(sys.stderr if as_json else sys.stdout, rounds))
     return Console(
         file=file, stderr=as_json, quiet=quiet, highlight=False, markup=False, emoji=False
     )
