@@ -28,9 +28,8 @@ from typing import Any
 
 import xgl
 from xgl.analysis.plain_english import in_words
-from xgl.cli.commands import checked
-from xgl.cli.formatting import formatted
-from xgl.cli.sources import Source
+from xgl.cli.commands import formatted, program_facts
+from xgl.cli.files import Source
 from xgl.diagram import draw
 from xgl.errors import XGLError
 from xgl.language import syntax as syn
@@ -124,7 +123,7 @@ def costs(case: Case, operations: Sequence[str] = OPERATIONS) -> Iterator[Cost]:
     work: dict[str, Callable[[], Any]] = {
         "analyse": lambda: _facts(program),
         "print": lambda: formatted(case.text, case.dialect) + xgl.game(program).code,
-        "check": lambda: checked(source),
+        "check": lambda: program_facts(source),
         "diagram": lambda: draw(program, source.title),
         "rules": lambda: "\n".join(in_words(xgl.game(program))),
     }

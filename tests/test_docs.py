@@ -171,3 +171,28 @@ def test_a_command_that_a_page_names_is_committed(page: str) -> None:
     ):
         path = ROOT / module.rstrip(".").replace(".", "/")
         assert path.with_suffix(".py").is_file() or (path / "__main__.py").is_file(), module
+
+
+# -- names of modules ----------------------------------------------------------------------------
+
+CARDS = [
+    ROOT / "training" / "README.md",
+    ROOT / "xgl" / "models" / "embedded" / "README.md",
+    ROOT / "meta_sampler" / "learned" / "model" / "README.md",
+]
+PACKAGE = r"(?:xgl|archive|meta_sampler|evo|training|benchmarks)"
+MODULE = re.compile(rf"(?<![\w./])({PACKAGE}(?:/\w+)*\.py)\b|python -m ({PACKAGE}(?:\.\w+)+)")
+
+
+@pytest.mark.parametrize("page", [*PAGES, *CARDS], ids=lambda page: str(page.relative_to(ROOT)))
+def test_modules_that_a_page_names_exist(page: Path) -> None:
+    named = [
+        Path(path or module.replace(".", "/"))
+        for path, module in MODULE.findall(page.read_text(encoding="utf-8"))
+    ]
+    missing = [
+        str(path)
+        for path in named
+        if not ((ROOT / path).exists() or (ROOT / path).with_suffix(".py").exists())
+    ]
+    assert not missing

@@ -60,9 +60,9 @@ def _seated(player: Player | Lines, seeds: Seeds) -> Player:
         player = [player]
     if isinstance(player, Sequence) and all(isinstance(move, str) for move in player):
         return ScriptedPlayer({seeds: player})
-    if not hasattr(player, "moves"):
-        found = type(player).__name__
-        raise PlayerError(f"{found} is no player; expected one, a text, or a list of texts")
+    if isinstance(player, Sequence) or not hasattr(player, "moves"):
+        given = type(player).__name__
+        raise PlayerError(f"{given} is no player; expected one, a text, or a list of texts")
     return player
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from archive.export.selection import Map
+from archive.schema import TaskId
 from archive.store.archive import Archive
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError, XGLError
@@ -84,10 +85,14 @@ class PaperScored:
 
 
 def sampled_moves(
-    archive: Archive, run_id: str, game_id: str, role: str, most: int = MOVES
+    archive: Archive, run_id: str, task_id: TaskId, most: int = MOVES
 ) -> list[tuple[str, ...]]:
     """Different moves that the run's policies made in a game, the policies by turns."""
-    filters = [("run_id", "=", run_id), ("game_id", "=", game_id), ("role", "=", role)]
+    filters = [
+        ("run_id", "=", run_id),
+        ("game_id", "=", task_id.game_id),
+        ("role", "=", task_id.role),
+    ]
     rows = archive.rows("scores", ["policy_id", "play_seed", "outcome", "moves"], filters)
     turns: dict[str, int] = {}
     keyed: list[tuple[int, int, tuple[str, ...]]] = []

@@ -71,11 +71,13 @@ class Texts:
         return Map(seed, tuple(stories))
 
 
-def played_seeds(
-    archive: Archive, run_id: str, game_id: str, role: str
-) -> dict[str, tuple[int, ...]]:
+def played_seeds(archive: Archive, run_id: str, task_id: TaskId) -> dict[str, tuple[int, ...]]:
     """Map seeds that a game was evaluated on, by purpose, in the order of play seeds."""
-    filters = [("run_id", "=", run_id), ("game_id", "=", game_id), ("role", "=", role)]
+    filters = [
+        ("run_id", "=", run_id),
+        ("game_id", "=", task_id.game_id),
+        ("role", "=", task_id.role),
+    ]
     rows = archive.rows("scores", ["purpose", "map_seed", "play_seed"], filters)
     seeds: defaultdict[str, dict[int, int]] = defaultdict(dict)
     for row in rows:
@@ -93,16 +95,17 @@ _SHORT = 12
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
 
 
-def game_name(game_id: str, role: str, games: Iterable[str]) -> str:
+def game_name(task_id: TaskId, games: Iterable[str]) -> str:
     """Name of a game in a role, its id shortened where no other of `games` begins alike.
 
     Raises LookupFailedError for ids and roles that are no plain words.
     """
-    for name in (game_id, role):
+    for name in task_id:
         if not _NAME.fullmatch(name):
             raise LookupFailedError(
                 f"found the name {name!r} in the archive, expected letters, digits, _ and - only"
             )
+    game_id, role = task_id
     short = game_id[:_SHORT]
     if sum(other.startswith(short) for other in games) > 1:
         short = game_id
@@ -241,10 +244,10 @@ def gather(
     texts = Texts(archive, ("acceptance", "selection", "calibration"))
     lowered = _lowered(selection, rows, allow_inexact)
     exported = []
-    for (game_id, role), (of, low) in lowered.items():
-        maps, purpose = _maps(archive, selection.run_id, texts, of, role, count)
-        name = game_name(game_id, role, rows)
-        exported.append(ExportedGame(of, role, name, low, tuple(maps), purpose))
+    for task_id, (of, low) in lowered.items():
+        maps, purpose = _maps(archive, selection.run_id, texts, of, task_id, count)
+        name = game_name(task_id, rows)
+        exported.append(ExportedGame(of, task_id.role, name, low, tuple(maps), purpose))
     return exported
 
 
@@ -270,16 +273,16 @@ def _lowered(
 
 
 def _maps(
-    archive: Archive, run_id: str, texts: Texts, of: Game, role: str, count: int
+    archive: Archive, run_id: str, texts: Texts, of: Game, task_id: TaskId, count: int
 ) -> tuple[Sequence[Map], str]:
     limits = story_limits(of)
-    for purpose, seeds in played_seeds(archive, run_id, of.game_id, role).items():
+    for purpose, seeds in played_seeds(archive, run_id, task_id).items():
         maps = [one for seed in seeds if (one := _map(texts, seed, limits))][:count]
         if maps:
             return maps, purpose
     raise ExportError(
-        f"game {of.game_id} ({role}): found no map whose texts are archived, expected one that it "
-        "was evaluated on"
+        f"game {task_id.game_id} ({task_id.role}): found no map whose texts are archived, "
+        "expected one that it was evaluated on"
     )
 
 

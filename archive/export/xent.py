@@ -100,7 +100,7 @@ def _compared(
     judge = judges.load(source)
     exactness = []
     for each in members:
-        moves = sampled_moves(archive, selection.run_id, each.game.game_id, each.role)
+        moves = sampled_moves(archive, selection.run_id, each.task_id)
         exported = exported_game(each)
         exactness.append(compare(each.game, exported, each.role, each.maps, moves, judge))
     return exactness

@@ -36,7 +36,7 @@ def export_xgl(
     files: dict[str, str] = {}
     for member in members:
         game = by_id[member.game_id]
-        name = game_name(member.game_id, member.role, by_id) + extension(game)
+        name = game_name(member.task_id, by_id) + extension(game)
         files[name] = _header(member, generation, game) + game["code"]
 
     def fill(aside: Path) -> None:

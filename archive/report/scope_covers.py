@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from archive.schema import Definition, TaskId
-from archive.statistics.covers import best_cover, greedy, largest_eta, pessimistic, transfer_cover
+from archive.statistics.covers import (
+    Cover,
+    best_cover,
+    greedy,
+    largest_eta,
+    pessimistic,
+    transfer_cover,
+)
 from archive.statistics.transfer_matrix import TransferMatrix
 from archive.store.archive import Archive
 
@@ -82,20 +89,34 @@ def gather_covers(
     archived = _archived(archive, run_id, places)
     if not coverable.any():
         return Covers((), -np.inf, hopeless, 0, archived)
-    asked = values[:, coverable]
-    largest = largest_eta(asked)
+    columns = values[:, coverable]
+    largest = largest_eta(columns)
     tried = STEPS if len(values) <= EXACT_UP_TO else FEW_STEPS
     etas = [step / tried for step in range(1, tried + 1) if step / tried <= largest]
-    steps = tuple(_step(asked, eta) for eta in etas)
-    return Covers(steps, largest, hopeless, int(np.isnan(values).sum()), archived)
+    steps = smallest_covers if len(values) <= EXACT_UP_TO else greedy_covers
+    return Covers(
+        tuple(steps(columns, etas)), largest, hopeless, int(np.isnan(values).sum()), archived
+    )
 
 
-def _step(values: np.ndarray, eta: float) -> CoverStep:
-    if len(values) <= EXACT_UP_TO:
-        found = best_cover(values, eta)
-        return CoverStep(eta, found.members, found.delta, found.least)
-    fewest = greedy(pessimistic(values) >= eta)
-    return CoverStep(eta, fewest.members, transfer_cover(values, fewest.members), fewest.least)
+def smallest_covers(values: np.ndarray, etas: Sequence[float]) -> Iterator[CoverStep]:
+    """The smallest cover at each η, ascending, with the largest Δ of its size.
+
+    Up to that Δ no other cover is better, so the search is repeated only beyond it.
+    """
+    cover: Cover | None = None
+    for eta in etas:
+        if cover is None or not cover.exact or eta > cover.delta:
+            cover = best_cover(values, eta)
+        yield CoverStep(eta, cover.members, cover.delta, cover.least)
+
+
+def greedy_covers(values: np.ndarray, etas: Sequence[float]) -> Iterator[CoverStep]:
+    """A small cover at each η, by the greedy rule."""
+    for eta in etas:
+        fewest = greedy(pessimistic(values) >= eta)
+        delta = transfer_cover(values, fewest.members)
+        yield CoverStep(eta, fewest.members, delta, fewest.least)
 
 
 def _archived(

@@ -11,21 +11,16 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from archive.errors import LookupFailedError
 from archive.report.contents import BestPlay, GameFacts, ScoredText, Token
 from archive.report.from_archive import RunReport
 from archive.report.wording import listed
 from xgl import Cast, Game, Instance, Metadata, Seeds, XGLError, analyse, game, parse, play_all
-from xgl.cli.telling import Paid, Teller, Term
-from xgl.cli.watching import WatchedMachine
+from xgl.cli.narration import Narrator, PaidReward, Term, WatchedMachine
 from xgl.players import ScriptedPlayer
 from xgl.runtime.presentation import token_spans
 from xgl.runtime.requests import Judge, StoryRequest
-
-if TYPE_CHECKING:
-    from xgl.judge.transformer_judge import TransformerJudge
 
 SMALL = 20_000_000
 """Parameters of a judge below which threads cost more than they save."""
@@ -44,8 +39,7 @@ def with_token_bits(report: RunReport) -> RunReport:
         return report
     if not isinstance(reference, str):
         return _without(report, "the run's configuration names no judge")
-    judge = _judge(reference, str(settings.get("dtype", "auto")))  # type: ignore[union-attr]
-    with _threads_for(judge):
+    with _judge(reference, str(settings.get("dtype", "auto"))) as judge:  # type: ignore[union-attr]
         return replace(report, games=tuple(game_with_bits(facts, judge) for facts in report.games))
 
 
@@ -53,34 +47,35 @@ def _without(report: RunReport, reason: str) -> RunReport:
     return replace(report, games=tuple(replace(facts, no_bits=reason) for facts in report.games))
 
 
-def _judge(reference: str, dtype: str) -> TransformerJudge:
+@contextmanager
+def _judge(reference: str, dtype: str) -> Iterator[Judge]:
+    """The run's judge; it is loaded on one thread, and stays on one where it is small."""
     try:
         import torch
 
         from xgl.judge.transformer_judge import TransformerJudge
         from xgl.lm.language_model import LanguageModel
         from xgl.models import resolve
-
-        model, tokenizer = resolve.load(reference, dtype=dtype)
-        return TransformerJudge(LanguageModel(model, tokenizer, torch.device("cpu")))
-    except (XGLError, ImportError, AttributeError) as error:
-        raise LookupFailedError(
-            f"the run's judge does not load ({error}); expected it, or --no-judge"
-        ) from error
-
-
-@contextmanager
-def _threads_for(judge: TransformerJudge) -> Iterator[None]:
-    """One thread where the judge is small; the number of before at the end."""
-    import torch
-
-    before = torch.get_num_threads()
-    if judge.lm.model.num_parameters() < SMALL:
-        torch.set_num_threads(1)
+    except ImportError as error:
+        raise _no_judge(error) from error
+    threads = torch.get_num_threads()
     try:
-        yield
+        torch.set_num_threads(1)
+        model, tokenizer = resolve.load(reference, dtype=dtype)
+        if model.num_parameters() >= SMALL:
+            torch.set_num_threads(threads)
+        judge = TransformerJudge(LanguageModel(model, tokenizer, torch.device("cpu")))
+    except (XGLError, AttributeError) as error:
+        torch.set_num_threads(threads)
+        raise _no_judge(error) from error
+    try:
+        yield judge
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(threads)
+
+
+def _no_judge(error: Exception) -> LookupFailedError:
+    return LookupFailedError(f"the run's judge does not load ({error}); expected it, or --no-judge")
 
 
 def game_with_bits(facts: GameFacts, judge: Judge) -> GameFacts:
@@ -117,8 +112,8 @@ def _replayed(
         if difference > CLOSE * (1 + abs(play.score)):
             yield play
             continue
-        told = Teller(whole, role).tell(machine.log())
-        paid = [each for each in told if isinstance(each, Paid) and each.player == role]
+        notices = Narrator(whole, role).notices(machine.log())
+        paid = [each for each in notices if isinstance(each, PaidReward) and each.player == role]
         terms = tuple(_scored(term, judge) for each in paid for term in each.terms)
         yield replace(play, terms=terms)
 
@@ -128,7 +123,7 @@ def _scored(term: Term, judge: Judge) -> ScoredText:
         tokens = [Token(f"#{place}", bit) for place, bit in enumerate(term.bits, start=1)]
     else:
         tokens = list(_tokens(term.text, term.bits, judge))
-    return ScoredText(term.said, sum(term.bits), tuple(tokens))
+    return ScoredText(term.label, sum(term.bits), tuple(tokens))
 
 
 def _tokens(text: str, bits: tuple[float, ...], judge: Judge) -> Iterator[Token]:

@@ -50,7 +50,7 @@ def decisions(record: RunRecord, unchecked: Counter[str]) -> Iterator[Finding]:
         except (MissingPlaysError, ValueError) as error:
             yield Finding(where(row), "plays missing", f"what it was decided on ({error})")
             continue
-        yield from _columns(row, value_columns(seen.evidence, case.scope))
+        yield from _columns(row, value_columns(seen.evidence, len(case.scope)))
         yield from _verdict(row, redecided(case, seen), _list(row) in accepting)
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from benchmarks.cost_fuzzer import search
 from xgl import ProgramError, parse
-from xgl.cli import checking
+from xgl.cli.commands import facts_record, role_reports
 from xgl.language.dialects import DIALECTS
 
 SECONDS = 2.0
@@ -90,7 +90,7 @@ def test_wide_statements_in_loops_are_played_soon(name: str, dialect: str, table
 def test_wide_statements_in_loops_are_checked_soon(name: str, dialect: str) -> None:
     with bounded():
         program = parse(WIDE[name], dialect)
-        assert checking.record(program, checking.roles(program))
+        assert facts_record(program, role_reports(program))
 
 
 def test_what_loops_make_too_long_is_refused_in_one_sentence() -> None:

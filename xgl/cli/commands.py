@@ -1,45 +1,53 @@
-"""One function for each command: arguments in, exit code out."""
+"""The commands: one function for each, from arguments to an exit code, and the table of them."""
 
 from __future__ import annotations
 
+import io
 import json
 import sys
-from argparse import Namespace
+import tokenize
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from xgl import library
-from xgl.cli import checking
-from xgl.cli.formatting import formatted
-from xgl.cli.output import bounded
-from xgl.cli.sources import Source, SourceError, drawable, read
+from xgl.analysis.request_bounds import Asked, Bound
+from xgl.analysis.static_facts import Report, analyse
+from xgl.cli.files import Source, SourceError, bounded, drawable, read_source
 from xgl.diagram import draw
-from xgl.errors import ProgramError
+from xgl.errors import ProgramError, excerpt
 from xgl.language.canonical import game
+from xgl.language.dialects import DIALECTS
+from xgl.language.parser import parse
+from xgl.language.syntax import MAIN_PLAYER, Program
+from xgl.language.unparse import instruction_text
 
 
 def check(arguments: Namespace) -> int:
     """Problems, notes and facts of each program; 1 when any has a problem."""
-    results = [checked(read(name, arguments.dialect)) for name in arguments.game]
+    results = [program_facts(read_source(name, arguments.dialect)) for name in arguments.game]
     records, texts = [record for record, _ in results], [text for _, text in results]
-    said = json.dumps(records, indent=1, ensure_ascii=False) if arguments.json else "\n".join(texts)
-    print(bounded(said, len(results)))
+    text = json.dumps(records, indent=1, ensure_ascii=False) if arguments.json else "\n".join(texts)
+    print(bounded(text, len(results)))
     return int(any(record["problems"] or record["faults"] for record, _ in results))
 
 
-def checked(source: Source) -> tuple[dict[str, Any], str]:
+def program_facts(source: Source) -> tuple[dict[str, Any], str]:
     """All facts of a program, for programs and for people."""
     try:
         program = source.program()
     except ProgramError as error:
         problems = [_problem(problem) for problem in error.problems]
         return {"origin": source.origin, "problems": problems, "faults": []}, str(error)
-    reports = checking.roles(program)
-    record = {"origin": source.origin, "problems": [], **checking.record(program, reports)}
+    reports = role_reports(program)
+    record = {"origin": source.origin, "problems": [], **facts_record(program, reports)}
     lines = [f"{source.origin}: {'a problem' if record['faults'] else 'ok'}"]
     lines += [f"  problem: {fault}" for fault in record["faults"]]
     lines += [f"  note: {note}" for note in record["notes"]]
-    lines += [f"  {fact}" for fact in checking.facts(program, reports[0])]
+    lines += [f"  {fact}" for fact in fact_lines(program, reports[0])]
     return record, "\n".join(lines)
 
 
@@ -50,7 +58,7 @@ def _problem(problem: Any) -> dict[str, Any]:
 
 def format_(arguments: Namespace) -> int:
     """The program in one spelling; with ``--check`` 1 when it is not spelled so."""
-    source = read(arguments.game, arguments.dialect)
+    source = read_source(arguments.game, arguments.dialect)
     source.program()
     text = formatted(source.text, source.dialect)
     if arguments.check:
@@ -68,14 +76,14 @@ def format_(arguments: Namespace) -> int:
 
 def canonical(arguments: Namespace) -> int:
     """The canonical text, and the id in a comment below, so that the output is a program."""
-    found = game(read(arguments.game, arguments.dialect).program())
-    print(f"{found.code}\n# game_id: {found.game_id} ({found.dialect} dialect, default metadata)")
+    whole = game(read_source(arguments.game, arguments.dialect).program())
+    print(f"{whole.code}\n# game_id: {whole.game_id} ({whole.dialect} dialect, default metadata)")
     return 0
 
 
 def diagram(arguments: Namespace) -> int:
     """The game as SVG."""
-    source = read(arguments.game, arguments.dialect)
+    source = read_source(arguments.game, arguments.dialect)
     svg = bounded(draw(drawable(source), source.title))
     if arguments.output:
         Path(arguments.output).write_text(svg, encoding="utf-8")
@@ -95,6 +103,209 @@ def games(arguments: Namespace) -> int:
 
 def play(arguments: Namespace) -> int:
     """A person, a script or a chat model plays."""
-    from xgl.cli.playing import run  # needs rich and, for its judge, torch
+    from xgl.cli.session import run  # needs rich and, for its judge, torch
 
-    return run(arguments, read(arguments.game, arguments.dialect))
+    return run(arguments, read_source(arguments.game, arguments.dialect))
+
+
+# -- facts of a program, for check --------------------------------------------------------------
+
+
+def role_reports(program: Program) -> list[Report]:
+    """One report for each player that is asked for a move; the main player's where none is."""
+    first = analyse(program)
+    return [analyse(program, role=name) for name in first.players or (MAIN_PLAYER,)]
+
+
+def faults(reports: list[Report]) -> list[str]:
+    """Reasons for which the program is no game: it cannot run, or can teach nobody anything."""
+    if reports[0].faults:
+        return list(reports[0].faults)
+    reasons = [f"{report.role}: {report.degenerate}" for report in reports if report.degenerate]
+    return reasons if len(reasons) == len(reports) else []
+
+
+def notes(reports: list[Report]) -> list[str]:
+    """What is allowed and yet likely a slip."""
+    slips = [f"{name} is read before it is set" for name in reports[0].read_before_set]
+    if not faults(reports):
+        slips += [f"{r.role} can learn nothing: {r.degenerate}" for r in reports if r.degenerate]
+    return slips
+
+
+def fact_lines(program: Program, report: Report) -> Iterator[str]:
+    """Lines for a person; line numbers are those of the file."""
+    stories = "1 story" if report.stories == 1 else f"{report.stories} stories"
+    yield f"{report.steps} steps, {stories}; players: {', '.join(report.players)}"
+    for request in report.asked:
+        yield _request_line(program, request)
+    bounds = (*report.bounds, *report.views)
+    for kind, subject in _READERS.items():
+        largest = max((b for b in bounds if b.kind == kind), key=_size, default=None)
+        if largest is not None:
+            where = program.source_line(largest.line - 1)
+            yield f"{subject} at most {largest.tokens} tokens (line {where})"
+
+
+_READERS = {
+    "view": "a player is shown",
+    "score": "the judge scores",
+    "truth": "the judge reads statements of",
+}
+
+
+def _size(bound: Bound) -> int:
+    return bound.tokens
+
+
+def _request_line(program: Program, request: Asked) -> str:
+    times = "" if request.times == 1 else f", {request.times} times"
+    seen = f"sees {' '.join(request.sees)}" if request.sees else "sees no text"
+    hidden = f", not {' '.join(request.hidden)}" if request.hidden else ""
+    return (
+        f"line {program.source_line(request.line - 1)}: {request.player} writes {request.register} "
+        f"(at most {request.max_len} tokens{times}); {seen}{hidden}"
+    )
+
+
+def facts_record(program: Program, reports: list[Report]) -> dict[str, Any]:
+    """All facts, for JSON."""
+    rows = _rows(program, reports[0])
+    return {
+        "game_id": game(program).game_id,
+        "dialect": program.dialect,
+        "faults": faults(reports),
+        "notes": notes(reports),
+        "roles": {
+            report.role: {**_fields(report), **rows, "degenerate": report.degenerate}
+            for report in reports
+        },
+    }
+
+
+def _fields(report: Report) -> dict[str, Any]:
+    fields = asdict(replace(report, run=None))
+    del fields["run"]
+    return fields
+
+
+def _rows(program: Program, report: Report) -> dict[str, list[dict[str, Any]]]:
+    """The facts that are the same for every role, with the lines of the file."""
+    rows: dict[str, tuple[Asked | Bound, ...]] = {
+        "asked": report.asked,
+        "bounds": report.bounds,
+        "views": report.views,
+    }
+    return {
+        name: [asdict(row) | {"line": program.source_line(row.line - 1)} for row in listed]
+        for name, listed in rows.items()
+    }
+
+
+# -- one spelling, for format -------------------------------------------------------------------
+
+
+def formatted(text: str, dialect: str) -> str:
+    """The text of a valid program as ``xgl.language.unparse`` spells it; ends in a newline."""
+    lines = [_line(line.strip(), dialect) for line in text.split("\n")]
+    return "\n".join(_folded(lines)) + "\n"
+
+
+def _line(source: str, dialect: str) -> str:
+    if not source or source.startswith("#"):
+        return source
+    (instruction,) = parse(source, dialect).instructions  # every line is valid on its own
+    comment = _comment(source)
+    return instruction_text(instruction) + (f"  {comment}" if comment else "")
+
+
+def _comment(source: str) -> str:
+    """The comment behind an instruction, from its # on; empty when there is none."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return next((token.string for token in tokens if token.type == tokenize.COMMENT), "").rstrip()
+
+
+def _folded(lines: list[str]) -> Iterator[str]:
+    """No blank line at either end, nor two in a row."""
+    pending = False
+    begun = False
+    for line in lines:
+        if not line:
+            pending = begun
+            continue
+        if pending:
+            yield ""
+        yield line
+        pending, begun = False, True
+
+
+# -- the table of commands ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A word of the command line: what it does, and how its arguments are declared."""
+
+    name: str
+    help: str
+    run: Callable[[Namespace], int]
+    declare: Callable[[ArgumentParser], None]
+
+
+def _game(parser: ArgumentParser, count: str | None = None) -> None:
+    text = "a .xgl or .xent file, a game of the library, or - for standard input"
+    parser.add_argument("game", metavar="GAME", nargs=count, help=text)
+    dialects = tuple(DIALECTS)
+    parser.add_argument("--dialect", choices=dialects, help="default: by the suffix, else paper")
+
+
+def _check_arguments(parser: ArgumentParser) -> None:
+    _game(parser, "+")
+    parser.add_argument("--json", action="store_true", help="all facts, for programs")
+
+
+def _format_arguments(parser: ArgumentParser) -> None:
+    _game(parser)
+    parser.add_argument("--write", action="store_true", help="write it back to the file")
+    parser.add_argument("--check", action="store_true", help="only say whether it would change")
+
+
+def _diagram_arguments(parser: ArgumentParser) -> None:
+    _game(parser)
+    parser.add_argument("-o", "--output", metavar="FILE", help="default: standard output")
+
+
+def _play_arguments(parser: ArgumentParser) -> None:
+    _game(parser)
+    add = parser.add_argument
+    add("--judge", default="embedded", help="embedded (default), smollm2, a folder")
+    add("--role", metavar="PLAYER", help="default: black, or who is asked first")
+    add("--seed", type=partial(_whole_number, 0), default=0, metavar="N", help="of the map")
+    add("--rounds", type=partial(_whole_number, 1), metavar="N", help="on one map; default 1")
+    seat = parser.add_mutually_exclusive_group()
+    seat.add_argument("--moves", metavar="FILE", help="JSON: moves instead of asking for them")
+    seat.add_argument("--chat", metavar="MODEL", help="a model behind an OpenAI-compatible API")
+    add("--base-url", metavar="URL", help="of that API; default: OpenAI's")
+    add("--key-variable", metavar="NAME", help="environment variable with its key")
+    add("--json", action="store_true", help="the outcome, for programs")
+
+
+def _whole_number(least: int, text: str) -> int:
+    if not text.isdecimal() or len(text) > _MOST_DIGITS or int(text) < least:
+        raise ArgumentTypeError(
+            f"found {excerpt(text, 40)!r}; expected a whole number from {least} on"
+        )
+    return int(text)
+
+
+_MOST_DIGITS = 600
+"""Python may be set to read no more."""
+
+COMMANDS = (
+    Command("check", "problems and static facts of programs", check, _check_arguments),
+    Command("format", "one spelling for each line; keeps comments", format_, _format_arguments),
+    Command("canonical", "the text that players are shown, and the game's id", canonical, _game),
+    Command("diagram", "the game as a picture (SVG)", diagram, _diagram_arguments),
+    Command("play", "play a game in the terminal", play, _play_arguments),
+    Command("games", "list the library", games, lambda parser: None),
+)

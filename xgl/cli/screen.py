@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
-from xgl.cli.telling import Paid, Refused, Shown, Term, Told
+from xgl.cli.narration import FailedEnsure, Notice, PaidReward, ShownText, Term
 from xgl.diagram.shapes import cells
 from xgl.language.canonical import Game
 from xgl.runtime.requests import View
@@ -24,7 +24,7 @@ class Bars:
 
     gain: str
     loss: str
-    said: str
+    legend: str
 
 
 COLOURED = Bars(" ▁▂▃▄▅▆▇█", " ▁▂▃▄▅▆▇█", "green gains, red loses")
@@ -50,33 +50,33 @@ class Screen:
     def say(self, text: str, style: str = "") -> None:
         self.console.print(Text(text, style=style))
 
-    def tell(self, told: Told) -> None:
-        match told:
-            case Shown(item, mover):
+    def show(self, notice: Notice) -> None:
+        match notice:
+            case ShownText(item, mover):
                 who = f" ({mover})" if mover else ""
                 self.console.print(
                     Text.assemble((f"{item.label}{who}: ", "bold"), printable(item.text))
                 )
-            case Paid(player, bits, terms):
+            case PaidReward(player, bits, terms):
                 self.console.print(Text.assemble((f"reward {player}: ", "bold"), _coloured(bits)))
                 full = max([LEAST_FULL, *(abs(bit) for term in terms for bit in term.bits)])
                 if terms:
-                    self.say(f"  ({self.bars.said}; a full bar is {full:.1f} bits)", "dim")
+                    self.say(f"  ({self.bars.legend}; a full bar is {full:.1f} bits)", "dim")
                 for term in terms:
                     self._term(term, full)
-            case Refused():
-                self._refused(told)
+            case FailedEnsure():
+                self._failed_ensure(notice)
 
-    def _refused(self, refused: Refused) -> None:
-        self.say(f"This does not hold (line {refused.line}):", "bold red")
-        for said in refused.said:
-            self.say(f"  {printable(said)}", "red")
-        if refused.left >= 0:
-            self.say(f"Try again; failures left before a forfeit: {refused.left}.", "red")
+    def _failed_ensure(self, failed: FailedEnsure) -> None:
+        self.say(f"This does not hold (line {failed.line}):", "bold red")
+        for reason in failed.reasons:
+            self.say(f"  {printable(reason)}", "red")
+        if failed.left >= 0:
+            self.say(f"Try again; failures left before a forfeit: {failed.left}.", "red")
 
     def _term(self, term: Term, full: float) -> None:
         """The text and beneath it the strip; for a hidden text the strip and its numbers."""
-        total = f"  {term.said} = {signed(sum(term.bits))}"
+        total = f"  {term.label} = {signed(sum(term.bits))}"
         if term.text is None:
             self.say(f"{total}, of a text that is not shown:")
             pieces: Sequence[str] = [f"{signed(bit)} " for bit in term.bits]
@@ -90,8 +90,8 @@ class Screen:
             self.console.print(Text("    ").append_text(strip(row, full, self.bars)))
 
     def best(self, number: int, score: float, moves: Sequence[str]) -> None:
-        said = printable(" / ".join(moves)) or "no move"
-        self.say(f"Best earlier round: {number}, {signed(score)} bits, with: {said}", "cyan")
+        listed = printable(" / ".join(moves)) or "no move"
+        self.say(f"Best earlier round: {number}, {signed(score)} bits, with: {listed}", "cyan")
 
     def ask(self, view: View, max_len: int) -> str:
         """Raises EOFError when there is no more input."""

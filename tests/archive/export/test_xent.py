@@ -23,6 +23,7 @@ from archive.export.exactness import compare, played, sampled_moves, summary
 from archive.export.selection import Map, archived
 from archive.export.thresholds import levels
 from archive.export.xent import Options, export_xent
+from archive.schema import TaskId
 from xgl import Metadata, game, parse
 from xgl.library import find
 
@@ -172,7 +173,7 @@ def test_scores_and_rankings_are_compared_on_finished_plays() -> None:
 
 def test_moves_of_the_run_are_compared_under_both_dialects(run_r1: Path) -> None:
     with Archive.open(run_r1) as archive:
-        moves = sampled_moves(archive, "r1", ECHO.game.game_id, "black")
+        moves = sampled_moves(archive, "r1", TaskId(ECHO.game.game_id, "black"))
     assert len(moves) == 4
     maps = [Map(seed, ("the hen", "a fox")) for seed in (1, 3)]
     found = compare(ECHO.game, ECHO.game, "black", maps, moves, WordJudge())

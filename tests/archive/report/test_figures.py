@@ -18,7 +18,8 @@ from archive.report.figures.histograms import histograms
 from archive.report.figures.shades import token_shade, value_shade
 from archive.report.game_cards import names_by_descent, parents
 from archive.report.player_measures import GameScores
-from archive.report.scope_covers import Covers, CoverStep
+from archive.report.scope_covers import Covers, CoverStep, smallest_covers
+from archive.statistics.covers import best_cover
 from xgl.diagram.svg import render
 
 
@@ -113,6 +114,21 @@ def test_histograms_count_every_value() -> None:
     assert "m: 2 games from" in drawn
     assert "m: 1 game from" in drawn
     assert "median 0.10 [0.10, 3.00]" in drawn
+
+
+@given(st.integers(1, 6), st.integers(0, 2**32 - 1))
+def test_covers_by_eta_are_the_best_at_each(count: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.random((count, count)).round(1)
+    values[rng.random((count, count)) < 0.2] = math.nan
+    np.fill_diagonal(values, 1.0)
+    etas = [step / 10 for step in range(1, 11)]
+    steps = list(smallest_covers(values, etas))
+    best = [best_cover(values, eta) for eta in etas]
+    assert steps == [
+        CoverStep(eta, cover.members, cover.delta, cover.least)
+        for eta, cover in zip(etas, best, strict=True)
+    ]
 
 
 def test_a_stretch_of_equal_covers_is_one_stair() -> None:

@@ -13,7 +13,7 @@ from archive.__main__ import main
 from archive.report.from_archive import gather_report
 from archive.report.token_bits import with_token_bits
 from xgl import Metadata, game, parse
-from xgl.cli.playing import Bench, bench
+from xgl.cli.session import Bench, bench
 from xgl.runtime.requests import StoryRequest
 from xgl.single_play import play
 
@@ -98,7 +98,7 @@ def test_a_play_of_several_cannot_be_repeated(tmp_path: Path, make_row: Any) -> 
     assert facts.no_bits.startswith("white moved too")
 
 
-def test_a_judge_that_does_not_load_is_told(
+def test_a_judge_that_does_not_load_is_notices_of(
     tmp_path: Path, make_row: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = _archive(tmp_path, make_row, SOURCE, 1.0, "/nowhere/at/all")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from xgl import Program, game, parse
 from xgl.cli import main
-from xgl.cli.formatting import formatted
+from xgl.cli.commands import formatted
 from xgl.language.unparse import to_text
 from xgl.library import Entry, entries
 

@@ -11,7 +11,7 @@ from typing import IO, cast
 import pytest
 
 from xgl.cli import main
-from xgl.cli.output import MAX_LINES, MAX_OUTPUT, BoundedScreen, OutputError, bounded
+from xgl.cli.files import MAX_LINES, MAX_OUTPUT, BoundedScreen, OutputError, bounded
 
 
 def test_an_output_has_at_most_a_megabyte_for_each_game() -> None:

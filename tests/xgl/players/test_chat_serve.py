@@ -21,7 +21,7 @@ from transformers import AutoTokenizer
 from xgl import Cast, Instance, game, parse, play_all
 from xgl.chat.settings import ChatSettings
 from xgl.cli import main
-from xgl.cli.playing import bench
+from xgl.cli.session import bench
 from xgl.errors import PlayerError
 from xgl.players.chat import ChatPlayer, first_messages
 from xgl.runtime.requests import Item, Move, Moved, MoveRequest, Rewarded, Seeds, Turn, View

@@ -8,19 +8,15 @@ from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from rich.console import Console
 
 from xgl.analysis.static_facts import analyse
-from xgl.cli.chatting import chat_player, chat_record, chat_summary
-from xgl.cli.output import BoundedScreen, bounded
+from xgl.cli.files import BoundedScreen, Script, Source, bounded, read_script
+from xgl.cli.narration import Narrator, ShownText, WatchedMachine
 from xgl.cli.screen import Screen, signed
-from xgl.cli.scripts import Script, read_script
-from xgl.cli.sources import Source
-from xgl.cli.telling import Shown, Teller
-from xgl.cli.watching import WatchedMachine
-from xgl.errors import OversizeError, XGLError, excerpt
+from xgl.errors import OversizeError, PlayerError, XGLError, excerpt
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, game
 from xgl.language.characters import well_formed
@@ -28,6 +24,9 @@ from xgl.players import ScriptedPlayer
 from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.presentation import token_spans
 from xgl.runtime.requests import Event, Judge, Move, Moved, Play, Player, Seeds, StorySource, Turn
+
+if TYPE_CHECKING:
+    from xgl.players.chat import ChatPlayer
 
 
 class PlayingError(XGLError):
@@ -189,7 +188,7 @@ class Session:
     def _round(self, number: int) -> Round:
         seeds = Seeds(self.seed, number - 1)
         machine = WatchedMachine(self.game)
-        viewer = _Viewer(machine, Teller(self.game, self.role), self.screen, self.bench.judge)
+        viewer = _Viewer(machine, Narrator(self.game, self.role), self.screen, self.bench.judge)
         players = self._players(number, seeds, viewer)
         cast = Cast(self.bench.judge, self.bench.stories, players)
         [play] = play_all([Instance(self.game, seeds)], cast, [machine])
@@ -212,8 +211,8 @@ class Session:
         if play.outcome == "forfeit":
             self.screen.say(f"{play.forfeiter} has failed too often: a forfeit.", "bold red")
         elif play.outcome == "oversize":
-            said = play.reason or "the judge or a player cannot read so much at once"
-            self.screen.say(f"The game ends here, for its size: {said}.", "bold red")
+            reason = play.reason or "the judge or a player cannot read so much at once"
+            self.screen.say(f"The game ends here, for its size: {reason}.", "bold red")
         score = "none" if done.score is None else f"{signed(done.score)} bits"
         self.screen.say(f"Score of {self.role}: {score}", "bold")
 
@@ -264,34 +263,34 @@ class _Viewer:
     """The person's seat: shows what is new before each move, and takes the move."""
 
     def __init__(
-        self, machine: WatchedMachine, teller: Teller, screen: Screen, judge: Judge
+        self, machine: WatchedMachine, narrator: Narrator, screen: Screen, judge: Judge
     ) -> None:
-        self.machine, self.teller, self.screen, self.judge = machine, teller, screen, judge
-        self.told = 0
+        self.machine, self.narrator, self.screen, self.judge = machine, narrator, screen, judge
+        self.narrated = 0
         self.typed: str | None = None
 
     def catch_up(self) -> None:
         """Tell what has happened since the last time, if anybody looks."""
         if self.screen.console.quiet:
             return
-        log = self.machine.log(self.told)
-        self.told += len(log)
-        for told in self.teller.tell(log):
-            own = isinstance(told, Shown) and told.mover == self.teller.player
-            if own and told.item.text == self.typed:  # type: ignore[union-attr]
+        log = self.machine.log(self.narrated)
+        self.narrated += len(log)
+        for notice in self.narrator.notices(log):
+            own = isinstance(notice, ShownText) and notice.mover == self.narrator.player
+            if own and notice.item.text == self.typed:  # type: ignore[union-attr]
                 self.typed = None  # it stands on the screen as it was typed
             else:
-                self.screen.tell(told)
+                self.screen.show(notice)
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         """Raises :class:`Quit` when the input has ended."""
         self.catch_up()
         try:
-            return [Move(self._asked(turn)) for turn in turns]
+            return [Move(self._typed(turn)) for turn in turns]
         except EOFError:
             raise Quit("the input has ended") from None
 
-    def _asked(self, turn: Turn) -> str:
+    def _typed(self, turn: Turn) -> str:
         limit = turn.request.max_len
         text = well_formed(self.screen.ask(turn.request.view, limit).strip())
         count = self.judge.count(text)
@@ -310,3 +309,46 @@ class _Watched:
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         self.viewer.catch_up()
         return self.player.moves(turns)
+
+
+def chat_player(arguments: Namespace) -> ChatPlayer | None:
+    """The player that the arguments name; None without ``--chat``.
+
+    Raises :class:`~xgl.errors.PlayerError`, for a key that is not set too, before anything is
+    loaded.
+    """
+    if arguments.chat is None:
+        for option in ("base_url", "key_variable"):
+            if getattr(arguments, option) is not None:
+                given = option.replace("_", "-")
+                raise PlayerError(f"--{given} belongs to a model; expected --chat MODEL with it")
+        return None
+    from xgl.chat.client import read_key
+    from xgl.chat.settings import OPENAI, ChatSettings
+    from xgl.players.chat import ChatPlayer
+
+    url = OPENAI if arguments.base_url is None else arguments.base_url
+    variable = arguments.key_variable
+    settings = ChatSettings(model=arguments.chat, base_url=url, key_variable=variable)
+    read_key(settings)
+    return ChatPlayer(settings)
+
+
+def chat_record(player: ChatPlayer) -> dict[str, Any]:
+    """Model, endpoint and usage, for programs."""
+    settings = player.settings
+    usage = asdict(player.usage)
+    del usage["dollars"]  # the command knows no prices
+    return {"model": settings.model, "base_url": settings.base_url, "usage": usage}
+
+
+def chat_summary(player: ChatPlayer) -> str:
+    """The requests to the model and what they cost, for a person."""
+    usage = player.usage
+    requests = "1 request" if usage.requests == 1 else f"{usage.requests} requests"
+    summary = f"{requests}, {usage.prompt_tokens} + {usage.new_tokens} tokens"
+    if usage.unmetered:
+        summary += f" ({usage.unmetered} unmetered)"
+    if usage.failed_attempts:
+        summary += f", {usage.failed_attempts} without a move"
+    return f"{player.settings.model}: {summary}"

@@ -9,8 +9,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from xgl import Cast, Instance, Program, Seeds, analyse, game, parse, play_all
-from xgl.cli.telling import Paid, Refused, Shown, Teller, Told
-from xgl.cli.watching import WatchedMachine
+from xgl.cli.narration import FailedEnsure, Narrator, Notice, PaidReward, ShownText, WatchedMachine
 from xgl.language.dialects import DIALECTS
 from xgl.language.syntax import OMNISCIENT, PLAYERS
 from xgl.runtime.presentation import visible
@@ -29,25 +28,25 @@ class Talker:
 
 def told(
     seat: Callable[..., Cast], code: str, player: str, *lines: str, dialect: str = "paper"
-) -> tuple[list[Told], Play]:
+) -> tuple[list[Notice], Play]:
     whole = game(parse(code, dialect))
     machine = WatchedMachine(whole)
     [play] = play_all([Instance(whole, Seeds(1, 0))], seat(Talker(*lines)), [machine])
-    return list(Teller(whole, player).tell(machine.log())), play
+    return list(Narrator(whole, player).notices(machine.log())), play
 
 
-def paid(found: list[Told]) -> list[Paid]:
-    return [one for one in found if isinstance(one, Paid)]
+def paid(found: list[Notice]) -> list[PaidReward]:
+    return [one for one in found if isinstance(one, PaidReward)]
 
 
 def test_the_omniscient_are_told_every_text(seat: Callable[..., Cast]) -> None:
     code = "assign(s=story())\nelicit(x, 4)\nreward(xed(s | x) - xent(x + s))"
     found, play = told(seat, code, "black", "one two")
-    texts = [one.item.text for one in found if isinstance(one, Shown)]
+    texts = [one.item.text for one in found if isinstance(one, ShownText)]
     assert texts == ["tale 1 0", "one two"]
     [reward] = paid(found)
     assert [term.text for term in reward.terms] == ["tale 1 0", "one two tale 1 0"]
-    assert [term.said for term in reward.terms] == ["xed(s | t)", "−xent(t + s)"]
+    assert [term.label for term in reward.terms] == ["xed(s | t)", "−xent(t + s)"]
     assert sum(sum(term.bits) for term in reward.terms) == play.scores["black"]
 
 
@@ -83,7 +82,7 @@ def test_the_zero_sum_pair_line_by_line(seat: Callable[..., Cast]) -> None:
         found, play = told(seat, code, player, "one", "two")
         own = [reward for reward in paid(found) if reward.player == player]
         other = "−" if sign == "" else ""
-        said = [term.said for reward in own for term in reward.terms]
+        said = [term.label for reward in own for term in reward.terms]
         assert said == [sign + "xent(s)", other + "xent(t)", sign + "xent(s + t)"]
         texts = [term.text for reward in own for term in reward.terms]
         assert texts == ["one", "two", "one two"]
@@ -96,12 +95,14 @@ def test_a_failed_ensure_is_explained(seat: Callable[..., Cast]) -> None:
         "xent(x) >= 0)\nreward(xent(x))"
     )
     found, _ = told(seat, code, "black", "the sea", "a sea", "hills")
-    [refused] = [one for one in found if isinstance(one, Refused)]
+    [refused] = [one for one in found if isinstance(one, FailedEnsure)]
     assert refused.line == 3
-    assert refused.said[0].endswith("both have 'sea'")
-    assert re.fullmatch(r"xent\(t\) >= 0: \d+\.\d against 0\.0 bits", refused.said[1])
+    assert refused.reasons[0].endswith("both have 'sea'")
+    assert re.fullmatch(r"xent\(t\) >= 0: \d+\.\d against 0\.0 bits", refused.reasons[1])
     assert (refused.failures, refused.left) == (1, 9)
-    assert not any(isinstance(one, Refused) for one in told(seat, code, "white", "b", "b", "c")[0])
+    assert not any(
+        isinstance(one, FailedEnsure) for one in told(seat, code, "white", "b", "b", "c")[0]
+    )
 
 
 def test_helper_functions_are_explained(seat: Callable[..., Cast]) -> None:
@@ -111,8 +112,8 @@ def test_helper_functions_are_explained(seat: Callable[..., Cast]) -> None:
         'reward(xed("".join(l) | x) + xent(remove_common_words(x, s)))'
     )
     found, _ = told(seat, code, "black", "tale", "hills sea", dialect="xent")
-    [refused] = [one for one in found if isinstance(one, Refused)]
-    assert refused.said == (
+    [refused] = [one for one in found if isinstance(one, FailedEnsure)]
+    assert refused.reasons == (
         "num_words(t) > 1: num_words(t) is 1",
         "len(common_word_set(t, s)) == 0: common_word_set(t, s) is 'tale'",
     )
@@ -126,8 +127,8 @@ def test_words_of_a_hidden_text_are_not_named(seat: Callable[..., Cast]) -> None
         "reward(bob, xent(x))"
     )
     found, _ = told(seat, code, "bob", "a tale", "hills")
-    [refused] = [one for one in found if isinstance(one, Refused)]
-    assert "tale" not in " ".join(refused.said)
+    [refused] = [one for one in found if isinstance(one, FailedEnsure)]
+    assert "tale" not in " ".join(refused.reasons)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -148,8 +149,8 @@ def test_any_game_is_followed_to_its_end(
     log = machine.log()
     assert tuple(event for _, event in log) == play.events
     assert all(line == event.line for line, event in log if isinstance(event, Moved))
-    found = list(Teller(whole, player).tell(log))
-    items = [one.item for one in found if isinstance(one, Shown)]
+    found = list(Narrator(whole, player).notices(log))
+    items = [one.item for one in found if isinstance(one, ShownText)]
     facts = [e for e in play.events if not isinstance(e, Rewarded | Ensured)]
     assert items == list(visible(facts, player, DIALECTS[whole.dialect].live_reveal))
     own = [e for e in play.events if isinstance(e, Rewarded) and e.player == player]

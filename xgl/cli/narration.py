@@ -1,21 +1,24 @@
-"""A game's events, told to one player as the rules let it know them
+"""What one player learns of a game's events, as the rules let it know them
 (docs/specification.md, "What a player sees").
 
-An event holds what happened; the teller knows the line that made it, and so the text behind a
+An event holds what happened; the narrator knows the line that made it, and so the text behind a
 number and whether this player may see that text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from xgl.cli.texts import UnknownTextError, value_of
+from xgl.errors import OversizeError
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
 from xgl.language.visitors import descendants, reads
+from xgl.runtime.machine import Asking, Machine
 from xgl.runtime.predicates import predicate, words
 from xgl.runtime.presentation import Sight
 from xgl.runtime.requests import (
@@ -28,10 +31,11 @@ from xgl.runtime.requests import (
     Revealed,
     Rewarded,
 )
+from xgl.runtime.values import MissingError, Text, Values
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownText:
     """A string that the player may see."""
 
     item: Item
@@ -43,14 +47,15 @@ class Shown:
 class Term:
     """One xent of a reward: its bits for each token, signed as they count for the player."""
 
-    said: str
+    label: str
+    """The term as the program writes it."""
     bits: tuple[float, ...]
     text: str | None
     """The scored text; None where the player may not see it, or a helper function made it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Paid:
+class PaidReward:
     """A reward; its terms where it is the player's own."""
 
     player: str
@@ -59,21 +64,22 @@ class Paid:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class FailedEnsure:
     """A failed ensure of the player's own."""
 
     line: int
-    said: tuple[str, ...]
+    reasons: tuple[str, ...]
+    """The conditions, and why they fail where that is known."""
     failures: int
     left: int
     """Failures that are still allowed."""
 
 
-Told = Shown | Paid | Refused
+Notice = ShownText | PaidReward | FailedEnsure
 
 
-class Teller:
-    """Tells one game to ``player``; feed it the events in their order, each once."""
+class Narrator:
+    """Narrates one game to ``player``; feed it the events in their order, each once."""
 
     def __init__(self, game: Game, player: str) -> None:
         self.game = game
@@ -87,18 +93,18 @@ class Teller:
         self.sight = Sight(player, self.live)
         self.shown = self.line = 0
 
-    def tell(self, log: Iterable[tuple[int, Event]]) -> Iterator[Told]:
+    def notices(self, log: Iterable[tuple[int, Event]]) -> Iterator[Notice]:
         """What the player learns from these events, each with the position of its line."""
         for self.line, event in log:
             if not isinstance(event, Rewarded | Ensured):
                 self.history.append(event)
-            yield from self._told(event)
+            yield from self._notices_of(event)
 
     @property
     def _line(self) -> syn.Instruction:
         return self.game.program.instructions[self.line]
 
-    def _told(self, event: Event) -> Iterator[Told]:
+    def _notices_of(self, event: Event) -> Iterator[Notice]:
         match event:
             case Assigned(values):
                 for name, text in values:
@@ -115,14 +121,14 @@ class Teller:
                 yield from self._shown()
             case Rewarded(to, bits) if self.sees_all or to == self.player:
                 own = to == self.player
-                yield Paid(to, bits, tuple(self._terms(event)) if own else ())
+                yield PaidReward(to, bits, tuple(self._terms(event)) if own else ())
             case Ensured(by, passed) if not passed and by == self.player:
                 yield self._refused(event)
 
-    def _shown(self, mover: str = "") -> Iterator[Shown]:
+    def _shown(self, mover: str = "") -> Iterator[ShownText]:
         """What of the last event the player may see."""
         self.sight.look(self.history)
-        yield from (Shown(item, mover) for item in self.sight.items[self.shown :])
+        yield from (ShownText(item, mover) for item in self.sight.items[self.shown :])
         self.shown = len(self.sight.items)
 
     def _set(self, name: str, text: str, seen: bool) -> None:
@@ -142,11 +148,11 @@ class Teller:
         assert isinstance(line, syn.Reward)
         xents = [xent for _, xent in line.amount.terms if isinstance(xent, syn.Xent)]
         for xent, (sign, _, scores) in zip(xents, event.terms, strict=True):
-            said = ("" if sign > 0 else "−") + expression_text(xent)
-            yield Term(said, tuple(sign * bit for bit in scores.bits), self._scored(xent))
+            label = ("" if sign > 0 else "−") + expression_text(xent)
+            yield Term(label, tuple(sign * bit for bit in scores.bits), self._scored(xent))
 
     def _scored(self, xent: syn.Xent) -> str | None:
-        """The text behind a number, where the player may see it and the registers tell it."""
+        """The text behind a number, where the player may see it and the registers hold it."""
         if not self.seen.issuperset(reads(xent.target)):
             return None
         try:
@@ -154,32 +160,32 @@ class Teller:
         except UnknownTextError:
             return None
 
-    def _refused(self, event: Ensured) -> Refused:
+    def _refused(self, event: Ensured) -> FailedEnsure:
         line = self._line
         assert isinstance(line, syn.Ensure)
         sides = _sides(line.conditions, event)
-        said = tuple(
-            self._explained(condition) + told
-            for condition, told in zip(line.conditions, sides, strict=True)
+        reasons = tuple(
+            self._explained(condition) + amounts
+            for condition, amounts in zip(line.conditions, sides, strict=True)
         )
-        if len(said) == 1 and said[0] == expression_text(line.conditions[0]):
-            said = (f"{said[0]}: {_judged(line.conditions[0])}",)
+        if len(reasons) == 1 and reasons[0] == expression_text(line.conditions[0]):
+            reasons = (f"{reasons[0]}: {_judged(line.conditions[0])}",)
         left = self.game.metadata.max_failures - event.failures
-        return Refused(self.line + 1, said, event.failures, left)
+        return FailedEnsure(self.line + 1, reasons, event.failures, left)
 
     def _explained(self, condition: syn.Condition) -> str:
         """A condition in the words of the program, and why where a plain function decided it."""
-        said = expression_text(condition)
+        text = expression_text(condition)
         if counted := self._counted(condition):
-            return f"{said}: {counted}"
+            return f"{text}: {counted}"
         if not isinstance(condition, syn.Truth) or not self.seen.issuperset(reads(condition)):
-            return said
+            return text
         try:
-            found = predicate(condition, self._text)
+            rule = predicate(condition, self._text)
         except UnknownTextError:
-            return said
-        reason = _reason(found) if found is not None and condition.expected else ""
-        return f"{said}: {reason}" if reason else said
+            return text
+        reason = _reason(rule) if rule is not None and condition.expected else ""
+        return f"{text}: {reason}" if reason else text
 
     def _text(self, node: object) -> str:
         return str(value_of(node, self.registers, self.game))
@@ -191,10 +197,10 @@ class Teller:
         if not looked or not self.seen.issuperset(reads(condition)):
             return ""
         try:
-            found = [(call, value_of(call, self.registers, self.game)) for call in looked]
+            values = [(call, value_of(call, self.registers, self.game)) for call in looked]
         except UnknownTextError:
             return ""
-        return "; ".join(f"{expression_text(call)} is {_value(value)}" for call, value in found)
+        return "; ".join(f"{expression_text(call)} is {_value(value)}" for call, value in values)
 
 
 def _sides(conditions: tuple[syn.Condition, ...], event: Ensured) -> list[str]:
@@ -203,15 +209,15 @@ def _sides(conditions: tuple[syn.Condition, ...], event: Ensured) -> list[str]:
     if sum(plain) != len(event.sides):
         return [""] * len(conditions)
     sides = iter(event.sides)
-    told = [": {:.1f} against {:.1f} bits".format(*next(sides)) if found else "" for found in plain]
+    amounts = [": {:.1f} against {:.1f} bits".format(*next(sides)) if one else "" for one in plain]
     return [
-        said if any(isinstance(node, syn.Xent) for node in descendants(condition)) else ""
-        for said, condition in zip(told, conditions, strict=True)
+        amount if any(isinstance(node, syn.Xent) for node in descendants(condition)) else ""
+        for amount, condition in zip(amounts, conditions, strict=True)
     ]
 
 
 _TELLING = ("common_word_set", "num_words", "only_uses_words", "only_uses_chars")
-"""Helper functions whose value tells why a condition fails."""
+"""Helper functions whose value says why a condition fails."""
 
 
 def _value(value: object) -> str:
@@ -220,9 +226,9 @@ def _value(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _reason(found: Predicate) -> str:
+def _reason(rule: Predicate) -> str:
     """What breaks a rule that is counted in words; empty where it holds or tokens decide."""
-    match found:
+    match rule:
         case Predicate("no_common_words", (left, right)):
             common = sorted(words(left) & words(right))
             return f"both have {_listed(common)}" if common else ""
@@ -234,7 +240,7 @@ def _reason(found: Predicate) -> str:
 
 
 def _judged(condition: syn.Condition) -> str:
-    """Why the only condition of an ensure fails where no counted word tells it."""
+    """Why the only condition of an ensure fails where no counted word says it."""
     if isinstance(condition, syn.Truth):
         return f"it was judged {'false' if condition.expected else 'true'}"
     return "by the judge's numbers it is not so"
@@ -242,3 +248,42 @@ def _judged(condition: syn.Condition) -> str:
 
 def _listed(names: list[str]) -> str:
     return ", ".join(repr(name) for name in names[:8]) + (" and more" if len(names) > 8 else "")
+
+
+class UnknownTextError(Exception):
+    """An expression whose value the registers alone do not give, as that of a random draw."""
+
+
+def value_of(node: object, registers: Mapping[str, str], game: Game) -> Any:
+    """A string, list, set of words, number or truth value, as Python's own.
+
+    ``registers`` hold texts; the lists among them JSON. Raises :class:`UnknownTextError`.
+    """
+    values = Values(DIALECTS[game.dialect], game.metadata)
+    for name, text in registers.items():
+        items = tuple(map(Text, json.loads(text))) if name in syn.LIST_REGISTERS else None
+        values.store(name, Text(text) if items is None else items)
+    try:
+        return values.plain(node)
+    except (MissingError, OversizeError):
+        raise UnknownTextError from None
+
+
+class WatchedMachine(Machine):
+    """Runs as any machine does, and remembers the position of the line behind each event."""
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game)
+        self._lines: list[int] = []
+
+    def log(self, start: int = 0) -> list[tuple[int, Event]]:
+        """The events from the ``start``-th on, each with the position of its line."""
+        pending = [self.flow.position] * (len(self.events) - max(start, len(self._lines)))
+        return list(zip([*self._lines[start:], *pending], self.events[start:], strict=True))
+
+    def _step(self) -> Asking:
+        position = self.flow.position
+        try:
+            yield from super()._step()
+        finally:
+            self._lines += [position] * (len(self.events) - len(self._lines))

@@ -16,8 +16,8 @@ from rich.console import Console
 
 from xgl import game, parse
 from xgl.cli import main
-from xgl.cli.playing import Bench, Round, Session
 from xgl.cli.screen import ASCII, COLOURED, strip
+from xgl.cli.session import Bench, Round, Session
 from xgl.runtime.presentation import token_spans
 from xgl.runtime.requests import Judge, Move, Turn
 

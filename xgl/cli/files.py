@@ -1,0 +1,171 @@
+"""What commands read and write: programs from files, the library or standard input, moves from
+JSON, and no more than a megabyte for one game, whatever the game is."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from xgl import library
+from xgl.errors import ProgramError, XGLError, excerpt
+from xgl.language.dialects import BY_SUFFIX, PAPER
+from xgl.language.parser import parse, parse_line
+from xgl.language.syntax import Program
+
+
+class SourceError(XGLError):
+    """A game that cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A program's text; ``path`` is None for standard input."""
+
+    origin: str
+    title: str
+    text: str
+    dialect: str
+    path: Path | None = None
+
+    def program(self) -> Program:
+        """Raises :class:`~xgl.errors.ProgramError` with all that is wrong with the text."""
+        return parse(self.text, self.dialect, self.origin)
+
+
+def drawable(source: Source) -> Program:
+    """The program, even one that is refused for its length alone: it can be drawn, not played.
+
+    Raises :class:`~xgl.errors.ProgramError`.
+    """
+    try:
+        return source.program()
+    except ProgramError as error:
+        if any("steps" not in problem.found for problem in error.problems):
+            raise
+    lines = (
+        parse_line(line, number, source.dialect)
+        for number, line in enumerate(source.text.split("\n"), 1)
+    )
+    return Program(tuple(line for line in lines if line is not None), source.dialect)
+
+
+def read_source(game: str, dialect: str | None) -> Source:
+    """The program that ``game`` names; a file goes before a library game of the same name.
+
+    Raises :class:`SourceError` for a file that is missing or no UTF-8 text, and
+    :class:`~xgl.library.NotInLibrary` for a name that is neither.
+    """
+    if game == "-":
+        text = _decoded(sys.stdin.buffer.read(), "standard input")
+        return Source("standard input", "", text, dialect or PAPER.name)
+    path = Path(game)
+    if game and path.exists() and not path.is_dir():  # also a pipe, as of `<(…)`
+        return _file(path, path.stem, dialect)
+    if game and path.is_dir():
+        raise SourceError(f"{game}: a folder; expected a .xgl or .xent file")
+    if path.suffix in BY_SUFFIX or len(path.parts) > 1:
+        raise SourceError(f"{game}: no such file")
+    entry = library.find(game)
+    return _file(entry.path, entry.title, dialect)
+
+
+def _file(path: Path, title: str, dialect: str | None) -> Source:
+    suffixed = BY_SUFFIX.get(path.suffix, PAPER).name
+    text = _decoded(path.read_bytes(), str(path))
+    return Source(str(path), title, text, dialect or suffixed, path)
+
+
+def _decoded(data: bytes, origin: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{origin}: no UTF-8 text ({error.reason})") from None
+
+
+# -- moves -------------------------------------------------------------------------------------
+
+Script = Sequence[Mapping[str, Sequence[str]]]
+"""For each round the moves of each player that it names."""
+EXPECTED = 'a round is ["a move", …] or {"player": ["a move", …], …}; a file holds one or a list'
+
+
+class ScriptError(XGLError):
+    """A file of moves that is not what it should be, or not for this game."""
+
+
+def read_script(path: str, role: str, players: Sequence[str]) -> Script:
+    """The rounds of a file; a list of texts alone is ``role``'s moves.
+
+    Raises :class:`ScriptError` for another shape, and for a player that is not among ``players``.
+    """
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except ValueError as error:
+        raise ScriptError(f"--moves {path}: no JSON ({error}); {EXPECTED}") from None
+    except RecursionError:
+        raise ScriptError(f"--moves {path}: lists in lists too deep to read; {EXPECTED}") from None
+    rounds = [content] if isinstance(content, dict) or _are_texts(content) else content
+    if not isinstance(rounds, list) or not rounds:
+        raise ScriptError(f"--moves {path}: no moves; {EXPECTED}")
+    return [_round(path, number, one, role, players) for number, one in enumerate(rounds, start=1)]
+
+
+def _round(
+    path: str, number: int, content: Any, role: str, players: Sequence[str]
+) -> Mapping[str, Sequence[str]]:
+    named = {role: content} if _are_texts(content) else content
+    if not isinstance(named, dict) or not named or not all(map(_are_texts, named.values())):
+        raise ScriptError(f"--moves {path}: round {number} holds no moves; {EXPECTED}")
+    for player in named:
+        if player not in players:
+            place = f"--moves {path}: round {number}"
+            expected = ", ".join(players)
+            raise ScriptError(f"{place}: no {excerpt(player)!r}; expected {expected}")
+    return named
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(text, str) for text in value)
+
+
+# -- output ------------------------------------------------------------------------------------
+
+MAX_OUTPUT = 1_000_000
+"""Bytes for one game, or for one round of it."""
+
+
+MAX_LINES = 3_000
+"""Of the screen, for one round."""
+
+
+class OutputError(XGLError):
+    """More to write than anybody can read."""
+
+
+def bounded(text: str, count: int = 1) -> str:
+    """``text``, the output for ``count`` games; raises :class:`OutputError` for a longer one."""
+    size, most = len(text.encode(errors="replace")), count * MAX_OUTPUT
+    if size > most:
+        raise OutputError(f"the output has {size:,} bytes; at most {most:,} are written")
+    return text
+
+
+class BoundedScreen:
+    """A text file that takes so many lines for each of ``count`` rounds; all else is its own."""
+
+    def __init__(self, file: IO[str], count: int) -> None:
+        self._file, self._lines, self._most = file, 0, count * MAX_LINES
+
+    def write(self, text: str) -> int:
+        """Raises :class:`OutputError`."""
+        self._lines += text.count("\n")
+        if self._lines > self._most:
+            raise OutputError(f"the game has more to show than {self._most:,} lines of the screen")
+        return self._file.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
