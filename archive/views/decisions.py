@@ -121,7 +121,7 @@ def _steps(case: Case, seen: Replay, policies: Policies) -> list[Step]:
         found = seen.gains.get((source, target))
         policy = next(iter(policies.get(source, ())), "unknown")
         bits, plays = (found.bits, found.plays) if found else (None, 0)
-        return Gain(policy, source[0], target[0], bits, plays)
+        return Gain(policy, source.game_id, target.game_id, bits, plays)
 
     def share(
         question: str, pair: tuple[TaskId, TaskId], value: Interval, asks: str, answer: Answer
