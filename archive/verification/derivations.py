@@ -148,14 +148,16 @@ def _without_plays(record: RunRecord, row: Row, unchecked: Counter[str]) -> Iter
         unchecked[row["reason"]] += 1
     else:
         refused = _refusal(record, row)
-        facts = (row["verdict"], row["reason"], row["detail"] or (refused and refused.detail))
-        agrees = refused is not None and facts == (refused.verdict, refused.reason)
-        if refused is None or not agrees or row["detail"] not in (None, refused.detail):
+        facts = (row["verdict"], row["reason"], row["detail"])
+        if refused is None:
+            yield Finding(where(row), explanation(row), "a game to fine-tune on")
+        elif facts not in (
+            (refused.verdict, refused.reason, refused.detail),
+            (refused.verdict, refused.reason, None),
+        ):
             found = f"{row['verdict']}, {explanation(row)!r}"
-            expected = (
-                f"{refused.verdict}, {str(refused)!r}" if refused else "a game to fine-tune on"
-            )
-            yield Finding(where(row), found, f"{expected}, from the calibration plays")
+            expected = f"{refused.verdict}, {str(refused)!r}, from the calibration plays"
+            yield Finding(where(row), found, expected)
 
 
 def _refusal(record: RunRecord, row: Row) -> Decision | None:
