@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from archive import Purpose, Verdict
-from archive.schema import Definition, GainKind
+from archive.schema import Definition, GainKind, TaskId
 from archive.statistics.decision_rule import Evidence, Own, Thresholds
 from archive.statistics.intervals import mean_interval, two_sided
 from archive.statistics.looks import Looks, error_per_test
@@ -82,7 +82,7 @@ class Drawn:
         self.parent_own, self.on_parent = _paired([MEAN, truth.helps * MEAN], plays, rng)
         shares = [truth.covered] + [truth.others] * (scope - 1)
         self.own, *taught = _paired([truth.own, *(s * truth.own for s in shares)], plays, rng)
-        self.taught = {str(index): gains for index, gains in enumerate(taught)}
+        self.taught = {TaskId(str(index), "black"): gains for index, gains in enumerate(taught)}
 
     def bounds(self, question: Question, looks: Looks) -> Bounds:
         """What ``evo.search.stages`` finds in an archive."""
@@ -111,7 +111,7 @@ def _paired(means: list[float], plays: int, rng: np.random.Generator) -> Gains:
 def accepts(truth: Truth, scope: int, rules: Rules, rng: np.random.Generator) -> bool:
     """Whether one round takes one of its candidates."""
     names = [str(index) for index in range(CANDIDATES)]
-    ids = [str(index) for index in range(scope)]
+    ids = [TaskId(str(index), "black") for index in range(scope)]
     settings = rules.selection
     drawn = {name: Drawn(truth, scope, settings.looks.plays[-1], rng) for name in names}
     nothing = Evidence(Purpose.SELECTION, settings.looks)
@@ -136,7 +136,7 @@ def accepts(truth: Truth, scope: int, rules: Rules, rng: np.random.Generator) ->
 
 
 def confirmed(
-    truth: Truth, order: Sequence[str], settings: RaceSettings, rng: np.random.Generator
+    truth: Truth, order: Sequence[TaskId], settings: RaceSettings, rng: np.random.Generator
 ) -> bool:
     """Whether one acceptance test on fresh plays takes its candidate."""
     fresh = {"": Drawn(truth, len(order), settings.looks.plays[-1], rng)}
@@ -182,7 +182,7 @@ def main() -> None:
         for scope in (1, 10, 100):
             rng = np.random.default_rng([arguments.seed, scope])
             n, courses = arguments.rounds, rules(0.3, alpha2)
-            ids = [str(index) for index in range(scope)]
+            ids = [TaskId(str(index), "black") for index in range(scope)]
             row = [truth.title, scope, f"{1 - alpha2:.1f}", n]
             for trial in (
                 partial(accepts, truth, scope, courses, rng),

@@ -21,11 +21,10 @@ from meta_sampler.mutate.program_editor import (
     Lines,
     donor_lines,
     edit_context,
-    named_players,
     prune,
     unread,
 )
-from meta_sampler.screening.soundness import faults
+from meta_sampler.screening.soundness import faults, named_players
 from xgl import Game, ProgramError, analyse, game, parse
 from xgl.language.syntax import Program
 from xgl.library import entries

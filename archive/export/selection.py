@@ -22,7 +22,7 @@ from xgl.language.dialects import PAPER
 from xgl.language.parser import parse
 from xgl.language.syntax import MAX_LINES
 from xgl.lowering import Lowered, LoweringError, lower
-from xgl.lowering.strings import stories
+from xgl.lowering.texts import stories
 
 EVALUATED = (Purpose.ACCEPTANCE, Purpose.SELECTION, Purpose.CALIBRATION)
 """What plays on evaluation maps serve, the most careful first."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from archive.schema import Definition, GainKind
+from archive.schema import Definition, GainKind, TaskId
 from archive.statistics.decision_rule import Own, Thresholds
 from archive.statistics.intervals import Scores, mean_interval, two_sided
 from archive.statistics.looks import Looks
@@ -31,14 +31,14 @@ class GainSource(Protocol[TaskT_contra]):
 
 @dataclass(frozen=True)
 class CandidateBounds(Generic[TaskT]):
-    """Bounds on one candidate; ``scope`` by game id, all of it."""
+    """Bounds on one candidate; ``scope`` is all of it."""
 
     measured: GainSource[TaskT]
     looks: Looks
     thresholds: Thresholds
     candidate: TaskT
     parent: TaskT
-    scope: Mapping[str, TaskT]
+    scope: Mapping[TaskId, TaskT]
 
     def bounds(self, question: Question) -> Bounds:
         """The bounds that a question asks for: of the own gain, of the value on the parent, of each

@@ -8,7 +8,7 @@ simultaneous over the scope (Bonferroni).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -32,11 +32,11 @@ class Gamma:
     """γ with simultaneous bounds, and the game of the scope that attains it."""
 
     interval: Interval
-    game_id: str | None
+    task_id: TaskId | None
 
 
-def gamma(values: Mapping[str, Interval]) -> Gamma:
-    """γ = max over the scope; ``values`` are simultaneous intervals by game id.
+def gamma(values: Mapping[TaskId, Interval]) -> Gamma:
+    """γ = max over the scope; ``values`` are simultaneous intervals by game.
 
     Undefined values do not count for γ itself, but leave its upper bound open: what was not
     established was not excluded either.
@@ -93,7 +93,7 @@ class Evidence:
     """What was measured of one candidate; what was not is undefined.
 
     ``own`` of its own game, ``values`` of what it teaches its parent, ``taught`` of what each
-    game of the scope (by id) teaches it, simultaneous over the scope. ``looks`` says how sure
+    game of the scope teaches it, simultaneous over the scope. ``looks`` says how sure
     each bound is; None where nothing was played.
     """
 
@@ -101,7 +101,7 @@ class Evidence:
     looks: Looks | None = None
     own: Own = Own()
     values: TransferValues = NO_VALUES
-    taught: Mapping[str, Interval] = field(default_factory=dict)
+    taught: Mapping[TaskId, Interval] = field(default_factory=dict)
 
     @property
     def gamma(self) -> Gamma:
@@ -151,7 +151,7 @@ def decide(evidence: Evidence, thresholds: Thresholds) -> Decision:
 
 
 def decision_columns(
-    decision: Decision, evidence: Evidence, thresholds: Thresholds, scope: Sequence[TaskId]
+    decision: Decision, evidence: Evidence, thresholds: Thresholds, scope_size: int
 ) -> dict[str, Any]:
     """The columns of the decisions table that hold numbers and verdict."""
     return {
@@ -166,21 +166,20 @@ def decision_columns(
         "confidence": 1 - evidence.looks.error if evidence.looks else None,
         "looks": list(evidence.looks.plays) if evidence.looks else [],
         "purpose": evidence.purpose,
-        **value_columns(evidence, scope),
+        **value_columns(evidence, scope_size),
     }
 
 
-def value_columns(evidence: Evidence, scope: Sequence[TaskId]) -> dict[str, Any]:
-    """Those of them that are computed from scores; ``scope`` is everything that γ looks at."""
+def value_columns(evidence: Evidence, scope_size: int) -> dict[str, Any]:
+    """Those of them that are computed from scores; γ looks at ``scope_size`` games."""
     most = evidence.gamma
-    roles = {task_id.game_id: task_id.role for task_id in scope}
     return {
         **_bounds("captured", evidence.values.captured),
         **_bounds("captured_def37", evidence.values.def37),
         **_bounds("gamma", most.interval),
-        "gamma_game_id": most.game_id,
-        "gamma_role": roles[most.game_id] if most.game_id else None,
-        "scope_size": len(scope),
+        "gamma_game_id": most.task_id.game_id if most.task_id else None,
+        "gamma_role": most.task_id.role if most.task_id else None,
+        "scope_size": scope_size,
         "own_gain": evidence.own.gain.value,
         "own_gain_low": _finite(evidence.own.gain.low),
         "specific_gain": evidence.own.specific.value,

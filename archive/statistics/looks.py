@@ -12,6 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeVar
+
+ItemT = TypeVar("ItemT")
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ def error_per_test(error: float, tests: int) -> float:
     return error / max(1, tests)
 
 
-def chunks(items: Sequence[str], first: int) -> list[tuple[str, ...]]:
+def chunks(items: Sequence[ItemT], first: int) -> list[tuple[ItemT, ...]]:
     """``items`` in order, in chunks of ``first``, twice as many, four times as many, …"""
     parts, start, size = [], 0, first
     while start < len(items):

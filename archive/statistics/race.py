@@ -8,10 +8,11 @@ code as searches do. A question that an interval has decided is not asked again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
-from archive.schema import Reason
+from archive.schema import Reason, TaskId
 from archive.statistics.decision_rule import (
     Answer,
     Decision,
@@ -30,13 +31,13 @@ from archive.statistics.transfer_values import TransferValues
 @dataclass(frozen=True)
 class Question:
     """Bounds wanted on the first ``plays`` seeds: of the candidate's own gain, of what it gives
-    its parent, of what games of the scope (by id) give it. ``learned``: the plays on which its
+    its parent, of what games of the scope give it. ``learned``: the plays on which its
     own gain is known by now, the denominator of V."""
 
     plays: int
     own: bool = False
     helps: bool = False
-    taught: tuple[str, ...] = ()
+    taught: tuple[TaskId, ...] = ()
     learned: int = 0
 
 
@@ -46,9 +47,10 @@ class Bounds:
 
     own: Own | None = None
     values: TransferValues | None = None
-    taught: Mapping[str, Interval] = field(default_factory=dict)
+    taught: Mapping[TaskId, Interval] = field(default_factory=dict)
 
 
+NameT = TypeVar("NameT", bound=Hashable)
 Race = Generator[Question, Bounds, tuple[Decision | None, Evidence]]
 """Returns None for a decision when the candidate goes on to be ranked."""
 
@@ -62,7 +64,7 @@ class RaceSettings:
     scan: int
 
 
-def selection(settings: RaceSettings, scope: Sequence[str], evidence: Evidence) -> Race:
+def selection(settings: RaceSettings, scope: Sequence[TaskId], evidence: Evidence) -> Race:
     """From fine-tune to ranking, the cheap questions first: does it learn, does it help its
     parent, is it covered by a game of ``scope``, the likeliest first."""
     thresholds = settings.thresholds
@@ -94,7 +96,7 @@ def _unlearned(evidence: Evidence) -> Decision:
 
 
 def _scanned(
-    settings: RaceSettings, scope: Sequence[str], evidence: Evidence
+    settings: RaceSettings, scope: Sequence[TaskId], evidence: Evidence
 ) -> Generator[Question, Bounds, Evidence]:
     """Look at the scope until a game covers the candidate or none can; a game that cannot be the
     one that teaches it most is not played again."""
@@ -112,7 +114,7 @@ def _scanned(
     return evidence
 
 
-def acceptance(settings: RaceSettings, scope: Sequence[str], evidence: Evidence) -> Race:
+def acceptance(settings: RaceSettings, scope: Sequence[TaskId], evidence: Evidence) -> Race:
     """The test on fresh plays, look by look until everything is decided or one thing speaks
     against it; undecided at the last."""
     thresholds, left, learned = settings.thresholds, tuple(scope), 0
@@ -138,7 +140,7 @@ def acceptance(settings: RaceSettings, scope: Sequence[str], evidence: Evidence)
     return decide(evidence, thresholds), evidence
 
 
-def _open(evidence: Evidence, game: str, bar: float) -> bool:
+def _open(evidence: Evidence, game: TaskId, bar: float) -> bool:
     return game not in evidence.taught or evidence.taught[game].high > bar
 
 
@@ -158,10 +160,11 @@ def run(race: Race, answer: Callable[[Question], Bounds]) -> tuple[Decision | No
 
 
 def run_together(
-    races: Mapping[str, Race], answer: Callable[[Mapping[str, Question]], Mapping[str, Bounds]]
-) -> dict[str, tuple[Decision | None, Evidence]]:
+    races: Mapping[NameT, Race],
+    answer: Callable[[Mapping[NameT, Question]], Mapping[NameT, Bounds]],
+) -> dict[NameT, tuple[Decision | None, Evidence]]:
     """Several races in lockstep: the open questions of all are answered at once."""
-    ends: dict[str, tuple[Decision | None, Evidence]] = {}
+    ends: dict[NameT, tuple[Decision | None, Evidence]] = {}
     questions = {name: next(race) for name, race in races.items()}
     while questions:
         answers, names = answer(questions), list(questions)

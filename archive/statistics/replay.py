@@ -62,10 +62,9 @@ def replay(case: Case, plays: Mapping[PlaysKey, Plays], policies: Policies) -> R
     reader = _Reader(case, plays, policies)
     # All of a scan at once: what was not played then is not there to be read now.
     settings = RaceSettings(case.looks, case.thresholds, scan=max(1, len(case.scope)))
-    ids = [task_id.game_id for task_id in case.scope]
     nothing = Evidence(Purpose(case.purpose), case.looks)
     begin = selection if case.purpose == Purpose.SELECTION else acceptance
-    decision, evidence = run(begin(settings, ids, nothing), reader.answer)
+    decision, evidence = run(begin(settings, case.scope, nothing), reader.answer)
     covered = evidence.gamma.interval.low > 1 - case.thresholds.alpha2
     if reader.missing and not covered:
         raise MissingPlaysError(reader.missing[0])
@@ -93,7 +92,7 @@ class _Reader:
         self.means: dict[tuple[TaskId, TaskId], MeanGain] = {}
         self.questions: set[str] = set()
         self.missing: list[str] = []
-        scope = {task_id.game_id: task_id for task_id in case.scope}
+        scope = {task_id: task_id for task_id in case.scope}
         self.candidate = CandidateBounds(
             self, case.looks, case.thresholds, case.candidate, case.parent, scope
         )
@@ -114,10 +113,10 @@ class _Reader:
             self.means[source, target] = MeanGain(float(np.mean(gains)), plays)
         return gains[0] if len(gains) == 1 else np.stack(gains)
 
-    def _played(self, game: str, plays: int) -> bool:
+    def _played(self, game: TaskId, plays: int) -> bool:
         """Whether a game of the scope was tried on the candidate at this look."""
         try:
-            for policy in self._policies(self.candidate.scope[game]):
+            for policy in self._policies(game):
                 self._sample(policy, self.case.candidate, plays)
         except MissingPlaysError as error:
             self.missing.append(str(error))

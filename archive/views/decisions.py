@@ -116,13 +116,12 @@ def _again(decision: Decision | None) -> dict[str, Any]:
 def _steps(case: Case, seen: Replay, policies: Policies) -> list[Step]:
     """The questions in their order; of γ, one for each game of the scope."""
     rule, candidate, evidence = case.thresholds, case.candidate, seen.evidence
-    task_ids = {task_id.game_id: task_id for task_id in case.scope}
 
     def gain(source: TaskId, target: TaskId) -> Gain:
         mean = seen.gains.get((source, target))
         policy = next(iter(policies.get(source, ())), "unknown")
         bits, plays = (mean.bits, mean.plays) if mean else (None, 0)
-        return Gain(policy, source[0], target[0], bits, plays)
+        return Gain(policy, source.game_id, target.game_id, bits, plays)
 
     def share(
         question: str, pair: tuple[TaskId, TaskId], value: Interval, asks: str, answer: Answer
@@ -143,9 +142,9 @@ def _steps(case: Case, seen: Replay, policies: Policies) -> list[Step]:
         steps.append(share("helps its parent", pair, value, asks, answer))
     asks = f"high ≤ 1 − alpha2 = {1 - rule.alpha2:g}"
     for game, value in evidence.taught.items():
-        question = f"is not covered by {game[:SHORT]}"
+        question = f"is not covered by {game.game_id[:SHORT]}"
         answer = is_new(Gamma(value, game), rule.alpha2)
-        steps.append(share(question, (task_ids[game], candidate), value, asks, answer))
+        steps.append(share(question, (game, candidate), value, asks, answer))
     return steps
 
 

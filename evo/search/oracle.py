@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from archive import Purpose, Reason, Verdict
-from archive.schema import Definition, GainKind
+from archive.schema import Definition, GainKind, TaskId
 from archive.statistics.decision_rule import (
     Decision,
     Evidence,
@@ -74,7 +74,7 @@ class TransferOracle:
         playable = self._playable(candidates, scope)
         self.collector.finetune([candidate.game for candidate in playable])
         order = stage.scan_order(parent, scope)
-        ids = [task.game_id for task in order]
+        ids = [task.id for task in order]
         races = [selection(stage.race_settings, ids, stage.no_evidence) for _ in playable]
         ends = self._race(stage, playable, races, order)
         selected = []
@@ -103,24 +103,22 @@ class TransferOracle:
         scope: Sequence[Task],
     ) -> list[tuple[Decision | None, Evidence]]:
         """Each candidate's race, in lockstep, on plays that are made when a question needs them."""
-        by_id = {candidate.game.game_id: candidate for candidate in candidates}
+        by_id = {candidate.game.id: candidate for candidate in candidates}
 
-        def answer(questions: Mapping[str, Question]) -> dict[str, Bounds]:
-            items = [(by_id[game_id], question) for game_id, question in questions.items()]
+        def answer(questions: Mapping[TaskId, Question]) -> dict[TaskId, Bounds]:
+            items = [(by_id[task_id], question) for task_id, question in questions.items()]
             self.collector.play(
                 plays
                 for candidate, question in items
                 for plays in stage.plays(candidate.game, candidate.parent, scope, question)
             )
             return {
-                candidate.game.game_id: stage.bounds(
-                    candidate.game, candidate.parent, scope, question
-                )
+                candidate.game.id: stage.bounds(candidate.game, candidate.parent, scope, question)
                 for candidate, question in items
             }
 
         ends = run_together(dict(zip(by_id, races, strict=True)), answer)
-        return [ends[game_id] for game_id in by_id]
+        return [ends[task_id] for task_id in by_id]
 
     def confirm(self, ranked: Sequence[Selected]) -> Selected | None:
         """Acceptance tests, the smallest γ first, until one passes or the limit is reached."""
@@ -139,8 +137,8 @@ class TransferOracle:
     def _tested(self, selected: Selected) -> Selected | None:
         """One acceptance test on fresh seeds, the games first that seem to teach it most."""
         candidate, seen, stage = selected.candidate, selected.evidence.taught, self.acceptance
-        order = sorted(selected.scope, key=lambda task: -(seen[task.game_id].value or 0.0))
-        ids = [task.game_id for task in order]
+        order = sorted(selected.scope, key=lambda task: -(seen[task.id].value or 0.0))
+        ids = [task.id for task in order]
         race = acceptance(stage.race_settings, ids, stage.no_evidence)
         [(decision, evidence)] = self._race(stage, [candidate], [race], order)
         assert decision is not None
@@ -186,7 +184,7 @@ class TransferOracle:
             "game_id": task.game_id,
             "role": task.role,
             "finetune_id": policy_id if policy_id in self.ledger.finetunes else None,
-            **decision_columns(decision, evidence, self.thresholds, [each.id for each in scope]),
+            **decision_columns(decision, evidence, self.thresholds, len(scope)),
             **evidence_columns(self.collector.well_posed(task), self.collector.few_shot(task)),
             **self.ledger.spent_on(task, self.collector.policy_ids(task)),
         }

@@ -44,7 +44,7 @@ class Stage:
         """The plays that a question is answered from."""
         collector = self.collector
         at = (self.purpose, collector.seeds(self.purpose, question.plays))
-        sources = [task for task in scope if task.game_id in question.taught]
+        sources = [task for task in scope if task.id in question.taught]
         requests: list[PlayRequest] = []
         if question.own or sources:
             requests += collector.own_plays(candidate, *at)
@@ -69,7 +69,7 @@ class Stage:
     def _candidate_bounds(
         self, candidate: Task, parent: Task, scope: Sequence[Task]
     ) -> CandidateBounds[Task]:
-        named = {task.game_id: task for task in scope}
+        named = {task.id: task for task in scope}
         return CandidateBounds(self, self.looks, self.thresholds, candidate, parent, named)
 
     # -- archive.statistics.candidate_bounds.GainSource --------------------------------------------

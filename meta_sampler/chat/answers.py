@@ -14,13 +14,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from meta_sampler.base import Fate
-from meta_sampler.mutate.program_editor import (
+from meta_sampler.screening.soundness import (
+    FIT,
     admitted_players,
+    faults,
+    fit,
     has_loops,
     has_truths,
     named_players,
 )
-from meta_sampler.screening.soundness import FIT, faults, fit
 from meta_sampler.settings import ChatSamplerSettings
 from xgl import Game, ProgramError, game, parse
 from xgl.errors import first_messages

@@ -10,13 +10,8 @@ from typing import Any
 
 from meta_sampler.base import Outcome, SamplerError, prompt_hash
 from meta_sampler.chat.system_prompt import system_prompt
-from meta_sampler.mutate.program_editor import (
-    admitted_players,
-    has_loops,
-    has_truths,
-    named_players,
-)
 from meta_sampler.screening.normal_form import normal_form
+from meta_sampler.screening.soundness import admitted_players, has_loops, has_truths, named_players
 from meta_sampler.settings import ChatSamplerSettings
 from xgl import Game, ProgramError, analyse, game, parse
 from xgl.chat.client import Message
@@ -25,7 +20,7 @@ from xgl.language import syntax as syn
 from xgl.library import entries
 from xgl.random_streams import stream
 
-KINDS = {
+WAYS = {
     "a variation": "what is scored, after what, or the sign of a term is changed",
     "a composition": "two games are played one after the other, on the same stories or their own",
     "a new constraint": "an ensure makes the obvious move impossible",
@@ -35,7 +30,7 @@ KINDS = {
 }
 """Ways to be related, in a phrase; the prompt names those that the settings allow."""
 
-FORM = (
+ANSWER_FORM = (
     "Answer with {n} games, each different from all games above and from each other in what it "
     "asks for, and with nothing else. Write each as the examples are written: its number and one "
     "line that says what the game is after, then the program between ``` and ```."
@@ -81,8 +76,8 @@ def messages(brief: Brief, settings: ChatSamplerSettings, library: int) -> list[
         earlier = [turn for example in examples for turn in _turn(TURN, example)]
         return [system, *earlier, {"role": "user", "content": _joined(*_family(brief), LAST)}]
     shown = ["Examples of games:", *examples] if examples else []
-    form = FORM.format(n=brief.games)
-    request = _joined(*shown, *_family(brief), _kinds(brief, settings), form)
+    form = ANSWER_FORM.format(n=brief.games)
+    request = _joined(*shown, *_family(brief), _ways(brief, settings), form)
     return [system, {"role": "user", "content": request}]
 
 
@@ -173,11 +168,11 @@ def _family(brief: Brief) -> list[str]:
     return parts
 
 
-def _kinds(brief: Brief, settings: ChatSamplerSettings) -> str:
+def _ways(brief: Brief, settings: ChatSamplerSettings) -> str:
     others = len(admitted_players(brief.parent, settings.players)) > 1
     needs = {"another player": others, "hidden information": others, "a loop": settings.loops}
-    kinds = [f"- {kind}: {phrase}" for kind, phrase in KINDS.items() if needs.get(kind, True)]
-    return "Ways for a game to be related to the parent; use several of them:\n" + "\n".join(kinds)
+    ways = [f"- {way}: {phrase}" for way, phrase in WAYS.items() if needs.get(way, True)]
+    return "Ways for a game to be related to the parent; use several of them:\n" + "\n".join(ways)
 
 
 # -- what is known of earlier proposals ------------------------------------------------------------

@@ -16,13 +16,16 @@ import numpy as np
 from meta_sampler.base import Fate, Proposal, Provenance
 from meta_sampler.constrained.decoding import Draft, Writer
 from meta_sampler.constrained.xgl_grammar import xgl_grammar
-from meta_sampler.mutate.program_editor import (
+from meta_sampler.screening.soundness import (
+    FIT,
+    KnownGames,
     admitted_players,
+    faults,
     filled_constants,
+    fit,
     has_loops,
     has_truths,
 )
-from meta_sampler.screening.soundness import FIT, KnownGames, faults, fit
 from meta_sampler.settings import DraftSettings
 from xgl import Game, game, parse
 from xgl.random_streams import stream

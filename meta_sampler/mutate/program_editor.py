@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 from random import Random
 from typing import Any
 
+from meta_sampler.screening.soundness import (
+    Lines,
+    admitted_players,
+    filled_constants,
+    has_loops,
+    named_players,
+)
 from meta_sampler.settings import MutateSettings
 from xgl import Game, Program
 from xgl.language import syntax as syn
 from xgl.language.canonical import POOL, PUBLIC_POOL
 from xgl.language.visitors import descendants, mentions, reads, rebuild, rename, writes
-
-Lines = tuple[syn.Instruction, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,36 +203,6 @@ def _without_truths(line: syn.Instruction) -> syn.Instruction | None:
         return line
     conditions = tuple(c for c in line.conditions if not isinstance(c, syn.Truth))
     return replace(line, conditions=conditions) if conditions else None
-
-
-# -- what a program holds --------------------------------------------------------------------------
-
-
-def named_players(lines: Lines) -> set[str]:
-    """Players who are asked, paid or shown something."""
-    kinds = (syn.Elicit, syn.Reward, syn.Reveal)
-    return {line.player for line in lines if isinstance(line, kinds)}
-
-
-def admitted_players(parent: Game, players: Sequence[str]) -> tuple[str, ...]:
-    """Players that a child may name: ``players`` and those of the parent."""
-    own = named_players(parent.program.instructions)
-    return tuple(name for name in syn.PLAYERS if name in own or name in players)
-
-
-def filled_constants(parent: Game) -> tuple[str, ...]:
-    """Registers of types a, b, c to which the metadata give a text."""
-    return tuple(sorted(name for name, text in parent.metadata.constants.items() if text))
-
-
-def has_truths(program: Program) -> bool:
-    """Whether it holds a statement that a judge would have to read."""
-    return any(isinstance(n, syn.Truth) for i in program.instructions for n in descendants(i))
-
-
-def has_loops(program: Program) -> bool:
-    """Whether it holds a beacon or a replay."""
-    return any(isinstance(i, syn.Beacon | syn.Replay) for i in program.instructions)
 
 
 # -- what nothing reads ----------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from itertools import chain
 
 from meta_sampler.screening import symbolic as sym
 from meta_sampler.screening.symbolic import LinearForm, Part, Quantity, String, string_of
-from meta_sampler.screening.symbolic_play import Play
+from meta_sampler.screening.symbolic_play import SymbolicPlay
 from xgl.errors import FlagMissingError, FlowError
 from xgl.language import syntax as syn
 from xgl.language.control_flow import path
@@ -27,7 +27,7 @@ Lines = tuple[syn.Instruction, ...]
 class Rule:
     name: str
     warning: str
-    broken_by: Callable[[Play], bool]
+    broken_by: Callable[[SymbolicPlay], bool]
 
     def __str__(self) -> str:
         return self.warning
@@ -37,10 +37,10 @@ RULES: dict[str, Rule] = {}
 """The rules by name."""
 
 
-def _rule(warning: str) -> Callable[[Callable[[Play], bool]], Rule]:
+def _rule(warning: str) -> Callable[[Callable[[SymbolicPlay], bool]], Rule]:
     """The decorated function, entered in the table as a rule."""
 
-    def entered(broken_by: Callable[[Play], bool]) -> Rule:
+    def entered(broken_by: Callable[[SymbolicPlay], bool]) -> Rule:
         name = broken_by.__name__
         return RULES.setdefault(name, Rule(name, warning, broken_by))
 
@@ -53,7 +53,7 @@ def lint_warnings(program: syn.Program) -> frozenset[Rule]:
 
     A program that cannot be played symbolically has one warning, which says why.
     """
-    play = Play(program)
+    play = SymbolicPlay(program)
     try:
         return frozenset(rule for rule in RULES.values() if rule.broken_by(play))
     except sym.TooLongError:
@@ -68,20 +68,20 @@ def lint_warnings(program: syn.Program) -> frozenset[Rule]:
 
 
 @_rule("a term is always zero")
-def zero_term(play: Play) -> bool:
+def zero_term(play: SymbolicPlay) -> bool:
     """xed and dex without a prefix, and scores of the empty string, are 0 on every map."""
     forms = [score.form.terms for score in play.scores]
     return any(not form or not all(key.target for key, _ in form) for form in forms)
 
 
 @_rule("a string is scored against itself")
-def scored_against_itself(play: Play) -> bool:
+def scored_against_itself(play: SymbolicPlay) -> bool:
     """Target and prefix share a text, so the score is about copying."""
     return any(overlap(each.target, each.outer + each.prefix) for each in play.scores)
 
 
 @_rule("a string stands beside itself in a prefix")
-def repeated_context(play: Play) -> bool:
+def repeated_context(play: SymbolicPlay) -> bool:
     """A prefix holds a text twice."""
     return any(
         overlap(score.outer, score.prefix)
@@ -91,7 +91,7 @@ def repeated_context(play: Play) -> bool:
 
 
 @_rule("a cut at a mark that hardly occurs")
-def rare_mark(play: Play) -> bool:
+def rare_mark(play: SymbolicPlay) -> bool:
     """A cut at nothing, or at a story, which no other text holds."""
     nodes = [(node, e.registers) for e in play.events for node in descendants(e.line)]
     marks = [string_of(node.mark, known) for node, known in nodes if isinstance(node, syn.Cut)]
@@ -130,14 +130,14 @@ def _share_text(a: Piece, b: Piece) -> bool:
 
 
 @_rule("a statement about a string and itself")
-def reflexive_statement(play: Play) -> bool:
+def reflexive_statement(play: SymbolicPlay) -> bool:
     """A statement for the judge names a register twice."""
     names = [reads(each.node) for each in play.demands if isinstance(each.node, syn.Truth)]
     return any(len(set(each)) < len(each) for each in names)
 
 
 @_rule("a condition that always or never holds")
-def decided_condition(play: Play) -> bool:
+def decided_condition(play: SymbolicPlay) -> bool:
     """Signs alone decide a comparison: cross-entropies are never negative."""
     compared = [(each.node, each.subject) for each in play.demands]
     return any(
@@ -157,20 +157,20 @@ def _decided(form: LinearForm, comparator: str) -> bool:
 
 
 @_rule("a condition that the last move cannot change")
-def fixed_condition(play: Play) -> bool:
+def fixed_condition(play: SymbolicPlay) -> bool:
     """Only the last move is made again where a condition fails."""
     return any(each.last_turn not in sym.turns_in(*each.strings) for each in play.demands)
 
 
 @_rule("a condition stands twice")
-def repeated_condition(play: Play) -> bool:
+def repeated_condition(play: SymbolicPlay) -> bool:
     """Two conditions compare the same."""
     subjects = [each.subject for each in play.demands]
     return len(set(subjects)) < len(subjects)
 
 
 @_rule("a condition asks for what is paid anyway")
-def paid_condition(play: Play) -> bool:
+def paid_condition(play: SymbolicPlay) -> bool:
     """A demand that some sum be large says nothing beside a reward of that very sum."""
     totals = {payment.total for payment in play.payments}
     for event, ensure in play.executed(syn.Ensure):
@@ -187,13 +187,13 @@ def paid_condition(play: Play) -> bool:
 
 
 @_rule("a reward term that no move can change")
-def fixed_term(play: Play) -> bool:
+def fixed_term(play: SymbolicPlay) -> bool:
     """A term that depends on no move is a constant of the map."""
     forms = [form.terms for payment in play.payments for form in payment.terms]
     return any(not any(key.turns for key, _ in form) for form in forms)
 
 
-def _terms_of_players(play: Play) -> list[list[LinearForm]]:
+def _terms_of_players(play: SymbolicPlay) -> list[list[LinearForm]]:
     """All terms that a player is paid in a play, in order, for each player."""
     terms: dict[str, list[LinearForm]] = {}
     for payment in play.payments:
@@ -202,7 +202,7 @@ def _terms_of_players(play: Play) -> list[list[LinearForm]]:
 
 
 @_rule("two reward terms cancel")
-def cancelling_terms(play: Play) -> bool:
+def cancelling_terms(play: SymbolicPlay) -> bool:
     """A player is paid a term and its negative."""
     return any(
         form in {-other for other in terms[:place]}
@@ -212,13 +212,13 @@ def cancelling_terms(play: Play) -> bool:
 
 
 @_rule("a term is paid more than twice")
-def repeated_term(play: Play) -> bool:
+def repeated_term(play: SymbolicPlay) -> bool:
     """A player is paid one term three times."""
     return any(max(Counter(terms).values(), default=0) > 2 for terms in _terms_of_players(play))
 
 
 @_rule("a player is paid for repeating itself")
-def paid_repetition(play: Play) -> bool:
+def paid_repetition(play: SymbolicPlay) -> bool:
     """Texts of one player that are likely after its own earn, whatever the map is."""
     for key, count in chain(*(payment.total.terms for payment in play.payments)):
         players = {play.movers[turn] for turn in key.turns}
@@ -229,7 +229,7 @@ def paid_repetition(play: Play) -> bool:
 
 
 @_rule("gibberish is paid for")
-def paid_gibberish(play: Play) -> bool:
+def paid_gibberish(play: SymbolicPlay) -> bool:
     """Surprise at a text that holds nothing of the map earns: any noise will do."""
     for payment in play.payments:
         surprise: dict[String, float] = {}
@@ -241,13 +241,13 @@ def paid_gibberish(play: Play) -> bool:
 
 
 @_rule("no reward ties a move to the map")
-def no_map(play: Play) -> bool:
+def no_map(play: SymbolicPlay) -> bool:
     """No quantity of a reward depends on both a move and a story or constant."""
     return not any(key.map_parts for key in play.rewarded)
 
 
 @_rule("a move is scored on stories drawn later only")
-def late_stories(play: Play) -> bool:
+def late_stories(play: SymbolicPlay) -> bool:
     """Nothing that the mover could see decides the score.
 
     Beside a story in view one drawn later is fine: the rival that nobody saw takes away what any
@@ -267,7 +267,7 @@ def _late(key: Quantity, drawn: Mapping[Part, int]) -> bool:
 
 
 @_rule("a move that is neither rewarded nor shown")
-def unused_move(play: Play) -> bool:
+def unused_move(play: SymbolicPlay) -> bool:
     """Nor does it bind another player's move by a condition."""
     used = set(chain(*(key.turns for key in play.rewarded)))
     for event, reveal in play.executed(syn.Reveal):
@@ -283,7 +283,7 @@ def unused_move(play: Play) -> bool:
 
 
 @_rule("a stored value is never used")
-def unused_value(play: Play) -> bool:
+def unused_value(play: SymbolicPlay) -> bool:
     """In no iteration; a story in view of a later move is a distractor, which may be unread."""
     lines = play.program.instructions
     holder: dict[str, tuple[int, str]] = {}
@@ -311,14 +311,14 @@ def _distractors(lines: Lines) -> set[tuple[int, str]]:
 
 
 @_rule("a flag without its beacon or its replay")
-def unpaired_flag(play: Play) -> bool:
+def unpaired_flag(play: SymbolicPlay) -> bool:
     """Also the warning of a program that jumps to a flag that was never placed."""
     beacons, replays = play.lines(syn.Beacon), play.lines(syn.Replay)
     return {line.flag for line in beacons} != {line.flag for line in replays}
 
 
 @_rule("a loop without a move")
-def empty_loop(play: Play) -> bool:
+def empty_loop(play: SymbolicPlay) -> bool:
     """A replay repeats no move."""
     for position, line in enumerate(play.program.instructions):
         if isinstance(line, syn.Replay):
@@ -331,43 +331,43 @@ def empty_loop(play: Play) -> bool:
 
 
 @_rule("two values for one register")
-def double_value(play: Play) -> bool:
+def double_value(play: SymbolicPlay) -> bool:
     """In one assign."""
     return any(len(dict(line.targets)) < len(line.targets) for line in play.lines(syn.Assign))
 
 
 @_rule("two moves for one register")
-def double_move(play: Play) -> bool:
+def double_move(play: SymbolicPlay) -> bool:
     """In one elicit."""
     return any(len({*line.registers}) < len(line.registers) for line in play.lines(syn.Elicit))
 
 
 @_rule("an assignment that only copies")
-def copied_register(play: Play) -> bool:
+def copied_register(play: SymbolicPlay) -> bool:
     """A register is stored as it is."""
     values = (value for line in play.lines(syn.Assign) for _, value in line.targets)
     return any(isinstance(value, syn.Register) for value in values)
 
 
 @_rule("a reward to someone who makes no move")
-def idle_earner(play: Play) -> bool:
+def idle_earner(play: SymbolicPlay) -> bool:
     """A reward goes to a player who is never asked."""
     return any(line.player not in play.cast for line in play.lines(syn.Reward))
 
 
 @_rule("a reveal that informs nobody")
-def idle_reveal(play: Play) -> bool:
+def idle_reveal(play: SymbolicPlay) -> bool:
     """It goes to a player who sees everything, or who makes no move afterwards."""
     for position, line in enumerate(play.program.instructions):
         if isinstance(line, syn.Reveal):
-            later = Play(syn.Program(play.program.instructions[position:])).cast
+            later = SymbolicPlay(syn.Program(play.program.instructions[position:])).cast
             if line.player in syn.OMNISCIENT or line.player not in later:
                 return True
     return False
 
 
 @_rule("a player who earns nothing")
-def unpaid_player(play: Play) -> bool:
+def unpaid_player(play: SymbolicPlay) -> bool:
     """Black and white earn together; env earns nothing anyway."""
     earning = {line.player for line in play.lines(syn.Reward)} | {"env"}
     pair = {"black", "white"}
@@ -375,7 +375,7 @@ def unpaid_player(play: Play) -> bool:
 
 
 @_rule("a move by someone who knows nothing")
-def blind_move(play: Play) -> bool:
+def blind_move(play: SymbolicPlay) -> bool:
     """A player moves who sees no register and was shown nothing."""
     knowing = set(syn.OMNISCIENT)
     for line in play.program.instructions:
@@ -389,12 +389,12 @@ def blind_move(play: Play) -> bool:
 
 
 @_rule("a string grows too long")
-def long_string(play: Play) -> bool:
+def long_string(play: SymbolicPlay) -> bool:
     """Symbolic play stopped at a string of more than ``MAX_SIZE`` parts."""
     return False
 
 
 @_rule("flags in the wrong order")
-def flag_order(play: Play) -> bool:
+def flag_order(play: SymbolicPlay) -> bool:
     """Symbolic play stopped at flag_1 behind flag_2."""
     return False

@@ -15,7 +15,7 @@ from typing import Any
 
 from meta_sampler.screening import symbolic as sym
 from meta_sampler.screening.symbolic import LinearForm, Registers, StoryText, String
-from meta_sampler.screening.symbolic_play import symbolic_play
+from meta_sampler.screening.symbolic_play import symbolic_events
 from xgl.errors import FlowError
 from xgl.language import syntax as syn
 from xgl.language.unparse import to_text
@@ -32,7 +32,7 @@ class Pay:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class Elicit:
     """A player is asked for ``moves`` texts of ``max_len`` tokens with these stories in view."""
 
     player: str
@@ -75,7 +75,7 @@ Condition = Inequality | Clause
 class NormalForm:
     """Steps in order; the canonical text alone where symbolic play fails."""
 
-    steps: tuple[Pay | Turn | Reveal | Ensure, ...]
+    steps: tuple[Pay | Elicit | Reveal | Ensure, ...]
     code: str = ""
 
 
@@ -92,10 +92,10 @@ def normal_form(program: syn.Program) -> NormalForm:
         return NormalForm((), to_text(program))
 
 
-def _steps(program: syn.Program) -> Iterator[Pay | Turn | Reveal | Ensure]:
+def _steps(program: syn.Program) -> Iterator[Pay | Elicit | Reveal | Ensure]:
     unpaid: dict[str, LinearForm] = {}
     white = any(isinstance(i, syn.Elicit) and i.player == "white" for i in program.instructions)
-    for event in symbolic_play(program):
+    for event in symbolic_events(program):
         match event.line:
             case syn.Reward(player, amount):
                 form = sym.sum_form(amount, event.registers)
@@ -104,7 +104,7 @@ def _steps(program: syn.Program) -> Iterator[Pay | Turn | Reveal | Ensure]:
                 unpaid[player] = unpaid.get(player, LinearForm()) + form
             case syn.Elicit(player, registers, max_len):
                 yield _pay(unpaid)
-                yield Turn(player, len(registers), max_len, _stories_in_view(event.registers))
+                yield Elicit(player, len(registers), max_len, _stories_in_view(event.registers))
                 unpaid = {}
             case syn.Ensure(conditions):
                 yield Ensure(_bag(condition_form(c, event.registers) for c in conditions))

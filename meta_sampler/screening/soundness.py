@@ -15,6 +15,8 @@ from xgl.language import syntax as syn
 from xgl.language.control_flow import path, unrolled_steps
 from xgl.language.visitors import descendants
 
+Lines = tuple[syn.Instruction, ...]
+
 
 def faults(program: Program, parent: Game, caps: Caps) -> list[str]:
     """All that makes a child not worth a trial, a phrase each; empty for a sound one.
@@ -59,7 +61,38 @@ class KnownGames:
         return other.game_id in self._ids or normal_form(other.program) in self._forms
 
 
-Lines = tuple[syn.Instruction, ...]
+# -- what a program holds --------------------------------------------------------------------------
+
+
+def named_players(lines: Lines) -> set[str]:
+    """Players who are asked, paid or shown something."""
+    kinds = (syn.Elicit, syn.Reward, syn.Reveal)
+    return {line.player for line in lines if isinstance(line, kinds)}
+
+
+def admitted_players(parent: Game, players: Sequence[str]) -> tuple[str, ...]:
+    """Players that a child may name: ``players`` and those of the parent."""
+    own = named_players(parent.program.instructions)
+    return tuple(name for name in syn.PLAYERS if name in own or name in players)
+
+
+def filled_constants(parent: Game) -> tuple[str, ...]:
+    """Registers of types a, b, c to which the metadata give a text."""
+    return tuple(sorted(name for name, text in parent.metadata.constants.items() if text))
+
+
+def has_truths(program: Program) -> bool:
+    """Whether it holds a statement that a judge would have to read."""
+    return any(isinstance(n, syn.Truth) for i in program.instructions for n in descendants(i))
+
+
+def has_loops(program: Program) -> bool:
+    """Whether it holds a beacon or a replay."""
+    return any(isinstance(i, syn.Beacon | syn.Replay) for i in program.instructions)
+
+
+# -- caps ------------------------------------------------------------------------------------------
+
 FIT = "fit"
 """Name under which a cut stands in a proposal's provenance."""
 

@@ -27,7 +27,7 @@ class Event:
     turn: int
 
 
-def symbolic_play(program: syn.Program) -> Iterator[Event]:
+def symbolic_events(program: syn.Program) -> Iterator[Event]:
     """Every executed line in order, as if each ensure held.
 
     Raises :class:`TooLongError` and :class:`~xgl.errors.FlowError`.
@@ -93,7 +93,7 @@ class Payment:
 
 
 @dataclass(frozen=True)
-class Play:
+class SymbolicPlay:
     """The symbolic play of a program; each part is evaluated once for all rules."""
 
     program: syn.Program
@@ -105,7 +105,7 @@ class Play:
     @cached_property
     def events(self) -> list[Event]:
         """Every executed line."""
-        return list(symbolic_play(self.program))
+        return list(symbolic_events(self.program))
 
     def executed(self, kind: type[Line]) -> list[tuple[Event, Line]]:
         """The executed lines of one type."""

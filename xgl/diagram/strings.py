@@ -156,7 +156,7 @@ def _read_into(sheet: Sheet, node: object, dash: str, list_of: int | None = None
 
 
 def settle(sheet: Sheet, anchor: Anchor, x: float) -> Anchor:
-    """Take a string up now, before its register is set anew; it hangs at ``x`` from here on."""
+    """Take a string up now, before its register is set again; it hangs at ``x`` from here on."""
     y = sheet.y + STEP / 2
     anchor.touch(y)
     sheet.line((anchor.x, y), (x, y), dash=anchor.dash, stroke=INK)

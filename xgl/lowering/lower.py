@@ -14,12 +14,9 @@ from xgl.language.dialects import PAPER
 from xgl.language.parser import parse
 from xgl.language.unparse import expression_text, instruction_text
 from xgl.language.visitors import descendants, reads, writes
-from xgl.lowering import strings
-from xgl.lowering.account import Account
-from xgl.lowering.empties import Guard
-from xgl.lowering.reveals import Revealing
-from xgl.lowering.statements import conditions
-from xgl.lowering.sums import rewards
+from xgl.lowering import texts
+from xgl.lowering.terms import conditions, rewards
+from xgl.lowering.texts import Account, Guard, Revealing
 
 FAILURES = 10
 """Failed ensures that the authors' engine allows, a line."""
@@ -61,7 +58,7 @@ def lower(game: Game, role: str = syn.MAIN_PLAYER, allow_inexact: bool = False) 
     _note(game, account)
     if account.refusals:
         raise LoweringError(account.refusals)
-    text = _checked(program, role)
+    text = _text_read_back(program, role)
     return Lowered(
         program=program,
         text=text,
@@ -75,20 +72,20 @@ def lower(game: Game, role: str = syn.MAIN_PLAYER, allow_inexact: bool = False) 
 def _lowered(game: Game, account: Account) -> syn.Program:
     program = game.program
     lines: Lines = [_constants(line, game, account) for line in program.instructions]
-    lines = _each(lines, lambda line: _decided(line, program.dialect, account))
+    lines = _each(lines, lambda line: _conditions(line, program.dialect, account))
     if program.dialect == PAPER.name:
         lines = _from_paper(lines, account)
     revealing = Revealing(syn.Program(tuple(lines), program.dialect), account)
-    lines = _each(lines, lambda line: _one(line, game, revealing, account))
-    if strings.cuts_or_joins(syn.Program(tuple(lines))):
-        lines = _each(lines, lambda line: strings.restored(line, account))
+    lines = _each(lines, lambda line: _rewritten(line, game, revealing, account))
+    if texts.cuts_or_joins(syn.Program(tuple(lines))):
+        lines = _each(lines, lambda line: texts.with_moves_stored_again(line, account))
     lines = [Guard(lines, account)(line) for line in lines]
     lines = _without_david(lines, account)
     return _renamed(lines, account)
 
 
 def _each(lines: Lines, change: Callable[[syn.Instruction], Lines]) -> Lines:
-    return [made for line in lines for made in change(line)]
+    return [new for line in lines for new in change(line)]
 
 
 def _constants(line: syn.Instruction, game: Game, account: Account) -> syn.Instruction:
@@ -97,30 +94,30 @@ def _constants(line: syn.Instruction, game: Game, account: Account) -> syn.Instr
     players = analyse(game.program).players
     if hidden and not set(players) <= set(syn.OMNISCIENT):
         account.refuse(line, "a private constant would be read in the program")
-    made: syn.Instruction = strings.constants(line, values, account)
-    return made
+    replaced: syn.Instruction = texts.with_constants(line, values, account)
+    return replaced
 
 
-def _decided(line: syn.Instruction, dialect: str, account: Account) -> Lines:
+def _conditions(line: syn.Instruction, dialect: str, account: Account) -> Lines:
     return [conditions(line, dialect, account) if isinstance(line, syn.Ensure) else line]
 
 
 def _from_paper(lines: Lines, account: Account) -> Lines:
     """What only the paper's dialect means otherwise."""
-    made: Lines = []
+    rewritten: Lines = []
     for line in lines:
         for node in descendants(line):
             if isinstance(node, syn.Xent) and node.outer is not None:
                 account.loss(line, "a pre-instruction is joined to the prefix as text there")
-        changed: Any = strings.told(line, account)
-        for change in (strings.spaced, strings.copied):
+        changed: Any = texts.without_story_arguments(line, account)
+        for change in (texts.with_spaces, texts.with_copies):
             changed = change(changed, account)
         if isinstance(changed, syn.Reward) and changed.player == "env":
             account.change("rewards to env, which count for nothing, were left out")
         else:
             split = isinstance(changed, syn.Assign)
-            made += strings.stepwise(changed, account) if split else [changed]
-    return _placed_flags(made, account)
+            rewritten += texts.one_by_one(changed, account) if split else [changed]
+    return _placed_flags(rewritten, account)
 
 
 def _placed_flags(lines: Lines, account: Account) -> Lines:
@@ -137,9 +134,9 @@ def _placed_flags(lines: Lines, account: Account) -> Lines:
     return [*(syn.Beacon(flag) for flag in early), *lines]
 
 
-def _one(line: syn.Instruction, game: Game, revealing: Revealing, account: Account) -> Lines:
+def _rewritten(line: syn.Instruction, game: Game, revealing: Revealing, account: Account) -> Lines:
     calls = [node for node in descendants(line) if isinstance(node, syn.Function)]
-    if any(call.name == "split" and call.arguments[1:] == (strings.NOTHING,) for call in calls):
+    if any(call.name == "split" and call.arguments[1:] == (texts.NOTHING,) for call in calls):
         account.refuse(line, "a text cannot be split by an empty one there")
     match line:
         case syn.Reward():
@@ -194,18 +191,18 @@ def _note(game: Game, account: Account) -> None:
             + (" in a game" if game.dialect == PAPER.name else " a line")
         )
     if any(isinstance(node, syn.Function) and node.name in ("sample", "shuffle") for node in nodes):
-        account.note("sample and shuffle draw anew there, whatever the seed")
+        account.note("sample and shuffle draw otherwise there, whatever the seed")
 
 
 def _metadata(game: Game) -> Metadata:
-    found = strings.stories(game.program)
+    calls = texts.stories(game.program)
     usual = game.metadata.story_tokens
-    longest = max((story.tokens or usual for story in found), default=usual)
+    longest = max((story.tokens or usual for story in calls), default=usual)
     tokens = longest if game.dialect == PAPER.name else usual
     return replace(game.metadata, story_tokens=tokens, constants={})
 
 
-def _checked(program: syn.Program, role: str) -> str:
+def _text_read_back(program: syn.Program, role: str) -> str:
     """The text, once it has been read again and can be played. Raises :class:`LoweringError`."""
     text = "\n".join(_line(line, role) for line in program.instructions)
     try:

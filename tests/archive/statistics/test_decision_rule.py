@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from archive.schema import TaskId
 from archive.statistics.decision_rule import Answer, Gamma, gamma, helps, is_new
 from archive.statistics.intervals import (
     UNDEFINED,
@@ -16,6 +17,8 @@ from archive.statistics.intervals import (
     mean_interval,
     ratio_interval,
 )
+
+A, B, C = (TaskId(name, "black") for name in "abc")
 
 
 @pytest.mark.parametrize(
@@ -42,18 +45,18 @@ def test_helps(interval: Interval, answer: Answer) -> None:
     ],
 )
 def test_is_new(interval: Interval, answer: Answer) -> None:
-    assert is_new(Gamma(interval, "g"), 0.2) is answer
+    assert is_new(Gamma(interval, A), 0.2) is answer
 
 
 def test_gamma_is_the_largest_and_its_bounds_are_too() -> None:
-    known = {"a": Interval(0.5, 0.45, 0.55), "b": Interval(0.6, 0.2, 0.7)}
-    assert gamma(known) == Gamma(Interval(0.6, 0.45, 0.7), "b")
-    found = gamma(known | {"c": UNDEFINED})
+    known = {A: Interval(0.5, 0.45, 0.55), B: Interval(0.6, 0.2, 0.7)}
+    assert gamma(known) == Gamma(Interval(0.6, 0.45, 0.7), B)
+    found = gamma(known | {C: UNDEFINED})
     assert (found.interval.value, found.interval.high) == (0.6, math.inf)
 
 
 def test_gamma_of_nothing_is_undefined() -> None:
-    assert gamma({"a": UNDEFINED}) == Gamma(UNDEFINED, None)
+    assert gamma({A: UNDEFINED}) == Gamma(UNDEFINED, None)
 
 
 def test_simultaneous_confidence_is_bonferronis() -> None:
@@ -72,7 +75,10 @@ def test_a_covered_copy_is_rarely_called_new(scope: int, gain: float) -> None:
     for _ in range(600):
         own = rng.normal(gain, 2, 128)
         others = [0.98 * own + rng.normal(0, 1, 128) for _ in range(scope)]
-        values = {str(i): ratio_interval(o, own, wide, plain) for i, o in enumerate(others)}
+        values = {
+            TaskId(str(i), "black"): ratio_interval(o, own, wide, plain)
+            for i, o in enumerate(others)
+        }
         confirmed = mean_interval(own, plain).low > 0
         wrong += confirmed and is_new(gamma(values), 0.1) is Answer.YES
     assert wrong / 600 <= 0.055

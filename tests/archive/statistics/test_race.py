@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from archive import Purpose, Verdict
+from archive.schema import TaskId
 from archive.statistics.decision_rule import Evidence, Own, Thresholds
 from archive.statistics.intervals import (
     UNDEFINED,
@@ -33,7 +34,7 @@ from archive.statistics.transfer_values import TransferValues
 LOOKS = Looks((32, 96), 0.05)
 SETTINGS = RaceSettings(LOOKS, Thresholds(0.3, 0.2, "captured", "total"), scan=2)
 NOTHING = Evidence(Purpose.SELECTION, LOOKS)
-SCOPE = [f"g{index}" for index in range(7)]
+SCOPE = [TaskId(f"g{index}", "black") for index in range(7)]
 
 
 @dataclass
@@ -42,7 +43,7 @@ class Oracle:
 
     own: float = 9.0
     helps: float = 0.8
-    taught: Mapping[str, float] = field(default_factory=dict)
+    taught: Mapping[TaskId, float] = field(default_factory=dict)
     width: Mapping[int, float] = field(default_factory=lambda: {32: 0.2, 96: 0.1})
     asked: list[Question] = field(default_factory=list)
 
@@ -59,7 +60,7 @@ class Oracle:
     def _about(self, value: float, width: float) -> Interval:
         return Interval(value, value - width, value + width)
 
-    def plays_of(self, game: str) -> list[int]:
+    def plays_of(self, game: TaskId) -> list[int]:
         return [question.plays for question in self.asked if game in question.taught]
 
 
@@ -79,8 +80,8 @@ def test_what_is_plain_at_the_first_look_is_not_asked_again() -> None:
         (Oracle(helps=0.0), "does not help its parent", True, {32}),
         (Oracle(helps=0.15), "does not help its parent", True, {32, 96}),
         (Oracle(helps=0.25), "help to its parent not settled", False, {32, 96}),
-        (Oracle(taught={"g3": 1.2}), "covered by the scope", True, {32}),
-        (Oracle(taught={"g3": 0.95}), "covered by the scope", True, {32, 96}),
+        (Oracle(taught={SCOPE[3]: 1.2}), "covered by the scope", True, {32}),
+        (Oracle(taught={SCOPE[3]: 0.95}), "covered by the scope", True, {32, 96}),
     ],
 )
 def test_selection_refuses_at_the_look_that_shows_it(
@@ -93,30 +94,30 @@ def test_selection_refuses_at_the_look_that_shows_it(
 
 
 def test_the_scan_stops_at_the_chunk_that_holds_a_covering_game() -> None:
-    oracle = Oracle(taught={"g3": 1.2})
+    oracle = Oracle(taught={SCOPE[3]: 1.2})
     run(selection(SETTINGS, SCOPE, NOTHING), oracle)
     assert [question.taught for question in oracle.asked if question.taught] == [
-        ("g0", "g1"),
-        ("g2", "g3", "g4", "g5"),
+        (SCOPE[0], SCOPE[1]),
+        (SCOPE[2], SCOPE[3], SCOPE[4], SCOPE[5]),
     ]
 
 
 def test_games_that_cannot_teach_it_most_are_not_played_again() -> None:
-    oracle = Oracle(taught={"g1": 0.7, "g5": 0.65})
+    oracle = Oracle(taught={SCOPE[1]: 0.7, SCOPE[5]: 0.65})
     decision, _ = run(selection(SETTINGS, SCOPE, NOTHING), oracle)
     assert decision is None
-    assert {game for game in SCOPE if oracle.plays_of(game) == [32, 96]} == {"g1", "g5"}
+    assert {game for game in SCOPE if oracle.plays_of(game) == [32, 96]} == {SCOPE[1], SCOPE[5]}
 
 
 def test_acceptance_leaves_decided_questions_alone() -> None:
-    oracle = Oracle(taught={"g4": 0.65})
+    oracle = Oracle(taught={SCOPE[4]: 0.65})
     decision, evidence = run(acceptance(SETTINGS, SCOPE, NOTHING), oracle)
     assert decision is not None
     assert decision.verdict is Verdict.ACCEPTED
     assert [(q.plays, q.own, q.helps) for q in oracle.asked if q.own or q.helps] == [
         (32, True, True)
     ]
-    assert {game for game in SCOPE if 96 in oracle.plays_of(game)} == {"g4"}
+    assert {game for game in SCOPE if 96 in oracle.plays_of(game)} == {SCOPE[4]}
     assert evidence.gamma.interval.high == pytest.approx(0.75)
 
 
@@ -126,8 +127,8 @@ def test_acceptance_leaves_decided_questions_alone() -> None:
         (Oracle(own=0.5), Verdict.UNDECIDED, "own gain not confirmed"),
         (Oracle(helps=0.05), Verdict.REFUSED, "does not help its parent"),
         (Oracle(helps=0.32), Verdict.UNDECIDED, "help to its parent not settled"),
-        (Oracle(taught={"g6": 1.1}), Verdict.REFUSED, "covered by the scope"),
-        (Oracle(taught={"g6": 0.78}), Verdict.UNDECIDED, "coverage not settled"),
+        (Oracle(taught={SCOPE[6]: 1.1}), Verdict.REFUSED, "covered by the scope"),
+        (Oracle(taught={SCOPE[6]: 0.78}), Verdict.UNDECIDED, "coverage not settled"),
     ],
 )
 def test_acceptance_otherwise(oracle: Oracle, verdict: Verdict, reason: str) -> None:
@@ -139,9 +140,9 @@ def test_acceptance_otherwise(oracle: Oracle, verdict: Verdict, reason: str) -> 
 def test_races_in_lockstep_end_as_they_do_alone() -> None:
     oracles = {
         "new": Oracle(),
-        "covered": Oracle(taught={"g0": 1.2}),
+        "covered": Oracle(taught={SCOPE[0]: 1.2}),
         "useless": Oracle(helps=0.1),
-        "slow": Oracle(taught={"g2": 0.7}),
+        "slow": Oracle(taught={SCOPE[2]: 0.7}),
     }
     alone = {name: run(selection(SETTINGS, SCOPE, NOTHING), each) for name, each in oracles.items()}
     races = {name: selection(SETTINGS, SCOPE, NOTHING) for name in oracles}
@@ -153,7 +154,7 @@ def test_races_in_lockstep_end_as_they_do_alone() -> None:
 def test_a_game_at_the_bar_is_seldom_accepted(scope: int) -> None:
     """True γ exactly 1 − α2, noise as in the main job: the error over all looks stays below 5 %."""
     rng = np.random.default_rng(scope)
-    games = SCOPE[:1] + [f"other{index}" for index in range(1, scope)]
+    games = SCOPE[:1] + [TaskId(f"other{index}", "black") for index in range(1, scope)]
     accepted = 0
     for _ in range(400):
         common = rng.normal(0, 8, 96)

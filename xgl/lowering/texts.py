@@ -1,0 +1,242 @@
+"""Rewrites of texts for the authors' engine, and the account of what a lowering did.
+
+There ``+`` joins with nothing between, a list holds registers, ``story`` heeds no argument,
+constants are empty, reveals take their names from the source and keep them live, and the
+unconditional xent of an empty text fails.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from xgl.language import syntax as syn
+from xgl.language.dialects import DIALECTS
+from xgl.language.unparse import expression_text
+from xgl.language.visitors import descendants, reads, rebuild, writes
+
+
+@dataclass
+class Account:
+    """Filled by the passes in turn. With ``lenient`` a loss is noted, else it is a refusal."""
+
+    lenient: bool = False
+    changes: dict[str, None] = field(default_factory=dict)
+    inexact: dict[str, None] = field(default_factory=dict)
+    notes: dict[str, None] = field(default_factory=dict)
+    refusals: dict[str, None] = field(default_factory=dict)
+
+    def change(self, what: str) -> None:
+        """The program says the same in other words."""
+        self.changes[what] = None
+
+    def note(self, what: str) -> None:
+        """The engines differ in something that the program cannot say."""
+        self.notes[what] = None
+
+    def loss(self, at: syn.Instruction, what: str) -> None:
+        """The program cannot say the same, but nearly so."""
+        (self.inexact if self.lenient else self.refusals)[f"line {at.span.line}: {what}"] = None
+
+    def refuse(self, at: syn.Instruction | None, what: str) -> None:
+        """The program cannot be said at all."""
+        self.refusals[f"line {at.span.line}: {what}" if at else what] = None
+
+
+# -- strings, lists and stories ------------------------------------------------------------------
+
+SPACE, NOTHING = syn.Literal(" "), syn.Literal("")
+
+
+def with_constants(line: Any, values: Mapping[str, str], account: Account) -> Any:
+    """Constants that the metadata set, as literals: there they are always empty."""
+
+    def change(node: Any) -> Any:
+        if isinstance(node, syn.Register) and node.name in values:
+            account.change("constants became literals")
+            return syn.Literal(values[node.name])
+        return rebuild(node, change)
+
+    return rebuild(line, change)
+
+
+def with_spaces(line: Any, account: Account) -> Any:
+    """``+`` with the space that the paper sandwiches; literals take it in."""
+
+    def change(node: Any) -> Any:
+        node = rebuild(node, change)
+        if not isinstance(node, syn.Cat):
+            return node
+        account.change("the spaces of + became explicit")
+        if isinstance(node.right, syn.Literal):
+            return replace(node, right=syn.Literal(" " + node.right.value))
+        if isinstance(node.left, syn.Literal):
+            return replace(node, left=syn.Literal(node.left.value + " "))
+        if isinstance(node.left, syn.Cat) and isinstance(node.left.right, syn.Literal):
+            spaced = syn.Literal(node.left.right.value + " ")
+            return replace(node, left=replace(node.left, right=spaced))
+        return replace(node, left=syn.Cat(node.left, SPACE))
+
+    return rebuild(line, change)
+
+
+def with_copies(line: Any, account: Account) -> Any:
+    """Lists of values: there, a list holds the register itself."""
+
+    def item(node: Any) -> Any:
+        if isinstance(node, syn.Register):
+            account.change("a list's registers became copies")
+            return syn.Cat(node, NOTHING)
+        return change(node)
+
+    def change(node: Any) -> Any:
+        if isinstance(node, syn.ListOf):
+            return replace(node, items=tuple(map(item, node.items)))
+        return rebuild(node, change)
+
+    return rebuild(line, change) if isinstance(line, syn.Assign) else line
+
+
+def without_story_arguments(line: Any, account: Account) -> Any:
+    """``story`` without its argument, which is not heeded there."""
+
+    def change(node: Any) -> Any:
+        if isinstance(node, syn.Story) and (node.tokens or node.prompt):
+            account.change("story lost its argument; the maps' texts are as it asked")
+            return syn.Story()
+        return rebuild(node, change)
+
+    return rebuild(line, change)
+
+
+def stories(program: syn.Program) -> list[syn.Story]:
+    """The ``story()`` calls in the order of their sites."""
+    lines = program.instructions
+    return [node for line in lines for node in descendants(line) if isinstance(node, syn.Story)]
+
+
+def one_by_one(line: syn.Assign, account: Account) -> list[syn.Instruction]:
+    """An assign that reads what it sets, as one assign for each register."""
+    names = [name for name, _ in line.targets]
+    read = {n.name for node in descendants(line) if isinstance(n := node, syn.Register)}
+    if len(names) == 1 or not (read & set(names) or len(set(names)) < len(names)):
+        return [line]
+    account.change("an assign from left to right became several")
+    return [replace(line, targets=(target,)) for target in line.targets]
+
+
+def with_moves_stored_again(line: syn.Instruction, account: Account) -> list[syn.Instruction]:
+    """An elicit, then its moves stored again: there, // % and join fail on a shortened move."""
+    if not isinstance(line, syn.Elicit):
+        return [line]
+    account.change("moves are stored again, so that // % and join work on shortened ones")
+    again = tuple((name, syn.Cat(syn.Register(name), NOTHING)) for name in writes(line))
+    return [line, syn.Assign(tuple(dict(again).items()), line.span)]
+
+
+def cuts_or_joins(program: syn.Program) -> bool:
+    """Whether some string is cut, or some list joined."""
+    return any(
+        isinstance(node, syn.Cut) or (isinstance(node, syn.Function) and node.name == "join")
+        for line in program.instructions
+        for node in descendants(line)
+    )
+
+
+# -- reveals -------------------------------------------------------------------------------------
+
+NAMES = tuple(kind + suffix for suffix in ("", "1", "2", "3") for kind in "stxy")
+"""Private registers that both engines have."""
+LISTS = tuple("l" + suffix for suffix in ("", "1", "2", "3"))
+
+
+class Revealing:
+    """Gives what is revealed registers of its own where that engine needs them."""
+
+    def __init__(self, program: syn.Program, account: Account) -> None:
+        self.account = account
+        self.live = DIALECTS[program.dialect].live_reveal
+        lines = program.instructions
+        self.taken = {name for line in lines for name in (*reads(line), *writes(line))}
+        written = Counter(name for line in lines for name in writes(line))
+        again = any(isinstance(line, syn.Ensure | syn.Replay) for line in lines)
+        self.steady = set() if again else {name for name in self.taken if written[name] < 2}
+
+    def lower(self, line: syn.Reveal) -> list[syn.Instruction]:
+        """The reveal, after the assigns that it needs."""
+        before: list[syn.Instruction] = []
+        values: list[syn.StringExpr | syn.ListExpr] = []
+        for value in line.values:
+            register = self._own(line, value) if self._needs_own(line.player, value) else None
+            if register:
+                before.append(syn.Assign(((register, value),), line.span))
+            values.append(syn.Register(register) if register else value)
+        return [*before, replace(line, values=tuple(values))]
+
+    def _needs_own(self, player: str, value: syn.StringExpr | syn.ListExpr) -> bool:
+        if not isinstance(value, syn.Register):
+            return not self.live or any(mark in expression_text(value) for mark in ",()")
+        seen = value.name[0] in syn.PUBLIC_TYPES or player in syn.OMNISCIENT
+        return not (self.live or seen or value.name in self.steady)
+
+    def _own(self, line: syn.Reveal, value: syn.StringExpr | syn.ListExpr) -> str | None:
+        pool = LISTS if syn.kind_of(value) == "list" else NAMES
+        free = next((name for name in pool if name not in self.taken), None)
+        if free is None:
+            self.account.refuse(line, "no register is left for what is revealed")
+            return None
+        self.taken.add(free)
+        self.account.change("what is revealed has a register of its own")
+        return free
+
+
+# -- texts that may be empty ---------------------------------------------------------------------
+
+MARK = syn.Literal(".")
+
+
+class Guard:
+    """Gives xents of texts that a program may leave empty a pre-instruction that is itself empty
+    unless the text is: then there is a token to read, and still none to score."""
+
+    def __init__(self, lines: list[syn.Instruction], account: Account) -> None:
+        self.account = account
+        self.values: dict[str, list[Any]] = {}
+        """What each register is assigned; None stands for a move, which its player answers for."""
+        for line in lines:
+            if isinstance(line, syn.Assign):
+                for name, value in line.targets:
+                    self.values.setdefault(name, []).append(value)
+            elif isinstance(line, syn.Elicit):
+                for name in line.registers:
+                    self.values.setdefault(name, []).append(None)
+
+    def __call__(self, node: Any) -> Any:
+        """An instruction or expression with its xents guarded."""
+        if not isinstance(node, syn.Xent):
+            return rebuild(node, self)
+        if node.outer is not None or not self._may_be_empty(node.target, frozenset()):
+            return node
+        self.account.change("texts that may be empty are scored behind a guard")
+        text = node.target.text if isinstance(node.target, syn.Given) else node.target
+        rest = syn.Cut(syn.Cat(text, MARK), text, "after")
+        return replace(node, outer=syn.Cut(MARK, rest, "before"))
+
+    def _may_be_empty(self, node: Any, seen: frozenset[str]) -> bool:
+        match node:
+            case None | syn.Story():
+                return False
+            case syn.Literal(value):
+                return not value
+            case syn.Cat(left, right):
+                return self._may_be_empty(left, seen) and self._may_be_empty(right, seen)
+            case syn.Given(text, _):
+                return self._may_be_empty(text, seen)
+            case syn.Register(name):
+                if name in seen:
+                    return False
+                values = self.values.get(name, [syn.Literal("")])
+                return any(self._may_be_empty(value, seen | {name}) for value in values)
+        return True
