@@ -209,7 +209,7 @@ BOMBS = {
     "wide rules": LOOP.format(body=f"ensure({', '.join(['is_true(c + c)'] * 90)})"),
     "wide scores": LOOP.format(body=f"reward({' + '.join(['xed(c | c, c)'] * 32)})"),
     "removal": LOOP.format(body=f"reveal({', '.join(['remove_common_words(c, c)'] * 60)})"),
-    "views": "\n".join(["elicit(t, 1)", LOOP.format(body=f"elicit({'t, ' * 400}1)")]),
+    "views": "\n".join(["elicit(t, 1)", LOOP.format(body=f"elicit({'t, ' * 300}1)")]),
 }
 
 

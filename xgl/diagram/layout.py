@@ -140,8 +140,8 @@ class _Layout:
             key = sheet.key(value.value) if isinstance(value, syn.Literal) else ""
             sheet.square(x, y, key, order)
         if targets:
-            assignments = ", ".join(f"{name} = {expression_text(value)}" for name, value in targets)
-            lines = wrapped(plain(assignments), COLUMNS)
+            remark = ", ".join(f"{name} = {expression_text(value)}" for name, value in targets)
+            lines = wrapped(plain(remark), COLUMNS)
             sheet.y += ROW + sheet.remark(y, lines, SUBDUED)
 
     def _star(self, name: str, value: object, ready: Anchor | None, order: int) -> None:
@@ -158,7 +158,7 @@ class _Layout:
 
     def _elicit(self, elicit: syn.Elicit, order: int) -> None:
         sheet, player = self.sheet, elicit.player
-        top, request = sheet.y, self._request_text(elicit)
+        top, remark = sheet.y, self._elicit_remark(elicit)
         for index, name in enumerate(elicit.registers):
             if index and name in elicit.registers[:index]:
                 sheet.y += ROW
@@ -166,11 +166,11 @@ class _Layout:
             self._knowledge(player, name, y)
             self._circle(self._begin(name, y, "●", order), y, elicit, order)
         sheet.y += ROW
-        height = sheet.remark(top + ROW / 2, wrapped(request, COLUMNS))
+        height = sheet.remark(top + ROW / 2, wrapped(remark, COLUMNS))
         sheet.y = max(sheet.y, top + ROW + height)
         self.frame = _Frame(player, top)
 
-    def _request_text(self, elicit: syn.Elicit) -> str:
+    def _elicit_remark(self, elicit: syn.Elicit) -> str:
         player, limit = elicit.player, f"at most {elicit.max_len} tokens"
         if elicit.max_len is None:
             limit = "the default limit"
@@ -215,8 +215,8 @@ class _Layout:
         if len(names) > 1:
             xs = [sheet.lanes[name].x for name in names]
             sheet.line((min(xs), y), (max(xs), y), stroke=outline(player))
-        values = ", ".join(map(expression_text, reveal.values))
-        self._remark_row(f"shown to {player}: {values}", order)
+        remark = ", ".join(map(expression_text, reveal.values))
+        self._remark_row(f"shown to {player}: {remark}", order)
 
     def _reward(self, reward: syn.Reward, order: int) -> None:
         for index, (sign, term) in enumerate(reward.amount.terms):
@@ -241,7 +241,7 @@ class _Layout:
             self.frames.append(frame)
 
     def _comparison(self, comparison: syn.Comparison, player: str, order: int) -> None:
-        """Symbols in favour of the player that moves, whose sum must be positive (§2.5.2)."""
+        """Symbols in favour of the asked player, whose sum must be positive (§2.5.2)."""
         self._remark_row("must hold: " + expression_text(comparison), order)
         for favour, term in in_favour(comparison):
             remark = [_short(_signed(favour, term), "   ")]
@@ -256,9 +256,9 @@ class _Layout:
         y = self.sheet.y + STEP / 2
         for name in dict.fromkeys(reads(condition)):
             self.sheet.dot(self.sheet.use(name, y), y)
-        self._remark_row(self._condition_text(condition), order)
+        self._remark_row(self._statement_text(condition), order)
 
-    def _condition_text(self, condition: syn.Condition) -> str:
+    def _statement_text(self, condition: syn.Condition) -> str:
         """A statement in words, with the marks of the strings that it speaks of."""
         if not isinstance(condition, syn.Truth):
             return plain(expression_text(condition))
@@ -280,9 +280,9 @@ class _Layout:
     def _remark_row(self, text: str, order: int) -> None:
         """A row of a remark only, with its order before it."""
         first, *rest = wrapped(plain(text), COLUMNS - 3)
-        lines = [f"{order:<2} {first}", *(f"   {line}" for line in rest)]
+        remark = [f"{order:<2} {first}", *(f"   {line}" for line in rest)]
         y = self.sheet.y + STEP / 2
-        self.sheet.y += STEP + self.sheet.remark(y, lines)
+        self.sheet.y += STEP + self.sheet.remark(y, remark)
 
     # -- loops -----------------------------------------------------------------------------
 

@@ -53,8 +53,8 @@ def _read(sources: list[str], dialect: Dialect) -> tuple[list[syn.Instruction], 
     written = [number for number, source in enumerate(sources, start=1) if not _is_note(source)]
     with _quiet():
         for number in written:
-            if len(problems) >= MAX_PROBLEMS:
-                break
+            if len(problems) >= MAX_PROBLEMS or len(instructions) > 2 * syn.MAX_LINES:
+                break  # so much is wrong that the rest need not be read
             try:
                 instructions.append(_line(sources[number - 1], Place(number, dialect)))
             except ProgramError as error:
