@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xgl.diagram.legend import key_and_legend
-from xgl.diagram.palette import CARRY, FAINT, INK, PAPER, PLAYERS, SAID, outline
+from xgl.diagram.palette import CARRY, FAINT, INK, PAPER, PLAYERS, SUBDUED, outline
 from xgl.diagram.shapes import Box, Circle, Drawing, Line, plain, shortened, wrapped
 from xgl.diagram.sheet import LANE, NODE, ROW, STEP, Sheet
 from xgl.diagram.strings import Anchor, Strokes, place, settle
@@ -142,7 +142,7 @@ class _Layout:
         if targets:
             remark = ", ".join(f"{name} = {expression_text(value)}" for name, value in targets)
             lines = wrapped(plain(remark), COLUMNS)
-            sheet.y += ROW + sheet.remark(y, lines, SAID)
+            sheet.y += ROW + sheet.remark(y, lines, SUBDUED)
 
     def _star(self, name: str, value: object, ready: Anchor | None, order: int) -> None:
         sheet = self.sheet
@@ -153,7 +153,7 @@ class _Layout:
         dash = CARRY if isinstance(value, syn.Register) and ready is None else anchor.dash
         sheet.line((anchor.x, y), (lane, y), dash=dash)
         sheet.star(self._begin(name, y, "★", order), y, order=order)
-        sheet.remark(y, [_short(f"{name} = {expression_text(value)}")], SAID)
+        sheet.remark(y, [_short(f"{name} = {expression_text(value)}")], SUBDUED)
         sheet.y += ROW
 
     def _elicit(self, elicit: syn.Elicit, order: int) -> None:
@@ -224,7 +224,7 @@ class _Layout:
                 continue
             row = draw_term(self.sheet, term, sign, reward.player, order, "reward")
             who = f"{reward.player}:" if index == 0 else "".ljust(len(reward.player) + 1)
-            self.sheet.remark(row, [_short(_signed(sign, term), f"{who} ")], SAID)
+            self.sheet.remark(row, [_short(_signed(sign, term), f"{who} ")], SUBDUED)
 
     # -- ensures ---------------------------------------------------------------------------
 
@@ -247,9 +247,9 @@ class _Layout:
             remark = [_short(_signed(favour, term), "   ")]
             if isinstance(term, syn.Xent):
                 row = draw_term(self.sheet, term, favour, player, order, "bound")
-                self.sheet.remark(row, remark, SAID)
+                self.sheet.remark(row, remark, SUBDUED)
             elif term != syn.Number(0):
-                self.sheet.remark(self.sheet.y + STEP / 2, remark, SAID)
+                self.sheet.remark(self.sheet.y + STEP / 2, remark, SUBDUED)
                 self.sheet.y += STEP
 
     def _statement(self, condition: syn.Condition, order: int) -> None:

@@ -87,7 +87,7 @@ def _paid(program: syn.Program) -> str:
 ENTRIES = {
     "elicit": "a move, with its limit in tokens",
     "story": "a text given by the map",
-    "literal": "a text of the program, told above",
+    "literal": "a text of the program, listed above",
     "star": "a string made by assign",
     "known": "shown to the player of its colour",
     "xent": "gains xent of what it points to",
