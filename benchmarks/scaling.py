@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from archive import Archive, Purpose, Reason
-from evo.search.growth import Assessment, Candidate, GrowthSettings, grow
+from evo.config.schema import GrowthSettings
+from evo.search.growth import Assessment, Candidate, grow
 from evo.toy.world import Neighbourhood, ToyGame, ToyOracle, matrix, transfer
 
 NEWEST = 10
@@ -179,8 +180,10 @@ def scans(sizes: Sequence[int], seeds: int, alpha2: float) -> Iterator[tuple[int
     seen: list[tuple[int, bool, int, int]] = []
     for seed in range(seeds):
         watched = Watched(1 - alpha2, 0.9)
-        settings = GrowthSettings(0.9, alpha2, 100, 100, seed)
-        for scope in grow([ToyGame.of((0.05, 0.05))], watched, Neighbourhood(0.1, seed), settings):
+        settings = GrowthSettings(0.9, alpha2, 100, 100)
+        for scope in grow(
+            [ToyGame.of((0.05, 0.05))], watched, Neighbourhood(0.1, seed), settings, seed
+        ):
             if len(scope) > 1.25 * max(sizes):
                 break
         seen += watched.seen

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from machine import described, median
 
-from evo.search.growth import GrowthSettings, Place, grow
+from evo.config.schema import GrowthSettings
+from evo.search.growth import Place, grow
 from evo.toy.world import Neighbourhood, ToyGame, ToyOracle, random_games
 
 RADIUS = 2e-5
@@ -51,12 +52,11 @@ def seconds(scope: int, candidates: int, threads: int, seed: int) -> tuple[float
         generations=1,
         list_size=max(100, math.ceil(candidates / scope)),
         max_candidates=candidates,
-        seed=seed,
     )
     sampler = Counted(Neighbourhood(RADIUS, seed))
     initial = [ToyGame.of(game) for game in games]
     started, worked = time.perf_counter(), time.process_time()
-    *_, last = grow(initial, ToyOracle(threads), sampler, settings)
+    *_, last = grow(initial, ToyOracle(threads), sampler, settings, seed)
     taken = time.perf_counter() - started, time.process_time() - worked
     if len(last) != scope or sampler.given != candidates:
         raise SystemExit(f"found {len(last)} games, {sampler.given} candidates")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from math import isqrt
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, PlainValidator, Strict
@@ -201,14 +200,6 @@ class Access(Requests):
     cache: str | None = "auto"
     """Folder of answers that were paid for; auto: chat in $XGL_CACHE or ~/.cache/xgl; null: none
     is kept."""
-
-    def folder(self) -> Path | None:
-        """Where answers are kept."""
-        if self.cache == "auto":
-            from xgl.models.smollm2 import cache_root
-
-            return cache_root() / "chat"
-        return None if self.cache is None else Path(self.cache).expanduser()
 
 
 ACCESS = tuple(each.name for each in fields(Access))

@@ -7,7 +7,6 @@ its moves score there. Nothing is executed: the game is parsed and played as any
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,9 +22,6 @@ from xgl.runtime.requests import Judge, Seeds, StoryRequest
 Completion = str | Sequence[Mapping[str, Any]]
 """A text, or chat messages of which the last one is the answer."""
 Info = str | Mapping[str, Any]
-
-_MOVE = re.compile(r"<move>(.*?)</move>", re.DOTALL)
-_THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -92,8 +88,21 @@ def moves(completion: Completion) -> tuple[str, ...]:
     ('a hen',)
     """
     text = completion if isinstance(completion, str) else str(completion[-1]["content"])
-    text = _THOUGHT.sub("", text)
-    return tuple(_MOVE.findall(text)) or (text.strip(),)
+    text = "".join(_split(text, "<think>", "</think>")[::2])
+    return tuple(_split(text, "<move>", "</move>")[1::2]) or (text.strip(),)
+
+
+def _split(text: str, opening: str, closing: str) -> list[str]:
+    """What stands outside and inside of pairs of marks, by turns; a mark that is never closed is
+    text. Linear in the text, unlike a pattern that looks for each closing mark again."""
+    parts, start = list[str](), 0
+    while (opened := text.find(opening, start)) >= 0:
+        inside = opened + len(opening)
+        if (closed := text.find(closing, inside)) < 0:
+            break
+        parts += [text[start:opened], text[inside:closed]]
+        start = closed + len(closing)
+    return [*parts, text[start:]]
 
 
 @lru_cache(4096)

@@ -55,9 +55,9 @@ def components(arguments: Namespace) -> CommandResult:
     from archive.views.matrix import gather_components, show_components
 
     with opened(arguments) as archive:
-        asked = (arguments.alpha, arguments.definition)
+        question = (arguments.alpha, arguments.definition)
         return CommandResult(
-            gather_components(archive, _choice(arguments), *asked), show_components
+            gather_components(archive, _choice(arguments), *question), show_components
         )
 
 
@@ -95,16 +95,16 @@ def cover(arguments: Namespace) -> CommandResult:
             confidence,
             arguments.skip_unplayable,
         )
-        found = scope_cover(read_run_plays(archive, run_id), scope, question)
-        codes = games(archive, (task_id.game_id for task_id in found.matrix.sources))
-    steps = sweep(found) if arguments.sweep or curve else []
+        answer = scope_cover(read_run_plays(archive, run_id), scope, question)
+        codes = games(archive, (task_id.game_id for task_id in answer.matrix.sources))
+    steps = sweep(answer) if arguments.sweep or curve else []
     if curve:
         curve.write_text(document(sweep_curve(steps, confidence)), encoding="utf-8")
     programs = {game_id: row["code"] for game_id, row in codes.items()}
     shown = steps if arguments.sweep else []
     return CommandResult(
-        as_json(found, run_id, steps),
-        lambda _, console: show(found, programs, shown, console),
+        as_json(answer, run_id, steps),
+        lambda _, console: show(answer, programs, shown, console),
     )
 
 
@@ -153,5 +153,5 @@ def verify(arguments: Namespace) -> CommandResult:
     from archive.views.inspection import show_verification
 
     with opened(arguments) as archive:
-        found = verify(archive)
-    return CommandResult(found, show_verification, 2 if found.faults else 0)
+        verification = verify(archive)
+    return CommandResult(verification, show_verification, 2 if verification.faults else 0)

@@ -41,17 +41,15 @@ def best_plays(
     Plays on acceptance maps where there are any, else on selection maps: the first chose nothing.
     """
     wanted = PLAYS if len(policies) <= FEW else 1
-    found: dict[TaskId, list[Row]] = {}
+    best: dict[TaskId, list[Row]] = {}
     for purpose in (Purpose.SELECTION, Purpose.ACCEPTANCE):
         rows = _own_plays(archive, run_id, policies, purpose)
-        found |= {
-            task_id: _best(rows, picked, wanted) for task_id, picked in _by_task(rows).items()
-        }
-    maps = _maps(archive, [row for rows in found.values() for row in rows])
-    base = _base_scores(archive, run_id, found)
+        best |= {task_id: _best(rows, picked, wanted) for task_id, picked in _by_task(rows).items()}
+    maps = _maps(archive, [row for rows in best.values() for row in rows])
+    base = _base_scores(archive, run_id, best)
     return {
         task_id: tuple(_play(row, task_id, maps, base, games[task_id.game_id]) for row in rows)
-        for task_id, rows in found.items()
+        for task_id, rows in best.items()
     }
 
 
@@ -70,30 +68,30 @@ def _own_plays(
         filters = [("run_id", "=", run_id), ("policy_id", "=", "")]
     rows = archive.table("scores", _COLUMNS, filters)
     policy, game_id, role = (rows[name].to_pylist() for name in _COLUMNS[:3])
-    kept = [own[p] == (g, r) for p, g, r in zip(policy, game_id, role, strict=True)]
-    return rows.filter(pa.array(kept, pa.bool_())).sort_by([("score", "descending")])
+    is_own = [own[p] == (g, r) for p, g, r in zip(policy, game_id, role, strict=True)]
+    return rows.filter(pa.array(is_own, pa.bool_())).sort_by([("score", "descending")])
 
 
 def _by_task(rows: pa.Table) -> dict[TaskId, list[int]]:
-    found: dict[TaskId, list[int]] = defaultdict(list)
+    places: dict[TaskId, list[int]] = defaultdict(list)
     task_ids = map(TaskId, rows["game_id"].to_pylist(), rows["role"].to_pylist())
     for place, task_id in enumerate(task_ids):
-        found[task_id].append(place)
-    return found
+        places[task_id].append(place)
+    return places
 
 
 def _best(rows: pa.Table, picked: Sequence[int], wanted: int) -> list[Row]:
     """The first ``wanted`` rows among those picked, each with another map."""
     seeds: list[int] = []
-    kept = []
+    places = []
     for place in picked:
         seed = rows["map_seed"][place].as_py()
         if seed not in seeds:
             seeds.append(seed)
-            kept.append(place)
-        if len(kept) == wanted:
+            places.append(place)
+        if len(places) == wanted:
             break
-    return [dict(row) for row in rows.take(pa.array(kept, pa.int64())).to_pylist()]
+    return [dict(row) for row in rows.take(pa.array(places, pa.int64())).to_pylist()]
 
 
 def _maps(archive: Archive, plays: Sequence[Row]) -> dict[int, dict[int, list[Row]]]:
@@ -101,10 +99,10 @@ def _maps(archive: Archive, plays: Sequence[Row]) -> dict[int, dict[int, list[Ro
     seeds = sorted({row["map_seed"] for row in plays})
     columns = ["map_seed", "site", "text", "n_tokens"]
     rows = archive.rows("maps", columns, [("map_seed", "in", seeds)]) if seeds else []
-    found: dict[int, dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    texts: dict[int, dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        found[row["map_seed"]][row["site"]].append(row)
-    return found
+        texts[row["map_seed"]][row["site"]].append(row)
+    return texts
 
 
 def text_of(candidates: Sequence[Row], tokens: int) -> str | None:
@@ -117,10 +115,10 @@ def text_of(candidates: Sequence[Row], tokens: int) -> str | None:
 
 
 def _base_scores(
-    archive: Archive, run_id: str, found: Mapping[TaskId, Sequence[Row]]
+    archive: Archive, run_id: str, plays: Mapping[TaskId, Sequence[Row]]
 ) -> dict[tuple[TaskId, int, int], float]:
     """The base player's scores on the same seeds."""
-    seeds = sorted({row["map_seed"] for rows in found.values() for row in rows})
+    seeds = sorted({row["map_seed"] for rows in plays.values() for row in rows})
     if not seeds:
         return {}
     filters = [
@@ -142,11 +140,11 @@ def _play(
 ) -> BestPlay:
     sites = maps.get(row["map_seed"], {})
     length = _story_tokens(game)
-    told = [text_of(sites[site], length) for site in range(stories(game)) if site in sites]
+    texts = [text_of(sites[site], length) for site in range(stories(game)) if site in sites]
     return BestPlay(
         row["map_seed"],
         row["play_seed"],
-        tuple(text for text in told if text is not None),
+        tuple(text for text in texts if text is not None),
         tuple(row["moves"]),
         row["score"],
         base.get((task_id, row["map_seed"], row["play_seed"])),

@@ -46,7 +46,7 @@ class Token:
 class ScoredText:
     """One xent of a reward: the expression, what it is worth in bits, and the text by token."""
 
-    said: str
+    expression: str
     bits: float
     tokens: tuple[Token, ...]
 
@@ -132,7 +132,7 @@ class Count:
 
     kind: str
     name: str
-    told: str
+    meaning: str
     count: int
 
 
@@ -141,7 +141,7 @@ class StageCost:
     """What one stage of the search took: tokens of the player (or sampler) and worker seconds."""
 
     name: str
-    told: str
+    meaning: str
     items: int
     noun: str
     tokens: int

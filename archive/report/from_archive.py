@@ -116,20 +116,20 @@ def _run(archive: Archive, run: Run) -> RunFacts:
 def config(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """The composed configuration of a row of runs; empty where it is no JSON object."""
     try:
-        found = json.loads(row["config_json"])
+        settings = json.loads(row["config_json"])
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return settings if isinstance(settings, dict) else {}
 
 
 def _generations(by_generation: Mapping[int, Sequence[ScopeRow]]) -> tuple[Generation, ...]:
     known: set[TaskId] = set()
-    found = []
+    generations = []
     for number, members in by_generation.items():
         task_ids = {member.task_id for member in members}
-        found.append(Generation(number, len(task_ids), len(task_ids - known)))
+        generations.append(Generation(number, len(task_ids), len(task_ids - known)))
         known |= task_ids
-    return tuple(found)
+    return tuple(generations)
 
 
 def _thresholds(decisions: Sequence[Mapping[str, Any]]) -> RunThresholds | None:
@@ -194,17 +194,17 @@ def _fates(archive: Archive, mine: Sequence[Filter]) -> tuple[Count, ...]:
 def _stages(archive: Archive, mine: Sequence[Filter]) -> tuple[StageCost, ...]:
     """Stages in the order of the search; those without rows are left out."""
     plays = archive.table("scores", ["purpose", "tokens", "seconds"], mine)
-    found = {
+    totals = {
         "proposing": (_sums(archive.table("proposals", ["tokens", "seconds"], mine)), "proposal"),
         "fine-tuning": (_sums(archive.table("finetunes", ["tokens", "seconds"], mine)), "training"),
     }
     for purpose in pc.unique(plays["purpose"]).to_pylist():
-        found[purpose] = (_sums(plays.filter(pc.field("purpose") == purpose)), "play")
-    ordered = sorted(found, key=lambda name: [*STAGES, name].index(name))
+        totals[purpose] = (_sums(plays.filter(pc.field("purpose") == purpose)), "play")
+    ordered = sorted(totals, key=lambda name: [*STAGES, name].index(name))
     return tuple(
         StageCost(name, STAGES.get(name, ""), items, noun, tokens, seconds)
         for name in ordered
-        for (items, tokens, seconds), noun in [found[name]]
+        for (items, tokens, seconds), noun in [totals[name]]
         if items
     )
 

@@ -65,8 +65,8 @@ def gather_games(
         library_titles().get((row["dialect"], row["code"]), "")
         for row in (source.rows[member.game_id] for member in members)
     ]
-    found = _Cards(members, readings, known, source)
-    return tuple(found.card(place) for place in range(len(members))), source.matrix
+    cards = _Cards(members, readings, known, source)
+    return tuple(cards.card(place) for place in range(len(members))), source.matrix
 
 
 def _source(
@@ -103,12 +103,12 @@ def _source(
 
 def _means(plays: Mapping[PlaysKey, Plays]) -> dict[tuple[str, TaskId], float]:
     """Mean score in bits by policy and task; acceptance plays count before selection plays."""
-    found = {}
+    means = {}
     for purpose in ("calibration", "selection", "acceptance"):
         for key, sample in plays.items():
             if key.purpose == purpose and len(sample.own):
-                found[key.policy_id, key.task_id] = float(np.mean(sample.own))
-    return found
+                means[key.policy_id, key.task_id] = float(np.mean(sample.own))
+    return means
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,8 @@ def _reading(row: Row) -> Reading:
         metadata = Metadata(**json.loads(row["metadata_json"]))
         return Reading(game(parse(row["code"], row["dialect"]), metadata))
     except (XGLError, ValueError, TypeError, KeyError) as error:
-        said = (str(error).splitlines() or ["no reason was given"])[0]
-        return Reading(None, f"this version of the language cannot read it: {said}")
+        problem = (str(error).splitlines() or ["no reason was given"])[0]
+        return Reading(None, f"this version of the language cannot read it: {problem}")
 
 
 class _Cards:
@@ -188,13 +188,13 @@ class _Cards:
         definition = (
             self.source.thresholds.definition if self.source.thresholds else Definition.CAPTURED
         )
-        found: dict[int, list[GameTransfer]] = {}
+        transfers: dict[int, list[GameTransfer]] = {}
         for (source, target), cell in self.source.matrix.cells.items():
             value = cell.values.of(definition)
             if source != target and value.value is not None:
                 of, other = turn(self.places[source], self.places[target])
-                found.setdefault(of, []).append(GameTransfer(other, value))
-        return {of: _largest(lessons) for of, lessons in found.items()}
+                transfers.setdefault(of, []).append(GameTransfer(other, value))
+        return {of: _largest(lessons) for of, lessons in transfers.items()}
 
 
 def _largest(lessons: Iterable[GameTransfer]) -> tuple[GameTransfer, ...]:
@@ -213,8 +213,8 @@ def _pay(read: Game | None, code: str, role: str) -> str:
     """The reward of the role, or the last line of a program that cannot be read."""
     lines = read.program.instructions if read else ()
     paid = [line for line in lines if isinstance(line, syn.Reward) and line.player == role]
-    said = " + ".join(expression_text(line.amount) for line in paid)
-    return said or (code.strip().splitlines() or [""])[-1]
+    reward = " + ".join(expression_text(line.amount) for line in paid)
+    return reward or (code.strip().splitlines() or [""])[-1]
 
 
 def training(row: Row) -> FineTuning:
@@ -242,22 +242,22 @@ def interval(row: Row, name: str) -> Interval:
 @cache
 def library_titles() -> Mapping[tuple[str, str], str]:
     """Titles of the library's games by (dialect, canonical text)."""
-    found: dict[tuple[str, str], str] = {}
+    titles: dict[tuple[str, str], str] = {}
     for entry in library.entries():
         if not entry.refused:
             code = game(parse(entry.text, entry.dialect)).code
-            found.setdefault((entry.dialect, code), entry.title)
-    return found
+            titles.setdefault((entry.dialect, code), entry.title)
+    return titles
 
 
 def parents(members: Sequence[ScopeRow]) -> list[int | None]:
     """The place of each member's parent; None where it has none, or none that came before it."""
-    found: list[int | None] = []
+    places: list[int | None] = []
     first: dict[str, int] = {}
     for place, member in enumerate(members):
-        found.append(None if member.parent_game_id is None else first.get(member.parent_game_id))
+        places.append(None if member.parent_game_id is None else first.get(member.parent_game_id))
         first.setdefault(member.game_id, place)
-    return found
+    return places
 
 
 def names_by_descent(members: Sequence[ScopeRow], known: Sequence[str]) -> list[str]:

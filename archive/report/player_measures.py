@@ -81,11 +81,11 @@ def _covers(archive: Archive, run_id: str) -> dict[int, set[TaskId]]:
     largest: dict[int, float] = {}
     for row in rows:
         largest[row["generation"]] = max(largest.get(row["generation"], 0.0), row["eta"])
-    found: dict[int, set[TaskId]] = {}
+    members: dict[int, set[TaskId]] = {}
     for row in rows:
         if row["eta"] == largest[row["generation"]]:
-            found.setdefault(row["generation"], set()).add(TaskId.of(row))
-    return found
+            members.setdefault(row["generation"], set()).add(TaskId.of(row))
+    return members
 
 
 def _measure(

@@ -17,7 +17,7 @@ def summary(report: RunReport) -> tuple[str, str]:
 
 
 def _outcome(report: RunReport) -> str:
-    started, found = _split(report)
+    started, accepted = _split(report)
     tried = sum(fate.count for fate in report.fates)
     judged = sum(verdict.count for verdict in report.verdicts)
     trained = next((s.items for s in report.stages if s.name == "fine-tuning"), 0)
@@ -25,7 +25,7 @@ def _outcome(report: RunReport) -> str:
     if started <= NAMED:
         start += f" ({listed([game.name for game in report.games if game.accepted_in == 0])})"
     grown = f"From {start}, the search" + ("" if report.run.finished else " so far")
-    new = counted(found, "new game") if found else "no new game"
+    new = counted(accepted, "new game") if accepted else "no new game"
     effort = []
     if tried:
         effort.append(f"trying {counted(tried, 'proposal')}")
@@ -40,14 +40,14 @@ def _outcome(report: RunReport) -> str:
 
 
 def _novelty(report: RunReport) -> str:
-    _, found = _split(report)
-    if not found:
+    _, accepted = _split(report)
+    if not accepted:
         return _why_nothing(report)
     gammas = [game.gamma for game in report.games if game.gamma is not None]
     gains = [game.gain.value for game in report.games if game.gain.value is not None]
     parts = []
     if gammas:
-        whose = "the new game’s" if found == 1 else "a typical new game’s"
+        whose = "the new game’s" if accepted == 1 else "a typical new game’s"
         parts.append(
             f"of {whose} lesson, {max(0.0, median(gammas)):.0%} was already taught by a game known "
             "before it"
@@ -57,8 +57,8 @@ def _novelty(report: RunReport) -> str:
             f"training on a game raises its score by {median(gains):.1f} bits a play"
             + (", in the median" if len(gains) > 1 else "")
         )
-    said = "; ".join(parts) or "how new these games are was not measured"
-    return f"{said[:1].upper()}{said[1:]}."
+    words = "; ".join(parts) or "how new these games are was not measured"
+    return f"{words[:1].upper()}{words[1:]}."
 
 
 def _why_nothing(report: RunReport) -> str:
@@ -68,7 +68,7 @@ def _why_nothing(report: RunReport) -> str:
     worst = max(refusals, key=lambda each: each.count)
     judged = sum(each.count for each in report.verdicts)
     return f"Of {counted(judged, 'decision')}, {worst.count:,} ended as “{worst.name}”" + (
-        f": {worst.told}." if worst.told else "."
+        f": {worst.meaning}." if worst.meaning else "."
     )
 
 

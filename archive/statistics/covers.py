@@ -283,20 +283,22 @@ def minimise(
     constraints = [LinearConstraint(csr_array(reaches.T.astype(np.float64)), 1, np.inf)]
     if size is not None:
         constraints.append(LinearConstraint(np.ones((1, rows)), 0, size))
-    low, high = limits or (np.zeros(rows), np.ones(rows))
     result = milp(
         costs,
         integrality=np.full(rows, whole),
-        bounds=Bounds(low, high),
+        bounds=Bounds(*(limits or (0, 1))),
         constraints=constraints,
         options={"mip_rel_gap": 0.0, "node_limit": NODES},
     )
-    proved = result.status == 0
-    if not whole:
-        return Solved(None, float(result.fun) if proved else -math.inf, proved, False)
-    members = None if result.x is None else tuple(np.flatnonzero(result.x > 0.5).tolist())
-    bound = -math.inf if result.mip_dual_bound is None else float(result.mip_dual_bound)
-    return Solved(members, bound, proved, result.status == 2)
+    proved, chosen = result.status == 0, whole and result.x is not None
+    relaxed = result.fun if proved else None
+    bound = result.mip_dual_bound if whole else relaxed
+    return Solved(
+        members=tuple(np.flatnonzero(result.x > 0.5).tolist()) if chosen else None,
+        bound=-math.inf if bound is None else float(bound),
+        proved=proved,
+        infeasible=result.status == 2,
+    )
 
 
 def _rounded_up(bound: float) -> int:

@@ -133,9 +133,9 @@ def cover_rows(
             "eta": question.eta,
             "definition": question.definition,
             "delta": None if skipped else cover.delta,
-            "game_id": matrix.sources[member][0],
-            "role": matrix.sources[member][1],
-            "covers": [matrix.targets[target][0] for target in targets],
+            "game_id": matrix.sources[member].game_id,
+            "role": matrix.sources[member].role,
+            "covers": [matrix.targets[target].game_id for target in targets],
             "exact": cover.gap == 0,
             "unknown": int(np.isnan(values).sum()),
         }
@@ -200,7 +200,7 @@ def _no_value(matrix: TransferMatrix, values: Scores, uncoverable: Sequence[Task
         why = "no value of it is defined: its own gain is not significantly above 0"
     more = f", and {len(uncoverable) - 1} more like it" if len(uncoverable) > 1 else ""
     return (
-        f"game {first[0]} ({first[1]}){more}: {why}; expected games with known values, or "
+        f"game {first.game_id} ({first.role}){more}: {why}; expected games with known values, or "
         "--skip-unplayable to cover the others"
     )
 

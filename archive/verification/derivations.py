@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from archive.query import ScopeRow, reason_of
+from archive.query import ScopeRow, explanation
 from archive.schema import BASE_POLICY, PlaysKey, Purpose, Reason, TaskId, Verdict
 from archive.statistics.calibration import REASONS, refusal
 from archive.statistics.decision_cases import Row, RunRecord, cases
@@ -148,10 +148,16 @@ def _without_plays(record: RunRecord, row: Row, unchecked: Counter[str]) -> Iter
         unchecked[row["reason"]] += 1
     else:
         refused = _refusal(record, row)
-        given = Decision(reason_of(row), True, row["detail"])
-        if refused is None or refused.reason is not given.reason:
-            expected = f"{str(refused or '')!r}, from the calibration plays"
-            yield Finding(where(row), repr(str(given)), expected)
+        facts = (row["verdict"], row["reason"], row["detail"])
+        if refused is None:
+            yield Finding(where(row), explanation(row), "a game to fine-tune on")
+        elif facts not in (
+            (refused.verdict, refused.reason, refused.detail),
+            (refused.verdict, refused.reason, None),
+        ):
+            found = f"{row['verdict']}, {explanation(row)!r}"
+            expected = f"{refused.verdict}, {str(refused)!r}, from the calibration plays"
+            yield Finding(where(row), found, expected)
 
 
 def _refusal(record: RunRecord, row: Row) -> Decision | None:

@@ -145,45 +145,46 @@ def _short(task_id: TaskId) -> str:
 
 def as_json(answer: ScopeCover, run_id: str, steps: Sequence[SweepStep]) -> dict[str, Any]:
     """The answer for programs; what is unbounded or out of reach is None."""
-    question, left, matrix = answer.question, answer.missing, answer.matrix
+    question, sources = answer.question, answer.matrix.sources
     return {
         "run_id": run_id,
         "eta": question.eta,
         "definition": question.definition,
         "gain": question.gain,
         "from": "finetuned" if question.finetuned else "scope",
-        "cover": _cover(answer.cover, matrix.sources)
+        "cover": _cover(answer.cover, sources)
         | {"covers": [[list(target) for target in targets] for targets in answer.covers]},
         "largest_eta": _finite(answer.largest_eta),
         "skipped": [list(task_id) for task_id in answer.skipped],
         "selected_values": answer.selected,
-        "unknown": {
-            "values": [[list(source), list(target)] for source, target in matrix.unmeasured()],
-            "settled": left.size_decided,
-            "fewest": left.fewest,
-            "delta_bound": _finite(left.delta_bound),
-            "confirm": _places(left.confirm, answer),
-            "refute": _places(left.refute, answer),
-            "refute_minimal": left.minimal,
-        },
+        "unknown": _missing_json(answer),
         "confident": {
             "confidence": answer.bounds.confidence,
             "statements": answer.bounds.statements,
             "largest_eta": _finite(answer.simultaneous_largest_eta),
-            "cover": None
-            if answer.simultaneous is None
-            else _cover(answer.simultaneous, matrix.sources),
+            "cover": answer.simultaneous and _cover(answer.simultaneous, sources),
         },
         "sweep": [
             {
                 "eta": step.eta,
-                "cover": None if step.cover is None else _cover(step.cover, matrix.sources),
-                "confident": None
-                if step.simultaneous is None
-                else _cover(step.simultaneous, matrix.sources),
+                "cover": step.cover and _cover(step.cover, sources),
+                "confident": step.simultaneous and _cover(step.simultaneous, sources),
             }
             for step in steps
         ],
+    }
+
+
+def _missing_json(answer: ScopeCover) -> dict[str, Any]:
+    missing, pairs = answer.missing, answer.matrix.unmeasured()
+    return {
+        "values": [[list(source), list(target)] for source, target in pairs],
+        "settled": missing.size_decided,
+        "fewest": missing.fewest,
+        "delta_bound": _finite(missing.delta_bound),
+        "confirm": _places(missing.confirm, answer),
+        "refute": _places(missing.refute, answer),
+        "refute_minimal": missing.minimal,
     }
 
 

@@ -118,10 +118,10 @@ def _steps(case: Case, seen: Replay, policies: Policies) -> list[Step]:
     rule, candidate, evidence = case.thresholds, case.candidate, seen.evidence
 
     def gain(source: TaskId, target: TaskId) -> Gain:
-        found = seen.gains.get((source, target))
+        mean = seen.gains.get((source, target))
         policy = next(iter(policies.get(source, ())), "unknown")
-        bits, plays = (found.bits, found.plays) if found else (None, 0)
-        return Gain(policy, source[0], target[0], bits, plays)
+        bits, plays = (mean.bits, mean.plays) if mean else (None, 0)
+        return Gain(policy, source.game_id, target.game_id, bits, plays)
 
     def share(
         question: str, pair: tuple[TaskId, TaskId], value: Interval, asks: str, answer: Answer
@@ -154,13 +154,13 @@ def _numbers(interval: Interval) -> tuple[float | None, float, float]:
 
 def show_list(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
     """A table of decisions."""
-    found = table(
+    view = table(
         f"Decisions ({len(rows):,})", "gen", "parent", "game", "verdict", "captured", "γ", "on"
     )
     for row in rows:
         value = Definition(row["definition"]).column
         add(
-            found,
+            view,
             row["generation"],
             (row["parent_game_id"] or "–")[:SHORT],
             row["game_id"][:SHORT],
@@ -169,7 +169,7 @@ def show_list(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
             interval(row["gamma"], row["gamma_low"], row["gamma_high"]),
             row["purpose"] or "no scores",
         )
-    console.print(found)
+    console.print(view)
 
 
 def show_why(explained: Sequence[Why], console: Console) -> None:
@@ -178,9 +178,9 @@ def show_why(explained: Sequence[Why], console: Console) -> None:
         _show_one(each, console)
 
 
-def _show_one(found: Why, console: Console) -> None:
-    row = found.row
-    console.print(shown(f"Game {row['game_id']} ({row['role']}), run {found.run_id}"))
+def _show_one(why: Why, console: Console) -> None:
+    row = why.row
+    console.print(shown(f"Game {row['game_id']} ({row['role']}), run {why.run_id}"))
     console.print(
         shown(
             f"  generation {row['generation']}, parent {row['parent_game_id']}, "
@@ -189,31 +189,31 @@ def _show_one(found: Why, console: Console) -> None:
             + ("" if row["decided"] else " (the intervals did not decide it)")
         )
     )
-    if found.missing:
-        console.print(shown(f"  The plays it rests on are not archived: {found.missing}"))
-    elif found.again is None:
+    if why.missing:
+        console.print(shown(f"  The plays it rests on are not archived: {why.missing}"))
+    elif why.again is None:
         console.print(shown("  Refused before any play of its own fine-tuning: no bounds."))
     else:
-        _show_steps(found, console)
+        _show_steps(why, console)
 
 
-def _show_steps(found: Why, console: Console) -> None:
+def _show_steps(why: Why, console: Console) -> None:
     console.print(
         shown(
-            f"  on {found.purpose} plays, at looks after {_looks(found.row)}, gain_kind "
-            f"{found.row['gain_kind']}, {found.row['definition']}, "
-            f"{found.row['confidence']:g} sure over all looks"
+            f"  on {why.purpose} plays, at looks after {_looks(why.row)}, gain_kind "
+            f"{why.row['gain_kind']}, {why.row['definition']}, "
+            f"{why.row['confidence']:g} sure over all looks"
         )
     )
     steps = table("Questions", "question", "gains in bits", "value", "asks", "answer")
-    for step in found.steps:
+    for step in why.steps:
         gains = "\nover\n".join(_gain_text(each) for each in (step.gain, step.of) if each)
         value = interval(step.value, step.low, step.high)
         add(steps, step.question, gains, value, step.threshold, step.answer)
     console.print(steps)
-    again = found.again or {}
-    if found.failed:
-        console.print(shown(f"Not passed: {', '.join(found.failed)}."))
+    again = why.again or {}
+    if why.failed:
+        console.print(shown(f"Not passed: {', '.join(why.failed)}."))
     console.print(shown(f"Taken again from the scores: {again['verdict']}, {again['reason']}."))
 
 

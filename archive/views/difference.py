@@ -71,10 +71,10 @@ def _config(archive: Archive, run_id: str) -> dict[str, Any]:
 def _flat(prefix: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict) or not value:
         return {prefix: value}
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for key, item in value.items():
-        found |= _flat(f"{prefix}.{key}" if prefix else str(key), item)
-    return found
+        flat |= _flat(f"{prefix}.{key}" if prefix else str(key), item)
+    return flat
 
 
 def _settings(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
@@ -106,41 +106,43 @@ def _decisions(
     return apart, len(both) - len(apart)
 
 
-def show(found: Difference, console: Console) -> None:
+def show(difference: Difference, console: Console) -> None:
     """Only what differs, and how much is the same."""
-    first, second = found.runs
+    first, second = difference.runs
     if first == second:
         first, second = f"{first} (1)", f"{second} (2)"
-    if found.settings:
+    if difference.settings:
         settings = table("Settings that differ", "key", first, second)
-        for key, pair in found.settings.items():
+        for key, pair in difference.settings.items():
             add(settings, key, *(json.dumps(value, ensure_ascii=False) for value in pair))
         console.print(settings)
-    _show_scope(found, console)
+    _show_scope(difference, console)
     verdicts = table("Verdicts", "verdict", "reason", first, second)
-    for row in found.verdicts:
+    for row in difference.verdicts:
         add(verdicts, *row)
     console.print(verdicts)
-    if found.decisions:
+    if difference.decisions:
         decisions = table("Decided differently", "game", "", first, second)
-        for left, right in found.decisions:
+        for left, right in difference.decisions:
             for name in ("verdict", "reason", *NUMBERS):
                 if left[name] != right[name]:
-                    both = (_told(each[name]) for each in (left, right))
+                    both = (_as_text(each[name]) for each in (left, right))
                     add(decisions, left["game_id"][:SHORT], name, *both)
         console.print(decisions)
-    same = f"{found.same_decisions} decisions on the same games are equal"
-    console.print(shown(f"{same}; generations {found.generations[0]} and {found.generations[1]}."))
+    same = f"{difference.same_decisions} decisions on the same games are equal"
+    console.print(
+        shown(f"{same}; generations {difference.generations[0]} and {difference.generations[1]}.")
+    )
 
 
-def _show_scope(found: Difference, console: Console) -> None:
+def _show_scope(difference: Difference, console: Console) -> None:
     names = ("only in the first", "in both", "only in the second")
     scope = table("Newest scopes", "game", "where", "program")
-    for name, ids in zip(names, found.scope, strict=True):
+    for name, ids in zip(names, difference.scope, strict=True):
         for game_id in ids:
-            add(scope, game_id[:SHORT], name, found.codes[game_id].rstrip("\n"))
+            add(scope, game_id[:SHORT], name, difference.codes[game_id].rstrip("\n"))
     console.print(scope)
 
 
-def _told(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return number(value, 4) if isinstance(value, float) else str(value)

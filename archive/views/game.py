@@ -50,21 +50,21 @@ def gather(archive: Archive, shortened: str) -> GameHistory:
 
 def _first(rows: Sequence[Row]) -> list[Row]:
     """Each member once for each run."""
-    found: dict[tuple[str, str, str], Row] = {}
+    members: dict[tuple[str, str, str], Row] = {}
     for row in rows:
-        found.setdefault((row["run_id"], row["game_id"], row["role"]), row)
-    return list(found.values())
+        members.setdefault((row["run_id"], row["game_id"], row["role"]), row)
+    return list(members.values())
 
 
 def _plays(archive: Archive, its: list[tuple[str, str, object]]) -> list[dict[str, Any]]:
     keys = ["run_id", "policy_id", "purpose"]
     scores = archive.table("scores", [*keys, "score"], its)
-    found = scores.group_by(keys, use_threads=False).aggregate(
+    groups = scores.group_by(keys, use_threads=False).aggregate(
         [("score", "count"), ("score", "mean")]
     )
     return [
         {**{key: row[key] for key in keys}, "plays": row["score_count"], "mean": row["score_mean"]}
-        for row in found.to_pylist()
+        for row in groups.to_pylist()
     ]
 
 
@@ -87,59 +87,59 @@ def show(sheet: GameHistory, console: Console) -> None:
 
 
 def _proposals(rows: Sequence[Row]) -> Any:
-    found = table("Proposed", "run", "gen", "parent", "sampler", "operators", "outcome")
+    view = table("Proposed", "run", "gen", "parent", "sampler", "operators", "outcome")
     for row in rows:
         place = (row["run_id"], row["generation"], (row["parent_game_id"] or "–")[:SHORT])
-        add(found, *place, row["sampler"], ", ".join(row["operators"]), row["outcome"])
-    return found
+        add(view, *place, row["sampler"], ", ".join(row["operators"]), row["outcome"])
+    return view
 
 
 def _finetunes(rows: Sequence[Row]) -> Any:
-    found = table("Fine-tuned", "policy", "steps", "tokens", "bits at start and end", "adapter")
+    view = table("Fine-tuned", "policy", "steps", "tokens", "bits at start and end", "adapter")
     for row in rows:
         curve = row["curve"]
         ends = f"{number(curve[0])} → {number(curve[-1])}" if curve else "–"
         stored = "stored" if row["adapter_stored"] else "not stored"
-        add(found, row["finetune_id"], row["steps"], f"{row['tokens']:,}", ends, stored)
-    return found
+        add(view, row["finetune_id"], row["steps"], f"{row['tokens']:,}", ends, stored)
+    return view
 
 
 def _decisions(rows: Sequence[Row]) -> Any:
-    found = table("Decided", "run", "gen", "verdict", "captured", "γ", "own gain (bits)")
+    view = table("Decided", "run", "gen", "verdict", "captured", "γ", "own gain (bits)")
     for row in rows:
         value = Definition(row["definition"]).column
         bounds = interval(row[value], row[f"{value}_low"], row[f"{value}_high"])
         most = interval(row["gamma"], row["gamma_low"], row["gamma_high"])
         verdict = f"{row['verdict']}\n{explanation(row)}"
-        add(found, row["run_id"], row["generation"], verdict, bounds, most, number(row["own_gain"]))
-    return found
+        add(view, row["run_id"], row["generation"], verdict, bounds, most, number(row["own_gain"]))
+    return view
 
 
 def _scopes(rows: Sequence[Row]) -> Any:
-    found = table("In the scope", "run", "from generation", "γ when accepted", "parent")
+    view = table("In the scope", "run", "from generation", "γ when accepted", "parent")
     for row in rows:
         parent = (row["parent_game_id"] or "– (initial)")[:SHORT]
-        add(found, row["run_id"], row["accepted_in"], number(row["gamma"], 3), parent)
-    return found
+        add(view, row["run_id"], row["accepted_in"], number(row["gamma"], 3), parent)
+    return view
 
 
 def _children(rows: Sequence[Row]) -> Any:
-    found = table("Accepted from it", "run", "generation", "game", "γ")
+    view = table("Accepted from it", "run", "generation", "game", "γ")
     for row in rows:
         child = row["game_id"][:SHORT]
-        add(found, row["run_id"], row["accepted_in"], child, number(row["gamma"], 3))
-    return found
+        add(view, row["run_id"], row["accepted_in"], child, number(row["gamma"], 3))
+    return view
 
 
 def _played(rows: Sequence[Row]) -> Any:
-    found = table("Played", "run", "policy", "purpose", "plays", "mean score (bits)")
+    view = table("Played", "run", "policy", "purpose", "plays", "mean score (bits)")
     for row in rows:
         add(
-            found,
+            view,
             row["run_id"],
             row["policy_id"],
             row["purpose"],
             row["plays"],
             number(row["mean"]),
         )
-    return found
+    return view

@@ -62,14 +62,14 @@ def gather(archive: Archive, run_id: str | None = None, decisions: int = 10) -> 
     run = find_run(archive, run_id)
     by_generation = scopes(archive, run.run_id)
     members = [member for scope in by_generation.values() for member in scope]
-    found = games(archive, (member.game_id for member in members))
+    rows = games(archive, (member.game_id for member in members))
     return Inspection(
         folder=str(archive.folder),
         schema_version=SCHEMA_VERSION,
         runs=runs(archive),
         run_id=run.run_id,
         scopes=by_generation,
-        codes={game_id: row["code"] for game_id, row in found.items()},
+        codes={game_id: row["code"] for game_id, row in rows.items()},
         verdicts=verdict_counts(archive, run.run_id),
         decisions=recent_decisions(archive, run.run_id, decisions),
         rows={name: archive.count(name) for name in TABLES},
@@ -88,11 +88,11 @@ def show(state: Inspection, console: Console) -> None:
 
 
 def _runs(state: Inspection) -> Table:
-    found = table("Runs", "run", "seed", "code", "events (UTC)")
+    view = table("Runs", "run", "seed", "code", "events (UTC)")
     for run in state.runs:
         events = "\n".join(f"{at:%Y-%m-%d %H:%M:%S} {event}" for event, at in run.events)
-        add(found, run.run_id, run.seed, run.code_version or "unknown", events)
-    return found
+        add(view, run.run_id, run.seed, run.code_version or "unknown", events)
+    return view
 
 
 def _scope(state: Inspection) -> str:
@@ -117,19 +117,19 @@ def _member(member: ScopeRow, code: str) -> str:
 
 
 def _verdicts(state: Inspection) -> Table:
-    found = table("Verdicts by reason", "verdict", "reason", "count")
+    view = table("Verdicts by reason", "verdict", "reason", "count")
     for verdict in state.verdicts:
-        add(found, verdict.verdict, verdict.reason, verdict.count)
-    return found
+        add(view, verdict.verdict, verdict.reason, verdict.count)
+    return view
 
 
 def _decisions(state: Inspection) -> Table:
-    found = table("Latest decisions", "gen", "game", "verdict", "captured", "γ", "decided on")
+    view = table("Latest decisions", "gen", "game", "verdict", "captured", "γ", "decided on")
     for row in state.decisions:
         value = Definition(row["definition"]).column
         seeds = row["purpose"] or "no scores"
         add(
-            found,
+            view,
             row["generation"],
             f"{row['game_id'][:SHORT]}\n({row['role']})",
             f"{row['verdict']}\n{explanation(row)}",
@@ -137,28 +137,32 @@ def _decisions(state: Inspection) -> Table:
             interval(row["gamma"], row["gamma_low"], row["gamma_high"]),
             seeds if row["decided"] or row["purpose"] is None else f"{seeds}, not decided",
         )
-    return found
+    return view
 
 
 def _tables(state: Inspection) -> Table:
-    found = table("Tables", "table", "rows", "files")
+    view = table("Tables", "table", "rows", "files")
     for name, count in state.rows.items():
-        add(found, name, f"{count:,}", f"{name}/*.parquet")
-    return found
+        add(view, name, f"{count:,}", f"{name}/*.parquet")
+    return view
 
 
-def show_verification(found: Verification, console: Console) -> None:
+def show_verification(verification: Verification, console: Console) -> None:
     """Findings as tables, then what was checked and the verdict."""
-    for title, findings in (("Does not fit", found.faults), ("Allowed", found.notes)):
+    for title, findings in (("Does not fit", verification.faults), ("Allowed", verification.notes)):
         if findings:
             rows = table(title, "where", "found", "expected")
             for finding in findings:
                 add(rows, finding.where, finding.found, finding.expected)
             console.print(rows)
-    checked = ", ".join(f"{count:,} {name}" for name, count in found.checked.items() if count)
-    console.print(shown(f"{found.folder}: checked {checked}."))
-    for reason, count in found.unchecked.items():
+    checked = ", ".join(
+        f"{count:,} {name}" for name, count in verification.checked.items() if count
+    )
+    console.print(shown(f"{verification.folder}: checked {checked}."))
+    for reason, count in verification.unchecked.items():
         decisions = counted(count, "decision")
         console.print(shown(f"{decisions} not taken again: {reason}."))
-    verdict = counted(len(found.faults), "fault") if found.faults else "everything fits"
+    verdict = (
+        counted(len(verification.faults), "fault") if verification.faults else "everything fits"
+    )
     console.print(shown(f"{verdict[0].upper()}{verdict[1:]}."))

@@ -61,14 +61,14 @@ def _below(known: Mapping[str, Descent], game_id: str) -> list[Descent]:
     children: dict[str | None, list[Descent]] = {}
     for each in known.values():
         children.setdefault(each.parent_game_id, []).append(each)
-    found, waiting, seen = [], [game_id], {game_id}
+    descendants, waiting, seen = [], [game_id], {game_id}
     while waiting:
         for child in children.get(waiting.pop(0), []):
             if child.game_id not in seen:
                 seen.add(child.game_id)
-                found.append(child)
+                descendants.append(child)
                 waiting.append(child.game_id)
-    return found
+    return descendants
 
 
 def _descents(archive: Archive, run_id: str) -> dict[str, Descent]:
@@ -76,7 +76,7 @@ def _descents(archive: Archive, run_id: str) -> dict[str, Descent]:
     mine = [("run_id", "=", run_id)]
     columns = ["game_id", "code"]
     codes = {row["game_id"]: row["code"] for row in archive.rows("games", columns)}
-    made = {
+    proposals = {
         row["game_id"]: row
         for row in archive.rows(
             "proposals",
@@ -84,13 +84,13 @@ def _descents(archive: Archive, run_id: str) -> dict[str, Descent]:
             [*mine, ("outcome", "=", "candidate")],
         )
     }
-    found = {
+    descents = {
         row["game_id"]: _initial(row, codes)
         for row in archive.rows("scopes", filters=[*mine, ("generation", "=", 0)])
     }
     for row in archive.rows("decisions", filters=mine):
-        found[row["game_id"]] = _decided(row, made.get(row["game_id"]), codes)
-    return found
+        descents[row["game_id"]] = _decided(row, proposals.get(row["game_id"]), codes)
+    return descents
 
 
 def _initial(row: Row, codes: Mapping[str, str]) -> Descent:
@@ -98,14 +98,14 @@ def _initial(row: Row, codes: Mapping[str, str]) -> Descent:
     return Descent(row["game_id"], None, 0, (), None, "initial", None, None, None, code)
 
 
-def _decided(row: Row, made: Row | None, codes: Mapping[str, str]) -> Descent:
+def _decided(row: Row, proposal: Row | None, codes: Mapping[str, str]) -> Descent:
     value = Definition(row["definition"]).column
     return Descent(
         game_id=row["game_id"],
         parent_game_id=row["parent_game_id"],
         generation=row["generation"],
-        operators=made["operators"] if made else (),
-        sampler=made["sampler"] if made else None,
+        operators=proposal["operators"] if proposal else (),
+        sampler=proposal["sampler"] if proposal else None,
         verdict=row["verdict"],
         reason=explanation(row),
         captured=row[value],
@@ -132,10 +132,10 @@ def _label(each: Descent, itself: bool) -> str:
     if each.verdict == "initial":
         head = f"{each.game_id[:SHORT]} initial{mark}"
     else:
-        made = ", ".join(each.operators) or each.sampler or "unknown"
+        origin = ", ".join(each.operators) or each.sampler or "unknown"
         numbers = f"captured {number(each.captured)}, γ {number(each.gamma)}"
         head = (
             f"{each.game_id[:SHORT]} {each.verdict} in generation {each.generation} "
-            f"({each.reason}); {made}; {numbers}{mark}"
+            f"({each.reason}); {origin}; {numbers}{mark}"
         )
     return "\n".join([head, *(f"  {line}" for line in each.code.splitlines())])

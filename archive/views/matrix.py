@@ -136,10 +136,10 @@ def gather(archive: Archive, choice: Choice) -> Matrix:
     matrix = chosen.matrix
     pairs = [
         Pair(
-            source[0],
-            target[0],
-            source[1],
-            target[1],
+            source.game_id,
+            target.game_id,
+            source.role,
+            target.role,
             _number(cell.values.gain),
             _number(cell.values.captured),
             _number(cell.values.def37),
@@ -148,7 +148,7 @@ def gather(archive: Archive, choice: Choice) -> Matrix:
         )
         for (source, target), cell in matrix.cells.items()
     ]
-    missing = [(source[0], target[0]) for source, target in matrix.unmeasured()]
+    missing = [(source.game_id, target.game_id) for source, target in matrix.unmeasured()]
     names = [task_id.game_id for task_id in matrix.sources]
     return Matrix(chosen.run_id, names, chosen.kind, choice.confidence, pairs, missing)
 
@@ -171,7 +171,11 @@ def gather_components(
         alpha,
         definition,
         [_component(graph, task_id) for task_id in graph.games],
-        [(source[0], target[0]) for source in graph.games for target in graph.down[source]],
+        [
+            (source.game_id, target.game_id)
+            for source in graph.games
+            for target in graph.down[source]
+        ],
         _ids(graph.games, frozenset(start)),
         _ids(graph.games, down),
         _ids(graph.games, up),

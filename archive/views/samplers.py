@@ -55,10 +55,10 @@ class SampleSummary:
         """None for an empty sample; the deviation is that of a sample, 0 for a single value."""
         if not values:
             return None
-        found = np.asarray(values, dtype=np.float64)
-        deviation = float(found.std(ddof=1)) if len(found) > 1 else 0.0
-        quartiles = (float(q) for q in np.quantile(found, (0, 0.25, 0.5, 0.75, 1)))
-        return cls(float(found.mean()), deviation, *quartiles)
+        sample = np.asarray(values, dtype=np.float64)
+        deviation = float(sample.std(ddof=1)) if len(sample) > 1 else 0.0
+        quartiles = (float(q) for q in np.quantile(sample, (0, 0.25, 0.5, 0.75, 1)))
+        return cls(float(sample.mean()), deviation, *quartiles)
 
 
 @dataclass(frozen=True)

@@ -196,22 +196,23 @@ class PlayabilityConfig:
             )
 
 
-@settings
-class AlgorithmConfig:
-    """The parameters of Algorithm 1."""
+@settings(kw_only=False)
+class GrowthSettings:
+    """Parameters of Algorithm 1."""
 
-    alpha1: Positive = 0.3
+    alpha1: Positive
     """A candidate must give its parent at least this transfer value."""
-    alpha2: Fraction = 0.2
+    alpha2: Fraction
     """Nothing known may give the candidate more than 1 − α2."""
-    generations: Count = 3
+    generations: Count
     """Most generations."""
-    list_size: Count = 11
+    list_size: Count
     """Candidates in one list of the meta-sampler."""
-    max_candidates: Count | None = 11
-    """Candidates in the whole run; null: no such budget."""
+    max_candidates: Count | None = None
+    """Candidates judged in the whole run, whatever their fate; null: no such budget."""
     coverage_against: Literal["scope_and_pending", "scope"] = "scope_and_pending"
-    """γ over scope_and_pending, or over scope (the literal Algorithm 1)."""
+    """γ over Σ_k and what this generation accepted so far, or over scope: literally Algorithm 1, in
+    which nothing stops a parent from accepting near-copies for ever."""
     max_accepts_per_parent: Count | None = None
     """Accepted games from one parent; null: no limit."""
 
@@ -223,17 +224,16 @@ class AlgorithmConfig:
             )
 
 
-def _check_scope(games: tuple[str, ...]) -> tuple[str, ...]:
-    if not games:
-        raise ValueError("found no game, expected at least one")
-    return games
-
-
 @settings
-class GrowthConfig(AlgorithmConfig):
-    """Algorithm 1: the initial scope, thresholds, lists."""
+class GrowthConfig(GrowthSettings):
+    """Algorithm 1: thresholds, lists, the initial scope."""
 
-    initial_scope: Annotated[tuple[str, ...], AfterValidator(_check_scope)] = ("rival",)
+    alpha1: Positive = 0.3
+    alpha2: Fraction = 0.2
+    generations: Count = 3
+    list_size: Count = 11
+    max_candidates: Count | None = 11
+    initial_scope: Annotated[tuple[str, ...], Field(min_length=1)] = ("rival",)
     """Game files (.xgl or .xent), or names of the library."""
     diversity: NonNegative = 0.0
     """Weight of the distance to the nearest known game where candidates are chosen; 0: none."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, Strict
 
 from evo.config.compose import compose_as
-from evo.config.schema import AlgorithmConfig, NamedRun
+from evo.config.schema import GrowthSettings, NamedRun
 from xgl.errors import ConfigError
 from xgl.settings import Count, Fraction, Positive, settings
 
@@ -38,7 +38,7 @@ def _check_points(points: tuple[Point, ...]) -> tuple[Point, ...]:
 
 
 @settings
-class SettingConfig(AlgorithmConfig):
+class SettingConfig(GrowthSettings):
     """One setting of Fig. 6.1: Λ and the parameters of Algorithm 1."""
 
     start: Annotated[tuple[Point, ...], AfterValidator(_check_points)] = ((0.05, 0.05),)
@@ -51,8 +51,6 @@ class SettingConfig(AlgorithmConfig):
     """Nothing known may capture more than 1 − α2 of the candidate."""
     generations: Count = 100
     list_size: Count = 100
-    max_candidates: Count | None = None
-    """Candidates in one growth; null: no such budget."""
 
 
 @settings

@@ -8,11 +8,10 @@ from archive import RunEvent
 from archive.schema import Definition, GainKind
 from archive.statistics.plays import read_run_plays
 from archive.statistics.scope_cover import CoverQuestion, cover_rows
-from evo.config.schema import RunConfig
 from evo.experiments.model_run import ModelSession
 from evo.jobs.evaluate import Task
 from evo.runner import RunOutcome
-from evo.search.growth import GrowthSettings, ScopeMember, grow
+from evo.search.growth import ScopeMember, grow
 from evo.search.initial_scope import learn_initial_scope
 from evo.search.oracle import TransferOracle
 from evo.search.proposals import Proposer
@@ -34,7 +33,7 @@ class ScopeGrowth(ModelSession):
             self.plan.sampler, ledger, self.display, config.seed, config.growth.diversity
         )
         initial = learn_initial_scope(config, oracle.selection, self.plan.initial)
-        scopes = grow(initial, oracle, proposer, _algorithm(config))
+        scopes = grow(initial, oracle, proposer, config.growth, config.seed)
         for generation, members in enumerate(scopes):
             if generation not in ledger.scopes:
                 self._commit_scope(generation, members)
@@ -68,20 +67,6 @@ class ScopeGrowth(ModelSession):
             message = f"growth.generations={growth.generations} is reached"
             overrides = (f"growth.generations={2 * growth.generations}",)
         return RunOutcome(RunEvent.FINISHED, 0, message, overrides)
-
-
-def _algorithm(config: RunConfig) -> GrowthSettings:
-    growth = config.growth
-    return GrowthSettings(
-        alpha1=growth.alpha1,
-        alpha2=growth.alpha2,
-        generations=growth.generations,
-        list_size=growth.list_size,
-        seed=config.seed,
-        coverage_against=growth.coverage_against,
-        max_accepts_per_parent=growth.max_accepts_per_parent,
-        max_candidates=growth.max_candidates,
-    )
 
 
 def _scope_row(generation: int, member: ScopeMember[Task]) -> dict[str, object]:

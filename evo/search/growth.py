@@ -2,7 +2,7 @@
 
 Knows nothing of language models: a sampler proposes games for a place in the run, an oracle judges
 these candidates against a scope. What one step gives is what the next one takes, so there is no
-other order. All order and choice come from the settings' seed and the oracle's answers.
+other order. All order and choice come from the seed and the oracle's answers.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
+
+from evo.config.schema import GrowthSettings
 
 GameT = TypeVar("GameT")
 
@@ -88,33 +90,6 @@ class ScopeMember(Generic[GameT]):
     parent: GameT | None = None
 
 
-@dataclass(frozen=True)
-class GrowthSettings:
-    """Parameters of Algorithm 1.
-
-    Read literally γ looks at Σ_k only and nothing stops a parent from accepting near-copies
-    for ever; ``scope_and_pending`` counts what this generation accepted so far too. Raises
-    ValueError where α1 or α2 is not above 0, or where the literal reading has no limit of
-    accepted games for a parent.
-    """
-
-    alpha1: float
-    alpha2: float
-    generations: int
-    list_size: int
-    seed: int = 0
-    coverage_against: Literal["scope_and_pending", "scope"] = "scope_and_pending"
-    max_accepts_per_parent: int | None = None
-    max_candidates: int | None = None
-    """Candidates judged in the whole run, whatever their fate; None: no such budget."""
-
-    def __post_init__(self) -> None:
-        if not (self.alpha1 > 0 and self.alpha2 > 0):
-            raise ValueError(f"found α1 {self.alpha1}, α2 {self.alpha2}, expected both above 0")
-        if self.coverage_against == "scope" and self.max_accepts_per_parent is None:
-            raise ValueError("found γ over the scope alone, expected max_accepts_per_parent")
-
-
 @dataclass
 class _Progress(Generic[GameT]):
     """The run so far; ``members`` is Σ_k and ``pending`` Ω_k, sets in the order of acceptance."""
@@ -133,22 +108,23 @@ def grow(
     initial: Sequence[GameT],
     oracle: Oracle[GameT, AssessmentT],
     sampler: Sampler[GameT],
-    settings: GrowthSettings,
+    algorithm: GrowthSettings,
+    seed: int = 0,
 ) -> Iterator[list[ScopeMember[GameT]]]:
     """Yield Σ_0, Σ_1, … as lists of members; ends when a generation accepts nothing, when the
     generations are used up, or when the budget of candidates is."""
     progress = _Progress([ScopeMember(game, 0) for game in initial])
     yield list(progress.members)
     newest = list(initial)
-    for generation in range(settings.generations):
-        random.Random(f"{settings.seed}/order/{generation}").shuffle(newest)
+    for generation in range(algorithm.generations):
+        random.Random(f"{seed}/order/{generation}").shuffle(newest)
         for parent in newest:
-            _grow_from(parent, generation, progress, oracle, sampler, settings)
+            _grow_from(parent, generation, progress, oracle, sampler, algorithm)
         newest = [member.game for member in progress.pending]
         progress.members += progress.pending
         progress.pending = []
         yield list(progress.members)
-        if not newest or _spent(progress, settings):
+        if not newest or _spent(progress, algorithm):
             return
 
 
@@ -158,21 +134,21 @@ def _grow_from(
     progress: _Progress[GameT],
     oracle: Oracle[GameT, AssessmentT],
     sampler: Sampler[GameT],
-    settings: GrowthSettings,
+    algorithm: GrowthSettings,
 ) -> None:
     """The inner repeat: lists related to ``parent`` until none of a list is accepted."""
     accepted = 0
-    while not _spent(progress, settings) and accepted != settings.max_accepts_per_parent:
+    while not _spent(progress, algorithm) and accepted != algorithm.max_accepts_per_parent:
         place = Place(generation, parent, accepted)
         everything = [m.game for m in progress.members + progress.pending]
-        games = sampler.propose(place, everything, _list_size(progress, settings))
+        games = sampler.propose(place, everything, _list_size(progress, algorithm))
         progress.judged += len(games)
         scope = everything
-        if settings.coverage_against == "scope":
+        if algorithm.coverage_against == "scope":
             scope = [member.game for member in progress.members]
         candidates = [Candidate(game, place, index) for index, game in enumerate(games)]
         assessed = oracle.assess(candidates, scope) if candidates else []
-        ranked = rank(assessed, settings.alpha1, settings.alpha2)
+        ranked = rank(assessed, algorithm.alpha1, algorithm.alpha2)
         accepted_one = oracle.confirm(ranked) if ranked else None
         if accepted_one is None:
             return
@@ -197,11 +173,11 @@ def gamma_or_zero(assessment: Assessment[Any]) -> float:
     return 0.0 if assessment.gamma is None else assessment.gamma
 
 
-def _list_size(progress: _Progress[GameT], settings: GrowthSettings) -> int:
-    if settings.max_candidates is None:
-        return settings.list_size
-    return min(settings.list_size, settings.max_candidates - progress.judged)
+def _list_size(progress: _Progress[GameT], algorithm: GrowthSettings) -> int:
+    if algorithm.max_candidates is None:
+        return algorithm.list_size
+    return min(algorithm.list_size, algorithm.max_candidates - progress.judged)
 
 
-def _spent(progress: _Progress[GameT], settings: GrowthSettings) -> bool:
-    return settings.max_candidates is not None and progress.judged >= settings.max_candidates
+def _spent(progress: _Progress[GameT], algorithm: GrowthSettings) -> bool:
+    return algorithm.max_candidates is not None and progress.judged >= algorithm.max_candidates

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from evo.config.toy import SettingConfig, ToyConfig
-from evo.search.growth import GrowthSettings, ScopeMember, grow
+from evo.search.growth import ScopeMember, grow
 from evo.toy.world import Neighbourhood, Skills, ToyGame, ToyOracle, grid, matrix, share_covered
 
 Scope = list[ScopeMember[ToyGame]]
@@ -53,17 +53,7 @@ def measured(config: ToyConfig, last: Mapping[tuple[str, int], Scope]) -> list[G
 def scopes(setting: SettingConfig, seed: int) -> list[Scope]:
     """Algorithm 1 from the setting's initial scope to its end: Σ_0, Σ_1, …"""
     initial = list(dict.fromkeys(ToyGame.of(point) for point in setting.start))
-    algorithm = GrowthSettings(
-        alpha1=setting.alpha1,
-        alpha2=setting.alpha2,
-        generations=setting.generations,
-        list_size=setting.list_size,
-        seed=seed,
-        coverage_against=setting.coverage_against,
-        max_accepts_per_parent=setting.max_accepts_per_parent,
-        max_candidates=setting.max_candidates,
-    )
-    return list(grow(initial, ToyOracle(), Neighbourhood(setting.radius, seed), algorithm))
+    return list(grow(initial, ToyOracle(), Neighbourhood(setting.radius, seed), setting, seed))
 
 
 def last_scope(setting: SettingConfig, seed: int) -> Scope:

@@ -56,6 +56,15 @@ def key_of(settings: ChatSettings, messages: Sequence[Message], *draw: str | int
     return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
 
 
+def cache_folder(setting: str | None) -> Path | None:
+    """Where the setting ``cache`` has answers kept."""
+    if setting == "auto":
+        from xgl.models.smollm2 import cache_root
+
+        return cache_root() / "chat"
+    return None if setting is None else Path(setting).expanduser()
+
+
 class AnswerCache:
     """Answers below ``folder``; none are stored where it is None. Several processes may write."""
 

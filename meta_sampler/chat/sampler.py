@@ -22,7 +22,7 @@ from meta_sampler.chat.answers import (
     candidate,
     programs_in,
 )
-from meta_sampler.chat.cache import Answer, AnswerCache, key_of
+from meta_sampler.chat.cache import Answer, AnswerCache, cache_folder, key_of
 from meta_sampler.chat.prompt import Brief, Memory, hash_of, messages, repair_messages
 from meta_sampler.screening.soundness import KnownGames
 from meta_sampler.settings import ChatSamplerSettings
@@ -94,7 +94,7 @@ class Chat:
     def __init__(self, settings: ChatSamplerSettings | None = None) -> None:
         self.settings = settings or ChatSamplerSettings()
         self.endpoint = self.settings.endpoint()
-        self.cache = AnswerCache(self.settings.folder())
+        self.cache = AnswerCache(cache_folder(self.settings.cache))
         self.meter = Meter()
         self.memory = Memory()
         with _sampler_errors():

@@ -18,6 +18,7 @@ from benchmarks.cost_fuzzer import search
 from xgl import ProgramError, parse
 from xgl.cli.commands import facts_record, role_reports
 from xgl.language.dialects import DIALECTS
+from xgl.rewards import moves
 
 SECONDS = 2.0
 
@@ -119,3 +120,14 @@ def test_a_search_for_cost_breaks_no_law() -> None:
     found = search(steps=20_000, seed=2)
     assert found.steps == 20_000
     assert found.broken == []
+
+
+def test_far_too_many_lines_are_not_all_read() -> None:
+    with bounded(), pytest.raises(ProgramError, match="50000 instructions; expected at most 64"):
+        parse("reward(xent(s|t))\n" * 50_000)
+
+
+@pytest.mark.parametrize("mark", ["<think>", "<move>", "<move></move>", "<think></think>"])
+def test_a_completion_of_marks_is_read_soon(mark: str) -> None:
+    with bounded():
+        assert moves(mark * 100_000)

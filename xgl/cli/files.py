@@ -138,34 +138,33 @@ MAX_OUTPUT = 1_000_000
 """Bytes for one game, or for one round of it."""
 
 
+MAX_LINES = 3_000
+"""Of the screen, for one round."""
+
+
 class OutputError(XGLError):
     """More to write than anybody can read."""
 
 
 def bounded(text: str, count: int = 1) -> str:
     """``text``, the output for ``count`` games; raises :class:`OutputError` for a longer one."""
-    _check(len(text.encode(errors="replace")), count)
+    size, most = len(text.encode(errors="replace")), count * MAX_OUTPUT
+    if size > most:
+        raise OutputError(f"the output has {size:,} bytes; at most {most:,} are written")
     return text
 
 
-def _check(size: int, count: int) -> None:
-    if size > count * MAX_OUTPUT:
-        raise OutputError(
-            f"the output has {size:,} bytes or more; at most {count * MAX_OUTPUT:,} are written"
-        )
-
-
-class BoundedFile:
-    """A screen that takes half as many bytes for each of ``count`` rounds, as it is slow; all else
-    is the file's own."""
+class BoundedScreen:
+    """A text file that takes so many lines for each of ``count`` rounds; all else is its own."""
 
     def __init__(self, file: IO[str], count: int) -> None:
-        self._file, self._count, self._size = file, count, 0
+        self._file, self._lines, self._most = file, 0, count * MAX_LINES
 
     def write(self, text: str) -> int:
         """Raises :class:`OutputError`."""
-        self._size += 2 * len(text.encode(errors="replace"))
-        _check(self._size, self._count)
+        self._lines += text.count("\n")
+        if self._lines > self._most:
+            raise OutputError(f"the game has more to show than {self._most:,} lines of the screen")
         return self._file.write(text)
 
     def __getattr__(self, name: str) -> Any:

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from rich.console import Console
 
 from xgl.analysis.static_facts import analyse
-from xgl.cli.files import BoundedFile, Script, Source, bounded, read_script
+from xgl.cli.files import BoundedScreen, Script, Source, bounded, read_script
 from xgl.cli.narration import Narrator, ShownText, WatchedMachine
 from xgl.cli.screen import Screen, signed
 from xgl.errors import OversizeError, PlayerError, XGLError, excerpt
@@ -99,7 +99,7 @@ def run(arguments: Namespace, source: Source) -> int:
 
 def _console(as_json: bool, rounds: int, *, quiet: bool) -> Console:
     """With ``--json`` standard output is the record's, and without a person nobody looks."""
-    file = cast("IO[str]", BoundedFile(sys.stderr if as_json else sys.stdout, 1 + rounds))
+    file = cast("IO[str]", BoundedScreen(sys.stderr if as_json else sys.stdout, rounds))
     return Console(
         file=file, stderr=as_json, quiet=quiet, highlight=False, markup=False, emoji=False
     )

@@ -28,7 +28,7 @@ TOKEN = 60
 """One token's bits summed up, and shown to one player."""
 COPY, FIND, SEND = 0.2, 1, 4
 """One character copied, looked at by a search, sent to a judge."""
-WORD, REMOVE = 10, 60
+WORD, REMOVE = 10, 30
 """One character split into words, and looked at where words are removed."""
 
 USUAL_LIMIT = Metadata().max_characters

@@ -77,7 +77,7 @@ def test_the_tokens_add_up_to_the_score(tmp_path: Path, make_row: Any, judge: Be
     facts = _game_with_bits(_archive(tmp_path, make_row, SOURCE, done.scores["black"], "embedded"))
     [best] = facts.plays
     assert facts.no_bits == ""
-    assert [term.said for term in best.terms] == ["xed(s | x)", "−xed(t | x)"]
+    assert [term.expression for term in best.terms] == ["xed(s | x)", "−xed(t | x)"]
     assert sum(term.bits for term in best.terms) == pytest.approx(done.scores["black"], abs=1e-3)
     for term, text in zip(best.terms, TEXTS, strict=True):
         assert "".join(token.text for token in term.tokens) == text

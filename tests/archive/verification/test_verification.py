@@ -200,6 +200,24 @@ def test_a_changed_verdict_is_named(folder: Path, reason: str) -> None:
     assert "scopes, run" in text, "what is accepted must be in the scope"
 
 
+@pytest.mark.parametrize(
+    "change", [{"verdict": "undecided"}, {"detail": "0.90 above 0.25"}, {"reason": "too long"}]
+)
+def test_a_changed_refusal_before_fine_tuning_is_named(
+    folder: Path, change: dict[str, str]
+) -> None:
+    def alter(row: dict[str, Any]) -> bool:
+        if row["reason"] != "constant score":
+            return False
+        row |= change
+        return True
+
+    assert forge(folder, "decisions", alter) == 1
+    [value] = change.values()
+    found = [line for line in told(folder).splitlines() if line.startswith("decisions, ")]
+    assert [value in line for line in found] == [True]
+
+
 def test_a_game_smuggled_into_the_scope_is_named(folder: Path) -> None:
     refused = next(r for r in rows(folder, "decisions") if r["reason"].startswith("does not"))
 

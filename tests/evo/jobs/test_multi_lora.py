@@ -32,14 +32,14 @@ def adapted() -> AdaptedModel:
 @pytest.fixture(scope="module")
 def adapters(adapted: AdaptedModel) -> dict[str, bytes | None]:
     """Adapters that change the model a good deal, each in its own way."""
-    found: dict[str, bytes | None] = {"base": None}
+    adapters: dict[str, bytes | None] = {"base": None}
     for seed, name in enumerate(NAMES[1:]):
         with adapted.new_adapter(seed):
             generator = torch.Generator().manual_seed(seed)
             for tensor in adapted.parameters():
                 tensor.data = 0.2 * torch.randn(tensor.shape, generator=generator)
-            found[name] = adapted.adapter_bytes()
-    return found
+            adapters[name] = adapted.adapter_bytes()
+    return adapters
 
 
 @pytest.fixture
@@ -71,10 +71,10 @@ def test_each_row_is_read_by_its_own_policy(
 ) -> None:
     with adapted.with_adapters(adapters) as lm:
         together = hidden(lm, list(TEXTS), policies)
-    for text, policy, found in zip(TEXTS, policies, together, strict=True):
+    for text, policy, states in zip(TEXTS, policies, together, strict=True):
         with adapted.with_adapter(adapters[policy]) as one:
             [alone] = hidden(one, [text])
-        torch.testing.assert_close(found, alone, atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(states, alone, atol=1e-4, rtol=1e-4)
 
 
 def test_the_policies_differ(multi: MultiLoraModel) -> None:
@@ -138,8 +138,8 @@ def test_a_player_moves_as_the_policy_of_each_turn(
     for name in NAMES:
         with adapted.with_adapter(adapters[name]) as one:
             alone = LocalPolicy(one).moves([Turn(t.request, t.seeds) for t in turns[:4]])
-        found = [m for m, t in zip(together, turns, strict=True) if t.policy == name]
-        for one, other in zip(alone, found, strict=True):
+        own = [m for m, t in zip(together, turns, strict=True) if t.policy == name]
+        for one, other in zip(alone, own, strict=True):
             assert isinstance(one, Move)
             assert isinstance(other, Move)
             assert one.token_ids == other.token_ids

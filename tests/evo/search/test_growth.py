@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.algorithm1 import FiniteWorld, transcription
 
+from evo.config.schema import GrowthSettings
 from evo.search.growth import (
     Assessment,
     Candidate,
-    GrowthSettings,
     Place,
     ScopeMember,
     grow,
@@ -88,12 +88,11 @@ def random_settings(draw: random.Random, literal: bool) -> GrowthSettings:
     return GrowthSettings(
         alpha1=draw.randint(1, 8) / 8,
         alpha2=draw.randint(1, 5) / 8,
-        generations=draw.randint(0, 4),
+        generations=draw.randint(1, 4),
         list_size=draw.randint(1, 8),
-        seed=draw.getrandbits(8),
         coverage_against="scope" if literal else "scope_and_pending",
-        max_accepts_per_parent=draw.choice([0, 1, 2, 4, 4 if literal else None]),
-        max_candidates=draw.choice([None, None, draw.randint(0, 40)]),
+        max_accepts_per_parent=draw.choice([1, 2, 3, 4, 4 if literal else None]),
+        max_candidates=draw.choice([None, None, draw.randint(1, 40)]),
     )
 
 
@@ -103,8 +102,9 @@ def test_equals_the_transcription(seed: int, literal: bool) -> None:
     draw = random.Random(seed)  # and not drawn piece by piece, which makes small worlds mostly
     world, growth = random_world(draw), random_settings(draw, literal)
     initial = draw.sample(range(world.games), draw.randint(0, min(3, world.games)))
-    scopes = [[member.game for member in scope] for scope in grow(initial, world, world, growth)]
-    assert scopes == transcription(initial, world, growth)
+    grown = grow(initial, world, world, growth, seed)
+    scopes = [[member.game for member in scope] for scope in grown]
+    assert scopes == transcription(initial, world, growth, seed)
 
 
 @dataclass(frozen=True)
@@ -143,8 +143,8 @@ def test_settings_under_which_growth_need_not_end_are_refused(wrong: dict[str, A
 
 
 def test_accepted_games_help_their_parent_and_are_new() -> None:
-    growth = GrowthSettings(0.6, 0.2, generations=4, list_size=4, seed=3)
-    *_, scope = grow([(0.4, 0.4, 0.4)], ToyOracle(), ToySampler(3), growth)
+    growth = GrowthSettings(0.6, 0.2, generations=4, list_size=4)
+    *_, scope = grow([(0.4, 0.4, 0.4)], ToyOracle(), ToySampler(3), growth, seed=3)
     accepted = [member for member in scope if member.parent is not None]
     assert accepted
     for place, member in enumerate(scope):
@@ -182,7 +182,7 @@ def test_budget_of_candidates_is_kept(budget: int) -> None:
 def test_candidates_carry_their_place_and_their_index_in_its_list() -> None:
     oracle, sampler = ToyOracle(), ToySampler(3)
     initial = (0.4, 0.4, 0.4)
-    list(grow([initial], oracle, sampler, GrowthSettings(0.6, 0.2, 2, list_size=4, seed=3)))
+    list(grow([initial], oracle, sampler, GrowthSettings(0.6, 0.2, 2, list_size=4), seed=3))
     first, second = (Place(0, initial, round_) for round_ in (0, 1))
     assert [each.place for each in oracle.lists[0]] == [first] * 4
     assert [each.place for each in oracle.lists[1]] == [second] * 4

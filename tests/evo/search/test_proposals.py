@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.chat_server import Answer, ChatServer, Received, refused, said
+from support.chat_server import Answer, ChatServer, Received, refused, reply
 from support.chat_turns import KEY, KEY_VARIABLE
 from support.search import Killed, Listed, Nature, Search, code, of_limits
 
@@ -29,9 +29,9 @@ class Scripted:
 
     def games(self, received: Received) -> Answer:
         if received.last.startswith("Answer with the word"):
-            return said("yes")
+            return reply("yes")
         limits = (7, 6, 5)
-        return said("\n\n".join(f"Say at most {n}.\n```\n{code(n)}```" for n in limits))
+        return reply("\n\n".join(f"Say at most {n}.\n```\n{code(n)}```" for n in limits))
 
     def __call__(self, received: Received) -> Answer:
         return self.answer(received)

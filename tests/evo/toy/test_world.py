@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evo.config.schema import GrowthSettings
 from evo.config.toy import CLAIM, ToyConfig, load
-from evo.search.growth import GrowthSettings, Place, grow
+from evo.search.growth import Place, grow
 from evo.toy import world
 from evo.toy.growths import last_scope, measured, places
 from evo.toy.world import (

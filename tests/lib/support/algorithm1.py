@@ -9,7 +9,8 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evo.search.growth import Assessment, Candidate, GrowthSettings, Place
+from evo.config.schema import GrowthSettings
+from evo.search.growth import Assessment, Candidate, Place
 
 Values = Mapping[tuple[int, int], float | None]
 """V_source(target) by (source, target); None: undefined."""
@@ -47,7 +48,7 @@ class FiniteWorld:
 
 
 def transcription(
-    initial: Sequence[int], world: FiniteWorld, settings: GrowthSettings
+    initial: Sequence[int], world: FiniteWorld, settings: GrowthSettings, seed: int
 ) -> list[list[int]]:
     """Σ_0, Σ_1, … as Algorithm 1 outputs them, each in the order in which games were added."""
     sigma: list[list[int]] = [[], list(initial)]  # Σ_{−1}, Σ_0
@@ -55,7 +56,7 @@ def transcription(
     for k in range(settings.generations):
         omega: list[int] = []  # Ω_k = ∅
         fresh = [g for g in sigma[-1] if g not in sigma[-2]]  # Σ_k \ Σ_{k−1}
-        random.Random(f"{settings.seed}/order/{k}").shuffle(fresh)
+        random.Random(f"{seed}/order/{k}").shuffle(fresh)
         for parent in fresh:
             accepted = 0
             while True:

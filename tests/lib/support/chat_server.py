@@ -64,13 +64,13 @@ def completion(message: Any, usage: Any = TOKENS, finish: str = "stop") -> Sent:
     return Sent(body=json.dumps(body).encode())
 
 
-def said(text: str | None, usage: Any = TOKENS, finish: str = "stop") -> Sent:
+def reply(text: str | None, usage: Any = TOKENS, finish: str = "stop") -> Sent:
     """An answer that says ``text``."""
     return completion({"role": "assistant", "content": text}, usage, finish)
 
 
 def move(text: str) -> Sent:
-    return said(f"<move>{text}</move>")
+    return reply(f"<move>{text}</move>")
 
 
 def refused(status: int, message: str = "no", **fields: Any) -> Sent:
@@ -109,7 +109,7 @@ class ChatServer:
         return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
 
     @property
-    def asked(self) -> Sequence[str]:
+    def prompts(self) -> Sequence[str]:
         """The last message of each request."""
         return [received.last for received in self.received]
 

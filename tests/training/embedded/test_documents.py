@@ -114,10 +114,10 @@ def test_related_words_do_not_occur_in_the_text(sources: Sources) -> None:
 def test_moves_obey_the_rule_that_forbids_the_stories_words(seed: int, sources: Sources) -> None:
     rng = Random(seed)
     shown = [passage(rng, sources) for _ in range(1 + seed % 3)]
-    said = new_words(rng, shown, sources)
+    hint = new_words(rng, shown, sources)
     texts = " ".join(part.text for part in shown)
-    assert decide(Predicate("no_common_words", (texts, " ".join(said))), len)
-    assert said or not (sources.common - set(words(texts)))
+    assert decide(Predicate("no_common_words", (texts, " ".join(hint))), len)
+    assert hint or not (sources.common - set(words(texts)))
 
 
 def test_words_around_a_text_stand_beside_it_and_not_in_it(sources: Sources) -> None:
@@ -144,10 +144,10 @@ def test_programs_that_cut_a_story_are_answered_by_a_quote(sources: Sources) -> 
 
 def test_an_echo_repeats_the_end_of_what_was_said(sources: Sources) -> None:
     for seed in range(20):
-        said, join, again = (segment.text for segment in echo(Random(seed), sources).segments)
+        before, join, again = (segment.text for segment in echo(Random(seed), sources).segments)
         assert join in ECHO_JOINS
-        assert said.endswith(again)
-        assert 2 * len(again.split()) >= len(said.split())
+        assert before.endswith(again)
+        assert 2 * len(again.split()) >= len(before.split())
 
 
 def test_windows_are_parts_of_their_story(sources: Sources) -> None:

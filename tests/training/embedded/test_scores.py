@@ -63,15 +63,15 @@ def test_xed_follows_its_rule(tiny: Any, rule: Any) -> None:
     skip = 0 if rule.first_token else 1
     expected = by_hand(tiny, bos + s[:skip], s[skip:]) - by_hand(tiny, bos + t + s[:skip], s[skip:])
     pairs = [(story, hint), ("zz", hint), (story, hint)]
-    found = xeds(tiny, Letters(), pairs, rule)
-    assert found[0] == found[2] == pytest.approx(expected, abs=1e-4)
+    result = xeds(tiny, Letters(), pairs, rule)
+    assert result[0] == result[2] == pytest.approx(expected, abs=1e-4)
 
 
 def test_topicality_counts_triples(tiny: Any) -> None:
     same = [Triple("abcd", "efg", "efg", "hi", "hi")] * 3
-    found = topicality(tiny, Letters(), same)
-    assert (found.own_words, found.related_words, found.triples) == (0.0, 0.0, 3)
-    assert found.own_bits == found.other_bits
+    result = topicality(tiny, Letters(), same)
+    assert (result.own_words, result.related_words, result.triples) == (0.0, 0.0, 3)
+    assert result.own_bits == result.other_bits
 
 
 def test_committed_triples_mean_what_they_say() -> None:

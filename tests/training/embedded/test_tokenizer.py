@@ -134,8 +134,8 @@ def test_merged_runs_keep_their_labels_and_drop_repeated_texts() -> None:
 def test_prompts_recombine_the_corpus() -> None:
     made = new_prompts(Random(3), 20)
     assert made == new_prompts(Random(3), 20)
-    found = slots(made)
-    assert found["noun"]
+    words = slots(made)
+    assert words["noun"]
     assert all("{" not in prompt for prompt in made)
 
 

@@ -8,7 +8,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from support.chat_server import ChatServer, in_order, move, refused, said
+from support.chat_server import ChatServer, in_order, move, refused, reply
 
 from xgl.cli import main
 
@@ -22,7 +22,7 @@ def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_chat_model_plays(capsys: pytest.CaptureFixture[str]) -> None:
-    with ChatServer(in_order(move("the sea"), said("hm"), move("a cat"))) as server:
+    with ChatServer(in_order(move("the sea"), reply("hm"), move("a cat"))) as server:
         assert main([*PLAY, "--base-url", server.url, "--rounds", "2", "--json"]) == 0
     told = capsys.readouterr()
     assert told.err == ""

@@ -88,8 +88,8 @@ def test_the_same_number_whatever_else_is_in_the_batch(
     engine = ScoringEngine(lm, chosen, pinned)
     order = data.draw(st.permutations(rows))
     cut = data.draw(st.integers(0, len(order)))
-    found = [*engine.bits(order[:cut]), *engine.bits(order[cut:]), *engine.bits(rows)]
-    for row, bits in zip([*order, *rows], found, strict=True):
+    scores = [*engine.bits(order[:cut]), *engine.bits(order[cut:]), *engine.bits(rows)]
+    for row, bits in zip([*order, *rows], scores, strict=True):
         assert bits == pytest.approx(alone(lm, row), abs=CLOSE)
 
 
@@ -138,10 +138,10 @@ def test_equal_sequences_are_computed_once_and_cached(lm: LanguageModel) -> None
     engine = ScoringEngine(lm)
     first = engine.bits([row, row, other])
     assert engine.bits([other, row]) == [first[2], first[0]]
-    found = engine.statistics
-    assert (found.requested, found.duplicates, found.cached) == (5, 1, 2)
-    assert found.hit_rate == 0.5
-    assert found.read_tokens == found.new_tokens == 3 + 2
+    counts = engine.statistics
+    assert (counts.requested, counts.duplicates, counts.cached) == (5, 1, 2)
+    assert counts.hit_rate == 0.5
+    assert counts.read_tokens == counts.new_tokens == 3 + 2
     engine.forget()
     engine.bits([row])
     assert engine.statistics.read_tokens == 5 + 3
@@ -211,8 +211,8 @@ def test_out_of_memory_halves_the_batch_and_says_so(
     small.room[0] = 30
     engine.forget()
     with caplog.at_level(logging.WARNING):
-        found = engine.bits(rows)
-    for one, other in zip(found, ScoringEngine(lm).bits(rows), strict=True):
+        scores = engine.bits(rows)
+    for one, other in zip(scores, ScoringEngine(lm).bits(rows), strict=True):
         assert one == pytest.approx(other, abs=CLOSE)
     assert [record.message.split(":")[0] for record in caplog.records][:2] == [
         "out of memory at 8 sequences to score, going on with 4",
@@ -260,9 +260,9 @@ def test_many_sequences_after_a_long_context_read_it_once(lm: LanguageModel) -> 
     start = tuple(np.random.default_rng(0).integers(5, 4000, 300).tolist())
     rows = [ScoredSequence((*start, *range(10 + k, 24 + k)), 13) for k in range(80)]
     engine = ScoringEngine(lm)
-    found = engine.bits(rows)
+    scores = engine.bits(rows)
     assert engine.statistics.read_tokens <= 300 + 80 * 13
-    _agree(lm, rows[:3], found[:3])
+    _agree(lm, rows[:3], scores[:3])
 
 
 def test_contexts_beyond_the_room_for_caches_are_read_in_trees_as_before(lm: LanguageModel) -> None:
@@ -308,9 +308,9 @@ def test_models_that_cannot_share_prefixes_read_each_sequence_whole(
     rows = [ScoredSequence((*range(1, 31), first, 40, 41), 3) for first in range(50, 54)]
     assert not supports_prefix_sharing(odd)
     with caplog.at_level(logging.WARNING):
-        found = ScoringEngine(odd).bits(rows)
+        scores = ScoringEngine(odd).bits(rows)
     assert "each is read whole" in caplog.text
-    _agree(odd, rows, found)
+    _agree(odd, rows, scores)
 
 
 def test_eager_attention_shares_prefixes_too(lm: LanguageModel) -> None:
@@ -324,8 +324,8 @@ def test_eager_attention_shares_prefixes_too(lm: LanguageModel) -> None:
     assert engine.statistics.forwards == 1
 
 
-def _agree(lm: LanguageModel, rows: Sequences, found: Sequence[Sequence[float]]) -> None:
-    for row, bits in zip(rows, found, strict=True):
+def _agree(lm: LanguageModel, rows: Sequences, scores: Sequence[Sequence[float]]) -> None:
+    for row, bits in zip(rows, scores, strict=True):
         assert bits == pytest.approx(alone(lm, row), abs=CLOSE)
 
 

@@ -61,9 +61,9 @@ def literal(lm: LanguageModel, request: ScoreRequest) -> list[float]:
 
 
 def scores(judge: TransformerJudge, requests: list[ScoreRequest]) -> list[tuple[float, ...]]:
-    found = judge.score(requests)
-    assert all(isinstance(each, TokenScores) for each in found)
-    return [each.bits for each in found if isinstance(each, TokenScores)]
+    results = judge.score(requests)
+    assert all(isinstance(each, TokenScores) for each in results)
+    return [each.bits for each in results if isinstance(each, TokenScores)]
 
 
 @settings(max_examples=12, deadline=None)
@@ -74,8 +74,8 @@ def scores(judge: TransformerJudge, requests: list[ScoreRequest]) -> list[tuple[
 def test_scores_are_the_formula_whatever_the_batch(
     lm: LanguageModel, requests: list[ScoreRequest], batch_tokens: int
 ) -> None:
-    found = scores(TransformerJudge(lm, EngineSettings(batch_tokens)), requests)
-    for request, bits in zip(requests, found, strict=True):
+    results = scores(TransformerJudge(lm, EngineSettings(batch_tokens)), requests)
+    for request, bits in zip(requests, results, strict=True):
         assert bits == pytest.approx(literal(lm, request), abs=1e-4)
 
 
@@ -90,8 +90,8 @@ def test_order_and_company_change_nothing(
 ) -> None:
     alone = {request: scores(judge, [request])[0] for request in requests}
     order = data.draw(st.permutations(requests))
-    found = scores(TransformerJudge(judge.lm, EngineSettings(batch_tokens)), order)
-    for request, bits in zip(order, found, strict=True):
+    results = scores(TransformerJudge(judge.lm, EngineSettings(batch_tokens)), order)
+    for request, bits in zip(order, results, strict=True):
         assert bits == pytest.approx(alone[request], abs=1e-4)
 
 
@@ -236,14 +236,14 @@ def test_statements_go_to_the_model_by_the_formula(
 
 def test_predicates_are_decided_without_the_model(lm: LanguageModel) -> None:
     silent = TransformerJudge(Silent(lm.model, lm.tokenizer, lm.device))
-    asked = [
+    predicates = [
         Predicate("no_common_words", ("a cat", "The dog")),
         Predicate("no_common_words", ("a cat", "A dog")),
         Predicate("num_tokens", ("a",), "<=", 1),
         Predicate("num_tokens", ("a cat sat",), "<", 2),
     ]
-    found = silent.truths([TruthRequest("whatever", each) for each in asked])
-    assert found == [True, False, True, False]
+    truths = silent.truths([TruthRequest("whatever", each) for each in predicates])
+    assert truths == [True, False, True, False]
 
 
 class Listening(TransformerJudge):

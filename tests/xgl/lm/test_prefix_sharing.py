@@ -38,11 +38,11 @@ MAX_TOKENS = st.sampled_from([0, 20, 1000])
 
 
 def path(tree: PrefixTree, node: int) -> list[int]:
-    found = []
+    nodes = []
     while node >= 0:
-        found.append(node)
+        nodes.append(node)
         node = tree.parents[node]
-    return found[::-1]
+    return nodes[::-1]
 
 
 @given(SEQUENCES, MAX_TOKENS)
@@ -113,9 +113,9 @@ def test_batches_hold_every_tree_once_within_their_bound(
     sequences: Sequences, max_tokens: int, bound: int
 ) -> None:
     trees = prefix_trees(sequences, max_tokens=max_tokens)
-    found = list(tree_batches(trees, lambda width: max(1, bound // width)))
-    assert sorted(map(id, (tree for batch in found for tree in batch))) == sorted(map(id, trees))
-    for batch in found:
+    groups = list(tree_batches(trees, lambda width: max(1, bound // width)))
+    assert sorted(map(id, (tree for batch in groups for tree in batch))) == sorted(map(id, trees))
+    for batch in groups:
         padded = len(batch) * max(len(tree.tokens) for tree in batch)
         assert len(batch) == 1 or padded <= bound
         assert len({tree.is_chain for tree in batch}) == 1

@@ -47,9 +47,9 @@ def test_log_probabilities_are_the_models(lm: LanguageModel) -> None:
     drawn = sample(lm, prompts, limits, uniforms(4, 6), never(lm))
     assert [len(each.ids) for each in drawn] == limits
     for prompt, each in zip(prompts, drawn, strict=True):
-        for place, (token, found) in enumerate(zip(each.ids, each.logprobs, strict=True)):
+        for place, (token, logprob) in enumerate(zip(each.ids, each.logprobs, strict=True)):
             expected = np.log(distribution(lm, prompt + each.ids[:place])[token])
-            assert found == pytest.approx(expected, abs=1e-4)
+            assert logprob == pytest.approx(expected, abs=1e-4)
 
 
 def test_training_sees_the_log_probabilities_that_sampling_saw(lm: LanguageModel) -> None:
@@ -87,9 +87,9 @@ def test_the_sampled_distribution_is_the_models(lm: LanguageModel, temperature: 
     drawn = sample(lm, [prompt] * count, [1] * count, draws, never(lm), Decoding(temperature))
     tempered = distribution(lm, prompt) ** (1 / temperature)
     expected = count * tempered / tempered.sum()
-    found = np.bincount([each.ids[0] for each in drawn], minlength=len(expected))
-    assert np.abs(found - expected).max() <= 1.01
-    assert found.max() > 20
+    counts = np.bincount([each.ids[0] for each in drawn], minlength=len(expected))
+    assert np.abs(counts - expected).max() <= 1.01
+    assert counts.max() > 20
 
 
 @dataclass(frozen=True)
@@ -169,12 +169,12 @@ def test_the_nucleus_is_the_fewest_likeliest_tokens_of_enough_mass(lm: LanguageM
     count = 400
     draws = (np.arange(count)[:, None] + 0.5) / count
     drawn = sample(lm, [prompt] * count, [1] * count, draws, never(lm), Decoding(1.0, 0.4))
-    found = [each.ids[0] for each in drawn]
-    assert set(found) <= nucleus
+    tokens = [each.ids[0] for each in drawn]
+    assert set(tokens) <= nucleus
     within = sum(probabilities[token] for token in nucleus)
     for token in nucleus:
         expected = count * probabilities[token] / within
-        assert abs(found.count(token) - expected) <= 1.01
+        assert abs(tokens.count(token) - expected) <= 1.01
     for each in drawn[:5]:  # log-probabilities are those of the whole distribution
         assert each.logprobs[0] == pytest.approx(np.log(probabilities[each.ids[0]]), abs=1e-4)
 
@@ -247,18 +247,18 @@ def test_local_attention_counts_no_padding_for_text(narrow: LanguageModel) -> No
         steps.append((row, len(ids)))
         return row == 1 and len(ids) == 4
 
-    found = sample(narrow, prompts, [6, 5, 6], draws, never(narrow), stop_when=watched)
-    assert [len(each.ids) for each in found] == [6, 4, 6]
+    sampled = sample(narrow, prompts, [6, 5, 6], draws, never(narrow), stop_when=watched)
+    assert [len(each.ids) for each in sampled] == [6, 4, 6]
     assert {row for row, _ in steps} == {0, 1, 2}
-    logits, ids, mask = continuation_logits(narrow, prompts, [each.ids for each in found])
+    logits, ids, mask = continuation_logits(narrow, prompts, [each.ids for each in sampled])
     learned = logits.log_softmax(-1).gather(2, ids[:, :, None])[:, :, 0]
-    for row, (prompt, each) in enumerate(zip(prompts, found, strict=True)):
+    for row, (prompt, each) in enumerate(zip(prompts, sampled, strict=True)):
         with torch.no_grad():
             whole = narrow.model(input_ids=torch.tensor([prompt + each.ids])).logits[0]
-        said = range(len(prompt), len(prompt) + len(each.ids))
+        places = range(len(prompt), len(prompt) + len(each.ids))
         expected = [
             float(whole[place - 1].log_softmax(-1)[token])
-            for place, token in zip(said, each.ids, strict=True)
+            for place, token in zip(places, each.ids, strict=True)
         ]
         assert each.logprobs == pytest.approx(expected, abs=1e-4)
         assert learned[row][mask[row].bool()].tolist() == pytest.approx(expected, abs=1e-4)
@@ -271,9 +271,9 @@ def test_logits_that_are_not_finite_name_the_prompt(lm: LanguageModel) -> None:
     @dataclass(frozen=True)
     class Broken(LanguageModel):
         def logits(self, hidden: Tensor) -> Tensor:
-            found = super().logits(hidden)
-            found[1] = torch.nan
-            return found
+            values = super().logits(hidden)
+            values[1] = torch.nan
+            return values
 
     broken = Broken(lm.model, lm.tokenizer, lm.device)
     with pytest.raises(PlayerError, match=r"not finite after '.*a small'"):

@@ -17,7 +17,7 @@ def expected(head: nn.Module, hidden: Tensor, targets: Tensor) -> Tensor:
 
 
 @pytest.fixture
-def asked() -> tuple[Tensor, Tensor]:
+def case() -> tuple[Tensor, Tensor]:
     torch.manual_seed(0)
     return torch.randn(POSITIONS, HIDDEN), torch.randint(VOCABULARY, (POSITIONS,))
 
@@ -25,7 +25,7 @@ def asked() -> tuple[Tensor, Tensor]:
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize(("width", "room"), [(8192, 8 << 20), (300, 4 * 300 * 5), (1, 4)])
 def test_tiles_give_what_a_whole_softmax_gives(
-    asked: tuple[Tensor, Tensor],
+    case: tuple[Tensor, Tensor],
     monkeypatch: pytest.MonkeyPatch,
     bias: bool,
     width: int,
@@ -34,13 +34,13 @@ def test_tiles_give_what_a_whole_softmax_gives(
     monkeypatch.setitem(tiled.TILE_WIDTH, "cpu", width)
     monkeypatch.setitem(tiled.TILE_BYTES, "cpu", room)
     head = nn.Linear(HIDDEN, VOCABULARY, bias=bias)
-    found = target_logprobs(head, *asked)
-    assert found.dtype == torch.float32
-    torch.testing.assert_close(found.double(), expected(head, *asked), atol=1e-5, rtol=0)
+    logprobs = target_logprobs(head, *case)
+    assert logprobs.dtype == torch.float32
+    torch.testing.assert_close(logprobs.double(), expected(head, *case), atol=1e-5, rtol=0)
 
 
 def test_no_tile_is_larger_than_its_bound(
-    asked: tuple[Tensor, Tensor], monkeypatch: pytest.MonkeyPatch
+    case: tuple[Tensor, Tensor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[int] = []
     linear = nn.functional.linear
@@ -52,14 +52,14 @@ def test_no_tile_is_larger_than_its_bound(
     monkeypatch.setitem(tiled.TILE_WIDTH, "cpu", 128)
     monkeypatch.setitem(tiled.TILE_BYTES, "cpu", 2048)
     monkeypatch.setattr(nn.functional, "linear", watched)
-    target_logprobs(nn.Linear(HIDDEN, VOCABULARY), *asked)
+    target_logprobs(nn.Linear(HIDDEN, VOCABULARY), *case)
     assert max(made) <= 2048
 
 
-def test_a_head_that_is_more_than_a_matrix(asked: tuple[Tensor, Tensor]) -> None:
+def test_a_head_that_is_more_than_a_matrix(case: tuple[Tensor, Tensor]) -> None:
     head = nn.Sequential(nn.Linear(HIDDEN, 8), nn.Linear(8, VOCABULARY))
-    found = target_logprobs(head, *asked)
-    torch.testing.assert_close(found.double(), expected(head, *asked), atol=1e-5, rtol=0)
+    logprobs = target_logprobs(head, *case)
+    torch.testing.assert_close(logprobs.double(), expected(head, *case), atol=1e-5, rtol=0)
 
 
 def test_no_positions_no_numbers() -> None:
@@ -70,12 +70,14 @@ def test_no_positions_no_numbers() -> None:
 
 @pytest.mark.parametrize("low", [-1e4, -1e9, torch.finfo(torch.float32).min, -torch.inf])
 def test_an_entry_that_is_masked_takes_nothing_from_the_others(
-    asked: tuple[Tensor, Tensor], monkeypatch: pytest.MonkeyPatch, low: float
+    case: tuple[Tensor, Tensor], monkeypatch: pytest.MonkeyPatch, low: float
 ) -> None:
     """Vocabularies are padded with entries that must never be sampled."""
     monkeypatch.setitem(tiled.TILE_WIDTH, "cpu", 100)
     head = nn.Linear(HIDDEN, VOCABULARY)
     head.bias.data[::100] = low
-    hidden, targets = asked[0], asked[1] // 100 * 100 + 1
-    found = target_logprobs(head, hidden, targets)
-    torch.testing.assert_close(found.double(), expected(head, hidden, targets), atol=1e-5, rtol=0)
+    hidden, targets = case[0], case[1] // 100 * 100 + 1
+    logprobs = target_logprobs(head, hidden, targets)
+    torch.testing.assert_close(
+        logprobs.double(), expected(head, hidden, targets), atol=1e-5, rtol=0
+    )

@@ -73,19 +73,19 @@ def test_model_config_and_tokenizer_agree(embedded: tuple[Any, Any]) -> None:
 def test_topicality_passes_the_gate(embedded: tuple[Any, Any]) -> None:
     chosen = triples()[::2]
     for rule in RULES[:2]:
-        found = topicality(*embedded, chosen, rule)
-        assert found.own_words >= 0.9
-        assert found.own_bits > found.other_bits
-        assert found.related_bits > found.related_other_bits
+        result = topicality(*embedded, chosen, rule)
+        assert result.own_words >= 0.9
+        assert result.own_bits > result.other_bits
+        assert result.related_bits > result.related_other_bits
 
 
 def test_model_compresses_unseen_stories_better_than_xz(embedded: tuple[Any, Any]) -> None:
-    found = compression(*embedded, [story.text for story in stories("held_out")[:100]])
-    assert found.model < 1.3 < found.xz
+    result = compression(*embedded, [story.text for story in stories("held_out")[:100]])
+    assert result.model < 1.3 < result.xz
 
 
 def test_untrained_player_answers_with_words_about_its_texts(embedded: tuple[Any, Any]) -> None:
-    found = check(*embedded, "two stories", 60)
-    assert found.on_topic >= 0.5
-    assert found.own_bits > found.permuted_bits
-    assert found.distinct > 0.8
+    result = check(*embedded, "two stories", 60)
+    assert result.on_topic >= 0.5
+    assert result.own_bits > result.permuted_bits
+    assert result.distinct > 0.8

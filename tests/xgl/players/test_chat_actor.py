@@ -35,7 +35,7 @@ class Seat:
     def __init__(self, player: ChatPlayer) -> None:
         self.player = player
 
-    def said(self) -> tuple[str, int]:
+    def last_move(self) -> tuple[str, int]:
         """The move, and how many requests there have been."""
         [given] = self.player.moves([TURN])
         assert isinstance(given, Move)
@@ -43,15 +43,15 @@ class Seat:
 
 
 class AsyncSeat(Seat):
-    async def said(self) -> tuple[str, int]:  # type: ignore[override]
-        return super().said()
+    async def last_move(self) -> tuple[str, int]:  # type: ignore[override]
+        return super().last_move()
 
 
 @pytest.mark.parametrize("kind", [Seat, AsyncSeat])
 def test_a_player_works_inside_an_actor(cluster: None, kind: type[Seat]) -> None:
     with ChatServer(in_order(move("a cat"), move("a dog"), refused(404))) as server:
         seat = ray.remote(kind).remote(ChatPlayer(ChatSettings("m", server.url)))
-        assert ray.get(seat.said.remote()) == ("a cat", 1)
-        assert ray.get(seat.said.remote()) == ("a dog", 2)
+        assert ray.get(seat.last_move.remote()) == ("a cat", 1)
+        assert ray.get(seat.last_move.remote()) == ("a dog", 2)
         with pytest.raises(PlayerError, match=r"model 'm': refused with 404 \(no\)"):
-            ray.get(seat.said.remote())
+            ray.get(seat.last_move.remote())

@@ -20,7 +20,7 @@ from support.chat_server import (
     Stall,
     move,
     refused,
-    said,
+    reply,
 )
 from support.chat_turns import KEY, Chat, texts, turn
 
@@ -69,8 +69,8 @@ def test_a_fault_that_passes_is_tried_again(chat: Chat, fault: Any) -> None:
     assert server.received[0].body == server.received[2].body
     assert (player.usage.requests, player.usage.retries) == (3, 2)
     assert (player.usage.asked_again, player.usage.failed_attempts) == (0, 0)
-    told = isinstance(fault, Sent) and (fault.status >= 400 or b"usage" in fault.body)
-    assert player.usage.unmetered == (0 if told else 2)
+    metered = isinstance(fault, Sent) and (fault.status >= 400 or b"usage" in fault.body)
+    assert player.usage.unmetered == (0 if metered else 2)
 
 
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
@@ -126,8 +126,8 @@ def without_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_waits_are_as_long_as_the_server_asks(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     waited = without_waiting(monkeypatch)
     date = email.utils.formatdate(time.time() + 40, usegmt=True)
-    asked = [Sent(429, b"{}", {"Retry-After": told}) for told in ("7", date)]
-    answers = [*asked, *[refused(500)] * 5, move("x")]
+    waits = [Sent(429, b"{}", {"Retry-After": wait}) for wait in ("7", date)]
+    answers = [*waits, *[refused(500)] * 5, move("x")]
     player, _ = chat(*answers, retries=7, first_backoff=1.0, max_backoff=50.0)
     player.moves([turn()])
     assert waited[0] == 7
@@ -165,9 +165,9 @@ def test_a_refusal_is_an_error_at_once(chat: Chat, answer: Sent, message: str) -
     player, server = chat(answer)
     with pytest.raises(PlayerError, match=message) as caught:
         player.moves([turn()])
-    told = str(caught.value)
-    assert told.startswith(f"{server.url}, model 'm': refused with")
-    assert "\n" not in told
+    message = str(caught.value)
+    assert message.startswith(f"{server.url}, model 'm': refused with")
+    assert "\n" not in message
     assert len(server.received) == 1
     assert player.usage == Usage(requests=1)
 
@@ -235,10 +235,10 @@ def test_a_view_too_long_loses_its_oldest_rounds_first(chat: Chat) -> None:
         return WINDOW["OpenAI"] if received.last.count("What you saw") > 3 else move("a cat")
 
     player, server = chat(script)
-    asked = turn()
+    late = turn()
     earlier = tuple((Item("s", f"tale {number}."),) for number in range(8))
-    view = replace(asked.request.view, earlier=earlier)
-    [made] = player.moves([replace(asked, request=replace(asked.request, view=view))])
+    view = replace(late.request.view, earlier=earlier)
+    [made] = player.moves([replace(late, request=replace(late.request, view=view))])
     assert isinstance(made, Move)
     assert made.rounds_shown == 3
     assert [f"tale {n}." in server.received[-1].last for n in range(8)] == [False] * 5 + [True] * 3
@@ -246,6 +246,6 @@ def test_a_view_too_long_loses_its_oldest_rounds_first(chat: Chat) -> None:
 
 
 def test_a_conversation_too_long_is_a_failed_attempt(chat: Chat) -> None:
-    player, _ = chat(said("so " * 99), WINDOW["OpenAI"])
+    player, _ = chat(reply("so " * 99), WINDOW["OpenAI"])
     assert texts(player.moves([turn()])) == [""]
     assert player.usage.failed_attempts == 1

@@ -103,11 +103,11 @@ def test_its_tokens_are_the_servers_own_count(served: Served) -> None:
     player = served.player()
     [given] = player.moves([turn(0)])
     assert isinstance(given, Move)
-    asked = player.usage.requests
+    requests = player.usage.requests
     tokenizer = AutoTokenizer.from_pretrained(served.folder)
     prompt = tokenizer.apply_chat_template(first_messages(turn(0).request), return_dict=False)
     answer = tokenizer.encode(f"<move>{given.text}</move>", add_special_tokens=False)
-    assert asked == 1
+    assert requests == 1
     assert given.prompt_tokens == len(prompt)
     assert given.new_tokens - len(answer) in (0, 1)  # with the stop token or without
 

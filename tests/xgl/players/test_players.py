@@ -109,8 +109,8 @@ def test_the_room_for_the_move_counts(lm: LanguageModel) -> None:
 
 def test_a_script_is_said_in_order_and_its_end_again() -> None:
     player = ScriptedPlayer({Seeds(1, 0): ("one", "two"), Seeds(3, 0): ("only",)})
-    said = [texts(player.moves([turn(1), turn(3)])) for _ in range(3)]
-    assert said == [["one", "only"], ["two", "only"], ["two", "only"]]
+    moves = [texts(player.moves([turn(1), turn(3)])) for _ in range(3)]
+    assert moves == [["one", "only"], ["two", "only"], ["two", "only"]]
 
 
 @pytest.mark.parametrize("scripts", [{}, {Seeds(1, 0): ()}])
@@ -160,9 +160,9 @@ class Fewer(LanguageModel):
     """Says only what its tokenizer knows."""
 
     def logits(self, hidden: Tensor) -> Tensor:
-        found = super().logits(hidden)
-        found[..., len(self.tokenizer) :] = -torch.inf
-        return found
+        values = super().logits(hidden)
+        values[..., len(self.tokenizer) :] = -torch.inf
+        return values
 
 
 def spaces_before_words() -> PreTrainedTokenizerFast:
