@@ -207,7 +207,7 @@ def test_every_progress_has_a_reward_and_more_of_it_a_higher_one() -> None:
     assert (rewards[0], rewards[-1]) == (-0.3, 1.0)
 
 
-# -- settings ------------------------------------------------------------------------------------
+# -- state ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("state", [{}, {"lessons": 3}, {"lessons": [{"parent": ""}]}, {"tried": 1}])
