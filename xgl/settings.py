@@ -113,6 +113,7 @@ _EXPECTED = {
     "string_type": "a text",
     "bool_type": "true or false",
     "tuple_type": "a list such as [a,b]",
+    "too_short": "a list with at least one value",
     "dict_type": "settings such as {key: value}",
     "mapping_type": "settings such as {key: value}",
     "dataclass_type": "a group of settings",

@@ -34,10 +34,12 @@ def play(
     Raises :class:`PlayerError` where a player is missing, :class:`StoryError` where nothing can
     tell the stories that the program asks for, :class:`FlowError` where it cannot run.
     """
-    made = program if isinstance(program, Game) else game(program, metadata)
+    whole = program if isinstance(program, Game) else game(program, metadata)
     seeds = Seeds(seed, seed)
-    seats = _seats(made.program, players, seeds)
-    [played] = play_all([Instance(made, seeds)], Cast(judge, _teller(made, judge, stories), seats))
+    seats = _seats(whole.program, players, seeds)
+    [played] = play_all(
+        [Instance(whole, seeds)], Cast(judge, _story_source(whole, judge, stories), seats)
+    )
     return played
 
 
@@ -71,9 +73,9 @@ class _NoStories:
         raise StoryError("the program asks for a story and there is no source: pass stories=…")
 
 
-def _teller(made: Game, judge: Judge, stories: StorySource | None) -> StorySource:
+def _story_source(whole: Game, judge: Judge, stories: StorySource | None) -> StorySource:
     model: Any = getattr(judge, "lm", None)
-    lines = made.program.instructions
+    lines = whole.program.instructions
     needed = any(isinstance(node, syn.Story) for line in lines for node in descendants(line))
     if stories is not None or model is None or not needed:
         return stories or _NoStories()

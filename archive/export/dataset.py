@@ -271,7 +271,7 @@ def prompt(of: Game, role: str, items: Sequence[Item]) -> str:
 
 
 def _how_to_answer(of: Game, role: str) -> str:
-    requests = analyse(of.program, of.metadata, role).asked
+    requests = analyse(of.program, of.metadata, role).elicits
     moves = sum(each.times for each in requests if each.player == role)
     if moves == 1:
         return "Write your move between <move> and </move>."

@@ -224,12 +224,6 @@ class GrowthSettings:
             )
 
 
-def _check_scope(games: tuple[str, ...]) -> tuple[str, ...]:
-    if not games:
-        raise ValueError("found no game, expected at least one")
-    return games
-
-
 @settings
 class GrowthConfig(GrowthSettings):
     """Algorithm 1: thresholds, lists, the initial scope."""
@@ -239,7 +233,7 @@ class GrowthConfig(GrowthSettings):
     generations: Count = 3
     list_size: Count = 11
     max_candidates: Count | None = 11
-    initial_scope: Annotated[tuple[str, ...], AfterValidator(_check_scope)] = ("rival",)
+    initial_scope: Annotated[tuple[str, ...], Field(min_length=1)] = ("rival",)
     """Game files (.xgl or .xent), or names of the library."""
     diversity: NonNegative = 0.0
     """Weight of the distance to the nearest known game where candidates are chosen; 0: none."""

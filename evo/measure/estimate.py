@@ -51,7 +51,7 @@ def estimate(
     as ``window`` tokens hold them. Failed ensures and repeated requests are extra.
     """
     report = analyse(member.task.game.program, member.task.game.metadata)
-    requests = [each for each in report.asked if each.player == member.task.role]
+    requests = [each for each in report.elicits if each.player == member.task.role]
     moves = sum(each.times for each in requests)
     limits = sum(each.times * each.max_len for each in requests)
     code = len(member.task.game.code.encode())

@@ -45,7 +45,7 @@ class ScriptPlayer:
 
 @dataclass
 class EchoPlayer:
-    """Says words that hang on all that it sees, and keeps what it saw."""
+    """Says words that depend on all that it sees, and keeps what it saw."""
 
     views: defaultdict[Seeds, list[View]] = field(default_factory=lambda: defaultdict(list))
 

@@ -205,11 +205,11 @@ BOMBS = {
     "doubling by join": LOOP.format(body='assign(s="a b ".join((s + " x y").split()))'),
     "doubling a list": LOOP.format(body='assign(l=l + l + ["x"])'),
     "a list in its own string": LOOP.format(body='assign(l=[s, s, s, s], s="".join(l) + "ab")'),
-    "wide strings": LOOP.format(body=f"reveal({', '.join(['c + c'] * 140)})"),
-    "wide rules": LOOP.format(body=f"ensure({', '.join(['is_true(c + c)'] * 90)})"),
+    "wide strings": LOOP.format(body=f"reveal({', '.join(['c + c'] * 100)})"),
+    "wide rules": LOOP.format(body=f"ensure({', '.join(['is_true(c + c)'] * 75)})"),
     "wide scores": LOOP.format(body=f"reward({' + '.join(['xed(c | c, c)'] * 32)})"),
     "removal": LOOP.format(body=f"reveal({', '.join(['remove_common_words(c, c)'] * 60)})"),
-    "views": "\n".join(["elicit(t, 1)", LOOP.format(body=f"elicit({'t, ' * 400}1)")]),
+    "views": "\n".join(["elicit(t, 1)", LOOP.format(body=f"elicit({'t, ' * 300}1)")]),
 }
 
 

@@ -122,6 +122,11 @@ def test_a_search_for_cost_breaks_no_law() -> None:
     assert found.broken == []
 
 
+def test_far_too_many_lines_are_not_all_read() -> None:
+    with bounded(), pytest.raises(ProgramError, match="50000 instructions; expected at most 64"):
+        parse("reward(xent(s|t))\n" * 50_000)
+
+
 @pytest.mark.parametrize("mark", ["<think>", "<move>", "<move></move>", "<think></think>"])
 def test_a_completion_of_marks_is_read_soon(mark: str) -> None:
     with bounded():

@@ -1,8 +1,8 @@
 """Training pairs of the model of XGL: a parent and a child, both programs that could teach.
 
 Families start from the library and from texts drawn from the grammar, every byte that it allows
-equally likely, which pass the judgement of sense. They grow by ``mutate`` under many settings; a
-pair is one proposal of it. The same seed gives the same pairs.
+equally likely, that have no lint warning. They grow by ``mutate`` under many settings; a pair is
+one proposal of it. The same seed gives the same pairs.
 """
 
 from __future__ import annotations

@@ -48,11 +48,11 @@ class _Writer:
     def __init__(self, game: Game, names: dict[str, str]) -> None:
         self.game, self.names = game, names
         self.mover = names.get(syn.MAIN_PLAYER, syn.MAIN_PLAYER)
-        self.asked = {each.line: each for each in reversed(analyse(game.program).asked)}
+        self.elicits = {each.line: each for each in reversed(analyse(game.program).elicits)}
 
     def sentences(self) -> Iterator[str]:
         for place, line in enumerate(self.game.program.instructions, start=1):
-            said = self._said(line, place)
+            said = self._clause(line, place)
             yield f"{said[:1].upper()}{said[1:]}."
 
     def _player(self, name: str) -> str:
@@ -60,7 +60,7 @@ class _Writer:
 
     def _seeing(self, place: int) -> str:
         """What the player has been shown when the line asks it first."""
-        known = self.asked.get(place)
+        known = self.elicits.get(place)
         return f", who sees {_listed(known.sees)}," if known and known.sees else ""
 
     def _again(self) -> str:
@@ -68,7 +68,7 @@ class _Writer:
         by_line = DIALECTS[self.game.program.dialect].failures_per_line
         return "at this line" if by_line else "in the whole game"
 
-    def _said(self, line: syn.Instruction, place: int) -> str:
+    def _clause(self, line: syn.Instruction, place: int) -> str:
         match line:
             case syn.Assign(targets):
                 return _assigned(targets)

@@ -25,7 +25,7 @@ class Unrolled:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ElicitFacts:
     """One register of an ``elicit`` line: what its player may write, and on what knowledge."""
 
     line: int
@@ -53,7 +53,7 @@ class Bound:
     tokens: int
 
 
-def asked(run: Unrolled) -> tuple[Asked, ...]:
+def elicit_facts(run: Unrolled) -> tuple[ElicitFacts, ...]:
     """Every elicited register, in order of first asking."""
     program, metadata = run.program, run.metadata
     found: dict[tuple[int, str], _Knowledge] = {}
@@ -67,7 +67,7 @@ def asked(run: Unrolled) -> tuple[Asked, ...]:
             found.setdefault((position, name), _Knowledge()).ask(sights, line.player)
             sights.set(name, line.player)
     return tuple(
-        Asked(
+        ElicitFacts(
             line=position + 1,
             player=line.player,
             register=name,

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
-from xgl.analysis.request_bounds import Asked, Bound, Unrolled, asked, bounds
+from xgl.analysis.request_bounds import Bound, ElicitFacts, Unrolled, bounds, elicit_facts
 from xgl.analysis.view_bounds import shown, views
 from xgl.errors import FlowError
 from xgl.language import syntax as syn
 from xgl.language.canonical import Metadata
 from xgl.language.control_flow import path
 from xgl.language.dialects import DIALECTS
-from xgl.language.visitors import descendants, held, reads, writes
+from xgl.language.visitors import descendants, listed_registers, reads, writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,12 @@ class Report:
     role: str = syn.MAIN_PLAYER
     """The player taken as the main one."""
     run: Unrolled | None = field(default=None, repr=False, compare=False)
-    """Whence the facts below come, when they are asked for."""
+    """Whence the facts below come, when they are looked up."""
 
     @property
-    def asked(self) -> tuple[Asked, ...]:
+    def elicits(self) -> tuple[ElicitFacts, ...]:
         """Every request for a move: its limit, and what its player has and has not been shown."""
-        return asked(self.run) if self.run else ()
+        return elicit_facts(self.run) if self.run else ()
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
@@ -145,14 +145,14 @@ class _Step:
 def _data_flow(program: syn.Program, order: tuple[int, ...]) -> list[_Step]:
     """The instructions as they run: an assign that stores left to right as one for each target."""
     dialect = DIALECTS[program.dialect]
-    kept = tuple(item.name for item in held(program)) if dialect.aliases else ()
+    listed = tuple(item.name for item in listed_registers(program)) if dialect.aliases else ()
     steps: dict[int, list[_Step]] = {}
     for position in dict.fromkeys(order):
         line = program.instructions[position]
         if isinstance(line, syn.Assign) and not dialect.parallel_assign:
-            steps[position] = [_assigned(line, (target,), kept) for target in line.targets]
+            steps[position] = [_assigned(line, (target,), listed) for target in line.targets]
         else:
-            steps[position] = [_step(line, kept)]
+            steps[position] = [_step(line, listed)]
     return [step for position in order for step in steps[position]]
 
 

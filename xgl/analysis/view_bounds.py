@@ -13,7 +13,7 @@ from xgl.analysis.request_bounds import Bound, Form, Scale, Unrolled
 from xgl.language import syntax as syn
 from xgl.language.canonical import Metadata, canonicalise
 from xgl.language.unparse import expression_text, to_text
-from xgl.language.visitors import held
+from xgl.language.visitors import listed_registers
 
 NUMBER = 8
 """Bytes of one token's bits, with what parts it from the next."""
@@ -62,7 +62,7 @@ class _Shown:
     def __init__(self, program: syn.Program, metadata: Metadata) -> None:
         self.scale = Scale(program.dialect, metadata)
         aliases = self.scale.dialect.aliases
-        self.in_lists = {item.name for item in held(program)} if aliases else set()
+        self.in_lists = {item.name for item in listed_registers(program)} if aliases else set()
         """The registers that lists may hold themselves."""
         self.tokens: defaultdict[str, int] = defaultdict(int)
         self._viewers = {name: _viewers(name) for name in (*syn.REGISTERS, *syn.LIST_REGISTERS)}

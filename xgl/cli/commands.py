@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from xgl import library
-from xgl.analysis.request_bounds import Asked, Bound
+from xgl.analysis.request_bounds import Bound, ElicitFacts
 from xgl.analysis.static_facts import Report, analyse
 from xgl.cli.files import Source, SourceError, bounded, drawable, read_source
 from xgl.diagram import draw
@@ -137,7 +137,7 @@ def fact_lines(program: Program, report: Report) -> Iterator[str]:
     """Lines for a person; line numbers are those of the file."""
     stories = "1 story" if report.stories == 1 else f"{report.stories} stories"
     yield f"{report.steps} steps, {stories}; players: {', '.join(report.players)}"
-    for request in report.asked:
+    for request in report.elicits:
         yield _request_line(program, request)
     bounds = (*report.bounds, *report.views)
     for kind, subject in _READERS.items():
@@ -158,7 +158,7 @@ def _size(bound: Bound) -> int:
     return bound.tokens
 
 
-def _request_line(program: Program, request: Asked) -> str:
+def _request_line(program: Program, request: ElicitFacts) -> str:
     times = "" if request.times == 1 else f", {request.times} times"
     seen = f"sees {' '.join(request.sees)}" if request.sees else "sees no text"
     hidden = f", not {' '.join(request.hidden)}" if request.hidden else ""
@@ -191,8 +191,8 @@ def _fields(report: Report) -> dict[str, Any]:
 
 def _rows(program: Program, report: Report) -> dict[str, list[dict[str, Any]]]:
     """The facts that are the same for every role, with the lines of the file."""
-    rows: dict[str, tuple[Asked | Bound, ...]] = {
-        "asked": report.asked,
+    rows: dict[str, tuple[ElicitFacts | Bound, ...]] = {
+        "asked": report.elicits,
         "bounds": report.bounds,
         "views": report.views,
     }

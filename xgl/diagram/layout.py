@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xgl.diagram.legend import key_and_legend
-from xgl.diagram.palette import CARRY, FAINT, INK, PAPER, PLAYERS, SAID, outline
+from xgl.diagram.palette import CARRY, FAINT, INK, PAPER, PLAYERS, SUBDUED, outline
 from xgl.diagram.shapes import Box, Circle, Drawing, Line, plain, shortened, wrapped
 from xgl.diagram.sheet import LANE, NODE, ROW, STEP, Sheet
 from xgl.diagram.strings import Anchor, Strokes, place, settle
@@ -70,8 +70,8 @@ class _Layout:
                 given = name[0] in syn.CONSTANT_TYPES
                 x = sheet.node(name, y, "■", 0)
                 sheet.square(x, y, dash=not given)
-        said = "given: a constant of the instance, or empty (grey)"
-        sheet.remark(y, [said], FAINT)
+        remark = "given: a constant of the instance, or empty (grey)"
+        sheet.remark(y, [remark], FAINT)
         sheet.y += ROW
 
     def _read_before_set(self) -> set[str]:
@@ -140,9 +140,9 @@ class _Layout:
             key = sheet.key(value.value) if isinstance(value, syn.Literal) else ""
             sheet.square(x, y, key, order)
         if targets:
-            said = ", ".join(f"{name} = {expression_text(value)}" for name, value in targets)
-            lines = wrapped(plain(said), COLUMNS)
-            sheet.y += ROW + sheet.remark(y, lines, SAID)
+            remark = ", ".join(f"{name} = {expression_text(value)}" for name, value in targets)
+            lines = wrapped(plain(remark), COLUMNS)
+            sheet.y += ROW + sheet.remark(y, lines, SUBDUED)
 
     def _star(self, name: str, value: object, ready: Anchor | None, order: int) -> None:
         sheet = self.sheet
@@ -153,12 +153,12 @@ class _Layout:
         dash = CARRY if isinstance(value, syn.Register) and ready is None else anchor.dash
         sheet.line((anchor.x, y), (lane, y), dash=dash)
         sheet.star(self._begin(name, y, "★", order), y, order=order)
-        sheet.remark(y, [_short(f"{name} = {expression_text(value)}")], SAID)
+        sheet.remark(y, [_short(f"{name} = {expression_text(value)}")], SUBDUED)
         sheet.y += ROW
 
     def _elicit(self, elicit: syn.Elicit, order: int) -> None:
         sheet, player = self.sheet, elicit.player
-        top, said = sheet.y, self._asked(elicit)
+        top, remark = sheet.y, self._elicit_remark(elicit)
         for index, name in enumerate(elicit.registers):
             if index and name in elicit.registers[:index]:
                 sheet.y += ROW
@@ -166,11 +166,11 @@ class _Layout:
             self._knowledge(player, name, y)
             self._circle(self._begin(name, y, "●", order), y, elicit, order)
         sheet.y += ROW
-        height = sheet.remark(top + ROW / 2, wrapped(said, COLUMNS))
+        height = sheet.remark(top + ROW / 2, wrapped(remark, COLUMNS))
         sheet.y = max(sheet.y, top + ROW + height)
         self.frame = _Frame(player, top)
 
-    def _asked(self, elicit: syn.Elicit) -> str:
+    def _elicit_remark(self, elicit: syn.Elicit) -> str:
         player, limit = elicit.player, f"at most {elicit.max_len} tokens"
         if elicit.max_len is None:
             limit = "the default limit"
@@ -215,8 +215,8 @@ class _Layout:
         if len(names) > 1:
             xs = [sheet.lanes[name].x for name in names]
             sheet.line((min(xs), y), (max(xs), y), stroke=outline(player))
-        said = ", ".join(map(expression_text, reveal.values))
-        self._remark_row(f"shown to {player}: {said}", order)
+        remark = ", ".join(map(expression_text, reveal.values))
+        self._remark_row(f"shown to {player}: {remark}", order)
 
     def _reward(self, reward: syn.Reward, order: int) -> None:
         for index, (sign, term) in enumerate(reward.amount.terms):
@@ -224,7 +224,7 @@ class _Layout:
                 continue
             row = draw_term(self.sheet, term, sign, reward.player, order, "reward")
             who = f"{reward.player}:" if index == 0 else "".ljust(len(reward.player) + 1)
-            self.sheet.remark(row, [_short(_signed(sign, term), f"{who} ")], SAID)
+            self.sheet.remark(row, [_short(_signed(sign, term), f"{who} ")], SUBDUED)
 
     # -- ensures ---------------------------------------------------------------------------
 
@@ -244,21 +244,21 @@ class _Layout:
         """Symbols in favour of the asked player, whose sum must be positive (§2.5.2)."""
         self._remark_row("must hold: " + expression_text(comparison), order)
         for favour, term in in_favour(comparison):
-            said = [_short(_signed(favour, term), "   ")]
+            remark = [_short(_signed(favour, term), "   ")]
             if isinstance(term, syn.Xent):
                 row = draw_term(self.sheet, term, favour, player, order, "bound")
-                self.sheet.remark(row, said, SAID)
+                self.sheet.remark(row, remark, SUBDUED)
             elif term != syn.Number(0):
-                self.sheet.remark(self.sheet.y + STEP / 2, said, SAID)
+                self.sheet.remark(self.sheet.y + STEP / 2, remark, SUBDUED)
                 self.sheet.y += STEP
 
     def _statement(self, condition: syn.Condition, order: int) -> None:
         y = self.sheet.y + STEP / 2
         for name in dict.fromkeys(reads(condition)):
             self.sheet.dot(self.sheet.use(name, y), y)
-        self._remark_row(self._said(condition), order)
+        self._remark_row(self._statement_text(condition), order)
 
-    def _said(self, condition: syn.Condition) -> str:
+    def _statement_text(self, condition: syn.Condition) -> str:
         """A statement in words, with the marks of the strings that it speaks of."""
         if not isinstance(condition, syn.Truth):
             return plain(expression_text(condition))
@@ -280,9 +280,9 @@ class _Layout:
     def _remark_row(self, text: str, order: int) -> None:
         """A row of a remark only, with its order before it."""
         first, *rest = wrapped(plain(text), COLUMNS - 3)
-        said = [f"{order:<2} {first}", *(f"   {line}" for line in rest)]
+        remark = [f"{order:<2} {first}", *(f"   {line}" for line in rest)]
         y = self.sheet.y + STEP / 2
-        self.sheet.y += STEP + self.sheet.remark(y, said)
+        self.sheet.y += STEP + self.sheet.remark(y, remark)
 
     # -- loops -----------------------------------------------------------------------------
 

@@ -87,7 +87,7 @@ def _paid(program: syn.Program) -> str:
 ENTRIES = {
     "elicit": "a move, with its limit in tokens",
     "story": "a text given by the map",
-    "literal": "a text of the program, told above",
+    "literal": "a text of the program, listed above",
     "star": "a string made by assign",
     "known": "shown to the player of its colour",
     "xent": "gains xent of what it points to",
@@ -107,26 +107,26 @@ ENTRIES = {
 
 
 def _occurring(program: syn.Program) -> set[str]:
-    found = {"wire", "order"}
+    marks = {"wire", "order"}
     for line in program.instructions:
-        found |= {name for kind, name in _OF_LINE.items() if isinstance(line, kind)}
+        marks |= {name for kind, name in _OF_LINE.items() if isinstance(line, kind)}
         if isinstance(line, syn.Reward):
-            found |= {_sense(sign, term) for sign, term in line.amount.terms}
+            marks |= {_sense(sign, term) for sign, term in line.amount.terms}
         if isinstance(line, syn.Ensure):
             comparisons = (b for b in line.conditions if isinstance(b, syn.Comparison))
             bounds = [b for b in comparisons if has_xents(b)]
-            found |= {_sense(sign, term) for b in bounds for sign, term in in_favour(b)}
-            found |= {"bound" for b in bounds}
+            marks |= {_sense(sign, term) for b in bounds for sign, term in in_favour(b)}
+            marks |= {"bound" for b in bounds}
         if isinstance(line, syn.Assign):
             squares = syn.Literal | syn.Story
-            found |= {"star" for _, value in line.targets if not isinstance(value, squares)}
+            marks |= {"star" for _, value in line.targets if not isinstance(value, squares)}
         for node in descendants(line):
-            found |= {name for kind, name in _OF_NODE.items() if isinstance(node, kind)}
+            marks |= {name for kind, name in _OF_NODE.items() if isinstance(node, kind)}
             if isinstance(node, syn.Xent) and node.outer is not None:
-                found.add("outer")
+                marks.add("outer")
             if isinstance(node, syn.Truth):
                 break
-    return found
+    return marks
 
 
 _OF_LINE: dict[type, str] = {

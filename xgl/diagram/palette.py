@@ -25,7 +25,7 @@ PLAYERS: dict[str, Colours] = {
 }
 INK = "#222"
 FAINT = "#8a8f98"
-SAID = "#555b66"
+SUBDUED = "#555b66"
 PAPER = "white"
 STROKES = ("", "7 3", "10 3 2 3", "3 3")
 """Dashes of the string operations of one line, told apart by their stroke."""

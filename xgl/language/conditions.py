@@ -7,8 +7,16 @@ import ast
 import math
 
 from xgl.language import syntax as syn
-from xgl.language.expressions import called, function, kind_of, string, value
-from xgl.language.parse_errors import Place, Refusal, bound, each, nearest, shape, whole
+from xgl.language.expressions import function, helper_name, kind_of, string, value
+from xgl.language.parse_errors import (
+    Place,
+    Refusal,
+    check_depth,
+    description,
+    nearest,
+    read_each,
+    whole_number,
+)
 
 SUM = "a sum of xent, nex, xed and dex; they add and subtract, never multiply"
 
@@ -22,12 +30,12 @@ def xent_sum(node: ast.expr, place: Place, *, numbers: bool = False) -> syn.Sum:
 
 
 def _signed_sum(node: ast.expr, place: Place, numbers: bool, depth: int) -> syn.Sum:
-    bound(node, depth)
+    check_depth(node, depth)
     span = place.span(node)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return syn.Sum(_negated(_signed_sum(node.operand, place, numbers, depth + 1)), span)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
-        left, right = each(
+        left, right = read_each(
             lambda side: _signed_sum(side, place, numbers, depth + 1), (node.left, node.right)
         )
         terms = right.terms if isinstance(node.op, ast.Add) else _negated(right)
@@ -41,7 +49,7 @@ def _negated(amount: syn.Sum) -> tuple[tuple[int, syn.Term], ...]:
 
 def _number(node: ast.expr, place: Place) -> syn.Term:
     span = place.span(node)
-    name = called(node)
+    name = helper_name(node)
     if name is not None and syn.FUNCTIONS[name].result == "number":
         assert isinstance(node, ast.Call)
         return function(node, place, "number")
@@ -53,12 +61,12 @@ def _number(node: ast.expr, place: Place) -> syn.Term:
         return syn.Number(node.value, span)
     if isinstance(node.value, float):
         return _xent(node, place)
-    return syn.Number(whole(node, 0, "a number of bits"), span)
+    return syn.Number(whole_number(node, 0, "a number of bits"), span)
 
 
 def _xent(node: ast.expr, place: Place) -> syn.Xent:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-        raise Refusal(node, shape(node), SUM)
+        raise Refusal(node, description(node), SUM)
     kind = node.func.id
     if kind not in syn.XENT_KINDS:
         known = kind in syn.FUNCTIONS
@@ -68,7 +76,7 @@ def _xent(node: ast.expr, place: Place) -> syn.Xent:
         raise Refusal(node, f"{len(node.args)} arguments", f"{kind}(s), {kind}(s | t) or with , o")
     inner, *outer = node.args
     parts = [inner.left, inner.right] if _given(inner) else [inner]  # type: ignore[attr-defined]
-    read = each(lambda part: string(part, place), (*parts, *outer))
+    read = read_each(lambda part: string(part, place), (*parts, *outer))
     prefix = read[1] if len(parts) == 2 else None
     return syn.Xent(kind, read[0], prefix, read[-1] if outer else None, place.span(node))
 
@@ -98,7 +106,7 @@ _ADMITTED: dict[tuple[syn.Kind | None, syn.Kind | None], tuple[syn.Comparator, .
 
 def condition(node: ast.expr, place: Place, depth: int = 0) -> syn.Condition:
     """A comparison, ``is_true``, ``is_false``, a bare statement, or a helper that decides."""
-    bound(node, depth)
+    check_depth(node, depth)
     wide = place.dialect.python_conditions
     if isinstance(node, ast.Compare):
         return _compared(node, place) if wide else _compared_sums(node, place)
@@ -106,7 +114,7 @@ def condition(node: ast.expr, place: Place, depth: int = 0) -> syn.Condition:
         return _logic(node, place, depth)
     if wide and isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return _not(node, place, depth)
-    name = called(node)
+    name = helper_name(node)
     if name is not None and syn.FUNCTIONS[name].result != "string":
         assert isinstance(node, ast.Call)
         return function(node, place, "truth")
@@ -119,7 +127,7 @@ def _statement(node: ast.expr, place: Place) -> syn.Truth:
     if isinstance(node, ast.Call) and name in ("is_true", "is_false"):
         if not node.args or node.keywords:
             raise Refusal(node, "no statement", f'{name}("statement", …)')
-        statement, *params = each(lambda part: string(part, place), node.args)
+        statement, *params = read_each(lambda part: string(part, place), node.args)
         return syn.Truth(statement, tuple(params), name == "is_true", span)
     return syn.Truth(string(node, place), (), True, span)
 
@@ -134,14 +142,14 @@ def _compared_sums(node: ast.Compare, place: Place) -> syn.Comparison:
 def _sums(
     left: ast.expr, comparator: syn.Comparator, right: ast.expr, span: syn.Span, place: Place
 ) -> syn.Comparison:
-    one, other = each(lambda side: xent_sum(side, place, numbers=True), (left, right))
+    one, other = read_each(lambda side: xent_sum(side, place, numbers=True), (left, right))
     return syn.Comparison(one, comparator, other, span)
 
 
 def _compared(node: ast.Compare, place: Place) -> syn.Condition:
     """Python's comparisons; ``a < b < c`` is ``a < b and b < c``."""
     sides = [node.left, *node.comparators]
-    pairs = each(
+    pairs = read_each(
         lambda pair: _pair(*pair, node, place),
         zip(sides, node.ops, node.comparators, strict=False),
     )
@@ -156,7 +164,7 @@ def _pair(
         raise Refusal(node, "this comparison", "one of < <= > >= == != in, not in")
     kinds = (kind_of(left), kind_of(right))
     if comparator in _ADMITTED.get(kinds, ()):
-        one, other = each(lambda side: value(side, place, _kind(side)), (left, right))
+        one, other = read_each(lambda side: value(side, place, _kind(side)), (left, right))
         return syn.Test(one, comparator, other, place.span(node))
     if "in" in comparator:
         raise Refusal(node, "this comparison", "a string in a string or in a list")
@@ -168,7 +176,7 @@ def _kind(node: ast.expr) -> syn.Kind:
 
 
 def _logic(node: ast.BoolOp, place: Place, depth: int) -> syn.Logic:
-    parts = each(lambda part: _decided(part, place, depth + 1), node.values)
+    parts = read_each(lambda part: _decided(part, place, depth + 1), node.values)
     word = "and" if isinstance(node.op, ast.And) else "or"
     return syn.Logic(word, tuple(parts), place.span(node))  # type: ignore[arg-type]
 
@@ -186,5 +194,5 @@ def _not(node: ast.UnaryOp, place: Place, depth: int) -> syn.Condition:
 def _decided(node: ast.expr, place: Place, depth: int) -> syn.Condition:
     """A condition that is no bare statement."""
     if kind_of(node) in ("string", "list", "words", "number"):
-        raise Refusal(node, shape(node), "a comparison, is_true, is_false or only_uses_…")
+        raise Refusal(node, description(node), "a comparison, is_true, is_false or only_uses_…")
     return condition(node, place, depth)

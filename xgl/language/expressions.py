@@ -10,13 +10,13 @@ from xgl.language import syntax as syn
 from xgl.language.parse_errors import (
     Place,
     Refusal,
-    bound,
-    clean,
-    each,
+    check_depth,
+    description,
+    literal_text,
     nearest,
+    read_each,
     register,
-    shape,
-    whole,
+    whole_number,
 )
 
 STRING = "a string: a literal, a register, + // or %"
@@ -33,17 +33,17 @@ _EXPECTED: dict[syn.Kind, str] = {
 
 def string(node: ast.expr, place: Place, *, story: bool = False, depth: int = 0) -> syn.StringExpr:
     """A string expression; ``story`` says whether ``story()`` may stand here (assign only)."""
-    bound(node, depth)
+    check_depth(node, depth)
     span = place.span(node)
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return syn.Literal(clean(node), span)
+        return syn.Literal(literal_text(node), span)
     if isinstance(node, ast.Name):
         return syn.Register(register(node, node.id), span)
     if isinstance(node, ast.BinOp):
         return _joined(node, place, story, depth)
     if isinstance(node, ast.Call):
         return _called_string(node, place, story, depth)
-    raise Refusal(node, shape(node), STRING)
+    raise Refusal(node, description(node), STRING)
 
 
 def _joined(node: ast.BinOp, place: Place, story: bool, depth: int) -> syn.StringExpr:
@@ -52,7 +52,7 @@ def _joined(node: ast.BinOp, place: Place, story: bool, depth: int) -> syn.Strin
     stored = isinstance(node.op, ast.BitOr) and place.dialect.stored_prefix
     if not stored and not isinstance(node.op, ast.Add | ast.FloorDiv | ast.Mod):
         raise Refusal(node, f"the operator {type(node.op).__name__}", "+ // or % between strings")
-    left, right = each(
+    left, right = read_each(
         lambda side: string(side, place, story=story, depth=depth + 1), (node.left, node.right)
     )
     span = place.span(node)
@@ -66,10 +66,10 @@ def _joined(node: ast.BinOp, place: Place, story: bool, depth: int) -> syn.Strin
 def _called_string(node: ast.Call, place: Place, story: bool, depth: int) -> syn.StringExpr:
     if isinstance(node.func, ast.Name) and node.func.id == "story":
         return _story(node, place, story)
-    if called(node) is None:
+    if helper_name(node) is None:
         strings = ("story", *(n for n, s in syn.FUNCTIONS.items() if s.result == "string"))
         near = nearest(node.func.id, strings) if isinstance(node.func, ast.Name) else ""
-        raise Refusal(node, shape(node), STRING, near)
+        raise Refusal(node, description(node), STRING, near)
     return function(node, place, "string", story=story, depth=depth)
 
 
@@ -83,31 +83,31 @@ def _story(node: ast.Call, place: Place, allowed: bool) -> syn.Story:
         return syn.Story(span=span)
     argument = node.args[0]
     if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-        return syn.Story(prompt=clean(argument), span=span)
-    return syn.Story(tokens=whole(argument, 1, "a number of tokens or a prompt"), span=span)
+        return syn.Story(prompt=literal_text(argument), span=span)
+    return syn.Story(tokens=whole_number(argument, 1, "a number of tokens or a prompt"), span=span)
 
 
 def list_of(node: ast.expr, place: Place, *, story: bool = False, depth: int = 0) -> syn.ListExpr:
     """A list expression."""
-    bound(node, depth)
+    check_depth(node, depth)
     span = place.span(node)
     if isinstance(node, ast.Name) and node.id in syn.LIST_REGISTERS:
         return syn.Register(node.id, span)
     if isinstance(node, ast.List):
-        items = each(lambda item: string(item, place, story=story, depth=depth + 1), node.elts)
+        items = read_each(lambda item: string(item, place, story=story, depth=depth + 1), node.elts)
         return syn.ListOf(tuple(items), span)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        left, right = each(
+        left, right = read_each(
             lambda side: list_of(side, place, story=story, depth=depth + 1), (node.left, node.right)
         )
         return syn.Chain(left, right, span)
-    if isinstance(node, ast.Call) and called(node) is not None:
+    if isinstance(node, ast.Call) and helper_name(node) is not None:
         return function(node, place, "list", story=story, depth=depth)
     near = nearest(node.id, syn.LIST_REGISTERS) if isinstance(node, ast.Name) else ""
-    raise Refusal(node, shape(node), LIST, near)
+    raise Refusal(node, description(node), LIST, near)
 
 
-def called(node: ast.expr) -> str | None:
+def helper_name(node: ast.expr) -> str | None:
     """Name of the helper function that a node calls, None for any other node."""
     if not isinstance(node, ast.Call):
         return None
@@ -121,7 +121,7 @@ def function(
     node: ast.Call, place: Place, kind: syn.Kind, *, story: bool = False, depth: int = 0
 ) -> syn.Function:
     """A helper call, which must give a value of ``kind``."""
-    name = called(node)
+    name = helper_name(node)
     assert name is not None
     signature = syn.FUNCTIONS[name]
     if signature.result != kind:
@@ -130,8 +130,8 @@ def function(
     arguments = own + list(node.args)
     most = len(signature.arguments)
     if node.keywords or not most - signature.optional <= len(arguments) <= most:
-        raise Refusal(node, "other arguments", form(name))
-    values = each(
+        raise Refusal(node, "other arguments", usage(name))
+    values = read_each(
         lambda pair: _argument(*pair, place, story, depth + 1),
         zip(arguments, signature.arguments, strict=False),
     )
@@ -142,7 +142,7 @@ def _argument(
     node: ast.expr, kinds: tuple[syn.Kind, ...], place: Place, story: bool, depth: int
 ) -> syn.Expression:
     if kinds == ("number",):
-        return syn.Number(whole(node, 0, "a number of tokens"), place.span(node))
+        return syn.Number(whole_number(node, 0, "a number of tokens"), place.span(node))
     kind = kind_of(node)
     return value(node, place, kind if kind in kinds else kinds[0], story=story, depth=depth)
 
@@ -155,10 +155,10 @@ def value(
         return string(node, place, story=story, depth=depth)
     if kind == "list":
         return list_of(node, place, story=story, depth=depth)
-    if called(node) is None:
-        raise Refusal(node, shape(node), _EXPECTED[kind])
+    if helper_name(node) is None:
+        raise Refusal(node, description(node), _EXPECTED[kind])
     assert isinstance(node, ast.Call)
-    bound(node, depth)
+    check_depth(node, depth)
     return function(node, place, kind, story=story, depth=depth)
 
 
@@ -166,7 +166,7 @@ def kind_of(node: ast.expr) -> syn.Kind | None:
     """The kind of value that a node looks like; None where only its readers can tell."""
     while isinstance(node, ast.BinOp):
         node = node.left
-    name = called(node)
+    name = helper_name(node)
     if name is not None:
         return syn.FUNCTIONS[name].result
     if isinstance(node, ast.Name):
@@ -187,7 +187,7 @@ _A: dict[syn.Kind, str] = {
 }
 
 
-def form(name: str) -> str:
+def usage(name: str) -> str:
     """How a helper function is written."""
     signature = syn.FUNCTIONS[name]
     words = ["/".join(kinds) for kinds in signature.arguments]

@@ -46,7 +46,7 @@ class TooDeepError(Refusal):
     """Ends the reading of its line: what stands beside it is as deep."""
 
 
-def each(read: Callable[[Part], Read], parts: Iterable[Part]) -> list[Read]:
+def read_each(read: Callable[[Part], Read], parts: Iterable[Part]) -> list[Read]:
     """What ``read`` makes of all parts, or one refusal that holds the refusals among them, as many
     as are reported."""
     results, refusals = [], list[Refusal]()
@@ -78,21 +78,21 @@ def register(node: ast.AST, name: str) -> str:
     raise Refusal(node, f"unknown register {name!r}", expected, nearest(name, syn.REGISTERS))
 
 
-def whole(node: ast.expr, least: int, expected: str) -> int:
+def whole_number(node: ast.expr, least: int, expected: str) -> int:
     value = node.value if isinstance(node, ast.Constant) else None
     if type(value) is not int or value < least:
-        raise Refusal(node, shape(node), expected)
+        raise Refusal(node, description(node), expected)
     if value > syn.MAX_NUMBER:
         raise Refusal(node, "a number too large", f"at most {syn.MAX_NUMBER}")
     return value
 
 
-def bound(node: ast.expr, depth: int) -> None:
+def check_depth(node: ast.expr, depth: int) -> None:
     if depth > syn.MAX_DEPTH:
         raise TooDeepError(node, "an expression too deep", f"at most {syn.MAX_DEPTH} levels")
 
 
-def clean(node: ast.Constant) -> str:
+def literal_text(node: ast.Constant) -> str:
     value = str(node.value)
     invisible = first_invisible(value, "\n\t")
     if invisible is not None:
@@ -105,7 +105,7 @@ _PRINTED_BITS = 128
 """Of the numbers that a message shows; Python prints none of more than 4,300 digits."""
 
 
-def shape(node: ast.AST) -> str:
+def description(node: ast.AST) -> str:
     """What stands there, in words."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         return f"a call of {node.func.id!r}"

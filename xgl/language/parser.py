@@ -19,7 +19,7 @@ from xgl.language.conditions import condition, xent_sum
 from xgl.language.control_flow import unrolled
 from xgl.language.dialects import DIALECTS, Dialect
 from xgl.language.expressions import kind_of, list_of, string, value
-from xgl.language.parse_errors import Place, Refusal, each, nearest, register, whole
+from xgl.language.parse_errors import Place, Refusal, nearest, read_each, register, whole_number
 from xgl.language.syntax import Program
 from xgl.language.unparse import instruction_text
 from xgl.language.visitors import parts, reads, writes
@@ -53,8 +53,8 @@ def _read(sources: list[str], dialect: Dialect) -> tuple[list[syn.Instruction], 
     written = [number for number, source in enumerate(sources, start=1) if not _is_note(source)]
     with _quiet():
         for number in written:
-            if len(problems) >= MAX_PROBLEMS:
-                break
+            if len(problems) >= MAX_PROBLEMS or len(instructions) > 2 * syn.MAX_LINES:
+                break  # so much is wrong that the rest need not be read
             try:
                 instructions.append(_line(sources[number - 1], Place(number, dialect)))
             except ProgramError as error:
@@ -120,12 +120,12 @@ def _shown(source: str) -> str:
 def _call(source: str, number: int) -> ast.Call:
     if len(source) > 2 * syn.MAX_LINE_CHARACTERS:
         limit = f"at most {2 * syn.MAX_LINE_CHARACTERS} characters in a line"
-        raise _refused(number, 1, f"{len(source)} characters", limit, source)
+        raise _line_error(number, 1, f"{len(source)} characters", limit, source)
     invisible = first_invisible(source, _TAB)
     if invisible is not None:
         column = source.index(invisible) + 1
         found = f"the character {invisible!a}"
-        raise _refused(number, column, found, "printable text", source)
+        raise _line_error(number, column, found, "printable text", source)
     return _python_call(source, number)
 
 
@@ -136,11 +136,11 @@ def _python_call(source: str, number: int) -> ast.Call:
     except SyntaxError as error:
         column = indent + (error.offset or 1)
         column = max(1, min(column, len(source) + 1))
-        raise _refused(number, column, error.msg, "one instruction", source) from None
+        raise _line_error(number, column, error.msg, "one instruction", source) from None
     except (ValueError, RecursionError, MemoryError):
-        raise _refused(number, 1, "a line too deep to read", "one instruction", source) from None
+        raise _line_error(number, 1, "a line too deep to read", "one instruction", source) from None
     if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
-        raise _refused(number, indent + 1, "no call", "a call such as elicit(s, 10)", source)
+        raise _line_error(number, indent + 1, "no call", "a call such as elicit(s, 10)", source)
     if not indent and source.isascii():
         return tree  # its columns count characters already, and no letter looks like another
     encoded = source.strip().encode()
@@ -160,10 +160,10 @@ def _refuse_look_alike(node: ast.expr | ast.keyword, written: str, line: int, so
     as_is = written.endswith if method else written.startswith
     if isinstance(name, str) and not as_is(name):
         found = f"the letters of {written.split('=')[0].strip()!r}"
-        raise _refused(line, node.col_offset + 1, found, f"plain letters: {name}", source)
+        raise _line_error(line, node.col_offset + 1, found, f"plain letters: {name}", source)
 
 
-def _refused(line: int, column: int, found: str, expected: str, source: str) -> ProgramError:
+def _line_error(line: int, column: int, found: str, expected: str, source: str) -> ProgramError:
     problem = Problem(line, column, excerpt(found), excerpt(expected), _shown(source))
     return ProgramError((problem,))
 
@@ -199,7 +199,7 @@ def _assign(call: ast.Call, place: Place) -> syn.Assign:
         raise Refusal(call.args[0], "a positional argument", "register=expression")
     if not call.keywords:
         raise Refusal(call, "nothing to assign", "register=expression")
-    targets = each(lambda keyword: _target(keyword, place), call.keywords)
+    targets = read_each(lambda keyword: _target(keyword, place), call.keywords)
     return syn.Assign(tuple(targets), place.span(call))
 
 
@@ -223,10 +223,10 @@ def _elicit(call: ast.Call, place: Place) -> syn.Elicit:
     player, rest = _split_player(call)
     max_len = None
     if rest and isinstance(rest[-1], ast.Constant):
-        max_len = whole(rest.pop(), 1, "a limit of at least 1 token")
+        max_len = whole_number(rest.pop(), 1, "a limit of at least 1 token")
     if not rest:
         raise Refusal(call, "no register to fill", "elicit([player,] register, max_len)")
-    return syn.Elicit(player, tuple(each(_move_register, rest)), max_len, place.span(call))
+    return syn.Elicit(player, tuple(read_each(_move_register, rest)), max_len, place.span(call))
 
 
 def _move_register(node: ast.expr) -> str:
@@ -241,7 +241,7 @@ def _move_register(node: ast.expr) -> str:
 def _ensure(call: ast.Call, place: Place) -> syn.Ensure:
     if not call.args:
         raise Refusal(call, "no condition", "ensure(condition, …)")
-    conditions = each(lambda node: condition(node, place), call.args)
+    conditions = read_each(lambda node: condition(node, place), call.args)
     return syn.Ensure(tuple(conditions), place.span(call))
 
 
@@ -259,7 +259,7 @@ def _reveal(call: ast.Call, place: Place) -> syn.Reveal:
         player, rest = second.id, rest[:1]
     if not rest:
         raise Refusal(call, "nothing to show", "reveal([player,] expression, …)")
-    values = each(lambda node: _shown_value(node, place), rest)
+    values = read_each(lambda node: _shown_value(node, place), rest)
     return syn.Reveal(player, tuple(values), place.span(call))
 
 
@@ -285,7 +285,7 @@ def _beacon(call: ast.Call, place: Place) -> syn.Beacon:
 
 
 def _replay(call: ast.Call, place: Place) -> syn.Replay:
-    flag, times = _flag(call, 2), whole(call.args[1], 0, "a number of jumps")
+    flag, times = _flag(call, 2), whole_number(call.args[1], 0, "a number of jumps")
     return syn.Replay(flag, times, place.span(call))
 
 

@@ -120,10 +120,10 @@ def reads(node: object) -> list[str]:
     return names
 
 
-def held(program: syn.Program) -> tuple[syn.Register, ...]:
+def listed_registers(program: syn.Program) -> tuple[syn.Register, ...]:
     """Registers that some list of the program may hold themselves, where lists hold no values."""
     lists = (n for i in program.instructions for n in descendants(i) if isinstance(n, syn.ListOf))
-    items = (item for found in lists for item in found.items if isinstance(item, syn.Register))
+    items = (item for node in lists for item in node.items if isinstance(item, syn.Register))
     return tuple(dict.fromkeys(items))
 
 

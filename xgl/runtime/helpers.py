@@ -43,7 +43,7 @@ def remove_words(text: str, listed: Sequence[str]) -> str:
     return _tidy(text)
 
 
-@lru_cache(64)
+@lru_cache(16)
 def removal_parts(listed: tuple[str, ...]) -> tuple[str | frozenset[str], ...]:
     """The items in one case, neighbouring words as one set: no word's removal makes another
     word, so a set of them is removed in one pass."""

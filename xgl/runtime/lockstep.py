@@ -35,7 +35,7 @@ from xgl.runtime.requests import (
     Turn,
 )
 
-Asked = TypeVar("Asked")
+Question = TypeVar("Question")
 BEYOND = 64
 """Characters of a move beyond its game's cap that a judge reads; a move that keeps one of them
 ends the game as oversize, so what follows them does not matter."""
@@ -134,9 +134,9 @@ def _answer(running: list[_Running], cast: Cast) -> None:
     for machine in running:
         for position, request in enumerate(machine.requests):
             slots[type(request)].append((machine, position))
-    _fill(slots[ScoreRequest], lambda asked: _merged(asked, cast.judge.score))
-    _fill(slots[TruthRequest], lambda asked: _merged(asked, cast.judge.truths))
-    _tell(slots[StoryRequest], cast.stories)
+    _fill(slots[ScoreRequest], lambda questions: _merged(questions, cast.judge.score))
+    _fill(slots[TruthRequest], lambda questions: _merged(questions, cast.judge.truths))
+    _answer_stories(slots[StoryRequest], cast.stories)
     _answer_each(slots[PrefixRequest], lambda _, r: cast.judge.first_tokens(r.text, r.tokens))
     _answer_each(slots[DrawRequest], _order)
     by_player: dict[int, list[tuple[_Running, int]]] = defaultdict(list)
@@ -155,10 +155,10 @@ def _fill(slots: list[tuple[_Running, int]], answer: Callable[[list[Any]], list[
         machine.answers[position] = reply
 
 
-def _merged(asked: list[Asked], answer: Callable[[list[Asked]], list[Any]]) -> list[Any]:
-    unique = list(dict.fromkeys(asked))
+def _merged(questions: list[Question], answer: Callable[[list[Question]], list[Any]]) -> list[Any]:
+    unique = list(dict.fromkeys(questions))
     answers = dict(zip(unique, answer(unique), strict=True))
-    return [answers[request] for request in asked]
+    return [answers[request] for request in questions]
 
 
 def _answer_each(slots: list[tuple[_Running, int]], answer: Callable[[_Running, Any], Any]) -> None:
@@ -174,7 +174,7 @@ def _order(machine: _Running, request: DrawRequest) -> tuple[int, ...]:
     return tuple(map(int, drawn.permutation(request.size)))
 
 
-def _tell(slots: list[tuple[_Running, int]], stories: StorySource) -> None:
+def _answer_stories(slots: list[tuple[_Running, int]], stories: StorySource) -> None:
     asked = []
     for machine, position in slots:
         request = machine.requests[position]

@@ -61,7 +61,7 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReturnPoint:
     """Where a failed ensure returns to: the elicit, its player, and how often each line had run."""
 
     position: int
@@ -85,7 +85,7 @@ class Machine:
         self.failures: Counter[str | int] = Counter()
         self.steps = self.turns = 0
         self.visits: Counter[int] = Counter()
-        self.last_elicit: Asked | None = None
+        self.last_elicit: ReturnPoint | None = None
 
     def play(self) -> Generator[tuple[Request, ...], tuple[Answer, ...], Play]:
         """Run to the end; yields requests, takes their answers, returns the :class:`Play`."""
@@ -99,8 +99,8 @@ class Machine:
             line = self.game.program.source_line(self.flow.position)
             outcome, reason = "oversize", f"line {line}: {error}"
         scores = {name: self.scores[name] for name in sorted({*self.plan.cast, *self.scores})}
-        held, events = self.values.held(), tuple(self.events)
-        return Play(outcome, scores, held, events, self.steps, forfeiter, reason)
+        registers, events = self.values.non_empty(), tuple(self.events)
+        return Play(outcome, scores, registers, events, self.steps, forfeiter, reason)
 
     def _step(self) -> Asking:
         self.steps += 1
@@ -181,7 +181,7 @@ class Machine:
         return min(tokens, self.game.metadata.max_characters)
 
     def _elicit(self, elicit: syn.Elicit) -> Asking:
-        self.last_elicit = Asked(self.flow.position, elicit.player, self.visits.copy())
+        self.last_elicit = ReturnPoint(self.flow.position, elicit.player, self.visits.copy())
         max_len = self._room(elicit.max_len or self.game.metadata.max_len)
         for name in elicit.registers:
             items = self._constants(elicit.player) + self._seen_by(elicit.player)
@@ -214,8 +214,8 @@ class Machine:
             raise EarlyEnsureError(f"line {line}: an ensure before any elicit")
         self.sides: list[tuple[float, float]] = []
         holds = yield from self._conditions(ensure.conditions)
-        asked = self.last_elicit
-        player = asked.player if asked else syn.MAIN_PLAYER
+        back = self.last_elicit
+        player = back.player if back else syn.MAIN_PLAYER
         key = self.flow.position if self.dialect.failures_per_line else player
         if holds:
             if self.dialect.failures_per_line:
@@ -224,9 +224,9 @@ class Machine:
             return True
         self.failures[key] += 1
         self._log_ensured(player, False, self.failures[key])
-        if asked is None or self.failures[key] > self.game.metadata.max_failures:
+        if back is None or self.failures[key] > self.game.metadata.max_failures:
             raise _ForfeitError(player)
-        self.flow.position, self.visits = asked.position, asked.visits.copy()
+        self.flow.position, self.visits = back.position, back.visits.copy()
         return False
 
     def _log_ensured(self, player: str, passed: bool, failures: int) -> None:

@@ -119,7 +119,7 @@ class Values:
         changed = frozenset(names)
         return [name for name, held in self.aliased.items() if not changed.isdisjoint(held)]
 
-    def held(self) -> dict[str, str]:
+    def non_empty(self) -> dict[str, str]:
         """All registers that are not empty, as :meth:`shown`."""
         texts = {name: text.text for name, text in self.texts.items() if text.text}
         return texts | {name: self.as_text(items) for name, items in self.lists.items() if items}
@@ -187,7 +187,7 @@ class Values:
                 return self._bounded(tuple(map(self._item, items)))
             case syn.Chain(left, right):
                 return self._bounded(self.items(left) + self.items(right))
-        return self._made(expression)
+        return self._text_or_list(expression)
 
     def _item(self, expression: syn.StringExpr) -> Item:
         value = self.value(expression)
@@ -215,7 +215,7 @@ class Values:
 
     # -- helper functions ------------------------------------------------------------------
 
-    def _made(self, call: syn.Function) -> Value:
+    def _text_or_list(self, call: syn.Function) -> Value:
         """What a helper function gives that makes a string or a list."""
         first, *rest = cast("tuple[Any, ...]", call.arguments)
         match call.name:
@@ -285,9 +285,9 @@ class Values:
                 return self._read(expression)
             case "list":
                 return self._strings(self.items(expression))
-        return self._found(expression)
+        return self._plain_result(expression)
 
-    def _found(self, call: syn.Function) -> Any:
+    def _plain_result(self, call: syn.Function) -> Any:
         """What a helper function gives that looks at strings only."""
         given = [self.plain(argument) for argument in call.arguments]
         if call.name != "len":

@@ -146,7 +146,7 @@ MISTAKES = [
         ["transfer.max_forfeit_rate=2"],
         r"max_forfeit_rate: found 2, expected at least 0 and at most 1",
     ),
-    (["growth.initial_scope=[]"], r"growth\.initial_scope: found no game"),
+    (["growth.initial_scope=[]"], r"growth\.initial_scope: found \[\], expected a list with at"),
     (["growth.initial_scope=contrast"], r"initial_scope: found 'contrast', expected a list"),
     (["growth.alpha2=0"], r"growth\.alpha2: found 0, expected more than 0 and less than 1"),
     (["growth.list_size=0"], r"growth\.list_size: found 0"),

@@ -19,7 +19,7 @@ from meta_sampler.learned.sampler import MODEL, Learned, shipped
 from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.screening.soundness import faults
 from meta_sampler.settings import LearnedSettings
-from training.xgl_model.corpus import LONGEST, Pair, pairs, sensible
+from training.xgl_model.corpus import Pair, pairs
 from training.xgl_model.likelihood import child_bits
 from xgl.language import syntax as syn
 
@@ -207,31 +207,10 @@ def test_every_progress_has_a_reward_and_more_of_it_a_higher_one() -> None:
     assert (rewards[0], rewards[-1]) == (-0.3, 1.0)
 
 
-# -- settings and training data --------------------------------------------------------------------
+# -- settings ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("state", [{}, {"lessons": 3}, {"lessons": [{"parent": ""}]}, {"tried": 1}])
 def test_a_foreign_state_is_refused(state: dict[str, Any]) -> None:
     with pytest.raises(SamplerError, match="not of learned"):
         Learned(FAST).restore(state)
-
-
-def test_training_pairs_are_sensible_and_follow_from_the_seed() -> None:
-    found = list(pairs(40, 5, 8))
-    assert found == list(pairs(40, 5, 8))
-    assert len(found) == 40
-    for pair in found:
-        child = next(g for d in ("xent", "paper") if (g := _read(pair.child, d)))
-        assert len(pair.child) <= LONGEST
-        assert pair.child != pair.parent
-        assert not xgl.analyse(child.program).degenerate
-    roots = [g for pair in found[:: len(found) // 8] if (g := _read(pair.parent, "xent"))]
-    assert roots
-    assert any(map(sensible, roots))
-
-
-def _read(text: str, dialect: str) -> xgl.Game | None:
-    try:
-        return xgl.game(xgl.parse(text, dialect))
-    except xgl.ProgramError:
-        return None

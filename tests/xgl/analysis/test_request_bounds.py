@@ -9,14 +9,14 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from xgl import Cast, Instance, Metadata, Program, Seeds, analyse, game, parse, play_all, to_text
-from xgl.analysis.request_bounds import Asked, Bound
+from xgl.analysis.request_bounds import Bound, ElicitFacts
 from xgl.errors import OversizeError
 from xgl.runtime.presentation import render
 from xgl.runtime.requests import Ensured, Move, Moved, Player, Turn
 
 
-def asked(code: str, metadata: Metadata | None = None) -> tuple[Asked, ...]:
-    return analyse(parse(code), metadata).asked
+def elicits(code: str, metadata: Metadata | None = None) -> tuple[ElicitFacts, ...]:
+    return analyse(parse(code), metadata).elicits
 
 
 def bounds(
@@ -30,32 +30,32 @@ def test_the_omniscient_see_all_the_others_what_they_are_shown() -> None:
         "assign(s=story(), t=story(), p=story())\nreveal(bob, s)\nelicit(bob, x, 5)\n"
         "elicit(alice, y)\nelicit(y1, 3)"
     )
-    bob, alice, black = asked(code)
-    assert bob == Asked(3, "bob", "x", 5, 1, ("s", "p"), ("t",))
-    assert alice == Asked(4, "alice", "y", 10, 1, ("p",), ("s", "t", "x"))
-    assert black == Asked(5, "black", "y1", 3, 1, ("s", "t", "p", "x", "y"), ())
+    bob, alice, black = elicits(code)
+    assert bob == ElicitFacts(3, "bob", "x", 5, 1, ("s", "p"), ("t",))
+    assert alice == ElicitFacts(4, "alice", "y", 10, 1, ("p",), ("s", "t", "x"))
+    assert black == ElicitFacts(5, "black", "y1", 3, 1, ("s", "t", "p", "x", "y"), ())
 
 
 def test_a_new_value_is_hidden_again() -> None:
     code = "assign(s=story())\nreveal(bob, s)\nassign(s=story())\nelicit(bob, x)"
-    assert asked(code)[0].hidden == ("s",)
+    assert elicits(code)[0].hidden == ("s",)
 
 
 def test_own_moves_are_known_and_public_ones_to_all() -> None:
-    first, second, third = asked("elicit(bob, x)\nelicit(bob, p)\nelicit(alice, t)")
+    first, second, third = elicits("elicit(bob, x)\nelicit(bob, p)\nelicit(alice, t)")
     assert (first.sees, first.hidden) == ((), ())
     assert (second.sees, second.hidden) == (("x",), ())
     assert (third.sees, third.hidden) == (("p",), ("x",))
 
 
 def test_constants_of_the_metadata_are_known_by_their_type() -> None:
-    [only] = asked("elicit(bob, x)", Metadata(constants={"a": "open", "c": "closed"}))
+    [only] = elicits("elicit(bob, x)", Metadata(constants={"a": "open", "c": "closed"}))
     assert (only.sees, only.hidden) == (("a",), ("c",))
 
 
 def test_loops_count_and_what_they_show_later_is_seen() -> None:
     code = "assign(s=story())\nbeacon(flag_1)\nelicit(bob, x, y)\nreveal(bob, s)\nreplay(flag_1, 2)"
-    x, y = asked(code)
+    x, y = elicits(code)
     assert (x.times, y.times) == (3, 3)
     assert set(x.sees) == {"s", "x", "y"}
     assert x.hidden == ()
@@ -93,7 +93,7 @@ def test_no_bound_exceeds_the_cap_of_a_string() -> None:
 def test_a_live_reveal_shows_what_comes_later() -> None:
     code = 'assign(s="a")\nreveal(bob, s)\nassign(s="b", t="c")\nelicit(bob, x, 4)\nreward(xent(x))'
     for dialect, seen in (("xent", ("s",)), ("paper", ())):
-        [asking] = analyse(parse(code, dialect)).asked
+        [asking] = analyse(parse(code, dialect)).elicits
         assert asking.sees == seen
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from xgl import Metadata, analyse, parse
-from xgl.analysis.request_bounds import Asked, Bound
+from xgl.analysis.request_bounds import Bound, ElicitFacts
 from xgl.analysis.static_facts import Report
 
 GOOD = "assign(s=story())\nelicit(x, 10)\nreward(xed(s | x))"
@@ -27,7 +27,7 @@ def test_a_good_game() -> None:
         read_before_set=(),
         faults=(),
     )
-    assert report(GOOD).asked == (Asked(2, "black", "x", 10, 1, ("s",), ()),)
+    assert report(GOOD).elicits == (ElicitFacts(2, "black", "x", 10, 1, ("s",), ()),)
     assert report(GOOD).bounds == (Bound(1, "story", 24), Bound(3, "score", 34))
     assert [view.line for view in report(GOOD).views] == [2]
     assert report(GOOD).degenerate == ""

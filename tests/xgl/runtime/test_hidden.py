@@ -133,14 +133,14 @@ def _played(lines: Iterable[syn.Instruction], dialect: str, deaf: tuple[str, ...
     return seen
 
 
-# -- what hangs on a secret ----------------------------------------------------------------------
+# -- what depends on a secret --------------------------------------------------------------------
 
 
 @dataclass
 class Flow:
-    """Which registers hang on a secret, and which the watcher has in sight, line after line.
+    """Which registers depend on a secret, and which the watcher has in sight, line after line.
 
-    A list, and in the xent dialect whatever holds registers instead of values, hangs on a
+    A list, and in the xent dialect whatever holds registers instead of values, depends on a
     secret for good once it may.
     """
 
@@ -149,7 +149,7 @@ class Flow:
     held: set[str] = field(default_factory=set)
 
     def shows(self, line: syn.Instruction) -> bool:
-        """Whether the line puts a string before the watcher that hangs on a secret; if not, the
+        """Whether the line puts a string before the watcher that depends on a secret; if not, the
         line has run."""
         kept = replace(self, hidden=set(self.hidden))
         kept.hidden |= {name for name in writes(line) if self._depends(line)}
@@ -184,13 +184,13 @@ def _held(line: syn.Instruction) -> set[str]:
 
 
 def _silent(lines: list[syn.Instruction]) -> list[syn.Instruction]:
-    """The lines without those that would show the watcher a string that hangs on a secret."""
+    """The lines without those that would show the watcher a string that depends on a secret."""
     flow = Flow()
     return [line for line in lines if not flow.shows(line)]
 
 
 def _tells(lines: list[syn.Instruction]) -> bool:
-    """Whether a reward of the watcher, or an ensure that may be hers, hangs on a secret."""
+    """Whether a reward of the watcher, or an ensure that may be hers, depends on a secret."""
     flow = Flow()
     for line in lines:
         hers = isinstance(line, syn.Reward) and line.player == WATCHER
@@ -206,7 +206,7 @@ def _tells(lines: list[syn.Instruction]) -> bool:
 @THOROUGH
 @given(lines=GAMES, dialect=NAMES_OF_DIALECTS)
 def test_what_she_may_not_see_leaves_no_trace(lines: list[Any], dialect: str) -> None:
-    """Byte for byte the same views, up to the first reward or ensure that hangs on a secret."""
+    """Byte for byte the same views, up to the first reward or ensure that depends on a secret."""
     lines = _silent(lines)
     while _tells(lines):
         lines.pop()
