@@ -172,8 +172,10 @@ def exact(reaches: Truths, enough: int | None = None) -> Fewest:
     does not depend on how busy the machine is.
     """
     members = _greedy_members(reaches)
-    if enough is not None and len(members) <= enough:
+    if len(members) == 1 or (enough is not None and len(members) <= enough):
         return Fewest(members, 1)
+    if enough == 1:  # greedy takes a row that reaches every column where there is one
+        return Fewest(members, 2)
     solved = minimise(np.ones(len(reaches)), reaches[:, _essential(reaches)], size=enough)
     if solved.infeasible and enough is not None:
         return Fewest(members, enough + 1)
