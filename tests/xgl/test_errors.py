@@ -6,7 +6,15 @@ import pytest
 
 from xgl import ProgramError, parse
 from xgl.cli import main
-from xgl.errors import MAX_MESSAGE, MAX_PROBLEMS, MAX_QUOTED, Problem, excerpt, first_messages
+from xgl.errors import (
+    MAX_MESSAGE,
+    MAX_PROBLEMS,
+    MAX_QUOTED,
+    DialectError,
+    Problem,
+    excerpt,
+    first_messages,
+)
 from xgl.language.dialects import DIALECTS
 
 WIDE = {
@@ -106,3 +114,10 @@ def test_a_huge_argument_is_one_short_sentence(
     assert left.value.code == 2
     assert "expected a whole number from" in (said := capsys.readouterr().err)
     assert len(said) < 2 * MAX_QUOTED
+
+
+def test_what_is_no_dialect_is_named() -> None:
+    for name in ("french", "x" * 10**6, None, ["xent"]):
+        with pytest.raises(DialectError, match="no dialect .+; there are paper, xent") as refusal:
+            parse("elicit(s)", name)  # type: ignore[arg-type]
+        assert len(str(refusal.value)) < 2 * MAX_QUOTED

@@ -76,8 +76,8 @@ def _quiet() -> Iterator[None]:
 
 
 def _dialect(name: str) -> Dialect:
-    if name not in DIALECTS:
-        raise DialectError(f"no dialect {excerpt(name)!r}; there are {', '.join(DIALECTS)}")
+    if not isinstance(name, str) or name not in DIALECTS:
+        raise DialectError(f"no dialect {excerpt(str(name))!r}; there are {', '.join(DIALECTS)}")
     return DIALECTS[name]
 
 
