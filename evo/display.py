@@ -44,10 +44,12 @@ class Display:
     # -- what happens ------------------------------------------------------------------------
 
     def candidate_list(self, generation: int, parent: Task, number: int) -> None:
+        """Say that a list of candidates begins."""
         self.where = f"generation {generation}, parent {parent.game_id[:8]}, list {number}"
         self._log(self.where)
 
     def stage(self, name: str, tasks: Sequence[Task], jobs: int) -> None:
+        """Say that a stage begins, and for which games."""
         if not jobs:
             return
         self.current = self.stages[name] = StageProgress(name, jobs)
@@ -55,6 +57,7 @@ class Display:
         self._log(f"{name}: {self.games}")
 
     def job(self, stage: str, task: Task, tokens: int, scoring: Statistics) -> None:
+        """Count a job and say how far its stage is."""
         self.scoring += scoring
         self.progress.tokens += tokens
         self.progress.finetunes += stage == "fine-tuning"
@@ -63,6 +66,7 @@ class Display:
         self._log(f"{stage} {task.game_id[:8]} ended, {_pace(self.current)}")
 
     def decision(self, task: Task, decision: Decision) -> None:
+        """Count a verdict and say its reason."""
         verdict = str(decision.verdict)
         self.verdicts[verdict] += 1
         self._log(f"{verdict} {task.game_id[:8]}: {decision}")

@@ -91,15 +91,18 @@ class MeasureRunConfig:
 
     @property
     def exported(self) -> Path:
+        """The exported measure's folder."""
         assert self.measure.folder is not None
         return Path(self.measure.folder)
 
     @property
     def run_name(self) -> str:
+        """The run folder's name."""
         return self.name or f"{NAME}-{self.exported.resolve().name}"
 
     @property
     def folder(self) -> Path:
+        """The run folder."""
         return Path(self.archive.root) / self.run_name
 
     def science_hash(self) -> str:

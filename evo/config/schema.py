@@ -367,6 +367,7 @@ class NamedRun:
 
     @property
     def folder(self) -> Path:
+        """The run folder."""
         return Path(self.archive.root) / self.name
 
 
@@ -396,5 +397,6 @@ class RunConfig(NamedRun):
         return kept
 
     def science_hash(self) -> str:
+        """Of the settings that results depend on, 16 hex digits."""
         text = json.dumps(self.science(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]

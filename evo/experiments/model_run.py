@@ -52,12 +52,15 @@ class ModelPlan:
 
     @property
     def folder(self) -> Path:
+        """Of the run."""
         return self.config.folder
 
     def announce(self) -> bool:
+        """Nothing is to be said before it begins."""
         return True
 
     def session(self, archive: Archive) -> ModelSession:
+        """Raises :class:`ConfigError` where the initial games have changed or a budget is spent."""
         _check_unchanged(archive, self.config, self.initial)
         return self.make_session(self, archive)
 
@@ -105,9 +108,11 @@ class ModelSession(ABC):
         return (f"budget.{name}={2 * getattr(self.config.budget, name):g}",) if name else ()
 
     def show(self, outcome: RunOutcome) -> None:
+        """Scope, verdicts and costs so far."""
         summary.show(self.console, self.ledger, self.display.scoring)
 
     def commands(self) -> Sequence[tuple[str, str]]:
+        """What reads the archive."""
         folder = self.plan.folder
         run, page, games = map(quote, (str(folder), f"{folder}.html", f"{folder}-games"))
         return [
@@ -124,9 +129,11 @@ class ModelExperiment:
     make_session: Callable[[ModelPlan, Archive], ModelSession]
 
     def load(self, overrides: Sequence[str]) -> RunConfig:
+        """Raises :class:`ConfigError`."""
         return load(overrides)
 
     def resume(self, stored: dict[str, Any], overrides: Sequence[str]) -> RunConfig:
+        """Raises :class:`ConfigError` for a setting that must stay."""
         check_resumable(
             overrides,
             RESUMABLE,
@@ -137,6 +144,7 @@ class ModelExperiment:
         return from_archive(RunConfig, with_overrides(stored, fresh, overrides))
 
     def plan(self, config: RunConfig, services: Services, resumed: bool) -> ModelPlan:
+        """Find games, sampler, models and cluster; raises what each of them raises."""
         initial = initial_tasks(config)
         sampler = services.sampler(config.meta_sampler.name, config.meta_sampler.settings)
         for reference in dict.fromkeys((config.judge.model, config.player.model)):

@@ -21,12 +21,14 @@ class ScopeGrowth(ModelSession):
     """Grows a scope; each generation's scope is committed as it forms."""
 
     def expected_finetunes(self) -> int | None:
+        """Initial games and candidates, with their replicates."""
         budget = self.config.growth.max_candidates
         if budget is None:
             return None
         return (len(self.plan.initial) + budget) * self.config.finetune.replicates
 
     def work(self) -> RunOutcome:
+        """Grow to the end of Algorithm 1 and say which end it was."""
         config, ledger = self.config, self.ledger
         oracle = TransferOracle(config, ledger, self.collector)
         proposer = Proposer(

@@ -36,15 +36,18 @@ class TransferTriplet(ModelSession):
     """Fine-tunes on every initial game and plays every game with every fine-tune."""
 
     def expected_finetunes(self) -> int:
+        """Of every initial game, with replicates."""
         return len(self.plan.initial) * self.config.finetune.replicates
 
     def work(self) -> RunOutcome:
+        """Fine-tune, play, and draw the learning curves."""
         collect(self.config, self.collector, self.plan.initial)
         draw_curves(self.plan.folder / "curves.svg", self.config, self.collector, self.plan.initial)
         message = "every fine-tune has played every game"
         return RunOutcome(RunEvent.FINISHED, 0, message, None)
 
     def show(self, outcome: RunOutcome) -> None:
+        """The matrices of gains and values, once all plays are there."""
         if outcome.event is RunEvent.FINISHED:
             report(self.console, self.config, self.collector, self.plan.initial)
         super().show(outcome)

@@ -34,6 +34,7 @@ class Task:
 
     @property
     def game_id(self) -> str:
+        """Hash of the game's canonical text and metadata."""
         return self.game.game_id
 
     @property

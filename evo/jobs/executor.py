@@ -162,6 +162,7 @@ class RayExecutor:
                 following += 1
 
     def close(self) -> None:
+        """Stop the workers and a local Ray."""
         ray.shutdown()
 
     def _pool_of(self, job: Job[Any]) -> str:

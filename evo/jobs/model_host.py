@@ -226,6 +226,7 @@ class BasePlayer:
         self.policy = LocalPolicy(adapted.base, count=count, memory_bytes=memory_bytes)
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        """Moves of the base model, whatever adapter is in place."""
         with self.adapted.without_adapter():
             return self.policy.moves(turns)
 
@@ -243,11 +244,13 @@ class Recorder:
         return tuple(self._texts.values())
 
     def clear(self) -> None:
+        """Forget the stories of the job before."""
         self._texts = {}
         if isinstance(self.source, JudgeStories):
             self.source.forget()
 
     def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+        """The source's stories, remembered."""
         stories = self.source.story_texts(requests)
         for (map_seed, request), text in zip(requests, stories, strict=True):
             if (map_seed, request) not in self._texts:

@@ -39,6 +39,7 @@ class Estimate:
 
     @property
     def tokens(self) -> int:
+        """Read and sampled."""
         return self.prompt + self.new
 
 

@@ -45,9 +45,11 @@ class MeasureExperiment:
     """Models on the games of an exported measure."""
 
     def load(self, overrides: Sequence[str]) -> MeasureRunConfig:
+        """Raises :class:`ConfigError`."""
         return load(overrides)
 
     def resume(self, stored: dict[str, Any], overrides: Sequence[str]) -> MeasureRunConfig:
+        """Raises :class:`ConfigError` for a setting that must stay."""
         check_resumable(overrides, RESUMABLE, "players, budget.*, estimate and measure.chat.*")
         stored.pop("digest", None)  # of the measure, which is no setting
         if not overrides:
@@ -58,6 +60,7 @@ class MeasureExperiment:
         return from_archive(MeasureRunConfig, with_overrides(stored, fresh, keys))
 
     def plan(self, config: MeasureRunConfig, services: Services, resumed: bool) -> MeasurePlan:
+        """Find the measure, the players and their models; raises what each of them raises."""
         return _plan(config, services.console)
 
 
@@ -75,6 +78,7 @@ class MeasurePlan:
 
     @property
     def folder(self) -> Path:
+        """Of the run."""
         return self.config.folder
 
     def announce(self) -> bool:
@@ -83,6 +87,7 @@ class MeasurePlan:
         return not self.config.estimate
 
     def session(self, archive: Archive) -> MeasureSession:
+        """Raises :class:`ConfigError` where the measure has changed."""
         return MeasureSession(self, archive)
 
     def base_plays(self, member: MeasureGame) -> bool:
@@ -215,6 +220,7 @@ class MeasureSession:
             self.console.print(f"figure   {path}", highlight=False, soft_wrap=True)
 
     def commands(self) -> Sequence[tuple[str, str]]:
+        """None: the figure is all there is."""
         return ()
 
     def _games_of(self, player: Measured) -> list[MeasureGame]:

@@ -127,6 +127,7 @@ def find_player(text: str, chat: ChatConfig) -> Measured:
 
 
 def chat_settings(model: str, url: str, chat: ChatConfig) -> ChatSettings:
+    """Of a model behind an endpoint; raises :class:`~xgl.errors.PlayerError` without a key."""
     prompt, new = chat.prices.get(model, (0.0, 0.0))
     settings = ChatSettings(
         model,

@@ -44,6 +44,7 @@ class PlayRequest:
 
     @property
     def key(self) -> PlaysKey:
+        """Under which the ledger holds the plays."""
         return PlaysKey(self.policy_id, self.task.id, self.purpose)
 
 
@@ -59,6 +60,7 @@ class Collector:
         self._restarts: Counter[TaskId] = Counter()
 
     def seeds(self, purpose: Purpose, count: int) -> SeedSet:
+        """The first ``count`` pairs of seeds of a purpose, common to all games and policies."""
         return tuple(evaluation_seeds(purpose, self.config.seed, count))
 
     def policy_id(self, task: Task, replicate: int = 0) -> str:
@@ -135,9 +137,11 @@ class Collector:
         )
 
     def well_posed(self, task: Task) -> WellPosed | None:
+        """Whether ε-clipping changes the best calibration plays; None without clipped scores."""
         return well_posed(self._calibration_rows(task))
 
     def few_shot(self, task: Task) -> FewShot | None:
+        """What repeated play showed; None where none was asked for."""
         config = self.config
         return few_shot(self._rounds(task), config.playability, config.transfer.confidence)
 

@@ -133,6 +133,7 @@ class Ledger:
         )
 
     def has_scores(self, key: PlaysKey, seeds: Sequence[Seeds]) -> bool:
+        """Whether all these plays are in the archive."""
         known = self.scores.get(key, {})
         return all(each in known for each in seeds)
 

@@ -72,6 +72,7 @@ class RunProgress:
 
     @property
     def elapsed(self) -> float:
+        """Seconds of this session."""
         return time.monotonic() - self.started
 
     @property

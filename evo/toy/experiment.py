@@ -26,13 +26,16 @@ class ToyExperiment:
     """Scope growth on the paper's toy model."""
 
     def load(self, overrides: Sequence[str]) -> ToyRunConfig:
+        """Raises :class:`~xgl.errors.ConfigError`."""
         return load(overrides)
 
     def resume(self, stored: dict[str, Any], overrides: Sequence[str]) -> ToyRunConfig:
+        """Raises :class:`~xgl.errors.ConfigError`: every setting stays."""
         check_resumable(overrides)
         return from_archive(ToyRunConfig, stored)
 
     def plan(self, config: ToyRunConfig, services: Services, resumed: bool) -> ToyPlan:
+        """Nothing has to be found."""
         return ToyPlan(config, services.console)
 
 
@@ -45,12 +48,15 @@ class ToyPlan:
 
     @property
     def folder(self) -> Path:
+        """Of the run."""
         return self.config.folder
 
     def announce(self) -> bool:
+        """Nothing is to be said before it begins."""
         return True
 
     def session(self, archive: Archive) -> ToySession:
+        """With the growths that the archive holds."""
         return ToySession(self, archive)
 
 
@@ -76,9 +82,11 @@ class ToySession:
         return RunOutcome(RunEvent.FINISHED, 0, message, None)
 
     def higher_budget(self) -> tuple[str, ...]:
+        """There is no budget."""
         return ()
 
     def show(self, outcome: RunOutcome) -> None:
+        """Tables by seed and by setting, once all growths are there."""
         if outcome.event is RunEvent.FINISHED:
             console = self.plan.console
             console.print(seed_table(self.growths))
@@ -87,6 +95,7 @@ class ToySession:
             console.print(message, highlight=False, soft_wrap=True)
 
     def commands(self) -> Sequence[tuple[str, str]]:
+        """None: tables and figure are all there is."""
         return ()
 
 

@@ -81,6 +81,7 @@ def growth_id(title: str, seed: int) -> str:
 
 
 def game_id(game: ToyGame) -> str:
+    """Hash of a toy game's skills, 16 hex digits."""
     return sha256(game.packed).hexdigest()[:16]
 
 
@@ -134,6 +135,7 @@ MEMBERS = Table(
 
 
 def growth_rows(growths: Sequence[Growth]) -> list[dict[str, Any]]:
+    """One row for each growth."""
     return [
         {
             "setting": growth.title,
@@ -148,6 +150,7 @@ def growth_rows(growths: Sequence[Growth]) -> list[dict[str, Any]]:
 
 
 def member_rows(growths: Sequence[Growth]) -> list[dict[str, Any]]:
+    """One row for each game of each growth's last scope."""
     return [row for growth in growths for row in _member_rows(growth)]
 
 

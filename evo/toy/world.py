@@ -48,6 +48,7 @@ class ToyGame:
 
     @property
     def skills(self) -> tuple[float, ...]:
+        """g_1, …, g_d."""
         return tuple(np.frombuffer(self.packed).tolist())
 
 
