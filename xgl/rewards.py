@@ -25,8 +25,8 @@ Info = str | Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """One row's question: a game, its map and what an unfinished play counts."""
+class _Row:
+    """What one row of the data set asks for: a game, its map and what an unfinished play counts."""
 
     game: Game
     role: str
@@ -58,25 +58,25 @@ class Rewards:
         places: defaultdict[str, list[int]] = defaultdict(list)
         for place, each in enumerate(info):
             places[each if isinstance(each, str) else json.dumps(each)].append(place)
-        found: dict[int, float] = {}
+        rewards: dict[int, float] = {}
         for text, some in places.items():
             scores = self._scores(_read(text), [moves(completions[place]) for place in some])
-            found.update(zip(some, scores, strict=True))
-        return [found[place] for place in range(len(completions))]
+            rewards.update(zip(some, scores, strict=True))
+        return [rewards[place] for place in range(len(completions))]
 
     def one(self, completion: Completion, info: Info, **_: object) -> float:
         """The reward of one completion, as a rubric of `verifiers` asks for it."""
         return self([completion], [info])[0]
 
-    def _scores(self, asked: _Asked, said: Sequence[tuple[str, ...]]) -> list[float]:
-        seeds = [Seeds(asked.map_seed, place) for place in range(len(said))]
-        script = ScriptedPlayer(dict(zip(seeds, said, strict=True)))
-        cast = Cast(self.judge, asked, {asked.role: script})
-        plays = play_all([Instance(asked.game, seed) for seed in seeds], cast)
+    def _scores(self, row: _Row, scripts: Sequence[tuple[str, ...]]) -> list[float]:
+        seeds = [Seeds(row.map_seed, place) for place in range(len(scripts))]
+        player = ScriptedPlayer(dict(zip(seeds, scripts, strict=True)))
+        cast = Cast(self.judge, row, {row.role: player})
+        plays = play_all([Instance(row.game, seed) for seed in seeds], cast)
         return [
-            play.scores.get(asked.role, 0.0)
-            if play.outcome_for(asked.role) == "finished"
-            else asked.floor
+            play.scores.get(row.role, 0.0)
+            if play.outcome_for(row.role) == "finished"
+            else row.floor
             for play in plays
         ]
 
@@ -106,7 +106,7 @@ def _split(text: str, opening: str, closing: str) -> list[str]:
 
 
 @lru_cache(4096)
-def _read(text: str) -> _Asked:
+def _read(text: str) -> _Row:
     facts = json.loads(text)
-    made = game(parse(facts["code"], facts["dialect"]), Metadata(**facts["metadata"]))
-    return _Asked(made, facts["role"], facts["map_seed"], tuple(facts["stories"]), facts["floor"])
+    whole = game(parse(facts["code"], facts["dialect"]), Metadata(**facts["metadata"]))
+    return _Row(whole, facts["role"], facts["map_seed"], tuple(facts["stories"]), facts["floor"])

@@ -118,6 +118,6 @@ def test_a_huge_argument_is_one_short_sentence(
 
 def test_what_is_no_dialect_is_named() -> None:
     for name in ("french", "x" * 10**6, None, ["xent"]):
-        with pytest.raises(DialectError, match="no dialect .+; there are paper, xent") as refusal:
+        with pytest.raises(DialectError, match=r"no dialect .+; there are paper, xent") as refusal:
             parse("elicit(s)", name)  # type: ignore[arg-type]
         assert len(str(refusal.value)) < 2 * MAX_QUOTED
