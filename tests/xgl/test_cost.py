@@ -16,7 +16,10 @@ import pytest
 
 from benchmarks.cost_fuzzer import search
 from xgl import ProgramError, parse
-from xgl.cli.commands import facts_record, role_reports
+from xgl.analysis import static_facts
+from xgl.analysis.static_facts import analyse_roles
+from xgl.cli.commands import facts_record
+from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
 from xgl.rewards import moves
 
@@ -91,7 +94,24 @@ def test_wide_statements_in_loops_are_played_soon(name: str, dialect: str, table
 def test_wide_statements_in_loops_are_checked_soon(name: str, dialect: str) -> None:
     with bounded():
         program = parse(WIDE[name], dialect)
-        assert facts_record(program, role_reports(program))
+        assert facts_record(program, analyse_roles(program))
+
+
+SAME = "assign(" + wide('s="é"', 280) + ")"
+MANY_ROLES = "\n".join(f"elicit({player}, x)" for player in syn.PLAYERS)
+MANY_ROLES += "\n" + LOOP.format(body="\n".join([SAME] * 54), times=2)
+
+
+def test_the_roles_of_a_program_share_one_data_flow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seven players are asked; 15,120 targets run three times."""
+    program, built = parse(MANY_ROLES), []
+    step = static_facts._Step
+    monkeypatch.setattr(
+        static_facts, "_Step", lambda *values: built.append(values) or step(*values)
+    )
+    with bounded():
+        assert [report.role for report in analyse_roles(program)] == list(syn.PLAYERS)
+    assert len(built) == len(syn.PLAYERS) + 3  # one for all targets, two for the flag
 
 
 def test_what_loops_make_too_long_is_refused_in_one_sentence() -> None:

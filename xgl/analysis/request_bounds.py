@@ -115,7 +115,7 @@ class _Sights:
         """What an assign or a reveal changes in who was shown what."""
         match line:
             case syn.Assign(targets):
-                for name, _ in targets:
+                for name in dict.fromkeys([name for name, _ in targets]):
                     self.set(name)
             case syn.Reveal(player, values):
                 for value in values:

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from functools import cached_property
+from itertools import chain, groupby
 from typing import Any
 
 from xgl.analysis.request_bounds import Bound, ElicitFacts, Unrolled, bounds, elicit_facts
@@ -19,7 +20,7 @@ from xgl.language.dialects import DIALECTS
 from xgl.language.visitors import descendants, listed_registers, reads, writes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Report:
     """What can be known of a program without playing it."""
 
@@ -46,22 +47,22 @@ class Report:
     run: Unrolled | None = field(default=None, repr=False, compare=False)
     """Whence the facts below come, when they are looked up."""
 
-    @property
+    @cached_property
     def elicits(self) -> tuple[ElicitFacts, ...]:
         """Every request for a move: its limit, and what its player has and has not been shown."""
         return elicit_facts(self.run) if self.run else ()
 
-    @property
+    @cached_property
     def bounds(self) -> tuple[Bound, ...]:
         """The largest request of each line to the judge or the story source, in tokens."""
         return bounds(self.run) if self.run else ()
 
-    @property
+    @cached_property
     def views(self) -> tuple[Bound, ...]:
         """The largest view of each elicit, in tokens, while no ensure fails."""
         return views(self.run) if self.run else ()
 
-    @property
+    @cached_property
     def shown(self) -> dict[str, int]:
         """What each player was shown by the end of a play, in tokens and without the code."""
         return shown(self.run) if self.run else {}
@@ -89,25 +90,39 @@ def analyse(
 
     ``metadata`` says how long a story and an elicit without a limit are (None: its defaults).
     """
+    return analyse_roles(program, metadata, (role,))[0]
+
+
+def analyse_roles(
+    program: syn.Program, metadata: Metadata | None = None, roles: Sequence[str] = ()
+) -> list[Report]:
+    """The reports of several main players, in one pass; without ``roles`` those of all players
+    that are asked for a move, or of black where none is."""
     lines, facts = program.instructions, metadata or Metadata()
     elicits = [line for line in lines if isinstance(line, syn.Elicit)]
+    players = tuple(dict.fromkeys(line.player for line in elicits))
+    roles = roles or players or (syn.MAIN_PLAYER,)
     order, faults = _order(program)
     flow = _data_flow(program, order)
-    return Report(
-        steps=len(order),
-        players=tuple(dict.fromkeys(line.player for line in elicits)),
-        stories=sum(isinstance(n, syn.Story) for line in lines for n in descendants(line)),
-        move_tokens=sum(_move_tokens(lines[i], role, facts.max_len) for i in order),
-        main_reward_depends_on_moves=_reward_depends(
-            flow, role, DIALECTS[program.dialect].live_reveal
-        ),
-        rewards_cancel=_rewards_cancel(program, order, role),
-        unused_moves=_unused(flow, role),
-        read_before_set=_read_before_set(flow),
-        faults=faults,
-        role=role,
-        run=Unrolled(program, order, facts),
-    )
+    reached = _reached_rewards(flow, roles, DIALECTS[program.dialect].live_reveal)
+    unused, early, run = _unused(flow), _read_before_set(flow), Unrolled(program, order, facts)
+    stories = sum(isinstance(n, syn.Story) for line in lines for n in descendants(line))
+    return [
+        Report(
+            steps=len(order),
+            players=players,
+            stories=stories,
+            move_tokens=sum(_move_tokens(lines[i], role, facts.max_len) for i in order),
+            main_reward_depends_on_moves=role in reached,
+            rewards_cancel=_rewards_cancel(program, order, role),
+            unused_moves=tuple(dict.fromkeys(name for player, name in unused if player == role)),
+            read_before_set=early,
+            faults=faults,
+            role=role,
+            run=run,
+        )
+        for role in roles
+    ]
 
 
 def _order(program: syn.Program) -> tuple[tuple[int, ...], tuple[str, ...]]:
@@ -143,39 +158,46 @@ class _Step:
 
 
 def _data_flow(program: syn.Program, order: tuple[int, ...]) -> list[_Step]:
-    """The instructions as they run: an assign that stores left to right as one for each target."""
+    """The instructions as they run: an assign that stores left to right as one for each target.
+    Of equal steps in a row one stands for all, as it changes nothing the second time."""
     dialect = DIALECTS[program.dialect]
     listed = tuple(item.name for item in listed_registers(program)) if dialect.aliases else ()
-    steps: dict[int, list[_Step]] = {}
+    built: dict[tuple[_Value, ...], _Step] = {}
+    steps: defaultdict[int, list[_Step]] = defaultdict(list)
     for position in dict.fromkeys(order):
         line = program.instructions[position]
-        if isinstance(line, syn.Assign) and not dialect.parallel_assign:
-            steps[position] = [_assigned(line, (target,), listed) for target in line.targets]
+        if isinstance(line, syn.Assign):
+            values = tuple(_value(target, listed) for target in line.targets)
+            single = [(value,) for value, _ in groupby(values)]
+            for part in [values] if dialect.parallel_assign else single:
+                if part not in built:
+                    built[part] = _assigned(line, part)
+                steps[position].append(built[part])
         else:
-            steps[position] = [_step(line, listed)]
+            steps[position].append(_step(line, listed))
     return [step for position in order for step in steps[position]]
 
 
 _LISTS = frozenset(syn.LIST_REGISTERS)
-Target = tuple[str, syn.StringExpr | syn.ListExpr]
+_Value = tuple[str, tuple[str, ...], str]
+"""A target of an assign, the registers that its value reads, and the one that it is by itself."""
+
+
+def _value(target: tuple[str, syn.StringExpr | syn.ListExpr], kept: tuple[str, ...]) -> _Value:
+    name, value = target
+    return name, _reads(value, kept), _bare(value, kept)
 
 
 def _step(line: syn.Instruction, kept: tuple[str, ...]) -> _Step:
-    if isinstance(line, syn.Assign):
-        return _assigned(line, line.targets, kept)
     shown = line.values if isinstance(line, syn.Reveal) else ()
     bare = tuple(dict.fromkeys(_bare(value, kept) for value in shown))
     return _Step(line, _reads(line, kept), dict(Counter(writes(line))), {}, bare)
 
 
-def _assigned(line: syn.Assign, targets: Sequence[Target], kept: tuple[str, ...]) -> _Step:
-    values = [_reads(value, kept) for _, value in targets]
-    sources = {
-        name: (frozenset(names), _bare(value, kept))
-        for (name, value), names in zip(targets, values, strict=True)
-    }
-    names = tuple(dict.fromkeys(chain.from_iterable(values)))
-    return _Step(line, names, dict(Counter(name for name, _ in targets)), sources, ())
+def _assigned(line: syn.Assign, values: tuple[_Value, ...]) -> _Step:
+    sources = {name: (frozenset(names), source) for name, names, source in values}
+    names = tuple(dict.fromkeys(chain.from_iterable(names for _, names, _ in values)))
+    return _Step(line, names, dict(Counter(name for name, _, _ in values)), sources, ())
 
 
 def _reads(node: Any, kept: tuple[str, ...]) -> tuple[str, ...]:
@@ -206,44 +228,76 @@ def _signs(role: str) -> dict[str, int]:
     return {role: 1} | ({_PARTNERS[role]: -1} if role in _PARTNERS else {})
 
 
-def _reward_depends(flow: list[_Step], role: str, live: bool) -> bool:
-    """Whether a move can reach a reward: through assigns, or through another player that was
-    shown something of it before its own move (``live``: or a register before it was set)."""
-    paid = _signs(role)
-    tainted: set[str] = set()
-    informed: set[str] = set()
-    watchers: defaultdict[str, set[str]] = defaultdict(set)
+def _reached_rewards(flow: list[_Step], roles: Sequence[str], live: bool) -> set[str]:
+    """The roles of which a move can reach a reward of theirs: through assigns, or through another
+    player that was shown something of it before its own move (``live``: or a register before it
+    was set)."""
+    moves = _Moves({role: 1 << place for place, role in enumerate(roles)}, live)
     for step in flow:
-        line, touched = step.line, not tainted.isdisjoint(step.reads)
-        if isinstance(line, syn.Reward) and line.player in paid and touched:
-            return True
-        if isinstance(line, syn.Reveal):
-            informed.update([line.player] if touched else [])
-            for name in step.shown if live else ():
-                watchers[name].add(line.player)
-        elif isinstance(line, syn.Elicit):
-            if line.player == role:
-                informed.update(_onlookers(step.writes, watchers))
-            reached = line.player == role or line.player in informed
-            (tainted.update if reached else tainted.difference_update)(step.writes)
-        elif isinstance(line, syn.Assign):
-            changed = _tainted_by(step, tainted)
-            informed.update(_onlookers(changed, watchers) if changed else ())
-    return False
+        match step.line:
+            case syn.Assign():
+                moves.assign(step)
+            case syn.Elicit(player):
+                moves.elicit(player, step)
+            case syn.Reveal(player):
+                moves.reveal(player, step)
+            case syn.Reward(player):
+                moves.reward(player, step)
+    return {role for role, bit in moves.bits.items() if moves.rewarded & bit}
 
 
-def _tainted_by(step: _Step, tainted: set[str]) -> tuple[str, ...]:
-    """Carry ``tainted`` through an assign; the targets that depend on a move.
+class _Moves:
+    """Which registers depend on moves of which roles, and who was shown something of them; a set
+    of roles is an integer, with one of ``bits`` for each."""
 
-    A register by itself is read as it is stored, all else before anything is.
-    """
-    before = {name: not tainted.isdisjoint(names) for name, (names, _) in step.sources.items()}
-    changed = []
-    for name, (_, source) in step.sources.items():
-        depends = source in tainted if source else before[name]
-        (tainted.add if depends else tainted.discard)(name)
-        changed += [name] if depends else []
-    return tuple(changed)
+    def __init__(self, bits: dict[str, int], live: bool) -> None:
+        self.bits = bits
+        self.rewarded = 0
+        self._live = live
+        self._paid: defaultdict[str, int] = defaultdict(int)
+        self._tainted: dict[str, int] = {}
+        self._informed: dict[str, int] = dict.fromkeys((*syn.PLAYERS, *bits), 0)
+        self._watchers: defaultdict[str, set[str]] = defaultdict(set)
+        for role, bit in bits.items():
+            for player in _signs(role):
+                self._paid[player] |= bit
+
+    def assign(self, step: _Step) -> None:
+        """A register by itself is read as it is stored, all else before anything is."""
+        before = {name: self._union(names) for name, (names, _) in step.sources.items()}
+        for name, (_, source) in step.sources.items():
+            roles = self._tainted.get(source, 0) if source else before[name]
+            self._tainted[name] = roles
+            if roles:
+                self._inform((name,), roles)
+
+    def elicit(self, player: str, step: _Step) -> None:
+        """A move depends on what its player wrote, or was shown, before."""
+        own = self.bits.get(player, 0)
+        if own:
+            self._inform(step.writes, own)
+        reached = own | self._informed[player]
+        self._tainted.update(dict.fromkeys(step.writes, reached))
+
+    def reveal(self, player: str, step: _Step) -> None:
+        """The player was shown what the line reads, and is shown later values as well."""
+        self._informed[player] |= self._union(step.reads)
+        for name in step.shown if self._live else ():
+            self._watchers[name].add(player)
+
+    def reward(self, player: str, step: _Step) -> None:
+        """The roles that are paid, of those whose moves the amount depends on."""
+        self.rewarded |= self._paid[player] & self._union(step.reads)
+
+    def _union(self, names: Iterable[str]) -> int:
+        roles = 0
+        for name in names:
+            roles |= self._tainted.get(name, 0)
+        return roles
+
+    def _inform(self, names: Collection[str], roles: int) -> None:
+        for player in _onlookers(names, self._watchers):
+            self._informed[player] |= roles
 
 
 def _onlookers(names: Collection[str], watchers: Mapping[str, set[str]]) -> Iterable[str]:
@@ -301,23 +355,21 @@ def _xents(term: syn.Term) -> Iterator[tuple[int, syn.Xent]]:
             yield -sign, replace(term, kind="xent", prefix=None)
 
 
-def _unused(flow: list[_Step], role: str) -> tuple[str, ...]:
-    """Elicited registers of ``role`` that nothing reads before they are overwritten."""
+def _unused(flow: list[_Step]) -> list[tuple[str, str]]:
+    """Players and elicited registers of theirs that nothing reads before they are overwritten."""
     pending: dict[str, int] = {}
     used: set[int] = set()
-    asked: list[str] = []
+    moves: list[tuple[str, str]] = []
     lost: set[int] = set()
     for step in flow:
-        used.update(pending[name] for name in step.reads if name in pending)
-        own = isinstance(step.line, syn.Elicit) and step.line.player == role
+        used.update([pending[name] for name in step.reads if name in pending])
         for name, times in step.writes.items():
             pending.pop(name, None)
-            if own:
-                pending[name] = len(asked)
-                lost.update([len(asked)] if times > 1 else [])
-                asked.append(name)
-    unread = (name for key, name in enumerate(asked) if key not in used or key in lost)
-    return tuple(dict.fromkeys(unread))
+            if isinstance(step.line, syn.Elicit):
+                pending[name] = len(moves)
+                lost.update([len(moves)] if times > 1 else [])
+                moves.append((step.line.player, name))
+    return [move for key, move in enumerate(moves) if key not in used or key in lost]
 
 
 def _read_before_set(flow: list[_Step]) -> tuple[str, ...]:

@@ -15,14 +15,14 @@ from typing import Any
 
 from xgl import library
 from xgl.analysis.request_bounds import Bound, ElicitFacts
-from xgl.analysis.static_facts import Report, analyse
+from xgl.analysis.static_facts import Report, analyse_roles
 from xgl.cli.files import Source, SourceError, bounded, drawable, read_source
 from xgl.diagram import draw
 from xgl.errors import ProgramError, excerpt
 from xgl.language.canonical import game
 from xgl.language.dialects import DIALECTS
 from xgl.language.parser import parse
-from xgl.language.syntax import MAIN_PLAYER, Program
+from xgl.language.syntax import Program
 from xgl.language.unparse import instruction_text
 
 
@@ -42,7 +42,7 @@ def program_facts(source: Source) -> tuple[dict[str, Any], str]:
     except ProgramError as error:
         problems = [_problem(problem) for problem in error.problems]
         return {"origin": source.origin, "problems": problems, "faults": []}, str(error)
-    reports = role_reports(program)
+    reports = analyse_roles(program)
     record = {"origin": source.origin, "problems": [], **facts_record(program, reports)}
     lines = [f"{source.origin}: {'a problem' if record['faults'] else 'ok'}"]
     lines += [f"  problem: {fault}" for fault in record["faults"]]
@@ -109,12 +109,6 @@ def play(arguments: Namespace) -> int:
 
 
 # -- facts of a program, for check --------------------------------------------------------------
-
-
-def role_reports(program: Program) -> list[Report]:
-    """One report for each player that is asked for a move; the main player's where none is."""
-    first = analyse(program)
-    return [analyse(program, role=name) for name in first.players or (MAIN_PLAYER,)]
 
 
 def faults(reports: list[Report]) -> list[str]:

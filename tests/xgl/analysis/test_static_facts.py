@@ -6,7 +6,7 @@ import pytest
 
 from xgl import Metadata, analyse, parse
 from xgl.analysis.request_bounds import Bound, ElicitFacts
-from xgl.analysis.static_facts import Report
+from xgl.analysis.static_facts import Report, analyse_roles
 
 GOOD = "assign(s=story())\nelicit(x, 10)\nreward(xed(s | x))"
 
@@ -163,3 +163,17 @@ def test_another_player_as_the_main_one() -> None:
     zero_sum = parse("elicit(white, x, 4)\nelicit(t, 4)\nreward(xent(x | t))")
     assert analyse(zero_sum, role="white").degenerate == ""
     assert analyse(zero_sum, role="alice").degenerate == "the main player makes no move"
+
+
+def test_reports_of_all_roles_are_those_of_each() -> None:
+    code = (
+        "elicit(alice, s)\nreveal(bob, s)\nelicit(bob, t)\nassign(x=t, y=x)\nreward(white, xent(y))"
+    )
+    code += "\nelicit(bob, t)\nreward(alice, xent(t))\nreward(bob, xed(x | s))\nelicit(y)"
+    for dialect in ("paper", "xent"):
+        program = parse(code, dialect)
+        reports = analyse_roles(program)
+        assert [each.role for each in reports] == ["alice", "bob", "black"]
+        assert reports == [analyse(program, role=each.role) for each in reports]
+        assert [each.main_reward_depends_on_moves for each in reports] == [True, True, False]
+        assert [each.unused_moves for each in reports] == [(), (), ("y",)]
