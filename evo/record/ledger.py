@@ -19,7 +19,7 @@ from archive.schema import BASE_POLICY, PlaysKey, TaskId
 from archive.statistics.plays import Plays
 from archive.statistics.transfer_values import gains, specific_share
 from evo.config.schema import BudgetConfig
-from evo.jobs.evaluate import Score, Task
+from evo.jobs.evaluate import ScoredPlay, Task
 from evo.jobs.finetune import Finetune
 from evo.jobs.model_host import MapText
 from meta_sampler import BudgetReached
@@ -197,7 +197,7 @@ def decision_key(row: Row) -> tuple[Any, ...]:
     return (row["generation"], row["parent_game_id"], row["round"], row["index"], row["game_id"])
 
 
-def score_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[Score]) -> list[Row]:
+def score_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[ScoredPlay]) -> list[Row]:
     """Rows of one evaluation."""
     return [
         {
