@@ -21,7 +21,7 @@ from xgl.language.visitors import descendants, listed_registers, reads, writes
 
 
 @dataclass(frozen=True)
-class Report:
+class StaticFacts:
     """What can be known of a program without playing it."""
 
     steps: int
@@ -45,7 +45,7 @@ class Report:
     role: str = syn.MAIN_PLAYER
     """The player taken as the main one."""
     run: Unrolled | None = field(default=None, repr=False, compare=False)
-    """Whence the facts below come, when they are looked up."""
+    """The unrolled program; the facts below are computed from it when first read."""
 
     @cached_property
     def elicits(self) -> tuple[ElicitFacts, ...]:
@@ -85,7 +85,7 @@ class Report:
 
 def analyse(
     program: syn.Program, metadata: Metadata | None = None, role: str = syn.MAIN_PLAYER
-) -> Report:
+) -> StaticFacts:
     """All static facts of a valid program, with ``role`` as the main player.
 
     ``metadata`` says how long a story and an elicit without a limit are (None: its defaults).
@@ -95,7 +95,7 @@ def analyse(
 
 def analyse_roles(
     program: syn.Program, metadata: Metadata | None = None, roles: Sequence[str] = ()
-) -> list[Report]:
+) -> list[StaticFacts]:
     """The reports of several main players, in one pass; without ``roles`` those of all players
     that are asked for a move, or of black where none is."""
     lines, facts = program.instructions, metadata or Metadata()
@@ -108,7 +108,7 @@ def analyse_roles(
     unused, early, run = _unused(flow), _read_before_set(flow), Unrolled(program, order, facts)
     stories = sum(isinstance(n, syn.Story) for line in lines for n in descendants(line))
     return [
-        Report(
+        StaticFacts(
             steps=len(order),
             players=players,
             stories=stories,

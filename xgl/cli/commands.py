@@ -15,7 +15,7 @@ from typing import Any
 
 from xgl import library
 from xgl.analysis.request_bounds import Bound, ElicitFacts
-from xgl.analysis.static_facts import Report, analyse_roles
+from xgl.analysis.static_facts import StaticFacts, analyse_roles
 from xgl.cli.files import Source, SourceError, bounded, drawable, read_source
 from xgl.diagram import draw
 from xgl.errors import ProgramError, excerpt
@@ -111,7 +111,7 @@ def play(arguments: Namespace) -> int:
 # -- facts of a program, for check --------------------------------------------------------------
 
 
-def faults(reports: list[Report]) -> list[str]:
+def faults(reports: list[StaticFacts]) -> list[str]:
     """Reasons for which the program is no game: it cannot run, or can teach nobody anything."""
     if reports[0].faults:
         return list(reports[0].faults)
@@ -119,7 +119,7 @@ def faults(reports: list[Report]) -> list[str]:
     return reasons if len(reasons) == len(reports) else []
 
 
-def notes(reports: list[Report]) -> list[str]:
+def notes(reports: list[StaticFacts]) -> list[str]:
     """What is allowed and yet likely a slip."""
     slips = [f"{name} is read before it is set" for name in reports[0].read_before_set]
     if not faults(reports):
@@ -127,7 +127,7 @@ def notes(reports: list[Report]) -> list[str]:
     return slips
 
 
-def fact_lines(program: Program, report: Report) -> Iterator[str]:
+def fact_lines(program: Program, report: StaticFacts) -> Iterator[str]:
     """Lines for a person; line numbers are those of the file."""
     stories = "1 story" if report.stories == 1 else f"{report.stories} stories"
     yield f"{report.steps} steps, {stories}; players: {', '.join(report.players)}"
@@ -162,7 +162,7 @@ def _request_line(program: Program, request: ElicitFacts) -> str:
     )
 
 
-def facts_record(program: Program, reports: list[Report]) -> dict[str, Any]:
+def facts_record(program: Program, reports: list[StaticFacts]) -> dict[str, Any]:
     """All facts, for JSON."""
     rows = _rows(program, reports[0])
     return {
@@ -177,13 +177,13 @@ def facts_record(program: Program, reports: list[Report]) -> dict[str, Any]:
     }
 
 
-def _fields(report: Report) -> dict[str, Any]:
+def _fields(report: StaticFacts) -> dict[str, Any]:
     fields = asdict(replace(report, run=None))
     del fields["run"]
     return fields
 
 
-def _rows(program: Program, report: Report) -> dict[str, list[dict[str, Any]]]:
+def _rows(program: Program, report: StaticFacts) -> dict[str, list[dict[str, Any]]]:
     """The facts that are the same for every role, with the lines of the file."""
     rows: dict[str, tuple[ElicitFacts | Bound, ...]] = {
         "asked": report.elicits,
