@@ -26,7 +26,7 @@ from archive.statistics.plays import Plays
 from archive.statistics.transfer_values import gains
 from evo.config.compose import load
 from evo.config.schema import RunConfig
-from evo.jobs.evaluate import Score, Task, evaluation_seeds, floor_of
+from evo.jobs.evaluate import ScoredPlay, Task, evaluation_seeds, floor_of
 from evo.jobs.executor import RayExecutor
 from evo.jobs.finetune import Finetune
 from evo.jobs.model_host import Evaluation, Job, ModelHostSettings, Training
@@ -78,7 +78,7 @@ def tasks(names: Sequence[str], config: RunConfig, dialect: str = "paper") -> li
     return found
 
 
-def sample(scores: Sequence[Score]) -> Plays:
+def sample(scores: Sequence[ScoredPlay]) -> Plays:
     seeds = np.array([(score.seeds.map_seed, score.seeds.play_seed) for score in scores])
     own, permuted = [s.score for s in scores], [s.permuted for s in scores]
     return Plays(seeds, np.array(own), np.array(permuted, dtype=np.float64))
@@ -145,7 +145,7 @@ class Study:
         ]
 
 
-def _learned(name: str, made: Finetune, base: list[Score], own: list[Score]) -> Learned:
+def _learned(name: str, made: Finetune, base: list[ScoredPlay], own: list[ScoredPlay]) -> Learned:
     before, after = sample(base), sample(own)
     lost = [float(np.mean([s.outcome != "finished" for s in scores])) for scores in (base, own)]
     return Learned(

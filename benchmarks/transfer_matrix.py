@@ -16,7 +16,7 @@ from archive.statistics.intervals import mean_interval
 from archive.statistics.plays import Plays
 from archive.statistics.transfer_values import gains
 from evo.config.compose import load
-from evo.jobs.evaluate import Score, Task, evaluation_seeds
+from evo.jobs.evaluate import ScoredPlay, Task, evaluation_seeds
 from evo.jobs.finetune import Finetune
 from evo.jobs.model_host import (
     Evaluation,
@@ -41,7 +41,7 @@ GAMES = {
 TRAINING_SEED = 1
 
 
-def sample(scores: list[Score]) -> Plays:
+def sample(scores: list[ScoredPlay]) -> Plays:
     return Plays(
         np.array([(s.seeds.map_seed, s.seeds.play_seed) for s in scores]),
         np.array([s.score for s in scores]),

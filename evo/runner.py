@@ -1,4 +1,4 @@
-"""How every run begins, goes on and ends, whatever its experiment.
+"""How every run begins, resumes and ends, whatever its experiment.
 
 A run is a row ``created`` or ``resumed``, work that is committed piece by piece, and a row that
 says how it ended. What was committed stays, so a run that was interrupted is an ordinary run whose
@@ -75,7 +75,7 @@ class Services:
     console: Console = field(default_factory=Console)
 
 
-class Session(Protocol):
+class RunSession(Protocol):
     """A run at work in an open archive; entering starts what it works with."""
 
     identity: RunIdentity
@@ -97,7 +97,7 @@ class Session(Protocol):
         """What a user may type next: a word and a command."""
 
 
-class Plan(Protocol):
+class RunPlan(Protocol):
     """A run whose settings are valid and whose models are at hand; nothing is written yet."""
 
     @property
@@ -107,7 +107,7 @@ class Plan(Protocol):
     def announce(self) -> bool:
         """Say what will be done; False where that is all that the user wants."""
 
-    def session(self, archive: Archive) -> Session:
+    def session(self, archive: Archive) -> RunSession:
         """Raises :class:`ConfigError` where the archive is not of this run."""
 
 
@@ -124,12 +124,12 @@ class Experiment(Protocol, Generic[Config]):
         """The archived configuration, changed where a resumed run may change; raises
         :class:`ConfigError`."""
 
-    def plan(self, config: Config, services: Services, resumed: bool) -> Plan:
+    def plan(self, config: Config, services: Services, resumed: bool) -> RunPlan:
         """Find everything that the run needs; raises any of ``USER_ERRORS``."""
 
 
 @dataclass(frozen=True)
-class Command:
+class CommandLine:
     """A command line: the overrides of a new run, or of the one in the folder ``resumed``."""
 
     experiment: str | None
@@ -137,14 +137,14 @@ class Command:
     overrides: tuple[str, ...]
 
 
-def parse_command(arguments: Sequence[str]) -> Command:
+def parse_command(arguments: Sequence[str]) -> CommandLine:
     """Read a command line; raises :class:`ConfigError` where two runs are to be resumed."""
     folders = [value for key, value in map(_setting, arguments) if key == RESUME]
     names = [value for key, value in map(_setting, arguments) if key == EXPERIMENT]
     if len(folders) > 1:
         raise ConfigError(f"resume: found {len(folders)} folders, expected one")
     kept = tuple(each for each in arguments if _setting(each)[0] != RESUME)
-    return Command(names[-1] if names else None, folders[0] if folders else None, kept)
+    return CommandLine(names[-1] if names else None, folders[0] if folders else None, kept)
 
 
 def _setting(argument: str) -> tuple[str, str]:
@@ -176,7 +176,9 @@ def run(
         return 130
 
 
-def _plan(command: Command, experiments: Mapping[str, Experiment[Any]], services: Services) -> Plan:
+def _plan(
+    command: CommandLine, experiments: Mapping[str, Experiment[Any]], services: Services
+) -> RunPlan:
     if command.resumed is None:
         # Without a known name, the first experiment's configuration says what is expected.
         chosen = experiments.get(command.experiment or "", next(iter(experiments.values())))
@@ -199,7 +201,9 @@ def _plan(command: Command, experiments: Mapping[str, Experiment[Any]], services
     return chosen.plan(chosen.resume(stored, changes), services, resumed=True)
 
 
-def _work(session: Session, archive: Archive, folder: Path, resumed: bool, console: Console) -> int:
+def _work(
+    session: RunSession, archive: Archive, folder: Path, resumed: bool, console: Console
+) -> int:
     record(archive, session.identity, RunEvent.RESUMED if resumed else RunEvent.CREATED)
     try:
         with session, _terminable():
@@ -216,7 +220,7 @@ def _work(session: Session, archive: Archive, folder: Path, resumed: bool, conso
     return outcome.exit_code
 
 
-def stopped(error: BaseException, session: Session) -> RunOutcome:
+def stopped(error: BaseException, session: RunSession) -> RunOutcome:
     """The outcome of a run that one of ``ENDS`` ended."""
     message = f"{error}; {STAYS}"
     match error:
@@ -260,7 +264,7 @@ def check_resumable(
             raise ConfigError(f"{override}: a resumed run keeps its settings{exception}")
 
 
-def _show_end(console: Console, session: Session, folder: Path, outcome: RunOutcome) -> None:
+def _show_end(console: Console, session: RunSession, folder: Path, outcome: RunOutcome) -> None:
     """Why the run ended, where everything is, and what to type next."""
     lines = [] if outcome.failed else [("ended", outcome.message)]
     lines.append(("archive", str(folder / "archive")))

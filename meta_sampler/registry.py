@@ -37,5 +37,8 @@ def make(name: str, settings: Caps | Mapping[str, Any] | None = None) -> MetaSam
             from meta_sampler.chat.sampler import Chat
 
             return Chat(values)
-        case _:
+        case "mutate":
             return Mutate(values)
+    raise SamplerError(
+        f"meta-sampler {name!r} has settings, but no class in meta_sampler/registry.py"
+    )

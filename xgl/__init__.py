@@ -1,6 +1,6 @@
 """XGL, the Xent Game Language: parse, analyse and play games. Needs no torch, ray or hydra."""
 
-from xgl.analysis.static_facts import Report, analyse
+from xgl.analysis.static_facts import StaticFacts, analyse
 from xgl.errors import ProgramError, XGLError
 from xgl.language.canonical import Game, Metadata, game
 from xgl.language.parser import parse, parse_line
@@ -18,8 +18,8 @@ __all__ = [
     "Play",
     "Program",
     "ProgramError",
-    "Report",
     "Seeds",
+    "StaticFacts",
     "XGLError",
     "analyse",
     "game",

@@ -72,8 +72,7 @@ def cover(arguments: Namespace) -> CommandResult:
     from archive.charts.document import document
     from archive.statistics.plays import read_run_plays
     from archive.statistics.scope_cover import CoverQuestion, scope_cover, sweep
-    from archive.views.cover import as_json, show
-    from archive.views.cover_curve import sweep_curve
+    from archive.views.cover import as_json, show, sweep_curve
 
     eta = number("--eta", arguments.eta, "a number from 0 up", lambda eta: 0 <= eta < math.inf)
     confidence = number(

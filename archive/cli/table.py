@@ -44,7 +44,7 @@ _COVER = (
     Argument("--confidence", "of the confident cover; default: 0.95", metavar="P", default="0.95"),
     flag("--skip-unplayable", "leave out games with no defined value"),
     flag("--sweep", "covers at η from 0 to 1"),
-    Argument("--curve", "draw the sweep; absent before", metavar="FILE.svg"),
+    Argument("--curve", "draw the sweep to a new file", metavar="FILE.svg"),
 )
 _DECISIONS = (
     Argument("--why", "its id, may be short: explain its decision", metavar="GAME"),
@@ -68,7 +68,7 @@ _REPORT = (
     flag("--no-judge", "do not load the run's judge: best plays without bits for each token"),
 )
 _EXPORT = (
-    Argument("folder", "absent, or empty", metavar="FOLDER"),
+    Argument("folder", "a new or empty folder", metavar="FOLDER"),
     Argument(
         "--format",
         "game files (default), a measure for the authors' package, or prompts to train on",
@@ -92,7 +92,7 @@ _EXPORT = (
 )
 _MERGE = (
     Argument("runs", "run folders, or archive folders", metavar="RUN", nargs="+"),
-    Argument("folder", "absent, or empty", metavar="FOLDER", type=Path),
+    Argument("folder", "a new or empty folder", metavar="FOLDER", type=Path),
 )
 
 COMMANDS = (

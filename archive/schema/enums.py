@@ -28,7 +28,11 @@ class Purpose(StrEnum):
 
 
 class ProposalOutcome(StrEnum):
-    """The usual fates of a proposal. The column is an open string: samplers may add their own."""
+    """The usual fates of a proposal. The column is an open string: samplers may add their own.
+
+    No sampler of today writes too_long, infeasible, constant or ill_posed; older archives hold
+    them.
+    """
 
     CANDIDATE = "candidate"
     INVALID = "invalid"

@@ -1,1 +1,1 @@
-"""The archive on disk: Parquet files behind a commit log, adapters, merging."""
+"""The archive on disk: Parquet files behind a commit log, and adapters."""

@@ -85,7 +85,7 @@ class GameConfig:
     story_tokens: Count = 24
     """Length of story() in judge tokens."""
     max_len: Count = 8
-    """Limit of an elicit that names none, in judge tokens."""
+    """Limit of an elicit that names none, in judge tokens; games made outside a run have 10."""
     max_failures: Natural = 10
     """Failed ensures a player may have in a play; the next one is a forfeit."""
     max_characters: Count = 4096

@@ -1,1 +1,1 @@
-"""Experiments beside scope growth."""
+"""Experiments on language models: scope growth and the transfer triplet."""

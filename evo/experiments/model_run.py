@@ -13,16 +13,14 @@ from shlex import quote
 from typing import Any, Self
 
 from archive import Archive
-from evo import summary
 from evo.config.compose import from_archive, load
 from evo.config.schema import RunConfig
-from evo.display import Display
+from evo.display import Display, show_summary
 from evo.jobs.cluster import check
 from evo.jobs.evaluate import Task
 from evo.jobs.model_host import ModelHostSettings
-from evo.record.budget import amount, reached
 from evo.record.collector import Collector
-from evo.record.ledger import Ledger
+from evo.record.ledger import Ledger, amount, reached
 from evo.record.progress import RunProgress
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, Services, check_resumable, with_overrides
@@ -109,7 +107,7 @@ class ModelSession(ABC):
 
     def show(self, outcome: RunOutcome) -> None:
         """Scope, verdicts and costs so far."""
-        summary.show(self.console, self.ledger, self.display.scoring)
+        show_summary(self.console, self.ledger, self.display.scoring)
 
     def commands(self) -> Sequence[tuple[str, str]]:
         """What reads the archive."""

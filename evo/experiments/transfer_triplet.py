@@ -7,7 +7,7 @@ plays every game on common fresh maps. All facts are rows; gains and values are 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from rich.table import Table
 
 from archive import Purpose, RunEvent
 from archive.charts.document import document
+from archive.charts.plot import Plot, canvas, polyline, running_mean, series, text
 from archive.schema import BASE_POLICY, GainKind
 from archive.statistics.intervals import Interval, Scores, mean_interval
 from archive.statistics.plays import read_run_plays
@@ -23,11 +24,11 @@ from archive.statistics.transfer_matrix import TransferMatrix, transfer_matrix
 from archive.statistics.transfer_values import TransferValues, replicated_gains
 from archive.store.disk import write_whole, writing
 from evo.config.schema import RunConfig
-from evo.experiments.learning_curves import figure
 from evo.experiments.model_run import ModelSession
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector, PlayRequest
 from evo.runner import RunOutcome
+from xgl.diagram.svg import Element
 
 CONFIDENCE = 0.95
 
@@ -165,3 +166,39 @@ def with_interval(interval: Interval) -> str:
         return "undefined"
     star = " *" if interval.low > 0 else ""
     return f"{interval.value:+.2f} [{interval.low:.2f}, {interval.high:.2f}]{star}"
+
+
+WIDTH, HEIGHT, TOP = 250.0, 180.0, 48.0
+LEFT, STEP = 52.0, 322.0
+"""Of the first panel's plot, and from one to the next."""
+WINDOW = 9
+"""Steps of the running mean."""
+Curves = Mapping[str, Sequence[Sequence[float]]]
+"""Mean score (bits) at each step, by game, one sequence for each fine-tune."""
+
+
+def figure(curves: Curves) -> Element:
+    """Panels side by side, each with scales of its own."""
+    shapes: list[Element] = []
+    for place, (name, lines) in enumerate(curves.items()):
+        shapes += _panel(place * STEP + LEFT, name, [line for line in lines if line])
+    title = (
+        "Learning curves: mean score of each training step in bits, thin, and over nine steps, "
+        "bold; a colour for each training seed"
+    )
+    return canvas((len(curves) * STEP, TOP + HEIGHT + 46), title, *shapes, class_="learning")
+
+
+def _panel(left: float, name: str, lines: Sequence[Sequence[float]]) -> Iterator[Element]:
+    values = [value for line in lines for value in line] or [0.0]
+    margin = 0.05 * (max(values) - min(values)) or 1.0
+    steps = max((len(line) for line in lines), default=1)
+    ends = min(values) - margin, max(values) + margin
+    plot = Plot.box((left, TOP), (WIDTH, HEIGHT), (1, max(steps, 2)), ends, "x")
+    yield text(left, 16, name, "heading")
+    yield from plot.grid("step", "bits", 4, 5)
+    for place, line in enumerate(lines):
+        colour = f"series {series(place)}"
+        for heights, class_ in ((line, f"{colour} thin"), (running_mean(line, WINDOW), colour)):
+            places = plot.places(range(1, len(line) + 1), heights)
+            yield polyline(places if len(places) > 1 else places * 2, class_)

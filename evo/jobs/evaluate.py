@@ -44,7 +44,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Score:
+class ScoredPlay:
     """One play of one policy, in bits; ``permuted`` is the score of moves made for another map
     (None: not computed), ``clipped`` and ``permuted_clipped`` are the same two under ε-clipping.
     ``tokens`` counts the player's."""
@@ -90,7 +90,7 @@ def evaluate(
     task: Task,
     seeds: Sequence[Seeds],
     most_bits: float | None = None,
-) -> list[Score]:
+) -> list[ScoredPlay]:
     """Play ``task`` once on each pair of seeds, then once more with the moves of other maps.
 
     ``most_bits``: −log₂ ε of the clipped scores, which the same plays give; None: none.
@@ -105,7 +105,7 @@ def evaluate_together(
     task: Task,
     seeds: Sequence[Seeds],
     most_bits: float | None = None,
-) -> list[list[Score]]:
+) -> list[list[ScoredPlay]]:
     """:func:`evaluate` for each of ``policies``, all of them answered by ``player``."""
     started = time.perf_counter()
     plays = _play(player, cast, task, seeds, policies)
@@ -128,9 +128,9 @@ def _scores(
     permuted: Sequence[Play],
     most_bits: float | None,
     seconds: float,
-) -> list[Score]:
+) -> list[ScoredPlay]:
     return [
-        Score(
+        ScoredPlay(
             seeds=each,
             score=finite_score(play, task),
             raw=raw_score(play, task),
@@ -198,7 +198,7 @@ def floor_of(scores: Sequence[tuple[str, float]], task: Task) -> float | None:
     return min(feasible) - facts.move_tokens if feasible else None
 
 
-def with_floor(score: Score, floor: float) -> Score:
+def with_floor(score: ScoredPlay, floor: float) -> ScoredPlay:
     """A calibration score with its unfinished plays, own and permuted, at the floor."""
     unfinished = score.outcome != "finished"
 

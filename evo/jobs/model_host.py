@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import torch
 
 from evo.config.schema import FinetuneConfig, JudgeConfig, PlayerConfig
-from evo.jobs.evaluate import Score, Task, evaluate, evaluate_together
+from evo.jobs.evaluate import ScoredPlay, Task, evaluate, evaluate_together
 from evo.jobs.finetune import Finetune, finetune
 from evo.jobs.lora import AdaptedModel, lora_settings, weight_sharing_copy
 from evo.jobs.repeated_play import RoundScore, repeat
@@ -67,7 +67,7 @@ class Job(ABC, Generic[Outcome]):
 
 
 @dataclass(frozen=True)
-class Evaluation(Job[list[list[Score]]]):
+class Evaluation(Job[list[list[ScoredPlay]]]):
     """Play ``task`` with each adapter (None: the base player) on each pair of seeds, several
     adapters in one pass; comes to the scores (adapters, seeds)."""
 
@@ -76,7 +76,7 @@ class Evaluation(Job[list[list[Score]]]):
     adapters: tuple[bytes | None, ...]
     seeds: tuple[Seeds, ...]
 
-    def outcome(self, host: ModelHost) -> list[list[Score]]:
+    def outcome(self, host: ModelHost) -> list[list[ScoredPlay]]:
         return host.evaluate(self)
 
     def detached(self) -> tuple[Self, tuple[bytes | None, ...]]:
@@ -117,7 +117,7 @@ class Training(Job[Finetune]):
 
 @dataclass(frozen=True)
 class MapText:
-    """One text of a map: which story site told it, and its length in judge tokens."""
+    """One text of a map: its story site, and its length in judge tokens."""
 
     map_seed: int
     site: int
@@ -181,7 +181,7 @@ class ModelHost:
         cast = self._cast(task)
         return repeat(player, cast, task, seeds, rounds, most_bits=self.judge.uniform_bits)
 
-    def evaluate(self, job: Evaluation) -> list[list[Score]]:
+    def evaluate(self, job: Evaluation) -> list[list[ScoredPlay]]:
         """Scores (adapters, seeds) of an evaluation."""
         on = self._cast(job.task), job.task, job.seeds
         if len(job.adapters) == 1:

@@ -19,7 +19,7 @@ from archive.statistics.decision_rule import Decision
 from archive.statistics.plays import Plays
 from archive.statistics.repeated_play import WellPosed
 from evo.config.schema import RunConfig
-from evo.jobs.evaluate import Score, Task, evaluation_seeds, floor_of, with_floor
+from evo.jobs.evaluate import ScoredPlay, Task, evaluation_seeds, floor_of, with_floor
 from evo.jobs.executor import Executor
 from evo.jobs.finetune import Finetune
 from evo.jobs.model_host import Evaluation, Repetition, Result, Training
@@ -215,7 +215,7 @@ class Collector:
         for one, result in zip(passes, self.executor.do(jobs), strict=True):
             self._store(one, result)
 
-    def _store(self, one: Sequence[PlayRequest], result: Result[list[list[Score]]]) -> None:
+    def _store(self, one: Sequence[PlayRequest], result: Result[list[list[ScoredPlay]]]) -> None:
         """All of a pass in one commit: its batches depend on how many policies took part."""
         rows, purpose, tokens = [], one[0].purpose, 0
         for plays, outcome in zip(one, result.outcome, strict=True):
@@ -301,9 +301,9 @@ def _passes(missing: Sequence[PlayRequest], most: int) -> list[list[PlayRequest]
     return passes
 
 
-def _finite(plays: PlayRequest, outcome: Sequence[Score]) -> list[Score]:
+def _finite(plays: PlayRequest, outcome: Sequence[ScoredPlay]) -> list[ScoredPlay]:
     """Scores with the floor of a game that is being calibrated put in."""
-    scores: list[Score] = list(outcome)
+    scores: list[ScoredPlay] = list(outcome)
     if plays.purpose is not Purpose.CALIBRATION:
         return scores
     floor = floor_of([(s.outcome, s.score) for s in scores], plays.task)

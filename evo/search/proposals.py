@@ -1,7 +1,7 @@
 """Candidates: what the meta-sampler proposes, filtered by what costs nothing.
 
-Every proposal becomes a row with its fate: invalid, seen, degenerate, too long, passed over, or
-candidate. A round whose rows are in the archive is not proposed again.
+Every proposal becomes a row with its fate: invalid, seen, degenerate, passed over, candidate, or a
+word of the sampler's own. A round whose rows are in the archive is not proposed again.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def transfer(sources: Skills, targets: Skills) -> Skills:
     """V of each source on each target (§6.1.2): (m, d) and (n, d) to (n, m), in [0, 1].
 
     Skills are added one after another, as a sum over i is written, so that the values do not
-    hang on how many games are asked about at once.
+    depend on how many games are asked about at once.
     """
     captured = np.zeros((len(targets), len(sources)))
     smaller = np.empty_like(captured)

@@ -255,7 +255,7 @@ def one_line(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class ReadProgram:
     """``text`` is canonical where it is a program; ``game`` is None where there are errors."""
 
     text: str
@@ -265,18 +265,18 @@ class Candidate:
     repairs: tuple[str, ...] = ()
 
 
-def candidate(text: str, parent: Game, settings: ChatSamplerSettings) -> Candidate:
+def candidate(text: str, parent: Game, settings: ChatSamplerSettings) -> ReadProgram:
     """A child of ``parent``, of its dialect and metadata; limits and loops are cut to the caps."""
     try:
         program = parse(text, parent.dialect)
     except ProgramError as error:
-        return Candidate(text, None, tuple(error.messages()), Fate.INVALID)
+        return ReadProgram(text, None, tuple(error.messages()), Fate.INVALID)
     fitted = fit(program, settings, parent.metadata)
     new = game(fitted, parent.metadata)
     errors = [*_foreign(fitted, parent, settings), *faults(fitted, parent, settings)]
     if errors:
-        return Candidate(text, None, tuple(first_messages(errors)), Fate.UNSOUND)
-    return Candidate(new.code, new, (), repairs=(FIT,) if fitted != program else ())
+        return ReadProgram(text, None, tuple(first_messages(errors)), Fate.UNSOUND)
+    return ReadProgram(new.code, new, (), repairs=(FIT,) if fitted != program else ())
 
 
 def _foreign(program: syn.Program, parent: Game, settings: ChatSamplerSettings) -> Iterator[str]:

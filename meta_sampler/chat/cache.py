@@ -27,7 +27,7 @@ _VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CachedAnswer:
     """What a model wrote, and what that took: tokens read and written, seconds."""
 
     text: str
@@ -37,7 +37,7 @@ class Answer:
     seconds: float
 
 
-_ANSWER = TypeAdapter(Answer)
+_ANSWER = TypeAdapter(CachedAnswer)
 
 
 def key_of(settings: ChatSettings, messages: Sequence[Message], *draw: str | int) -> str:
@@ -71,7 +71,7 @@ class AnswerCache:
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
 
-    def get(self, key: str) -> Answer | None:
+    def get(self, key: str) -> CachedAnswer | None:
         """The answer; None where there is none, or its file is damaged."""
         if self.folder is None:
             return None
@@ -81,7 +81,7 @@ class AnswerCache:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def put(self, key: str, messages: Sequence[Message], answer: Answer) -> None:
+    def put(self, key: str, messages: Sequence[Message], answer: CachedAnswer) -> None:
         """Keep an answer with its request: whole or not at all.
 
         Raises :class:`SamplerError` where the folder cannot be written.

@@ -17,18 +17,18 @@ from typing import Any
 from meta_sampler.base import BudgetReached, Fate, Outcome, Proposal, Provenance, SamplerError
 from meta_sampler.chat.answers import (
     MAX_ANSWER,
-    Candidate,
     ProgramText,
+    ReadProgram,
     candidate,
     programs_in,
 )
-from meta_sampler.chat.cache import Answer, AnswerCache, cache_folder, key_of
+from meta_sampler.chat.cache import AnswerCache, CachedAnswer, cache_folder, key_of
 from meta_sampler.chat.prompt import Brief, Memory, hash_of, messages, repair_messages
 from meta_sampler.screening.soundness import KnownGames
 from meta_sampler.settings import ChatSamplerSettings
 from xgl import Game
 from xgl.chat.accounting import Usage
-from xgl.chat.calls import Meter, RequestBatch, run
+from xgl.chat.calls import RequestBatch, UsageCounter, run
 from xgl.chat.client import Endpoint, Fault, Message, read_key
 from xgl.errors import BudgetError, PlayerError, excerpt
 
@@ -46,7 +46,7 @@ class WindowError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class RequestCost:
     """Tokens read and written, and seconds."""
 
     prompt: int
@@ -54,17 +54,19 @@ class Cost:
     seconds: float
 
     @staticmethod
-    def of(answer: Answer) -> Cost:
+    def of(answer: CachedAnswer) -> RequestCost:
         """What an answer took."""
-        return Cost(answer.prompt_tokens, answer.new_tokens, answer.seconds)
+        return RequestCost(answer.prompt_tokens, answer.new_tokens, answer.seconds)
 
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(self.prompt + other.prompt, self.new + other.new, self.seconds + other.seconds)
+    def __add__(self, other: RequestCost) -> RequestCost:
+        return RequestCost(
+            self.prompt + other.prompt, self.new + other.new, self.seconds + other.seconds
+        )
 
-    def share(self, place: int, parts: int) -> Cost:
+    def share(self, place: int, parts: int) -> RequestCost:
         """One of ``parts`` shares; those of all places add up."""
         prompt, new = (n // parts + (place < n % parts) for n in (self.prompt, self.new))
-        return Cost(prompt, new, self.seconds / parts)
+        return RequestCost(prompt, new, self.seconds / parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,8 @@ class Slot:
     draw: int
     place: int
     program: ProgramText
-    candidate: Candidate
-    cost: Cost
+    candidate: ReadProgram
+    cost: RequestCost
     repairs: tuple[str, ...] = ()
 
     @property
@@ -95,7 +97,7 @@ class Chat:
         self.settings = settings or ChatSamplerSettings()
         self.endpoint = self.settings.endpoint()
         self.cache = AnswerCache(cache_folder(self.settings.cache))
-        self.meter = Meter()
+        self.meter = UsageCounter()
         self.memory = Memory()
         with _sampler_errors():
             read_key(self.endpoint)
@@ -112,7 +114,7 @@ class Chat:
     async def _check(self) -> None:
         request = [{"role": "user", "content": "Answer with the word yes."}]
         async with Endpoint(self.endpoint) as endpoint:
-            await RequestBatch(self.endpoint, endpoint, Meter()).reply(request, "check")
+            await RequestBatch(self.endpoint, endpoint, UsageCounter()).reply(request, "check")
 
     def charge(self, tokens: int, dollars: float) -> None:
         """Count what an earlier session of the run has spent towards the budgets."""
@@ -170,10 +172,10 @@ class Chat:
     ) -> list[Slot]:
         """The programs of the answer to one request."""
         answer = await self._answer(batch, messages(brief, self.settings, library), seed, draw)
-        cost = Cost.of(answer)
+        cost = RequestCost.of(answer)
         programs = programs_in(answer.text)[: brief.games]
         if not programs:
-            nothing = Candidate("", None, ("the answer holds no program",), Fate.NO_PROGRAM)
+            nothing = ReadProgram("", None, ("the answer holds no program",), Fate.NO_PROGRAM)
             raw = excerpt(answer.text, MAX_ANSWER)
             return [Slot(draw, 0, ProgramText("", "", raw), nothing, cost)]
         shares = [cost.share(place, len(programs)) for place in range(len(programs))]
@@ -200,14 +202,16 @@ class Chat:
             slot,
             program=program,
             candidate=self._candidate(program, brief),
-            cost=slot.cost + Cost.of(answer),
+            cost=slot.cost + RequestCost.of(answer),
             repairs=(*slot.repairs, ASKED_AGAIN),
         )
 
-    def _candidate(self, program: ProgramText, brief: Brief) -> Candidate:
+    def _candidate(self, program: ProgramText, brief: Brief) -> ReadProgram:
         return candidate(program.text, brief.parent, self.settings)
 
-    async def _answer(self, batch: RequestBatch, request: list[Message], *draw: int) -> Answer:
+    async def _answer(
+        self, batch: RequestBatch, request: list[Message], *draw: int
+    ) -> CachedAnswer:
         """The answer from the cache, else from the endpoint. Raises :class:`WindowError`."""
         key = key_of(self.endpoint, request, *draw)
         cached = self.cache.get(key)
@@ -221,7 +225,7 @@ class Chat:
         if isinstance(reply, Fault):
             raise WindowError(reply.message)
         seconds = time.perf_counter() - began
-        answer = Answer(reply.text, reply.cut, spent.prompt_tokens, spent.new_tokens, seconds)
+        answer = CachedAnswer(reply.text, reply.cut, spent.prompt_tokens, spent.new_tokens, seconds)
         self.cache.put(key, request, answer)
         return answer
 

@@ -35,7 +35,7 @@ KINDS = {
 GOOD = """\
 A game is good when playing it well is a skill that can be learned, carries over to the game it is
 related to, and is not covered by what is known already. So:
-- every reward hangs on a move of the player that is paid, and {main} makes at least one move;
+- every reward depends on a move of the player that is paid, and {main} makes at least one move;
 - the best move depends on the story: what helps on every map alike is no skill. Differences of two
   stories, as xed(s | x) - xed(t | x), cannot be won by one constant text;
 - no text is scored against itself, no two terms cancel, no gibberish is paid for;

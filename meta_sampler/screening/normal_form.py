@@ -32,7 +32,7 @@ class Pay:
 
 
 @dataclass(frozen=True, slots=True)
-class Elicit:
+class NormalElicit:
     """A player is asked for ``moves`` texts of ``max_len`` tokens with these stories in view."""
 
     player: str
@@ -42,13 +42,13 @@ class Elicit:
 
 
 @dataclass(frozen=True, slots=True)
-class Reveal:
+class NormalReveal:
     player: str
     strings: Bag
 
 
 @dataclass(frozen=True, slots=True)
-class Ensure:
+class NormalEnsure:
     conditions: Bag
 
 
@@ -75,7 +75,7 @@ Condition = Inequality | Clause
 class NormalForm:
     """Steps in order; the canonical text alone where symbolic play fails."""
 
-    steps: tuple[Pay | Elicit | Reveal | Ensure, ...]
+    steps: tuple[Pay | NormalElicit | NormalReveal | NormalEnsure, ...]
     code: str = ""
 
 
@@ -92,7 +92,7 @@ def normal_form(program: syn.Program) -> NormalForm:
         return NormalForm((), to_text(program))
 
 
-def _steps(program: syn.Program) -> Iterator[Pay | Elicit | Reveal | Ensure]:
+def _steps(program: syn.Program) -> Iterator[Pay | NormalElicit | NormalReveal | NormalEnsure]:
     unpaid: dict[str, LinearForm] = {}
     white = any(isinstance(i, syn.Elicit) and i.player == "white" for i in program.instructions)
     for event in symbolic_events(program):
@@ -104,12 +104,14 @@ def _steps(program: syn.Program) -> Iterator[Pay | Elicit | Reveal | Ensure]:
                 unpaid[player] = unpaid.get(player, LinearForm()) + form
             case syn.Elicit(player, registers, max_len):
                 yield _pay(unpaid)
-                yield Elicit(player, len(registers), max_len, _stories_in_view(event.registers))
+                yield NormalElicit(
+                    player, len(registers), max_len, _stories_in_view(event.registers)
+                )
                 unpaid = {}
             case syn.Ensure(conditions):
-                yield Ensure(_bag(condition_form(c, event.registers) for c in conditions))
+                yield NormalEnsure(_bag(condition_form(c, event.registers) for c in conditions))
             case syn.Reveal(player, values):
-                yield Reveal(player, _bag(sym.string_of(v, event.registers) for v in values))
+                yield NormalReveal(player, _bag(sym.string_of(v, event.registers) for v in values))
     yield _pay(unpaid)
 
 

@@ -12,8 +12,7 @@ from rich.console import Console
 
 from archive import Archive, Reason, RunEvent
 from archive.statistics.decision_rule import Decision
-from evo import summary
-from evo.display import Display
+from evo.display import Display, show_summary
 from evo.jobs.evaluate import Task
 from evo.record.ledger import Ledger
 from evo.record.progress import RunProgress, StageProgress
@@ -111,12 +110,12 @@ def test_the_summary_of_a_run_that_hardly_began(tmp_path: Path) -> None:
     console = Console(file=out, width=100)
     with Archive.create(folder / "archive") as archive:
         ledger = Ledger(archive, "r")
-        summary.show(console, ledger, Statistics())
+        show_summary(console, ledger, Statistics())
         assert "judge " not in out.getvalue()
         asked = Statistics(
             requested=12, duplicates=2, cached=5, requested_tokens=3000, read_tokens=700
         )
-        summary.show(console, ledger, asked)
+        show_summary(console, ledger, asked)
     assert "3,000 tokens requested, 700 read; of 10 different strings 50% cached" in out.getvalue()
 
 

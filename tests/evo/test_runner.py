@@ -18,7 +18,7 @@ from evo.jobs.cluster import ClusterError
 from evo.jobs.executor import WorkersLostError
 from evo.record.run_folder import RunIdentity
 from evo.runner import (
-    Command,
+    CommandLine,
     RunOutcome,
     Services,
     check_resumable,
@@ -207,10 +207,10 @@ def test_a_mistake_is_one_sentence_and_changes_nothing(
 
 
 def test_a_command_line_is_read_once() -> None:
-    assert parse_command(["+experiment=measure", "seed=3"]) == Command(
+    assert parse_command(["+experiment=measure", "seed=3"]) == CommandLine(
         "measure", None, ("+experiment=measure", "seed=3")
     )
-    assert parse_command(["resume=runs/a=b", "budget.tokens=1"]) == Command(
+    assert parse_command(["resume=runs/a=b", "budget.tokens=1"]) == CommandLine(
         None, "runs/a=b", ("budget.tokens=1",)
     )
 

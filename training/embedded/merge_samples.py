@@ -10,9 +10,9 @@ from training.embedded import distil
 from training.embedded.distil import SoftLabels
 from training.embedded.sample_stories import BEGINNING
 from xgl.models import corpus
-from xgl.models.corpus import Story, stories
+from xgl.models.corpus import CorpusStory, stories
 
-Part = tuple[Sequence[Story], SoftLabels]
+Part = tuple[Sequence[CorpusStory], SoftLabels]
 
 
 def renumbered(labels: SoftLabels, numbers: dict[int, int]) -> SoftLabels:
@@ -27,7 +27,7 @@ def renumbered(labels: SoftLabels, numbers: dict[int, int]) -> SoftLabels:
 
 def merged(parts: Sequence[Part], first: int) -> Part:
     """All parts, each numbered from `first`, as one; of texts that begin alike the first stays."""
-    texts: list[Story] = []
+    texts: list[CorpusStory] = []
     labels: list[SoftLabels] = []
     seen: set[str] = set()
     for sampled, soft in parts:

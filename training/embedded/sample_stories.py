@@ -24,7 +24,7 @@ from tokenizers import Tokenizer
 from training.embedded import distil, tokenizer
 from training.embedded.distil import TOP, SoftLabels, chat_prompt
 from xgl.models import corpus
-from xgl.models.corpus import Story, stories
+from xgl.models.corpus import CorpusStory, stories
 
 TEMPLATES = (
     "Write one short paragraph describing a {noun}, a {other} and what happens between them.",
@@ -152,11 +152,11 @@ def collect(
     pruned: Tokenizer,
     first: int,
     seen: set[str],
-) -> tuple[list[Story], SoftLabels]:
+) -> tuple[list[CorpusStory], SoftLabels]:
     """The usable stories of one batch, numbered from `first`, with their labels. A text that begins
     as one of `seen` is dropped: the held-out stories stay unseen. Adds to `seen`."""
     ends = {reference.token_to_id("<|im_end|>"), reference.token_to_id("<|endoftext|>")}
-    kept: list[Story] = []
+    kept: list[CorpusStory] = []
     chosen: list[tuple[int, int]] = []
     index: dict[tuple[int, int], tuple[int, int]] = {}
     for row, (prompt, ids) in enumerate(zip(prompts, drawn.ids.tolist(), strict=True)):
@@ -169,7 +169,7 @@ def collect(
         for step, end, token in rows:
             index[(first + len(kept), end)] = (len(chosen), token)
             chosen.append((row, step))
-        kept.append(Story(prompt, clean))
+        kept.append(CorpusStory(prompt, clean))
     where = torch.tensor(chosen, dtype=torch.long).reshape(-1, 2).unbind(dim=1)
     labels = SoftLabels(drawn.tokens[where], drawn.probabilities[where], index)
     return kept, labels
@@ -203,7 +203,7 @@ def main() -> None:
     model = AutoModelForCausalLM.from_pretrained(args.reference, dtype=torch.bfloat16).eval()
     train, held_out = stories("train"), stories("held_out")
     seen = {story.text[:BEGINNING] for story in train + held_out}
-    texts: list[Story] = []
+    texts: list[CorpusStory] = []
     labels: list[SoftLabels] = []
     begun = time.monotonic()
     with Progress() as bar:

@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 from training.embedded.windows import Sources
 from training.embedded.wordnet import WordNet
 from training.embedded.wordnet import read as read_wordnet
-from xgl.models.corpus import Story, common, rarity, stories
+from xgl.models.corpus import CorpusStory, common, rarity, stories
 
 SAMPLED = Path(__file__).with_name("sampled.jsonl.gz")
 """More stories from SmolLM2, only ever trained on (`sample_stories`)."""
@@ -30,7 +30,7 @@ def entries(wordnet: WordNet) -> list[tuple[Sequence[str], str]]:
 
 
 def gather(
-    bible: Path, wordnet: Path, tokenizer: Tokenizer, sampled: Sequence[Story] = ()
+    bible: Path, wordnet: Path, tokenizer: Tokenizer, sampled: Sequence[CorpusStory] = ()
 ) -> Sources:
     """All sources: the stories of the train split, and then those sampled for training."""
     train = [*stories("train"), *sampled]

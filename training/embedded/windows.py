@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 from training.embedded.wordnet import WordNet
-from xgl.models.corpus import Story, sentence_starts
+from xgl.models.corpus import CorpusStory, sentence_starts
 
 Encode = Callable[[str], list[int]]
 Decode = Callable[[list[int]], str]
@@ -54,7 +54,7 @@ class Window:
 class Sources:
     """All that documents are drawn from. `rarity` is in bits, of words over the train stories."""
 
-    stories: Sequence[Story]
+    stories: Sequence[CorpusStory]
     verses: Sequence[str]
     entries: Sequence[tuple[Sequence[str], str]]
     wordnet: WordNet

@@ -243,9 +243,9 @@ class Scale:
                     waiting += [text, prefix]
                 case syn.Function("first_n_tokens", (_, syn.Number(count))):
                     own += int(count)
-                case syn.Story(told):
-                    heeded = self.dialect.story_arguments
-                    own += (told if heeded else None) or self.metadata.story_tokens
+                case syn.Story(limit):
+                    uses_limit = self.dialect.story_arguments
+                    own += (limit if uses_limit else None) or self.metadata.story_tokens
                 case _:
                     own += self.metadata.max_characters
         return own, tuple(times.items())

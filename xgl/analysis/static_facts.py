@@ -20,7 +20,7 @@ from xgl.language.visitors import descendants, listed_registers, reads, writes
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class StaticFacts:
     """What can be known of a program without playing it."""
 
     steps: int
@@ -44,7 +44,7 @@ class Report:
     role: str = syn.MAIN_PLAYER
     """The player taken as the main one."""
     run: Unrolled | None = field(default=None, repr=False, compare=False)
-    """Whence the facts below come, when they are looked up."""
+    """The unrolled program; the facts below are computed from it when first read."""
 
     @property
     def elicits(self) -> tuple[ElicitFacts, ...]:
@@ -84,7 +84,7 @@ class Report:
 
 def analyse(
     program: syn.Program, metadata: Metadata | None = None, role: str = syn.MAIN_PLAYER
-) -> Report:
+) -> StaticFacts:
     """All static facts of a valid program, with ``role`` as the main player.
 
     ``metadata`` says how long a story and an elicit without a limit are (None: its defaults).
@@ -93,7 +93,7 @@ def analyse(
     elicits = [line for line in lines if isinstance(line, syn.Elicit)]
     order, faults = _order(program)
     flow = _data_flow(program, order)
-    return Report(
+    return StaticFacts(
         steps=len(order),
         players=tuple(dict.fromkeys(line.player for line in elicits)),
         stories=sum(isinstance(n, syn.Story) for line in lines for n in descendants(line)),

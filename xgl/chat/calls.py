@@ -25,7 +25,7 @@ SEED_BITS = 31
 
 
 @dataclass
-class Meter:
+class UsageCounter:
     """Adds up what was used; budgets are checked against it."""
 
     usage: Usage = field(default_factory=Usage)
@@ -42,7 +42,7 @@ class RequestBatch:
     so that what they cost is counted.
     """
 
-    def __init__(self, settings: ChatSettings, endpoint: Endpoint, meter: Meter) -> None:
+    def __init__(self, settings: ChatSettings, endpoint: Endpoint, meter: UsageCounter) -> None:
         self.settings, self.endpoint, self.meter = settings, endpoint, meter
         self.slots = asyncio.Semaphore(settings.concurrency)
         self.failure: BaseException | None = None

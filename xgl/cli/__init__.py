@@ -1,7 +1,7 @@
 """The command line of the language.
 
 Exit codes: 0 all is well, also where a person leaves a game; 1 ``check`` or ``format --check``
-found something; 2 the user's error, told in one sentence (a program's errors as the parser's full
+found something; 2 the user's error, in one sentence (a program's errors as the parser's full
 listing), never as a traceback: also a round of ``--moves`` without the moves of the role, where
 nobody is there to make them.
 """

@@ -15,7 +15,7 @@ from typing import Any
 
 from xgl import library
 from xgl.analysis.request_bounds import Bound, ElicitFacts
-from xgl.analysis.static_facts import Report, analyse
+from xgl.analysis.static_facts import StaticFacts, analyse
 from xgl.cli.files import Source, SourceError, bounded, drawable, read_source
 from xgl.diagram import draw
 from xgl.errors import ProgramError, excerpt
@@ -111,13 +111,13 @@ def play(arguments: Namespace) -> int:
 # -- facts of a program, for check --------------------------------------------------------------
 
 
-def role_reports(program: Program) -> list[Report]:
+def role_reports(program: Program) -> list[StaticFacts]:
     """One report for each player that is asked for a move; the main player's where none is."""
     first = analyse(program)
     return [analyse(program, role=name) for name in first.players or (MAIN_PLAYER,)]
 
 
-def faults(reports: list[Report]) -> list[str]:
+def faults(reports: list[StaticFacts]) -> list[str]:
     """Reasons for which the program is no game: it cannot run, or can teach nobody anything."""
     if reports[0].faults:
         return list(reports[0].faults)
@@ -125,7 +125,7 @@ def faults(reports: list[Report]) -> list[str]:
     return reasons if len(reasons) == len(reports) else []
 
 
-def notes(reports: list[Report]) -> list[str]:
+def notes(reports: list[StaticFacts]) -> list[str]:
     """What is allowed and yet likely a slip."""
     slips = [f"{name} is read before it is set" for name in reports[0].read_before_set]
     if not faults(reports):
@@ -133,7 +133,7 @@ def notes(reports: list[Report]) -> list[str]:
     return slips
 
 
-def fact_lines(program: Program, report: Report) -> Iterator[str]:
+def fact_lines(program: Program, report: StaticFacts) -> Iterator[str]:
     """Lines for a person; line numbers are those of the file."""
     stories = "1 story" if report.stories == 1 else f"{report.stories} stories"
     yield f"{report.steps} steps, {stories}; players: {', '.join(report.players)}"
@@ -168,7 +168,7 @@ def _request_line(program: Program, request: ElicitFacts) -> str:
     )
 
 
-def facts_record(program: Program, reports: list[Report]) -> dict[str, Any]:
+def facts_record(program: Program, reports: list[StaticFacts]) -> dict[str, Any]:
     """All facts, for JSON."""
     rows = _rows(program, reports[0])
     return {
@@ -183,13 +183,13 @@ def facts_record(program: Program, reports: list[Report]) -> dict[str, Any]:
     }
 
 
-def _fields(report: Report) -> dict[str, Any]:
+def _fields(report: StaticFacts) -> dict[str, Any]:
     fields = asdict(replace(report, run=None))
     del fields["run"]
     return fields
 
 
-def _rows(program: Program, report: Report) -> dict[str, list[dict[str, Any]]]:
+def _rows(program: Program, report: StaticFacts) -> dict[str, list[dict[str, Any]]]:
     """The facts that are the same for every role, with the lines of the file."""
     rows: dict[str, tuple[ElicitFacts | Bound, ...]] = {
         "asked": report.elicits,

@@ -83,7 +83,7 @@ class JudgeStories:
         return [self._texts[key] for key in requests]
 
     def forget(self) -> None:
-        """Drop the stories told: they shape the batches of later ones."""
+        """Drop the stories written so far: they shape the batches of later ones."""
         self._texts.clear()
 
     def _write(self, batch: Sequence[tuple[int, StoryRequest]]) -> list[str]:

@@ -9,8 +9,8 @@ import math
 from xgl.language import syntax as syn
 from xgl.language.expressions import function, helper_name, kind_of, string, value
 from xgl.language.parse_errors import (
-    Place,
     Refusal,
+    SourcePlace,
     check_depth,
     description,
     nearest,
@@ -21,7 +21,7 @@ from xgl.language.parse_errors import (
 SUM = "a sum of xent, nex, xed and dex; they add and subtract, never multiply"
 
 
-def xent_sum(node: ast.expr, place: Place, *, numbers: bool = False) -> syn.Sum:
+def xent_sum(node: ast.expr, place: SourcePlace, *, numbers: bool = False) -> syn.Sum:
     """A signed sum of xents; ``numbers`` admits bounds and counts too (comparisons only)."""
     amount = _signed_sum(node, place, numbers, 0)
     if len(amount.terms) > syn.MAX_TERMS:
@@ -29,7 +29,7 @@ def xent_sum(node: ast.expr, place: Place, *, numbers: bool = False) -> syn.Sum:
     return amount
 
 
-def _signed_sum(node: ast.expr, place: Place, numbers: bool, depth: int) -> syn.Sum:
+def _signed_sum(node: ast.expr, place: SourcePlace, numbers: bool, depth: int) -> syn.Sum:
     check_depth(node, depth)
     span = place.span(node)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -47,7 +47,7 @@ def _negated(amount: syn.Sum) -> tuple[tuple[int, syn.Term], ...]:
     return tuple((-sign, term) for sign, term in amount.terms)
 
 
-def _number(node: ast.expr, place: Place) -> syn.Term:
+def _number(node: ast.expr, place: SourcePlace) -> syn.Term:
     span = place.span(node)
     name = helper_name(node)
     if name is not None and syn.FUNCTIONS[name].result == "number":
@@ -64,7 +64,7 @@ def _number(node: ast.expr, place: Place) -> syn.Term:
     return syn.Number(whole_number(node, 0, "a number of bits"), span)
 
 
-def _xent(node: ast.expr, place: Place) -> syn.Xent:
+def _xent(node: ast.expr, place: SourcePlace) -> syn.Xent:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         raise Refusal(node, description(node), SUM)
     kind = node.func.id
@@ -104,7 +104,7 @@ _ADMITTED: dict[tuple[syn.Kind | None, syn.Kind | None], tuple[syn.Comparator, .
 }
 
 
-def condition(node: ast.expr, place: Place, depth: int = 0) -> syn.Condition:
+def condition(node: ast.expr, place: SourcePlace, depth: int = 0) -> syn.Condition:
     """A comparison, ``is_true``, ``is_false``, a bare statement, or a helper that decides."""
     check_depth(node, depth)
     wide = place.dialect.python_conditions
@@ -121,7 +121,7 @@ def condition(node: ast.expr, place: Place, depth: int = 0) -> syn.Condition:
     return _statement(node, place)
 
 
-def _statement(node: ast.expr, place: Place) -> syn.Truth:
+def _statement(node: ast.expr, place: SourcePlace) -> syn.Truth:
     span = place.span(node)
     name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
     if isinstance(node, ast.Call) and name in ("is_true", "is_false"):
@@ -132,7 +132,7 @@ def _statement(node: ast.expr, place: Place) -> syn.Truth:
     return syn.Truth(string(node, place), (), True, span)
 
 
-def _compared_sums(node: ast.Compare, place: Place) -> syn.Comparison:
+def _compared_sums(node: ast.Compare, place: SourcePlace) -> syn.Comparison:
     comparator = _COMPARATORS.get(type(node.ops[0]))
     if len(node.ops) != 1 or comparator not in syn.COMPARATORS:
         raise Refusal(node, "this comparison", "one of < <= > >= between xent sums")
@@ -140,13 +140,13 @@ def _compared_sums(node: ast.Compare, place: Place) -> syn.Comparison:
 
 
 def _sums(
-    left: ast.expr, comparator: syn.Comparator, right: ast.expr, span: syn.Span, place: Place
+    left: ast.expr, comparator: syn.Comparator, right: ast.expr, span: syn.Span, place: SourcePlace
 ) -> syn.Comparison:
     one, other = read_each(lambda side: xent_sum(side, place, numbers=True), (left, right))
     return syn.Comparison(one, comparator, other, span)
 
 
-def _compared(node: ast.Compare, place: Place) -> syn.Condition:
+def _compared(node: ast.Compare, place: SourcePlace) -> syn.Condition:
     """Python's comparisons; ``a < b < c`` is ``a < b and b < c``."""
     sides = [node.left, *node.comparators]
     pairs = read_each(
@@ -157,7 +157,7 @@ def _compared(node: ast.Compare, place: Place) -> syn.Condition:
 
 
 def _pair(
-    left: ast.expr, op: ast.cmpop, right: ast.expr, node: ast.Compare, place: Place
+    left: ast.expr, op: ast.cmpop, right: ast.expr, node: ast.Compare, place: SourcePlace
 ) -> syn.Condition:
     comparator = _COMPARATORS.get(type(op))
     if comparator is None:
@@ -175,13 +175,13 @@ def _kind(node: ast.expr) -> syn.Kind:
     return kind_of(node) or "string"
 
 
-def _logic(node: ast.BoolOp, place: Place, depth: int) -> syn.Logic:
+def _logic(node: ast.BoolOp, place: SourcePlace, depth: int) -> syn.Logic:
     parts = read_each(lambda part: _decided(part, place, depth + 1), node.values)
     word = "and" if isinstance(node.op, ast.And) else "or"
     return syn.Logic(word, tuple(parts), place.span(node))  # type: ignore[arg-type]
 
 
-def _not(node: ast.UnaryOp, place: Place, depth: int) -> syn.Condition:
+def _not(node: ast.UnaryOp, place: SourcePlace, depth: int) -> syn.Condition:
     """``not`` of a condition; of a string, a list or a set: whether it is empty."""
     span, kind = place.span(node), kind_of(node.operand)
     if kind in ("string", "list", "words"):
@@ -191,7 +191,7 @@ def _not(node: ast.UnaryOp, place: Place, depth: int) -> syn.Condition:
     return syn.Logic("not", (_decided(node.operand, place, depth + 1),), span)
 
 
-def _decided(node: ast.expr, place: Place, depth: int) -> syn.Condition:
+def _decided(node: ast.expr, place: SourcePlace, depth: int) -> syn.Condition:
     """A condition that is no bare statement."""
     if kind_of(node) in ("string", "list", "words", "number"):
         raise Refusal(node, description(node), "a comparison, is_true, is_false or only_uses_…")

@@ -28,7 +28,7 @@ class Dialect:
     parallel_assign: bool
     """``assign`` evaluates all its expressions before it stores any."""
     story_arguments: bool
-    """``story`` heeds its argument."""
+    """``story`` uses its argument."""
     env_rewarded: bool
     """``env`` keeps the rewards that a program gives it."""
     flags_at_start: bool

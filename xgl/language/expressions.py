@@ -8,8 +8,8 @@ from typing import Any
 
 from xgl.language import syntax as syn
 from xgl.language.parse_errors import (
-    Place,
     Refusal,
+    SourcePlace,
     check_depth,
     description,
     literal_text,
@@ -31,7 +31,9 @@ _EXPECTED: dict[syn.Kind, str] = {
 }
 
 
-def string(node: ast.expr, place: Place, *, story: bool = False, depth: int = 0) -> syn.StringExpr:
+def string(
+    node: ast.expr, place: SourcePlace, *, story: bool = False, depth: int = 0
+) -> syn.StringExpr:
     """A string expression; ``story`` says whether ``story()`` may stand here (assign only)."""
     check_depth(node, depth)
     span = place.span(node)
@@ -46,7 +48,7 @@ def string(node: ast.expr, place: Place, *, story: bool = False, depth: int = 0)
     raise Refusal(node, description(node), STRING)
 
 
-def _joined(node: ast.BinOp, place: Place, story: bool, depth: int) -> syn.StringExpr:
+def _joined(node: ast.BinOp, place: SourcePlace, story: bool, depth: int) -> syn.StringExpr:
     if isinstance(node.op, ast.Div):
         raise Refusal(node, "the operator /", "// (what precedes) or % (what follows)", "//")
     stored = isinstance(node.op, ast.BitOr) and place.dialect.stored_prefix
@@ -63,7 +65,7 @@ def _joined(node: ast.BinOp, place: Place, story: bool, depth: int) -> syn.Strin
     return syn.Cut(left, right, "before" if isinstance(node.op, ast.FloorDiv) else "after", span)
 
 
-def _called_string(node: ast.Call, place: Place, story: bool, depth: int) -> syn.StringExpr:
+def _called_string(node: ast.Call, place: SourcePlace, story: bool, depth: int) -> syn.StringExpr:
     if isinstance(node.func, ast.Name) and node.func.id == "story":
         return _story(node, place, story)
     if helper_name(node) is None:
@@ -73,7 +75,7 @@ def _called_string(node: ast.Call, place: Place, story: bool, depth: int) -> syn
     return function(node, place, "string", story=story, depth=depth)
 
 
-def _story(node: ast.Call, place: Place, allowed: bool) -> syn.Story:
+def _story(node: ast.Call, place: SourcePlace, allowed: bool) -> syn.Story:
     if not allowed:
         raise Refusal(node, "story() outside assign", "story() on the right of assign only")
     if len(node.args) > 1 or node.keywords:
@@ -87,7 +89,9 @@ def _story(node: ast.Call, place: Place, allowed: bool) -> syn.Story:
     return syn.Story(tokens=whole_number(argument, 1, "a number of tokens or a prompt"), span=span)
 
 
-def list_of(node: ast.expr, place: Place, *, story: bool = False, depth: int = 0) -> syn.ListExpr:
+def list_of(
+    node: ast.expr, place: SourcePlace, *, story: bool = False, depth: int = 0
+) -> syn.ListExpr:
     """A list expression."""
     check_depth(node, depth)
     span = place.span(node)
@@ -118,7 +122,7 @@ def helper_name(node: ast.expr) -> str | None:
 
 
 def function(
-    node: ast.Call, place: Place, kind: syn.Kind, *, story: bool = False, depth: int = 0
+    node: ast.Call, place: SourcePlace, kind: syn.Kind, *, story: bool = False, depth: int = 0
 ) -> syn.Function:
     """A helper call, which must give a value of ``kind``."""
     name = helper_name(node)
@@ -139,7 +143,7 @@ def function(
 
 
 def _argument(
-    node: ast.expr, kinds: tuple[syn.Kind, ...], place: Place, story: bool, depth: int
+    node: ast.expr, kinds: tuple[syn.Kind, ...], place: SourcePlace, story: bool, depth: int
 ) -> syn.Expression:
     if kinds == ("number",):
         return syn.Number(whole_number(node, 0, "a number of tokens"), place.span(node))
@@ -148,7 +152,7 @@ def _argument(
 
 
 def value(
-    node: ast.expr, place: Place, kind: syn.Kind, *, story: bool = False, depth: int = 0
+    node: ast.expr, place: SourcePlace, kind: syn.Kind, *, story: bool = False, depth: int = 0
 ) -> Any:
     """An expression of a kind: a string, a list or a set of words."""
     if kind == "string":

@@ -19,7 +19,7 @@ Read = TypeVar("Read")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourcePlace:
     """Where an expression stands: its line's number, and the dialect of its program."""
 
     line: int

@@ -19,7 +19,14 @@ from xgl.language.conditions import condition, xent_sum
 from xgl.language.control_flow import unrolled
 from xgl.language.dialects import DIALECTS, Dialect
 from xgl.language.expressions import kind_of, list_of, string, value
-from xgl.language.parse_errors import Place, Refusal, nearest, read_each, register, whole_number
+from xgl.language.parse_errors import (
+    Refusal,
+    SourcePlace,
+    nearest,
+    read_each,
+    register,
+    whole_number,
+)
 from xgl.language.syntax import Program
 from xgl.language.unparse import instruction_text
 from xgl.language.visitors import parts, reads, writes
@@ -56,7 +63,7 @@ def _read(sources: list[str], dialect: Dialect) -> tuple[list[syn.Instruction], 
             if len(problems) >= MAX_PROBLEMS or len(instructions) > 2 * syn.MAX_LINES:
                 break  # so much is wrong that the rest need not be read
             try:
-                instructions.append(_line(sources[number - 1], Place(number, dialect)))
+                instructions.append(_line(sources[number - 1], SourcePlace(number, dialect)))
             except ProgramError as error:
                 problems.extend(error.problems)
     if len(written) > syn.MAX_LINES:
@@ -90,14 +97,14 @@ def parse_line(source: str, number: int = 1, dialect: str = "paper") -> syn.Inst
 
     Raises :class:`ProgramError` with all its problems, :class:`DialectError`.
     """
-    place = Place(number, _dialect(dialect))
+    place = SourcePlace(number, _dialect(dialect))
     if _is_note(source):
         return None
     with _quiet():
         return _line(source, place)
 
 
-def _line(source: str, place: Place) -> syn.Instruction:
+def _line(source: str, place: SourcePlace) -> syn.Instruction:
     call = _call(source, place.line)
     try:
         return _sized(_instruction(call, place), call)
@@ -179,7 +186,7 @@ def _sized(instruction: syn.Instruction, call: ast.Call) -> syn.Instruction:
     return instruction
 
 
-def _instruction(call: ast.Call, place: Place) -> syn.Instruction:
+def _instruction(call: ast.Call, place: SourcePlace) -> syn.Instruction:
     assert isinstance(call.func, ast.Name)
     name = call.func.id
     if name not in _INSTRUCTIONS:
@@ -194,7 +201,7 @@ def _instruction(call: ast.Call, place: Place) -> syn.Instruction:
     return _INSTRUCTIONS[name](call, place)
 
 
-def _assign(call: ast.Call, place: Place) -> syn.Assign:
+def _assign(call: ast.Call, place: SourcePlace) -> syn.Assign:
     if call.args:
         raise Refusal(call.args[0], "a positional argument", "register=expression")
     if not call.keywords:
@@ -203,7 +210,7 @@ def _assign(call: ast.Call, place: Place) -> syn.Assign:
     return syn.Assign(tuple(targets), place.span(call))
 
 
-def _target(keyword: ast.keyword, place: Place) -> tuple[str, syn.StringExpr | syn.ListExpr]:
+def _target(keyword: ast.keyword, place: SourcePlace) -> tuple[str, syn.StringExpr | syn.ListExpr]:
     name = keyword.arg or "**"
     if name in syn.LIST_REGISTERS:
         return name, list_of(keyword.value, place, story=True)
@@ -219,7 +226,7 @@ def _split_player(call: ast.Call) -> tuple[str, list[ast.expr]]:
     return syn.MAIN_PLAYER, list(call.args)
 
 
-def _elicit(call: ast.Call, place: Place) -> syn.Elicit:
+def _elicit(call: ast.Call, place: SourcePlace) -> syn.Elicit:
     player, rest = _split_player(call)
     max_len = None
     if rest and isinstance(rest[-1], ast.Constant):
@@ -238,21 +245,21 @@ def _move_register(node: ast.expr) -> str:
     return name
 
 
-def _ensure(call: ast.Call, place: Place) -> syn.Ensure:
+def _ensure(call: ast.Call, place: SourcePlace) -> syn.Ensure:
     if not call.args:
         raise Refusal(call, "no condition", "ensure(condition, …)")
     conditions = read_each(lambda node: condition(node, place), call.args)
     return syn.Ensure(tuple(conditions), place.span(call))
 
 
-def _reward(call: ast.Call, place: Place) -> syn.Reward:
+def _reward(call: ast.Call, place: SourcePlace) -> syn.Reward:
     player, rest = _split_player(call)
     if len(rest) != 1:
         raise Refusal(call, f"{len(rest)} amounts", "reward([player,] xent sum)")
     return syn.Reward(player, xent_sum(rest[0], place), place.span(call))
 
 
-def _reveal(call: ast.Call, place: Place) -> syn.Reveal:
+def _reveal(call: ast.Call, place: SourcePlace) -> syn.Reveal:
     player, rest = _split_player(call)
     second = rest[1] if len(rest) == len(call.args) == 2 else None
     if isinstance(second, ast.Name) and second.id in syn.PLAYERS:
@@ -263,7 +270,7 @@ def _reveal(call: ast.Call, place: Place) -> syn.Reveal:
     return syn.Reveal(player, tuple(values), place.span(call))
 
 
-def _shown_value(node: ast.expr, place: Place) -> syn.StringExpr | syn.ListExpr:
+def _shown_value(node: ast.expr, place: SourcePlace) -> syn.StringExpr | syn.ListExpr:
     shown: syn.StringExpr | syn.ListExpr = value(
         node, place, "list" if kind_of(node) == "list" else "string"
     )
@@ -280,16 +287,16 @@ def _flag(call: ast.Call, arguments: int) -> str:
     return node.id
 
 
-def _beacon(call: ast.Call, place: Place) -> syn.Beacon:
+def _beacon(call: ast.Call, place: SourcePlace) -> syn.Beacon:
     return syn.Beacon(_flag(call, 1), place.span(call))
 
 
-def _replay(call: ast.Call, place: Place) -> syn.Replay:
+def _replay(call: ast.Call, place: SourcePlace) -> syn.Replay:
     flag, times = _flag(call, 2), whole_number(call.args[1], 0, "a number of jumps")
     return syn.Replay(flag, times, place.span(call))
 
 
-_INSTRUCTIONS: dict[str, Callable[[ast.Call, Place], syn.Instruction]] = {
+_INSTRUCTIONS: dict[str, Callable[[ast.Call, SourcePlace], syn.Instruction]] = {
     "assign": _assign,
     "elicit": _elicit,
     "ensure": _ensure,

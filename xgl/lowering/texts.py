@@ -1,6 +1,6 @@
 """Rewrites of texts for the authors' engine, and the account of what a lowering did.
 
-There ``+`` joins with nothing between, a list holds registers, ``story`` heeds no argument,
+There ``+`` joins with nothing between, a list holds registers, ``story`` uses no argument,
 constants are empty, reveals take their names from the source and keep them live, and the
 unconditional xent of an empty text fails.
 """
@@ -100,7 +100,7 @@ def with_copies(line: Any, account: Account) -> Any:
 
 
 def without_story_arguments(line: Any, account: Account) -> Any:
-    """``story`` without its argument, which is not heeded there."""
+    """``story`` without its argument, which that engine ignores."""
 
     def change(node: Any) -> Any:
         if isinstance(node, syn.Story) and (node.tokens or node.prompt):

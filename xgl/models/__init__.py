@@ -1,1 +1,1 @@
-"""Language models: references to weights; the embedded model, its data and its training."""
+"""Language models: references to weights; the embedded model and its stories."""

@@ -50,7 +50,7 @@ STOP_WORDS = frozenset(
 
 
 @dataclass(frozen=True)
-class Story:
+class CorpusStory:
     """One text of the corpus and the instruction it was sampled for."""
 
     prompt: str
@@ -68,24 +68,24 @@ def split_of(text: str) -> Split:
     return "held_out" if digest % HELD_OUT_MODULUS == 0 else "train"
 
 
-def read(packed: bytes) -> tuple[Story, ...]:
+def read(packed: bytes) -> tuple[CorpusStory, ...]:
     """Stories from gzipped JSON lines."""
     rows = (json.loads(line) for line in gzip.decompress(packed).splitlines())
-    return tuple(Story(row["prompt"], row["text"]) for row in rows)
+    return tuple(CorpusStory(row["prompt"], row["text"]) for row in rows)
 
 
-def write(texts: Sequence[Story], path: Path) -> None:
+def write(texts: Sequence[CorpusStory], path: Path) -> None:
     """Stories as gzipped JSON lines, without a time stamp."""
     lines = "".join(json.dumps({"prompt": s.prompt, "text": s.text}) + "\n" for s in texts)
     path.write_bytes(gzip.compress(lines.encode(), 9, mtime=0))
 
 
 @cache
-def _all_stories() -> tuple[Story, ...]:
+def _all_stories() -> tuple[CorpusStory, ...]:
     return read(resources.files("xgl.models").joinpath("stories.jsonl.gz").read_bytes())
 
 
-def stories(split: Split) -> list[Story]:
+def stories(split: Split) -> list[CorpusStory]:
     """The stories of one split, in the order of the file."""
     return [story for story in _all_stories() if split_of(story.text) == split]
 

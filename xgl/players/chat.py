@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from xgl.chat.accounting import Usage
-from xgl.chat.calls import Meter, RequestBatch, run
+from xgl.chat.calls import RequestBatch, UsageCounter, run
 from xgl.chat.client import Endpoint, Fault, Message, Reply, follow_up
 from xgl.chat.settings import ChatSettings
 from xgl.errors import OversizeError
@@ -51,7 +51,7 @@ class ChatPlayer:
 
     def __init__(self, settings: ChatSettings) -> None:
         self.settings = settings
-        self.meter = Meter()
+        self.meter = UsageCounter()
 
     @property
     def usage(self) -> Usage:

@@ -17,7 +17,7 @@ from xgl.language.characters import well_formed
 from xgl.language.dialects import DIALECTS
 from xgl.random_streams import stream
 from xgl.runtime.machine import Machine
-from xgl.runtime.plan import Plan
+from xgl.runtime.plan import PreparedProgram
 from xgl.runtime.requests import (
     DrawRequest,
     Item,
@@ -105,7 +105,7 @@ def play_all(
 def _machines(instances: Sequence[Instance]) -> list[Machine]:
     """One for each instance; those of one game share what its program says of them all."""
     games = {id(instance.game): instance.game for instance in instances}
-    plans = {key: Plan.of(game.program) for key, game in games.items()}
+    plans = {key: PreparedProgram.of(game.program) for key, game in games.items()}
     return [Machine(instance.game, plans[id(instance.game)]) for instance in instances]
 
 

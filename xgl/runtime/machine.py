@@ -19,7 +19,7 @@ from xgl.language.canonical import Game
 from xgl.language.control_flow import Flow
 from xgl.language.dialects import DIALECTS
 from xgl.runtime import meter
-from xgl.runtime.plan import Plan
+from xgl.runtime.plan import PreparedProgram
 from xgl.runtime.predicates import predicate
 from xgl.runtime.presentation import Sight, visible
 from xgl.runtime.requests import (
@@ -72,9 +72,9 @@ class ReturnPoint:
 class Machine:
     """State of one instance: registers, position, counters, scores, event log."""
 
-    def __init__(self, game: Game, plan: Plan | None = None) -> None:
+    def __init__(self, game: Game, plan: PreparedProgram | None = None) -> None:
         self.game = game
-        self.plan = plan or Plan.of(game.program)
+        self.plan = plan or PreparedProgram.of(game.program)
         self.dialect = DIALECTS[game.dialect]
         self.flow = Flow(game.program)
         self.values = Values(self.dialect, game.metadata)

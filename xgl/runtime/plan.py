@@ -14,7 +14,7 @@ from xgl.runtime.values import ASKING
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PreparedProgram:
     """What all instances of one game share."""
 
     lines: tuple[syn.Instruction, ...]
@@ -28,7 +28,7 @@ class Plan:
     labels: dict[int, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, program: syn.Program) -> Plan:
+    def of(cls, program: syn.Program) -> PreparedProgram:
         sites = count()
         lines = tuple(map(_unshared, program.instructions))
         return cls(

@@ -1,4 +1,4 @@
-"""Shades of values and of bits, with their legends."""
+"""Classes of shades for values and bits, with legends; charts.css and report.css colour them."""
 
 from __future__ import annotations
 

@@ -7,8 +7,7 @@ from support.search import Killed, Listed, Nature, Search, code, of_limits
 
 from archive import Archive
 from archive.statistics.intervals import UNDEFINED, Interval
-from evo.experiments.learning_curves import figure
-from evo.experiments.transfer_triplet import short_name, with_interval
+from evo.experiments.transfer_triplet import figure, short_name, with_interval
 
 WORLD = of_limits(l8=Nature(teaches=0.6), l9=Nature(own=5.0, covered=0.3))
 FEW = ["finetune.replicates=2", "transfer.acceptance_plays=[24]", "game.dialect=xent"]

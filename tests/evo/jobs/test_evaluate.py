@@ -10,7 +10,7 @@ import pytest
 
 from archive import Purpose
 from evo.jobs.evaluate import (
-    Score,
+    ScoredPlay,
     Task,
     evaluate,
     evaluation_seeds,
@@ -151,7 +151,7 @@ def test_the_floor_counts_the_moves_of_its_own_role(
 def test_a_calibration_score_gets_its_floor(
     outcome: str, permuted: float | None, expected: tuple[float, float | None]
 ) -> None:
-    score = Score(SEEDS[0], 5.0, 5.0, outcome, permuted, ("m",), 3, 0.1)
+    score = ScoredPlay(SEEDS[0], 5.0, 5.0, outcome, permuted, ("m",), 3, 0.1)
     found = with_floor(score, -7.0)
     assert (found.score, found.permuted) == expected
     assert found.raw == 5.0

@@ -9,7 +9,7 @@ import pytest
 from support.search import Listed, Nature, Search, by_hash, code, of_limits
 
 from evo.config.schema import BudgetConfig
-from evo.record.budget import Cost, amount, reached
+from evo.record.ledger import Cost, amount, reached
 from meta_sampler import BudgetReached, Proposal
 from xgl import Game
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import evo.run
 from archive import TABLES, Archive, Purpose
-from evo.jobs.evaluate import Score, evaluation_seeds
+from evo.jobs.evaluate import ScoredPlay, evaluation_seeds
 from evo.jobs.executor import Executor
 from evo.jobs.finetune import Finetune
 from evo.jobs.model_host import Evaluation, Job, MapText, Repetition, Result, Training
@@ -126,20 +126,22 @@ class FakeExecutor:
         texts = (MapText(each.map_seed, 0, f"text {each.map_seed}", 2) for each in job.seeds)
         return Result(scores, tuple(texts))
 
-    def _score(self, job: Evaluation, adapter: bytes | None, seeds: Seeds) -> Score:
+    def _score(self, job: Evaluation, adapter: bytes | None, seeds: Seeds) -> ScoredPlay:
         target = self.world(job.task.game).at(PURPOSES[seeds.map_seed])
         if target.constant:
-            return Score(seeds, 1.0, 1.0, "finished", 1.0, ("m",), target.tokens, 0.5)
+            return ScoredPlay(seeds, 1.0, 1.0, "finished", 1.0, ("m",), target.tokens, 0.5)
         if stream("forfeit", job.task.game_id, seeds.map_seed).random() < target.forfeits:
             floor = job.task.floor
-            return Score(seeds, floor, float("-inf"), "forfeit", floor, ("m",), target.tokens, 0.5)
+            return ScoredPlay(
+                seeds, floor, float("-inf"), "forfeit", floor, ("m",), target.tokens, 0.5
+            )
         who = adapter.decode() if adapter else "base"
         luck = stream("map", job.task.game_id, seeds.map_seed).normal(0, 3)
         noise = stream("noise", who, job.task.game_id, seeds.map_seed).normal(0, 0.7)
         score = luck + noise + self._gain(job, adapter, target, PURPOSES[seeds.map_seed])
         made, permuted = (f"move of {who}",), luck - 1.0
         clipped = 2 * permuted - score if target.artifact else score
-        return Score(
+        return ScoredPlay(
             seeds, score, score, "finished", permuted, made, target.tokens, 0.5, clipped, permuted
         )
 

@@ -25,7 +25,7 @@ from training.embedded.sample_stories import (
     starts,
     story_rows,
 )
-from xgl.models.corpus import Story
+from xgl.models.corpus import CorpusStory
 from xgl.models.resolve import EMBEDDED
 
 OWN_SPEC = tokenizer.read_spec(EMBEDDED / "tokenizer.json")
@@ -120,7 +120,7 @@ def test_merged_runs_keep_their_labels_and_drop_repeated_texts() -> None:
         index = {(10, 4): (0, token), (11, 4): (1, token)}
         return SoftLabels(torch.tensor([[token], [token + 1]]), torch.ones(2, 1), index)
 
-    one, two, three = (Story("p", f"{word} " * 30) for word in ("one", "two", "three"))
+    one, two, three = (CorpusStory("p", f"{word} " * 30) for word in ("one", "two", "three"))
     texts, both = merged([([one, two], labels(50)), ([one, three], labels(60))], 10)
     assert texts == [one, two, three]
     assert [int(both.tokens[both.row(n, 4, t)]) for n, t in ((10, 50), (11, 50), (12, 60))] == [

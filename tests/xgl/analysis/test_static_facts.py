@@ -6,17 +6,17 @@ import pytest
 
 from xgl import Metadata, analyse, parse
 from xgl.analysis.request_bounds import Bound, ElicitFacts
-from xgl.analysis.static_facts import Report
+from xgl.analysis.static_facts import StaticFacts
 
 GOOD = "assign(s=story())\nelicit(x, 10)\nreward(xed(s | x))"
 
 
-def report(code: str, dialect: str = "paper") -> Report:
+def report(code: str, dialect: str = "paper") -> StaticFacts:
     return analyse(parse(code, dialect))
 
 
 def test_a_good_game() -> None:
-    assert report(GOOD) == Report(
+    assert report(GOOD) == StaticFacts(
         steps=3,
         players=("black",),
         stories=1,
