@@ -192,6 +192,18 @@ _WRAPPERS = (
     '"no common words between" + {a} + "&" + {b}', "story()", 'story("{b}")', "s={a}", "l={a}",
 )  # fmt: skip
 _LETTERS = ("a", "a ", " ", "é", "字 ", "😀", ".", "\\n", "\\t", "'", "\\\\", "Ⅷ ", "ab-", "0", "K")
+_MANY = "".join(map(chr, range(0x4E00, 0x4E00 + 1_900)))
+_SEEDS = (
+    (
+        "elicit(t, 400)\nelicit(s, 400)\nassign(x=s % t, y=s // t)\nensure(t not in s)",
+        ("a" * 2_490, "a" * 1_240 + "baa"),
+    ),
+    (
+        'elicit(s, 600)\nassign(x=remove_common_words(s, s), y=remove_common_words("", [s + "a"]))',
+        (_MANY,),
+    ),
+)
+"""Searches that compare a long mark at every place, and more letters than a cache of them holds."""
 _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
@@ -435,7 +447,8 @@ def library() -> list[Case]:
     lines += [f"assign(l=[s, t], t={wrapper})" for wrapper in _WRAPPERS if "=" not in wrapper]
     filled = [line.format(a="x", b="s") for line in lines]
     both = [Case(line, dialect, moves) for line in filled for dialect in DIALECTS]
-    return [each for each in (*games, *both) if len(each.text) <= SMALL]
+    seeds = [Case(text, dialect, moves) for text, moves in _SEEDS for dialect in DIALECTS]
+    return [each for each in (*games, *both, *seeds) if len(each.text) <= SMALL]
 
 
 def search(steps: int, seed: int, deadline: float = float("inf")) -> Search:

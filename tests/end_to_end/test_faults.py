@@ -15,12 +15,13 @@ from support.driver import GROWING, Driver, commits, run, science
 pytestmark = pytest.mark.long
 
 
-@pytest.fixture
-def whole(tmp_path: Path) -> Any:
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The tables of the undisturbed run."""
-    ended = run(tmp_path, *GROWING, "name=whole")
+    folder = tmp_path_factory.mktemp("undisturbed")
+    ended = run(folder, *GROWING, "name=whole")
     assert ended.returncode == 0, ended.err
-    return science(tmp_path / "runs" / "whole")
+    return science(folder / "runs" / "whole")
 
 
 @pytest.fixture

@@ -124,6 +124,30 @@ def test_a_play_that_is_too_large_says_what_is(table: Any) -> None:
     assert re.fullmatch(r"line 3: the play takes [\d,]+ units of work, at most [\d,]+", play.reason)
 
 
+# -- searches and folding ------------------------------------------------------------------------
+
+NEAR = f'assign(s="{"a" * 1240}")\nassign(t="{"a" * 1240}baa")\nassign(s=s + s + "aa")\n'
+MANY = "".join(map(chr, range(0x4E00, 0x4E00 + 1_900)))
+FOLDED = f'assign(s="{MANY}")\n'
+CHANGING = ", ".join(f'x=remove_common_words("", [s + s + "{index:02}"])' for index in range(42))
+
+SEARCHED = {
+    "cut after": NEAR + LOOP.format(body=f"assign({wide('x=s % t', 200)})", times=120),
+    "in": NEAR
+    + "elicit(x, 9)\n"
+    + LOOP.format(body=f"ensure({wide('t not in s', 150)})", times=200),
+    "items that change": FOLDED + LOOP.format(body=f"assign({CHANGING})", times=90),
+}
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+def test_texts_are_searched_and_folded_within_the_meter(name: str, table: Any) -> None:
+    """A mark of 1,243 letters that all but occurs everywhere, and items of 1,900 letters."""
+    with bounded():
+        play = table.play(SEARCHED[name], "m", dialect="xent")
+    assert play.outcome == "oversize", play.reason
+
+
 # -- the law, searched ---------------------------------------------------------------------------
 
 

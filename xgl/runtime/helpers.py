@@ -14,6 +14,8 @@ _SEPARATOR = rf"\s{re.escape(string.punctuation)}"
 _WORD = re.compile(rf"[^{_SEPARATOR}]+")
 _SPACES = re.compile(r"\s\s+")
 _SEPARATORS = frozenset(string.punctuation)
+_SIGMA = ("\u03a3", "\u03c3")
+"""The one letter whose lower case depends on its neighbours."""
 _SAME = {"\u0130": "i", "\u1fd3": "\u0390", "\u1fe3": "\u03b0", "\ufb05": "\ufb06"}
 """Letters that Python's regular expressions match in any case and that no case mapping joins."""
 
@@ -29,7 +31,7 @@ def remove_common_words(text: str, other: str) -> str:
 
 def remove_common(text: str, common: Set[str]) -> str:
     """``text`` without the words of a set of :func:`~xgl.runtime.predicates.words`."""
-    return _tidy(_without_words(text, frozenset(map(_folded, common))))
+    return _tidy(_without_words(text, frozenset(_folded(" ".join(common)).split())))
 
 
 def remove_words(text: str, listed: Sequence[str]) -> str:
@@ -60,14 +62,16 @@ def removal_parts(listed: tuple[str, ...]) -> tuple[str | frozenset[str], ...]:
 
 def _folded(text: str) -> str:
     """``text`` with one letter for all that are equal in any case; as long as ``text``."""
-    return text.lower() if text.isascii() else "".join(map(_folded_letter, text))
-
-
-@lru_cache(1024)
-def _folded_letter(letter: str) -> str:
-    lower = _SAME.get(letter) or letter.lower()
+    if text.isascii():
+        return text.lower()
+    for letter, same in _SAME.items():
+        text = text.replace(letter, same)
+    lower = text.lower()
     upper = lower.upper()
-    return _SAME.get(lower, lower) if len(upper) > 1 else upper.lower()
+    if len(upper) > len(lower):  # a letter whose upper case is several letters stays
+        pairs = zip(lower, map(str.upper, lower), strict=True)
+        upper = "".join(one if len(many) > 1 else many for one, many in pairs)
+    return upper.replace(*_SIGMA).lower()
 
 
 def _without(text: str, part: str | frozenset[str]) -> str:
@@ -75,7 +79,8 @@ def _without(text: str, part: str | frozenset[str]) -> str:
 
 
 def _without_words(text: str, common: frozenset[str]) -> str:
-    return _WORD.sub(lambda word: "" if _folded(word[0]) in common else word[0], text)
+    folded = _folded(text)
+    return _WORD.sub(lambda word: "" if folded[slice(*word.span())] in common else word[0], text)
 
 
 def _without_phrase(text: str, phrase: str) -> str:

@@ -254,9 +254,9 @@ class Machine:
                 other = (yield from self._amount(right)).bits
                 self.sides.append((one, other))
                 return compare(one, comparator, other)
-            case syn.Test(left, comparator, right):
+            case syn.Test():
                 yield from self._settle(condition)
-                return compare(self.values.plain(left), comparator, self.values.plain(right))
+                return self.values.holds(condition)
             case syn.Logic("not", (inner,)):
                 return not (yield from self._holds(inner))
             case syn.Logic(word, parts):

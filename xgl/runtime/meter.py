@@ -30,6 +30,8 @@ COPY, FIND, SEND = 0.2, 1, 4
 """One character copied, looked at by a search, sent to a judge."""
 WORD, REMOVE = 10, 30
 """One character split into words, and looked at where words are removed."""
+COMPARE = 0.1
+"""One character of a mark compared at one place of a text."""
 
 USUAL_LIMIT = Metadata().max_characters
 PAIR = 64
@@ -57,6 +59,14 @@ class Meter:
         if self.work < 0:
             done, most = self.most_work - self.work, self.most_work
             raise OversizeError(f"the play takes {done:,.0f} units of work, at most {most:,.0f}")
+
+    def search(self, text: str, mark: str) -> None:
+        """Charge the search of a text for a mark, besides the reading of both.
+
+        Python compares the whole mark at every place of a short text in the worst case.
+        """
+        places = len(text) - len(mark) + 1
+        self.spend(COMPARE * len(mark) * max(0, places))
 
     def write(self, count: int) -> None:
         """Charge bytes of the record before they are kept."""

@@ -10,7 +10,7 @@ import json
 import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from xgl.errors import OversizeError
 from xgl.language import syntax as syn
@@ -176,7 +176,9 @@ class Values:
                 space = " " if self.dialect.cat_space else ""
                 return Text(self.capped(self.text(left) + space + self.text(right)))
             case syn.Cut(whole, mark, side):
-                return Text(cut(self._read(whole), self._read(mark), side))
+                texts = self._read(whole), self._read(mark)
+                self.meter.search(*texts)
+                return Text(cut(*texts, side))
             case syn.Given(text, prefix):
                 return Text(self.text(text), self.text(prefix))
             case syn.Story():
@@ -228,6 +230,7 @@ class Values:
                 mark = self.text(rest[0]) if rest else None
                 whole = self._read(first)
                 self.spend(meter.ITEM * len(whole))
+                self.meter.search(whole, mark or "")
                 return self._bounded(tuple(map(Text, helpers.split(whole, mark))))
         if id(call) not in self.answers:
             raise MissingError
@@ -237,8 +240,11 @@ class Values:
         whole = self._read(text)
         if syn.kind_of(other) == "list":
             listed = self._strings(self.items(other))
+            self.spend(meter.REMOVE * sum(map(len, listed)))
             parts = helpers.removal_parts(tuple(listed))
             self.spend(meter.REMOVE * (len(whole) + 1) * (len(parts) + 1))
+            for phrase in filter(_is_text, parts):
+                self.meter.search(whole, phrase)
             return helpers.remove_words(whole, listed)
         common = words(self._counted(whole)) & words(self._counted(self._read(other)))
         self.spend(meter.REMOVE * len(whole))
@@ -278,6 +284,13 @@ class Values:
             value = asked if short else Text(self.capped(answer))
         self.answers[id(call)] = value
 
+    def holds(self, test: syn.Test) -> bool:
+        """Whether a comparison of values that need no judge holds."""
+        left, right = self.plain(test.left), self.plain(test.right)
+        if test.comparator in ("in", "not in") and _is_text(right):
+            self.meter.search(right, left)
+        return compare(left, test.comparator, right)
+
     def plain(self, expression: Any) -> Any:
         """A value as Python's own: str, list of str, set of words, whole number or bool."""
         match syn.kind_of(expression):
@@ -306,13 +319,11 @@ class Values:
         return len(given[0])
 
 
-def _is_text(value: object) -> bool:
+def _is_text(value: object) -> TypeGuard[str]:
     return isinstance(value, str)
 
 
 def cut(text: str, mark: str, side: str) -> str:
     """``text // mark`` (before its first occurrence) or ``text % mark`` (after it)."""
-    if not mark or mark not in text:
-        return text if side == "before" else ""
-    before, _, after = text.partition(mark)
+    before, _, after = text.partition(mark) if mark else (text, "", "")
     return before if side == "before" else after
