@@ -12,11 +12,13 @@ from archive.cli.command import CommandResult, Subcommand
 from archive.cli.table import COMMANDS
 from archive.errors import ArchiveError
 from archive.views.tables import console, to_json, visible
+from xgl.streams import prepare_streams
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns 0, or 2 after a user's error, which is one sentence on stderr, and
     where verification found faults."""
+    prepare_streams()
     arguments = _parser().parse_args(argv)
     command: Subcommand = arguments.command
     try:

@@ -16,6 +16,7 @@ from evo.experiments.scope_growth import ScopeGrowth
 from evo.experiments.transfer_triplet import TransferTriplet
 from evo.measure.experiment import MeasureExperiment
 from evo.toy.experiment import ToyExperiment
+from xgl.streams import prepare_streams
 
 USAGE = """usage: python -m evo.run +experiment=scope_growth [key=value …]
        python -m evo.run +experiment=transfer_triplet [key=value …]
@@ -45,6 +46,7 @@ def main(arguments: Sequence[str] | None = None, services: runner.Services | Non
     if not arguments or {"-h", "--help"} & set(arguments):
         print(USAGE, file=sys.stdout if arguments else sys.stderr)
         return 0 if arguments else 2
+    prepare_streams()
     _silence_libraries()
     return runner.run(arguments, EXPERIMENTS, services or runner.Services())
 

@@ -11,12 +11,23 @@ MAX_PROBLEMS = 100
 MAX_QUOTED = 160
 """Characters that a message repeats of somebody's text, in one place."""
 MAX_MESSAGE = 16_384
-"""Characters of one message, and of what a prompt tells of one text."""
+"""Characters of one message."""
+MAX_QUOTED_BYTES = 8_000
+"""UTF-8 bytes that a prompt repeats of one program, and of what is wrong with it: a request to
+repair one answer grows by at most 16,000 bytes through it."""
 
 
 def excerpt(text: str, most: int = MAX_QUOTED) -> str:
     """The beginning of a text, with an ellipsis where it goes on beyond ``most`` characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def excerpt_bytes(text: str, most: int = MAX_QUOTED_BYTES) -> str:
+    """The beginning of a text, with an ellipsis where it goes on beyond ``most`` UTF-8 bytes."""
+    data = text.encode(errors="replace")
+    if len(data) <= most:
+        return text
+    return data[: most - len("…".encode())].decode(errors="ignore") + "…"
 
 
 def first_messages(messages: Sequence[str], most: int = MAX_MESSAGE) -> list[str]:

@@ -15,7 +15,7 @@ from meta_sampler.screening.soundness import admitted_players, has_loops, has_tr
 from meta_sampler.settings import ChatSamplerSettings
 from xgl import Game, ProgramError, analyse, game, parse
 from xgl.chat.client import Message
-from xgl.errors import MAX_MESSAGE, FlowError, excerpt
+from xgl.errors import FlowError, excerpt, excerpt_bytes
 from xgl.language import syntax as syn
 from xgl.library import entries
 from xgl.random_streams import stream
@@ -85,10 +85,10 @@ def repair_messages(
     brief: Brief, settings: ChatSamplerSettings, text: str, errors: Sequence[str]
 ) -> list[Message]:
     """The request to repair one program, with all that is wrong with it."""
-    problems = "\n".join(f"- {error}" for error in errors)
+    problems = excerpt_bytes("\n".join(f"- {error}" for error in errors))
     request = (
         f"You wrote this game, related to the game\n\n{fenced(brief.parent.code)}\n\n"
-        f"{fenced(excerpt(text, MAX_MESSAGE))}\n\nIt cannot be used:\n{problems}\n\n"
+        f"{fenced(text)}\n\nIt cannot be used:\n{problems}\n\n"
         "Answer with the mended program alone, between ``` and ```, and nothing else."
     )
     return [_system(brief, settings), {"role": "user", "content": request}]
@@ -106,8 +106,9 @@ def hash_of(conversation: Sequence[Message]) -> str:
 
 
 def fenced(code: str) -> str:
-    """A program on lines of its own; fences inside its texts are spelled apart."""
-    return "```\n" + code.replace("```", "` ` `") + "\n```"
+    """A program on lines of its own, cut where it is too long; fences inside its texts are
+    spelled apart."""
+    return "```\n" + excerpt_bytes(code.replace("```", "` ` `")) + "\n```"
 
 
 def _examples(brief: Brief, settings: ChatSamplerSettings, most: int) -> list[str]:

@@ -9,7 +9,6 @@ nobody is there to make them.
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import sys
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from typing import NoReturn
 
 from xgl.cli.commands import COMMANDS
 from xgl.errors import MAX_MESSAGE, XGLError, excerpt
+from xgl.streams import prepare_streams
 
 
 class _Parser(argparse.ArgumentParser):
@@ -28,14 +28,11 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal that knows no ▇ shows ? instead
-            stream.reconfigure(errors="replace")
+    prepare_streams()
     arguments = _parser().parse_args(argv)
     try:
         code = arguments.command(arguments)
-        if sys.stdout is not None:  # nor is there one where the caller has closed it
-            sys.stdout.flush()
+        sys.stdout.flush()
         return int(code)
     except BrokenPipeError:  # the reader of our output has left, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

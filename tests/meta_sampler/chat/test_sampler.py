@@ -19,7 +19,7 @@ from meta_sampler import BudgetReached, Outcome, Progress, Proposal, Remote, Sam
 from meta_sampler.chat.sampler import ASKED_AGAIN, Chat
 from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.settings import ChatSamplerSettings
-from xgl.errors import MAX_MESSAGE
+from xgl.errors import MAX_MESSAGE, MAX_QUOTED_BYTES
 
 SCOPE = parents.SCOPE["xent"]
 PARENT = SCOPE[0]
@@ -394,6 +394,7 @@ def test_one_answer_never_ends_the_search_nor_swells_a_prompt(ask: Ask, name: st
     assert given.game is None
     assert given.fate in ("invalid", "unsound", "no_program")
     first, *repairs = server.prompts
-    assert all(len(prompt) < len(first) + 3 * MAX_MESSAGE for prompt in repairs)
+    room = len(first.encode()) + 3 * MAX_QUOTED_BYTES
+    assert all(len(prompt.encode()) < room for prompt in repairs)
     assert sum(map(len, given.errors)) <= MAX_MESSAGE
     assert (given.text + given.provenance.raw).encode()
