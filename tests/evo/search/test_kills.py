@@ -57,7 +57,7 @@ def _finish_by_steps(search: Search, start: Callable[[bool], int]) -> int:
     raise AssertionError("the run never ends")
 
 
-@pytest.mark.parametrize("policies", [1, 3])
+@pytest.mark.parametrize("policies", [pytest.param(1, marks=pytest.mark.long), 3])
 def test_a_run_killed_after_every_single_job_ends_the_same(search: Search, policies: int) -> None:
     growing = (*GROWING, f"player.policies_per_pass={policies}")
     assert search.run(by_hash, *growing, name="whole") == 0
