@@ -19,8 +19,10 @@ from evo.display import Display, show_summary
 from evo.jobs.cluster import check
 from evo.jobs.evaluate import Task
 from evo.jobs.model_host import ModelHostSettings
+from evo.record.budget import reached
 from evo.record.collector import Collector
-from evo.record.ledger import Ledger, amount, reached
+from evo.record.cost import amount
+from evo.record.ledger import Ledger
 from evo.record.progress import RunProgress
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, Services, check_resumable, with_overrides
