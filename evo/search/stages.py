@@ -52,6 +52,11 @@ class Stage:
             requests += collector.own_plays(parent, *at)
             requests += collector.crossed([candidate], parent, *at)
         requests += collector.crossed(sources, candidate, *at)
+        others = [parent] if question.mutual else []
+        for other in [*others, *(task for task in scope if task.id in question.crossed)]:
+            requests += collector.own_plays(candidate, *at) + collector.own_plays(other, *at)
+            requests += collector.crossed([candidate], other, *at)
+            requests += collector.crossed([other], candidate, *at)
         if self.thresholds.definition == Definition.DEF37:
             requests += [plays for task in sources for plays in collector.own_plays(task, *at)]
         return requests
