@@ -27,6 +27,7 @@ from xgl.judge.transformer_judge import TransformerJudge
 from xgl.lm.language_model import LanguageModel
 from xgl.models import corpus, resolve
 from xgl.players.local import BATCH_ROWS, LocalPolicy
+from xgl.players.scripts import ScriptPlayer
 from xgl.runtime.lockstep import Cast
 from xgl.runtime.requests import Move, Player, Seeds, StoryRequest, StorySource, Turn
 
@@ -84,6 +85,20 @@ class Evaluation(Job[list[list[ScoredPlay]]]):
 
     def attached(self, adapters: tuple[bytes | None, ...]) -> Self:
         return replace(self, adapters=adapters)
+
+
+@dataclass(frozen=True)
+class ScriptedEvaluation(Job[list[list[ScoredPlay]]]):
+    """Play ``task`` by each of ``scripts`` (names) on each pair of seeds, all in one pass; comes to
+    the scores (scripts, seeds)."""
+
+    name: ClassVar[str] = "the scripts' plays"
+    task: Task
+    scripts: tuple[str, ...]
+    seeds: tuple[Seeds, ...]
+
+    def outcome(self, host: ModelHost) -> list[list[ScoredPlay]]:
+        return host.evaluate_scripts(self)
 
 
 @dataclass(frozen=True)
@@ -191,6 +206,12 @@ class ModelHost:
         with self.adapted.with_adapters(dict(zip(names, job.adapters, strict=True))) as lm:
             player = self._policy(lm, len(names))
             return evaluate_together(player, names, *on, self.judge.uniform_bits)
+
+    def evaluate_scripts(self, job: ScriptedEvaluation) -> list[list[ScoredPlay]]:
+        """Scores (scripts, seeds) of scripted players, which read no model."""
+        player = ScriptPlayer(self.judge.count)
+        on = self._cast(job.task), job.task, job.seeds
+        return evaluate_together(player, job.scripts, *on, self.judge.uniform_bits)
 
     def finetune(self, job: Training) -> Finetune:
         """A new adapter; raises ``ValueError`` where the host was loaded without such settings."""

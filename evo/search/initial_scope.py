@@ -78,6 +78,8 @@ def learn_initial_scope(config: RunConfig, selection: Stage, initial: Sequence[T
                 f"{own.value:.2f} bits, lower bound {own.low:.2f}, expected games that fine-tuning "
                 "improves"
             )
+    plays = selection.looks.plays[-1]
+    selection.collector.play(each for task in usable for each in selection.scripted(task, plays))
     return usable
 
 
