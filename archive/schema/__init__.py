@@ -20,6 +20,7 @@ from archive.schema.enums import (
     ProposalOutcome,
     Purpose,
     Reason,
+    Rule,
     RunEvent,
     TaskId,
     Verdict,
@@ -39,12 +40,13 @@ __all__ = [
     "ProposalOutcome",
     "Purpose",
     "Reason",
+    "Rule",
     "RunEvent",
     "TaskId",
     "Verdict",
 ]
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 TABLES: Mapping[str, Table] = MappingProxyType(
     {

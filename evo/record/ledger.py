@@ -20,8 +20,7 @@ from archive.statistics.plays import Plays
 from archive.statistics.transfer_values import gains, specific_share
 from evo.config.schema import BudgetConfig
 from evo.jobs.evaluate import ScoredPlay, Task
-from evo.jobs.finetune import Finetune
-from evo.jobs.model_host import MapText
+from evo.jobs.job import Finetune, MapText
 from meta_sampler import BudgetReached
 from xgl.analysis.static_facts import analyse
 from xgl.runtime.requests import Seeds

@@ -11,7 +11,7 @@ from support.search import PARENT, Listed, Nature, Search, code, limit, of_limit
 
 import evo.run
 from archive import Archive
-from evo.jobs.model_host import ScriptedEvaluation, Training
+from evo.jobs.job import ScriptedEvaluation, Training
 from xgl.players.scripts import SCRIPTS
 
 VERDICTS = [

@@ -12,10 +12,10 @@ from typing import Any
 import evo.run
 from archive import TABLES, Archive, Purpose
 from evo.jobs.evaluate import ScoredPlay, evaluation_seeds
-from evo.jobs.executor import Executor
-from evo.jobs.finetune import Finetune
-from evo.jobs.model_host import (
+from evo.jobs.job import (
     Evaluation,
+    Executor,
+    Finetune,
     Job,
     MapText,
     Repetition,
