@@ -52,7 +52,7 @@ class CloneClasses:
 
     def fold(self, player: int, values: Array) -> Array:
         """Sums over the classes, (classes,), of values (|A_i|,)."""
-        return np.bincount(self.labels[player], values)
+        return np.bincount(self.labels[player], values).astype(np.float64)
 
     def expand(self, joint: Array) -> Array:
         """The joint distribution over all actions, each class in equal shares."""

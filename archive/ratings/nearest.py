@@ -98,7 +98,7 @@ def _improved(now: _Iterate, moments: Callable[[Array], Moments]) -> _Iterate:
     ridge = _RIDGE * np.trace(now.moments.covariance) / len(now.slack)
     system = now.moments.covariance + np.diag(now.slack / now.multipliers + ridge)
     moved = np.linalg.solve(system, now.residual + centre)
-    slack = centre - now.slack * moved / now.multipliers
+    slack = np.asarray(centre - now.slack * moved / now.multipliers)
     step = min(_longest(now.multipliers, moved), _longest(now.slack, slack))
     before = now.size()
     for _ in range(_HALVINGS):

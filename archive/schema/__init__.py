@@ -19,6 +19,7 @@ from archive.schema.enums import (
     ProposalOutcome,
     Purpose,
     Reason,
+    Rule,
     RunEvent,
     TaskId,
     Verdict,
@@ -37,12 +38,13 @@ __all__ = [
     "ProposalOutcome",
     "Purpose",
     "Reason",
+    "Rule",
     "RunEvent",
     "TaskId",
     "Verdict",
 ]
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 TABLES: Mapping[str, Table] = MappingProxyType(
     {

@@ -181,6 +181,15 @@ class Definition(StrEnum):
         return "captured" if self is Definition.CAPTURED else "captured_def37"
 
 
+class Rule(StrEnum):
+    """Which conditions decide (docs/specification.md, "The decision rule")."""
+
+    VALUES = "values"
+    """The gain that decides, help and γ alone: what archives before version 5 were decided by."""
+    CROSS_RATIO = "cross_ratio"
+    """Beside these, that play gets better in all, of the game and of its parent."""
+
+
 class GainKind(StrEnum):
     """Which gain C and V are made of: all of it, or what permuting the moves takes away."""
 

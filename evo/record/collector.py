@@ -20,9 +20,7 @@ from archive.statistics.plays import Plays
 from archive.statistics.repeated_play import WellPosed
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import ScoredPlay, Task, evaluation_seeds, floor_of, with_floor
-from evo.jobs.executor import Executor
-from evo.jobs.finetune import Finetune
-from evo.jobs.model_host import Evaluation, Repetition, Result, Training
+from evo.jobs.job import Evaluation, Executor, Finetune, Repetition, Result, Training
 from evo.jobs.repeated_play import round_rows
 from evo.record.ledger import Ledger, Row, finetune_row, score_rows
 from evo.record.playability import FewShot, few_shot, ill_posed, not_few_shot, well_posed

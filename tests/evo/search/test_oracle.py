@@ -11,7 +11,7 @@ from support.search import PARENT, Listed, Nature, Search, code, of_limits
 
 import evo.run
 from archive import Archive
-from evo.jobs.model_host import Training
+from evo.jobs.job import Training
 
 VERDICTS = [
     (Nature(forfeits=1.0), "refused", "never feasible", True, None),

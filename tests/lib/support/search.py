@@ -12,9 +12,7 @@ from typing import Any
 import evo.run
 from archive import TABLES, Archive, Purpose
 from evo.jobs.evaluate import ScoredPlay, evaluation_seeds
-from evo.jobs.executor import Executor
-from evo.jobs.finetune import Finetune
-from evo.jobs.model_host import Evaluation, Job, MapText, Repetition, Result, Training
+from evo.jobs.job import Evaluation, Executor, Finetune, Job, MapText, Repetition, Result, Training
 from evo.jobs.repeated_play import RoundScore
 from evo.runner import Services
 from meta_sampler import MetaSampler, Outcome, Proposal, Provenance, make
