@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import torch
 from machine import described
 
-from xgl.judge.engine import Statistics
+from xgl.judge.statistics import Statistics
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language.dialects import XENT
 from xgl.lm.language_model import LanguageModel

@@ -28,8 +28,7 @@ from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import ScoredPlay, Task, evaluation_seeds, floor_of
 from evo.jobs.executor import RayExecutor
-from evo.jobs.finetune import Finetune
-from evo.jobs.model_host import Evaluation, Job, ModelHostSettings, Training
+from evo.jobs.job import Evaluation, Finetune, Job, ModelHostSettings, Training
 from evo.search.initial_scope import metadata
 from xgl import analyse, game, parse
 from xgl.library import find

@@ -36,8 +36,9 @@ from archive.query import explanation, reason_of
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task
-from evo.jobs.model_host import Job, ModelHost, ModelHostSettings, Result
-from evo.jobs.model_host import Outcome as JobOutcome
+from evo.jobs.job import Job, ModelHostSettings, Result
+from evo.jobs.job import Outcome as JobOutcome
+from evo.jobs.model_host import ModelHost
 from evo.record.collector import Collector
 from evo.record.ledger import Ledger
 from evo.record.progress import Silence

@@ -22,7 +22,8 @@ from machine import described
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task, evaluate, evaluation_seeds
-from evo.jobs.model_host import ModelHost, ModelHostSettings
+from evo.jobs.job import ModelHostSettings
+from evo.jobs.model_host import ModelHost
 from training.embedded import wordnet
 from xgl.models.corpus import content_words
 from xgl.runtime.lockstep import Cast

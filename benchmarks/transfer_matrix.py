@@ -17,14 +17,8 @@ from archive.statistics.plays import Plays
 from archive.statistics.transfer_values import gains
 from evo.config.compose import load
 from evo.jobs.evaluate import ScoredPlay, Task, evaluation_seeds
-from evo.jobs.finetune import Finetune
-from evo.jobs.model_host import (
-    Evaluation,
-    ModelHost,
-    ModelHostSettings,
-    Training,
-    single_threaded,
-)
+from evo.jobs.job import Evaluation, Finetune, ModelHostSettings, Training
+from evo.jobs.model_host import ModelHost, single_threaded
 from evo.search.initial_scope import metadata
 from xgl import game, parse
 

@@ -17,7 +17,7 @@ from archive.statistics.decision_rule import Decision
 from evo.jobs.evaluate import Task
 from evo.record.ledger import Ledger
 from evo.record.progress import RunProgress, StageProgress
-from xgl.judge.engine import Statistics
+from xgl.judge.statistics import Statistics
 
 
 class Display:

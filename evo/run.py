@@ -9,14 +9,13 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from evo import runner
-from evo.experiments.model_run import ModelExperiment
-from evo.experiments.scope_growth import ScopeGrowth
-from evo.experiments.transfer_triplet import TransferTriplet
-from evo.measure.experiment import MeasureExperiment
-from evo.toy.experiment import ToyExperiment
-from xgl.streams import prepare_streams
+if TYPE_CHECKING:
+    from evo.config.measure import MeasureRunConfig
+    from evo.config.schema import RunConfig
+    from evo.config.toy import ToyRunConfig
+    from evo.runner import Experiment, RunPlan, Services
 
 USAGE = """usage: python -m evo.run +experiment=scope_growth [key=value …]
        python -m evo.run +experiment=transfer_triplet [key=value …]
@@ -32,23 +31,58 @@ useful keys: model=smollm2  seed=N  name=NAME  growth.initial_scope=[FILE,…]
              budget.tokens=N  budget.seconds=N  budget.dollars=N
 All keys: docs/configuration.md."""
 
-EXPERIMENTS: dict[str, runner.Experiment] = {
-    "scope_growth": ModelExperiment(ScopeGrowth),
-    "transfer_triplet": ModelExperiment(TransferTriplet),
-    "toy_growth": ToyExperiment(),
-    "measure": MeasureExperiment(),
-}
 
-
-def main(arguments: Sequence[str] | None = None, services: runner.Services | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, services: Services | None = None) -> int:
     """Run; returns the exit code, see :func:`evo.runner.run`."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if not arguments or {"-h", "--help"} & set(arguments):
         print(USAGE, file=sys.stdout if arguments else sys.stderr)
         return 0 if arguments else 2
+    from evo import runner
+    from xgl.streams import prepare_streams
+
     prepare_streams()
     _silence_libraries()
-    return runner.run(arguments, EXPERIMENTS, services or runner.Services())
+    return runner.run(arguments, experiments(), services or runner.Services())
+
+
+def experiments() -> dict[str, Experiment[Any]]:
+    """Every kind of run by name. The code that does one is loaded once its settings are valid."""
+    from evo.config import compose, measure, toy
+    from evo.runner import Experiment
+
+    return {
+        "scope_growth": Experiment(compose.load, compose.resume, _plan_scope_growth),
+        "transfer_triplet": Experiment(compose.load, compose.resume, _plan_transfer_triplet),
+        "toy_growth": Experiment(toy.load, toy.resume, _plan_toy),
+        "measure": Experiment(measure.load, measure.resume, _plan_measure),
+    }
+
+
+def _plan_scope_growth(config: RunConfig, services: Services, resumed: bool) -> RunPlan:
+    from evo.experiments.model_run import plan_models
+    from evo.experiments.scope_growth import ScopeGrowth
+
+    return plan_models(config, services, resumed, ScopeGrowth)
+
+
+def _plan_transfer_triplet(config: RunConfig, services: Services, resumed: bool) -> RunPlan:
+    from evo.experiments.model_run import plan_models
+    from evo.experiments.transfer_triplet import TransferTriplet
+
+    return plan_models(config, services, resumed, TransferTriplet)
+
+
+def _plan_toy(config: ToyRunConfig, services: Services, resumed: bool) -> RunPlan:
+    from evo.toy.experiment import ToyPlan
+
+    return ToyPlan(config, services.console)
+
+
+def _plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) -> RunPlan:
+    from evo.measure.experiment import plan_measure
+
+    return plan_measure(config, services.console)
 
 
 def _silence_libraries() -> None:

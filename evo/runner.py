@@ -7,7 +7,6 @@ archive already holds its first part.
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 import threading
@@ -21,10 +20,9 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 from rich.console import Console
 
 from archive import Archive, ArchiveError, RunEvent
+from evo.config.compose import split_override
 from evo.config.schema import ClusterConfig
-from evo.jobs.cluster import ClusterError
-from evo.jobs.executor import Executor, RayExecutor, WorkersLostError
-from evo.jobs.model_host import ModelHostSettings
+from evo.jobs.job import ClusterError, Executor, ModelHostSettings, WorkersLostError
 from evo.record.run_folder import RunIdentity, check_new, open_archive, record, stored_config
 from meta_sampler import BudgetReached, MetaSampler, SamplerError, make
 from meta_sampler.settings import Caps
@@ -66,11 +64,18 @@ class RunOutcome:
         )
 
 
+def ray_executor(cluster: ClusterConfig, settings: ModelHostSettings) -> Executor:
+    """Workers on Ray, which is loaded here."""
+    from evo.jobs.executor import RayExecutor
+
+    return RayExecutor(cluster, settings)
+
+
 @dataclass(frozen=True)
 class Services:
     """What a run reaches beyond its archive; tests pass their own."""
 
-    executor: Callable[[ClusterConfig, ModelHostSettings], Executor] = RayExecutor
+    executor: Callable[[ClusterConfig, ModelHostSettings], Executor] = ray_executor
     sampler: Callable[[str, Caps], MetaSampler] = make
     console: Console = field(default_factory=Console)
 
@@ -114,18 +119,17 @@ class RunPlan(Protocol):
 Config = TypeVar("Config")
 
 
-class Experiment(Protocol, Generic[Config]):
+@dataclass(frozen=True)
+class Experiment(Generic[Config]):
     """One kind of run, chosen by ``+experiment=NAME`` or by the run that is resumed."""
 
-    def load(self, overrides: Sequence[str]) -> Config:
-        """Compose and validate a new run's configuration; raises :class:`ConfigError`."""
-
-    def resume(self, stored: dict[str, Any], overrides: Sequence[str]) -> Config:
-        """The archived configuration, changed where a resumed run may change; raises
-        :class:`ConfigError`."""
-
-    def plan(self, config: Config, services: Services, resumed: bool) -> RunPlan:
-        """Find everything that the run needs; raises any of ``USER_ERRORS``."""
+    load: Callable[[Sequence[str]], Config]
+    """Compose and validate a new run's configuration; raises :class:`ConfigError`."""
+    resume: Callable[[dict[str, Any], Sequence[str]], Config]
+    """The archived configuration, changed where a resumed run may change; raises
+    :class:`ConfigError`."""
+    plan: Callable[[Config, Services, bool], RunPlan]
+    """Find everything that the run needs, which may be resumed; raises any of ``USER_ERRORS``."""
 
 
 @dataclass(frozen=True)
@@ -139,17 +143,12 @@ class CommandLine:
 
 def parse_command(arguments: Sequence[str]) -> CommandLine:
     """Read a command line; raises :class:`ConfigError` where two runs are to be resumed."""
-    folders = [value for key, value in map(_setting, arguments) if key == RESUME]
-    names = [value for key, value in map(_setting, arguments) if key == EXPERIMENT]
+    folders = [value for key, value in map(split_override, arguments) if key == RESUME]
+    names = [value for key, value in map(split_override, arguments) if key == EXPERIMENT]
     if len(folders) > 1:
         raise ConfigError(f"resume: found {len(folders)} folders, expected one")
-    kept = tuple(each for each in arguments if _setting(each)[0] != RESUME)
+    kept = tuple(each for each in arguments if split_override(each)[0] != RESUME)
     return CommandLine(names[-1] if names else None, folders[0] if folders else None, kept)
-
-
-def _setting(argument: str) -> tuple[str, str]:
-    key, _, value = argument.partition("=")
-    return key.lstrip("+"), value
 
 
 def run(
@@ -184,7 +183,7 @@ def _plan(
         chosen = experiments.get(command.experiment or "", next(iter(experiments.values())))
         config = chosen.load(command.overrides)
         check_new(config.folder)
-        return chosen.plan(config, services, resumed=False)
+        return chosen.plan(config, services, False)
     stored = stored_config(command.resumed)
     if stored.get(EXPERIMENT) not in experiments:
         raise ConfigError(
@@ -197,8 +196,8 @@ def _plan(
             f"{stored[EXPERIMENT]}, expected none"
         )
     chosen = experiments[stored[EXPERIMENT]]
-    changes = [each for each in command.overrides if _setting(each)[0] != EXPERIMENT]
-    return chosen.plan(chosen.resume(stored, changes), services, resumed=True)
+    changes = [each for each in command.overrides if split_override(each)[0] != EXPERIMENT]
+    return chosen.plan(chosen.resume(stored, changes), services, True)
 
 
 def _work(
@@ -233,35 +232,6 @@ def stopped(error: BaseException, session: RunSession) -> RunOutcome:
         case SamplerError():
             return RunOutcome(RunEvent.INTERRUPTED, 2, message, (), failed=True)
     return RunOutcome(None, 2, message, (), failed=True)
-
-
-def with_overrides(
-    stored: dict[str, Any], fresh: Mapping[str, Any], overrides: Sequence[str]
-) -> dict[str, Any]:
-    """A stored configuration with the ``fresh`` values of the keys that ``overrides`` name."""
-    changed: dict[str, Any] = json.loads(json.dumps(stored))
-    for override in overrides:
-        *groups, key = _setting(override)[0].split(".")
-        target, source = changed, fresh
-        for group in groups:
-            target, source = target.setdefault(group, {}), source[group]
-        target[key] = source[key]
-    return changed
-
-
-def check_resumable(
-    overrides: Sequence[str], resumable: Sequence[str] = (), names: str = ""
-) -> None:
-    """Raises :class:`ConfigError` for an override that a resumed run may not have.
-
-    ``resumable``: keys, and groups that end with a point; ``names`` are these for a person.
-    """
-    for override in overrides:
-        key, _ = _setting(override)
-        groups = tuple(each for each in resumable if each.endswith("."))
-        if key not in resumable and not f"{key}.".startswith(groups):
-            exception = f", only {names} may change" if names else ""
-            raise ConfigError(f"{override}: a resumed run keeps its settings{exception}")
 
 
 def _show_end(console: Console, session: RunSession, folder: Path, outcome: RunOutcome) -> None:

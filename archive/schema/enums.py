@@ -181,6 +181,15 @@ class Definition(StrEnum):
         return "captured" if self is Definition.CAPTURED else "captured_def37"
 
 
+class Rule(StrEnum):
+    """Which conditions decide (docs/specification.md, "The decision rule")."""
+
+    VALUES = "values"
+    """The gain that decides, help and γ alone: what archives before version 5 were decided by."""
+    CROSS_RATIO = "cross_ratio"
+    """Beside these, that play gets better in all, of the game and of its parent."""
+
+
 class GainKind(StrEnum):
     """Which gain C and V are made of: all of it, or what permuting the moves takes away."""
 
@@ -189,6 +198,8 @@ class GainKind(StrEnum):
 
 
 BASE_POLICY = "base"
+SCRIPT_POLICY = "script:"
+"""What the policy ids of scripted players begin with; the name of the script follows."""
 
 
 class TaskId(NamedTuple):
@@ -209,6 +220,11 @@ class PlaysKey(NamedTuple):
     policy_id: str
     task_id: TaskId
     purpose: str
+
+    @property
+    def scripted(self) -> bool:
+        """Whether a scripted player made them."""
+        return self.policy_id.startswith(SCRIPT_POLICY)
 
     @classmethod
     def of(cls, row: Mapping[str, object]) -> PlaysKey:

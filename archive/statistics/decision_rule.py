@@ -1,8 +1,8 @@
 """The decision rule of scope growth under noise (docs/specification.md, "The decision rule").
 
 A threshold is passed when the interval lies on its good side and failed when it lies on its
-bad side; in between nothing is decided. γ is the largest of several values, so its bounds are
-simultaneous over the scope (Bonferroni).
+bad side; in between nothing is decided. Accepting asks for several bounds at once, each at the full
+level (an intersection-union test); refusing for one of several, which share the error.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from archive.schema import Definition, GainKind, Purpose, Reason, TaskId, Verdict
+from archive.schema import Definition, GainKind, Purpose, Reason, Rule, TaskId, Verdict
 from archive.statistics.intervals import UNDEFINED, Interval
 from archive.statistics.looks import Looks
 from archive.statistics.transfer_values import TransferValues
@@ -29,14 +29,14 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True)
 class Gamma:
-    """γ with simultaneous bounds, and the game of the scope that attains it."""
+    """γ with bounds, and the game of the scope that attains it."""
 
     interval: Interval
     task_id: TaskId | None
 
 
 def gamma(values: Mapping[TaskId, Interval]) -> Gamma:
-    """γ = max over the scope; ``values`` are simultaneous intervals by game.
+    """γ = max over the scope; ``values`` are intervals by game.
 
     Undefined values do not count for γ itself, but leave its upper bound open: what was not
     established was not excluded either.
@@ -80,20 +80,30 @@ class Own:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """What a candidate is held against."""
+    """What a candidate is held against, and by which conditions."""
 
     alpha1: float
     alpha2: float
     definition: Definition
     gain: GainKind
+    rule: Rule = Rule.CROSS_RATIO
+
+
+def learned(own: Own, rule: Rule) -> Answer:
+    """Did fine-tuning improve play of the game itself? By the gain that decides and, but for the
+    rule ``values``, by the total one: a specific gain also rises when moves get worse elsewhere."""
+    asked = [own.gain] if rule is Rule.VALUES else [own.gain, own.total]
+    if all(gain.low > 0 for gain in asked):
+        return Answer.YES
+    return Answer.NO if any(gain.high <= 0 for gain in asked) else Answer.OPEN
 
 
 @dataclass(frozen=True)
 class Evidence:
     """What was measured of one candidate; what was not is undefined.
 
-    ``own`` of its own game, ``values`` of what it teaches its parent, ``taught`` of what each
-    game of the scope teaches it, simultaneous over the scope. ``looks`` says how sure
+    ``own`` of its own game, ``values`` of what it teaches its parent and ``help_gain`` its total
+    gain there (bits), ``taught`` of what each game of the scope teaches it. ``looks`` says how sure
     each bound is; None where nothing was played.
     """
 
@@ -101,6 +111,7 @@ class Evidence:
     looks: Looks | None = None
     own: Own = Own()
     values: TransferValues = NO_VALUES
+    help_gain: Interval = UNDEFINED
     taught: Mapping[TaskId, Interval] = field(default_factory=dict)
 
     @property
@@ -111,6 +122,13 @@ class Evidence:
     def value(self, thresholds: Thresholds) -> Interval:
         """What it teaches its parent, by the definition that decides."""
         return self.values.of(thresholds.definition)
+
+    def useful(self, thresholds: Thresholds) -> Answer:
+        """Whether it helps its parent: by its value and, but for the rule ``values``, only if the
+        parent is played better in all."""
+        answer = helps(self.value(thresholds), thresholds.alpha1)
+        better = thresholds.rule is Rule.VALUES or self.help_gain.low > 0
+        return Answer.OPEN if answer is Answer.YES and not better else answer
 
 
 @dataclass(frozen=True)
@@ -136,9 +154,9 @@ def decide(evidence: Evidence, thresholds: Thresholds) -> Decision:
 
     A candidate whose own gain is not established has no defined C and is never accepted.
     """
-    if evidence.own.gain.low <= 0:
+    if learned(evidence.own, thresholds.rule) is not Answer.YES:
         return Decision(Reason.OWN_GAIN_OPEN, decided=False)
-    useful = helps(evidence.value(thresholds), thresholds.alpha1)
+    useful = evidence.useful(thresholds)
     new = is_new(evidence.gamma, thresholds.alpha2)
     if useful is Answer.NO:
         return Decision(Reason.NO_HELP, decided=True)
@@ -161,6 +179,7 @@ def decision_columns(
         "decided": decision.decided,
         "definition": thresholds.definition,
         "gain_kind": thresholds.gain,
+        "rule": thresholds.rule,
         "alpha1": thresholds.alpha1,
         "alpha2": thresholds.alpha2,
         "confidence": 1 - evidence.looks.error if evidence.looks else None,
@@ -180,8 +199,12 @@ def value_columns(evidence: Evidence, scope_size: int) -> dict[str, Any]:
         "gamma_game_id": most.task_id.game_id if most.task_id else None,
         "gamma_role": most.task_id.role if most.task_id else None,
         "scope_size": scope_size,
+        "help_gain": evidence.help_gain.value,
+        "help_gain_low": _finite(evidence.help_gain.low),
         "own_gain": evidence.own.gain.value,
         "own_gain_low": _finite(evidence.own.gain.low),
+        "total_gain": evidence.own.total.value,
+        "total_gain_low": _finite(evidence.own.total.low),
         "specific_gain": evidence.own.specific.value,
         "specific_gain_low": _finite(evidence.own.specific.low),
         "specific_share": evidence.own.share,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from archive.schema import Reason, TaskId
+from archive.schema import Reason, Rule, TaskId
 from archive.statistics.decision_rule import (
     Answer,
     Decision,
@@ -20,8 +20,8 @@ from archive.statistics.decision_rule import (
     Own,
     Thresholds,
     decide,
-    helps,
     is_new,
+    learned,
 )
 from archive.statistics.intervals import Interval
 from archive.statistics.looks import Looks, chunks
@@ -47,6 +47,7 @@ class Bounds:
 
     own: Own | None = None
     values: TransferValues | None = None
+    help_gain: Interval | None = None
     taught: Mapping[TaskId, Interval] = field(default_factory=dict)
 
 
@@ -67,29 +68,34 @@ class RaceSettings:
 def selection(settings: RaceSettings, scope: Sequence[TaskId], evidence: Evidence) -> Race:
     """From fine-tune to ranking, the cheap questions first: does it learn, does it help its
     parent, is it covered by a game of ``scope``, the likeliest first."""
-    thresholds = settings.thresholds
+    thresholds, last = settings.thresholds, 0
     for plays in settings.looks.plays:
-        evidence = merged(evidence, (yield Question(plays, own=True)))
-        learned = plays
-        if evidence.own.gain.low > 0 or evidence.own.gain.high <= 0:
+        evidence, last = merged(evidence, (yield Question(plays, own=True))), plays
+        if learned(evidence.own, thresholds.rule) is not Answer.OPEN:
             break
-    if evidence.own.gain.low <= 0:
-        return _unlearned(evidence), evidence
+    if learned(evidence.own, thresholds.rule) is not Answer.YES:
+        return _unlearned(evidence, thresholds), evidence
     for plays in settings.looks.plays:
-        evidence = merged(evidence, (yield Question(plays, helps=True, learned=learned)))
-        if helps(evidence.value(thresholds), thresholds.alpha1) is not Answer.OPEN:
+        evidence = merged(evidence, (yield Question(plays, helps=True, learned=last)))
+        if evidence.useful(thresholds) is not Answer.OPEN:
             break
-    value = evidence.value(thresholds).value
-    if value is None or value < thresholds.alpha1:
+    if not _seems_useful(evidence, thresholds):
         return decide(evidence, thresholds), evidence
     evidence = yield from _scanned(settings, scope, evidence)
     covered = is_new(evidence.gamma, thresholds.alpha2) is Answer.NO
     return (decide(evidence, thresholds) if covered else None), evidence
 
 
-def _unlearned(evidence: Evidence) -> Decision:
+def _seems_useful(evidence: Evidence, thresholds: Thresholds) -> bool:
+    """Whether the estimates lie on the good side: numbers, not bounds."""
+    value, gain = evidence.value(thresholds).value, evidence.help_gain.value
+    better = thresholds.rule is Rule.VALUES or (gain is not None and gain > 0)
+    return value is not None and value >= thresholds.alpha1 and better
+
+
+def _unlearned(evidence: Evidence, thresholds: Thresholds) -> Decision:
     """A game that is not learned; an artifact where only its total gain is established."""
-    decided = evidence.own.gain.high <= 0
+    decided = learned(evidence.own, thresholds.rule) is Answer.NO
     if evidence.own.total.low > 0:
         return Decision(Reason.NOT_ABOUT_MAP, decided)
     return Decision(Reason.NOT_LEARNED, decided)
@@ -117,18 +123,18 @@ def _scanned(
 def acceptance(settings: RaceSettings, scope: Sequence[TaskId], evidence: Evidence) -> Race:
     """The test on fresh plays, look by look until everything is decided or one thing speaks
     against it; undecided at the last."""
-    thresholds, left, learned = settings.thresholds, tuple(scope), 0
+    thresholds, left, last = settings.thresholds, tuple(scope), 0
     bar = 1 - thresholds.alpha2
     for plays in settings.looks.plays:
-        own = evidence.own.gain.low <= 0
-        useful = helps(evidence.value(thresholds), thresholds.alpha1) is not Answer.YES
-        learned = plays if own else learned
+        own = learned(evidence.own, thresholds.rule) is not Answer.YES
+        useful = evidence.useful(thresholds) is not Answer.YES
+        last = plays if own else last
         if own or useful:
-            question = Question(plays, own=own, helps=useful, learned=learned)
+            question = Question(plays, own=own, helps=useful, learned=last)
             evidence = merged(evidence, (yield question))
-        if evidence.own.gain.low <= 0:
+        if learned(evidence.own, thresholds.rule) is not Answer.YES:
             continue
-        if helps(evidence.value(thresholds), thresholds.alpha1) is Answer.NO:
+        if evidence.useful(thresholds) is Answer.NO:
             break
         for chunk in chunks(left, settings.scan):
             evidence = merged(evidence, (yield Question(plays, taught=chunk)))
@@ -150,6 +156,7 @@ def merged(evidence: Evidence, bounds: Bounds) -> Evidence:
         evidence,
         own=bounds.own or evidence.own,
         values=bounds.values or evidence.values,
+        help_gain=bounds.help_gain or evidence.help_gain,
         taught={**evidence.taught, **bounds.taught},
     )
 

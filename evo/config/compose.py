@@ -5,6 +5,7 @@ Hydra's groups come from the schema; ``conf/`` holds variants of them and the ex
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, fields, is_dataclass
 from difflib import get_close_matches
@@ -37,6 +38,13 @@ MAY_BE_MISSING = (
 )
 """Settings that an archived configuration may lack, being older than they are: results do not
 depend on them, so it gets the defaults."""
+RESUMABLE = (
+    "cluster.",
+    "budget.",
+    "growth.generations",
+    *(f"meta_sampler.settings.{key}" for key in ACCESS),
+)
+"""Settings that a resumed run on language models may change: results do not depend on them."""
 
 
 def load(overrides: Sequence[str]) -> RunConfig:
@@ -45,6 +53,21 @@ def load(overrides: Sequence[str]) -> RunConfig:
     Raises :class:`ConfigError`.
     """
     return compose_as(RunConfig, SEARCHES, overrides, VARIANTS)
+
+
+def resume(stored: dict[str, Any], overrides: Sequence[str]) -> RunConfig:
+    """The archived settings of a run on language models, changed where they may change.
+
+    Raises :class:`ConfigError` for a setting that must stay.
+    """
+    check_resumable(
+        overrides,
+        RESUMABLE,
+        "cluster.*, budget.*, growth.generations and how a remote meta-sampler is reached",
+    )
+    sampler = "meta_sampler=" + stored["meta_sampler"]["name"]
+    fresh = asdict(load(["+experiment=" + stored["experiment"], sampler, *overrides]))
+    return from_archive(RunConfig, with_overrides(stored, fresh, overrides))
 
 
 def compose_as(
@@ -96,6 +119,44 @@ def _missing(config: Any, values: Mapping[str, Any], path: str = "") -> Iterator
             yield f"{path}{each.name}"
         elif is_dataclass(value := getattr(config, each.name)):
             yield from _missing(value, values[each.name], f"{path}{each.name}.")
+
+
+# -- overrides -----------------------------------------------------------------------------------
+
+
+def split_override(override: str) -> tuple[str, str]:
+    """Key and value of an override."""
+    key, _, value = override.partition("=")
+    return key.lstrip("+"), value
+
+
+def with_overrides(
+    stored: dict[str, Any], fresh: Mapping[str, Any], overrides: Sequence[str]
+) -> dict[str, Any]:
+    """A stored configuration with the ``fresh`` values of the keys that ``overrides`` name."""
+    changed: dict[str, Any] = json.loads(json.dumps(stored))
+    for override in overrides:
+        *groups, key = split_override(override)[0].split(".")
+        target, source = changed, fresh
+        for group in groups:
+            target, source = target.setdefault(group, {}), source[group]
+        target[key] = source[key]
+    return changed
+
+
+def check_resumable(
+    overrides: Sequence[str], resumable: Sequence[str] = (), names: str = ""
+) -> None:
+    """Raises :class:`ConfigError` for an override that a resumed run may not have.
+
+    ``resumable``: keys, and groups that end with a point; ``names`` are these for a person.
+    """
+    for override in overrides:
+        key, _ = split_override(override)
+        groups = tuple(each for each in resumable if each.endswith("."))
+        if key not in resumable and not f"{key}.".startswith(groups):
+            exception = f", only {names} may change" if names else ""
+            raise ConfigError(f"{override}: a resumed run keeps its settings{exception}")
 
 
 # -- Hydra ---------------------------------------------------------------------------------------

@@ -7,16 +7,18 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, Strict
 
-from evo.config.compose import compose_as
+from evo.config.compose import check_resumable, compose_as, from_archive, with_overrides
 from evo.config.schema import ArchiveRoot, Confidence, PaidBudget, RunName, Seed
 from xgl.chat.settings import Answers, Requests
 from xgl.settings import Count, Dtype, Flag, NonNegative, settings
 
 NAME = "measure"
+RESUMABLE = ("players", "player", "budget.", "measure.chat.", "estimate")
+"""Settings that a resumed run may change."""
 
 Price = tuple[NonNegative, NonNegative]
 Several = Annotated[int, Strict(), Field(ge=2)]
@@ -118,6 +120,18 @@ def load(arguments: Sequence[str]) -> MeasureRunConfig:
     ``measure=FOLDER`` and ``player=NAME`` are short for ``measure.folder=`` and ``players=[NAME]``.
     """
     return compose_as(MeasureRunConfig, [NAME], [_long(a) for a in arguments])
+
+
+def resume(stored: dict[str, Any], overrides: Sequence[str]) -> MeasureRunConfig:
+    """The archived settings, changed where they may change; raises :class:`ConfigError`."""
+    check_resumable(overrides, RESUMABLE, "players, budget.*, estimate and measure.chat.*")
+    stored.pop("digest", None)  # of the measure, which is no setting
+    if not overrides:
+        return from_archive(MeasureRunConfig, stored)
+    folder = f"measure={stored['measure']['folder']}"
+    fresh = asdict(load([f"+experiment={NAME}", folder, *overrides]))
+    keys = [each.replace("player=", "players=", 1) for each in overrides]
+    return from_archive(MeasureRunConfig, with_overrides(stored, fresh, keys))
 
 
 def _long(argument: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, Strict
 
-from evo.config.compose import compose_as
+from evo.config.compose import check_resumable, compose_as, from_archive
 from evo.config.schema import GrowthSettings, NamedRun
 from xgl.errors import ConfigError
 from xgl.settings import Count, Fraction, Positive, settings
@@ -107,3 +107,9 @@ class ToyRunConfig(NamedRun):
 def load(overrides: Sequence[str]) -> ToyRunConfig:
     """The settings of a toy growth, from its command line; raises :class:`ConfigError`."""
     return compose_as(ToyRunConfig, [NAME], overrides)
+
+
+def resume(stored: dict[str, Any], overrides: Sequence[str]) -> ToyRunConfig:
+    """The archived settings, which all stay; raises :class:`ConfigError`."""
+    check_resumable(overrides)
+    return from_archive(ToyRunConfig, stored)

@@ -10,32 +10,24 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from shlex import quote
-from typing import Any, Self
+from typing import Self
 
 from archive import Archive
-from evo.config.compose import from_archive, load
-from evo.config.schema import RunConfig
+from evo.config.schema import ClusterConfig, RunConfig
 from evo.display import Display, show_summary
-from evo.jobs.cluster import check
 from evo.jobs.evaluate import Task
-from evo.jobs.model_host import ModelHostSettings
+from evo.jobs.job import ModelHostSettings
+from evo.record.budget import reached
 from evo.record.collector import Collector
-from evo.record.ledger import Ledger, amount, reached
+from evo.record.cost import amount
+from evo.record.ledger import Ledger
 from evo.record.progress import RunProgress
 from evo.record.run_folder import RunIdentity
-from evo.runner import RunOutcome, Services, check_resumable, with_overrides
+from evo.runner import RunOutcome, Services
 from evo.search.initial_scope import initial_tasks
-from meta_sampler import ACCESS, MetaSampler, Remote
+from meta_sampler import MetaSampler, Remote
 from xgl.errors import ConfigError
 from xgl.models.resolve import resolve
-
-RESUMABLE = (
-    "cluster.",
-    "budget.",
-    "growth.generations",
-    *(f"meta_sampler.settings.{key}" for key in ACCESS),
-)
-"""Settings that a resumed run may change: results do not depend on them."""
 
 
 @dataclass(frozen=True)
@@ -120,37 +112,27 @@ class ModelSession(ABC):
         ]
 
 
-@dataclass(frozen=True)
-class ModelExperiment:
-    """An experiment that a :class:`RunConfig` describes."""
+def plan_models(
+    config: RunConfig,
+    services: Services,
+    resumed: bool,
+    make_session: Callable[[ModelPlan, Archive], ModelSession],
+) -> ModelPlan:
+    """Find games, sampler, models and cluster; raises what each of them raises."""
+    initial = initial_tasks(config)
+    for reference in dict.fromkeys((config.judge.model, config.player.model)):
+        resolve(reference)
+    sampler = services.sampler(config.meta_sampler.name, config.meta_sampler.settings)
+    _check_cluster(config.cluster)
+    if isinstance(sampler, Remote) and not resumed:
+        sampler.check()
+    return ModelPlan(config, initial, sampler, services, make_session)
 
-    make_session: Callable[[ModelPlan, Archive], ModelSession]
 
-    def load(self, overrides: Sequence[str]) -> RunConfig:
-        """Raises :class:`ConfigError`."""
-        return load(overrides)
+def _check_cluster(cluster: ClusterConfig) -> None:
+    from evo.jobs.cluster import check  # loads Ray: when everything else is right
 
-    def resume(self, stored: dict[str, Any], overrides: Sequence[str]) -> RunConfig:
-        """Raises :class:`ConfigError` for a setting that must stay."""
-        check_resumable(
-            overrides,
-            RESUMABLE,
-            "cluster.*, budget.*, growth.generations and how a remote meta-sampler is reached",
-        )
-        sampler = "meta_sampler=" + stored["meta_sampler"]["name"]
-        fresh = asdict(load(["+experiment=" + stored["experiment"], sampler, *overrides]))
-        return from_archive(RunConfig, with_overrides(stored, fresh, overrides))
-
-    def plan(self, config: RunConfig, services: Services, resumed: bool) -> ModelPlan:
-        """Find games, sampler, models and cluster; raises what each of them raises."""
-        initial = initial_tasks(config)
-        sampler = services.sampler(config.meta_sampler.name, config.meta_sampler.settings)
-        for reference in dict.fromkeys((config.judge.model, config.player.model)):
-            resolve(reference)
-        check(config.cluster)
-        if isinstance(sampler, Remote) and not resumed:
-            sampler.check()
-        return ModelPlan(config, initial, sampler, services, self.make_session)
+    check(cluster)
 
 
 def _check_unchanged(archive: Archive, config: RunConfig, initial: Sequence[Task]) -> None:

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import ray
-import torch
 from tenacity import RetryCallState, RetryError, Retrying, stop_after_attempt, wait_fixed
 
 from evo.config.schema import ClusterConfig
+from evo.jobs.job import ClusterError
 from xgl.errors import ConfigError
 
 log = logging.getLogger("evo")
@@ -22,17 +22,13 @@ CONNECT_SECONDS = 10.0
 """For the head of a cluster to answer at all."""
 
 
-class ClusterError(Exception):
-    """Ray did not start."""
-
-
 def check(cluster: ClusterConfig) -> None:
     """Raises :class:`ConfigError` for a cluster that cannot be joined or a GPU that is not there.
 
     Joins a cluster that is given by address; a local Ray is started by :func:`connect`.
     """
     if cluster.address is None:
-        if _most_gpus(cluster) > 0 and not torch.cuda.is_available():
+        if _most_gpus(cluster) > 0 and not _sees_gpu():
             raise ConfigError(f"{_gpu_key(cluster)}, but torch sees no GPU here, expected 0")
         return
     expected = "expected null, auto, or host:port of a running Ray"
@@ -106,6 +102,12 @@ def _start_failed(state: RetryCallState) -> None:
     """Leave nothing of a Ray that started in part; say that another attempt follows."""
     log.warning("Ray did not start, attempt %d of %d", state.attempt_number, STARTS)
     ray.shutdown()
+
+
+def _sees_gpu() -> bool:
+    import torch  # loads slowly, and most machines that ask for no GPU have none
+
+    return torch.cuda.is_available()
 
 
 def _most_gpus(cluster: ClusterConfig) -> float:

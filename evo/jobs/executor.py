@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any, Generic, Protocol
+from typing import Any, Generic
 
 import ray
 from cachetools import LRUCache
@@ -21,14 +21,7 @@ from ray.exceptions import (
 
 from evo.config.schema import ClusterConfig
 from evo.jobs.cluster import connect
-from evo.jobs.model_host import (
-    Job,
-    ModelHost,
-    ModelHostSettings,
-    Outcome,
-    Result,
-    single_threaded,
-)
+from evo.jobs.job import Job, ModelHostSettings, Outcome, Result, WorkersLostError
 
 RETRIES = 3
 MOST_WORKERS = 8
@@ -42,24 +35,12 @@ LOST = (RayActorError, OutOfMemoryError, ObjectLostError, WorkerCrashedError, No
 log = logging.getLogger("evo")
 
 
-class Executor(Protocol):
-    """Does jobs; results come in the order of the jobs, each as soon as it can."""
-
-    def do(self, jobs: Sequence[Job[Outcome]]) -> Iterator[Result[Outcome]]:
-        """Raises :class:`WorkersLostError`."""
-
-    def close(self) -> None:
-        """Stop the workers."""
-
-
-class WorkersLostError(Exception):
-    """A job's worker died more often than is worth retrying, or no worker would start."""
-
-
 class _Worker:
     """One model host in an actor of its own."""
 
     def __init__(self, settings: ModelHostSettings) -> None:
+        from evo.jobs.model_host import ModelHost, single_threaded  # torch: here, not in the driver
+
         single_threaded()
         self.model_host = ModelHost(settings)
 

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from evo.config.schema import FinetuneConfig
 from evo.jobs.evaluate import Task, finite_score
+from evo.jobs.job import Finetune
 from evo.jobs.lora import AdaptedModel
 from xgl.lm.language_model import LanguageModel, continuation_logits
 from xgl.lm.memory import micro_batches, retry_in_halves
@@ -31,30 +32,6 @@ from xgl.runtime.requests import Move, Moved, Play, Rewarded, Seeds
 
 ROUNDING = 1e-6
 """Bits below which a spread of rewards is rounding error, not to be scaled up."""
-
-
-@dataclass(frozen=True)
-class Finetune:
-    """A trained adapter and how it came about; curves have one entry a step.
-
-    ``curve`` is the mean score (bits), ``entropy`` the policy's mean entropy (bits a token),
-    ``distinct_moves`` and ``forfeit_rate`` shares of the last step's plays, None without a step.
-    """
-
-    adapter: bytes
-    curve: list[float]
-    entropy: list[float]
-    grad_norm: list[float]
-    distinct_moves: float | None
-    forfeit_rate: float | None
-    prompt_tokens: int
-    generated_tokens: int
-    seconds: float
-
-    @property
-    def tokens(self) -> int:
-        """Processed tokens 𝒯: prompts and moves of the trained player, over all rollouts."""
-        return self.prompt_tokens + self.generated_tokens
 
 
 @dataclass(frozen=True)

@@ -6,133 +6,40 @@ result depends on the job and the settings alone, never on what the host did bef
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any
 
 import torch
 
-from evo.config.schema import FinetuneConfig, JudgeConfig, PlayerConfig
+from evo.config.schema import JudgeConfig, PlayerConfig
 from evo.jobs.evaluate import ScoredPlay, Task, evaluate, evaluate_together
-from evo.jobs.finetune import Finetune, finetune
+from evo.jobs.finetune import finetune
+from evo.jobs.job import (
+    Evaluation,
+    Finetune,
+    Job,
+    MapText,
+    ModelHostSettings,
+    Outcome,
+    Result,
+    ScriptedEvaluation,
+    Training,
+)
 from evo.jobs.lora import AdaptedModel, lora_settings, weight_sharing_copy
 from evo.jobs.repeated_play import RoundScore, repeat
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError
-from xgl.judge.engine import EngineSettings, Statistics
+from xgl.judge.engine import EngineSettings
+from xgl.judge.statistics import Statistics
 from xgl.judge.story_sources import CorpusStories, JudgeStories
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.lm.language_model import LanguageModel
 from xgl.models import corpus, resolve
 from xgl.players.local import BATCH_ROWS, LocalPolicy
+from xgl.players.scripts import ScriptPlayer
 from xgl.runtime.lockstep import Cast
 from xgl.runtime.requests import Move, Player, Seeds, StoryRequest, StorySource, Turn
-
-Outcome = TypeVar("Outcome")
-
-
-@dataclass(frozen=True)
-class ModelHostSettings:
-    """What a model host loads, and on which device ("cpu", "cuda")."""
-
-    judge: JudgeConfig
-    player: PlayerConfig
-    finetune: FinetuneConfig | None = None
-    """None: nothing is trained."""
-    device: str = "cpu"
-
-
-class Job(ABC, Generic[Outcome]):
-    """One piece of work for a model host; ``Outcome`` is what it comes to."""
-
-    trains: ClassVar[bool] = False
-    """Whether it belongs to the workers that fine-tune, where these are a pool of their own."""
-    name: ClassVar[str]
-    """For messages."""
-    task: Task
-
-    @abstractmethod
-    def outcome(self, host: ModelHost) -> Outcome:
-        """Do it."""
-
-    def detached(self) -> tuple[Self, tuple[bytes | None, ...]]:
-        """The job without its adapters, and these: they travel to a worker beside it."""
-        return self, ()
-
-    def attached(self, adapters: tuple[bytes | None, ...]) -> Self:
-        """The job with its adapters again."""
-        return self
-
-
-@dataclass(frozen=True)
-class Evaluation(Job[list[list[ScoredPlay]]]):
-    """Play ``task`` with each adapter (None: the base player) on each pair of seeds, several
-    adapters in one pass; comes to the scores (adapters, seeds)."""
-
-    name: ClassVar[str] = "an evaluation"
-    task: Task
-    adapters: tuple[bytes | None, ...]
-    seeds: tuple[Seeds, ...]
-
-    def outcome(self, host: ModelHost) -> list[list[ScoredPlay]]:
-        return host.evaluate(self)
-
-    def detached(self) -> tuple[Self, tuple[bytes | None, ...]]:
-        return replace(self, adapters=()), self.adapters
-
-    def attached(self, adapters: tuple[bytes | None, ...]) -> Self:
-        return replace(self, adapters=adapters)
-
-
-@dataclass(frozen=True)
-class Repetition(Job[list[RoundScore]]):
-    """Play ``task`` for ``rounds`` on each pair of seeds with one adapter (None: the base player),
-    earlier rounds in view, and the control."""
-
-    name: ClassVar[str] = "the repeated play"
-    task: Task
-    adapter: bytes | None
-    seeds: tuple[Seeds, ...]
-    rounds: int
-
-    def outcome(self, host: ModelHost) -> list[RoundScore]:
-        with host.policy(self.adapter) as player:
-            return host.repeat(player, self.task, self.seeds, self.rounds)
-
-
-@dataclass(frozen=True)
-class Training(Job[Finetune]):
-    """Fine-tune a new adapter on ``task``."""
-
-    name: ClassVar[str] = "the fine-tune"
-    trains: ClassVar[bool] = True
-    task: Task
-    seed: int
-
-    def outcome(self, host: ModelHost) -> Finetune:
-        return host.finetune(self)
-
-
-@dataclass(frozen=True)
-class MapText:
-    """One text of a map: its story site, and its length in judge tokens."""
-
-    map_seed: int
-    site: int
-    text: str
-    tokens: int
-
-
-@dataclass(frozen=True)
-class Result(Generic[Outcome]):
-    """What a job came to, and the texts of the maps it was played on."""
-
-    outcome: Outcome
-    map_texts: tuple[MapText, ...]
-    scoring: Statistics = field(default_factory=Statistics)
-    """The judge's requests and what they took."""
 
 
 class ModelHost:
@@ -191,6 +98,12 @@ class ModelHost:
         with self.adapted.with_adapters(dict(zip(names, job.adapters, strict=True))) as lm:
             player = self._policy(lm, len(names))
             return evaluate_together(player, names, *on, self.judge.uniform_bits)
+
+    def evaluate_scripts(self, job: ScriptedEvaluation) -> list[list[ScoredPlay]]:
+        """Scores (scripts, seeds) of scripted players, which read no model."""
+        player = ScriptPlayer(self.judge.count)
+        on = self._cast(job.task), job.task, job.seeds
+        return evaluate_together(player, job.scripts, *on, self.judge.uniform_bits)
 
     def finetune(self, job: Training) -> Finetune:
         """A new adapter; raises ``ValueError`` where the host was loaded without such settings."""

@@ -10,17 +10,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import monotonic
-from typing import Any, Self
+from typing import Self
 
 import torch
 from rich.console import Console
 
 from archive import Archive, Purpose, RunEvent
 from archive.schema import PlaysKey
-from evo.config.compose import from_archive
-from evo.config.measure import NAME, MeasureRunConfig, load
+from evo.config.measure import MeasureRunConfig
 from evo.config.schema import JudgeConfig, PlayerConfig
-from evo.jobs.model_host import ModelHost, ModelHostSettings, single_threaded
+from evo.jobs.job import ModelHostSettings
+from evo.jobs.model_host import ModelHost, single_threaded
 from evo.jobs.repeated_play import Row, round_floor, round_rows, with_round_floor
 from evo.measure import report
 from evo.measure.estimate import describe, estimate
@@ -29,7 +29,7 @@ from evo.measure.players import LocalPlayer, Measured, RemotePlayer, find_player
 from evo.measure.results import GameResult, Levels, levels_of, measures_row, result
 from evo.record.ledger import Ledger
 from evo.record.run_folder import RunIdentity
-from evo.runner import RunOutcome, Services, check_resumable, with_overrides
+from evo.runner import RunOutcome
 from xgl.chat.accounting import Budget
 from xgl.errors import BudgetError, ConfigError
 from xgl.models.resolve import resolve
@@ -37,31 +37,6 @@ from xgl.players.chat import ChatPlayer
 from xgl.runtime.requests import Player
 
 UNBOUNDED_WINDOW = 1 << 20
-RESUMABLE = ("players", "player", "budget.", "measure.chat.", "estimate")
-"""Settings that a resumed run may change."""
-
-
-class MeasureExperiment:
-    """Models on the games of an exported measure."""
-
-    def load(self, overrides: Sequence[str]) -> MeasureRunConfig:
-        """Raises :class:`ConfigError`."""
-        return load(overrides)
-
-    def resume(self, stored: dict[str, Any], overrides: Sequence[str]) -> MeasureRunConfig:
-        """Raises :class:`ConfigError` for a setting that must stay."""
-        check_resumable(overrides, RESUMABLE, "players, budget.*, estimate and measure.chat.*")
-        stored.pop("digest", None)  # of the measure, which is no setting
-        if not overrides:
-            return from_archive(MeasureRunConfig, stored)
-        folder = f"measure={stored['measure']['folder']}"
-        fresh = asdict(load([f"+experiment={NAME}", folder, *overrides]))
-        keys = [each.replace("player=", "players=", 1) for each in overrides]
-        return from_archive(MeasureRunConfig, with_overrides(stored, fresh, keys))
-
-    def plan(self, config: MeasureRunConfig, services: Services, resumed: bool) -> MeasurePlan:
-        """Find the measure, the players and their models; raises what each of them raises."""
-        return _plan(config, services.console)
 
 
 @dataclass(frozen=True)
@@ -95,7 +70,8 @@ class MeasurePlan:
         return member.levels is None or self.config.measure.base is not None
 
 
-def _plan(config: MeasureRunConfig, console: Console) -> MeasurePlan:
+def plan_measure(config: MeasureRunConfig, console: Console) -> MeasurePlan:
+    """Find the measure, the players and their models; raises what each of them raises."""
     exported = read(config.exported)
     judge = config.measure.judge or exported.judge
     resolve(judge)

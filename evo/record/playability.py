@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from archive import Reason
 from archive.statistics.decision_rule import Answer, Decision
@@ -69,7 +69,7 @@ def ill_posed(
     if posed is None or not posed.maps:
         return None
     n, kept = posed.maps, posed.kept
-    high = 1.0 if kept == n else float(stats.beta.ppf(confidence, kept + 1, n - kept))
+    high = 1.0 if kept == n else float(special.betaincinv(kept + 1, n - kept, confidence))
     if high >= config.best_kept:
         return None
     return Decision(Reason.ILL_POSED, True, f"clipping keeps the best move on {kept} of {n} maps")

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from archive.statistics.decision_rule import Decision
 from evo.jobs.evaluate import Task
-from xgl.judge.engine import Statistics
+from xgl.judge.statistics import Statistics
 
 
 class Listener(Protocol):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from rich.console import Console
 from rich.table import Table
@@ -14,29 +14,11 @@ from rich.table import Table
 from archive import Archive, RunEvent
 from archive.charts.document import document
 from archive.store.disk import write_whole, writing
-from evo.config.compose import from_archive
-from evo.config.toy import ToyRunConfig, load
-from evo.runner import RunOutcome, Services, check_resumable
+from evo.config.toy import ToyRunConfig
+from evo.runner import RunOutcome
 from evo.toy.figure import figure
 from evo.toy.growths import Growth, growths_of, measured, middle, places, scopes
 from evo.toy.ledger import GROWTHS, MEMBERS, ToyLedger, growth_id, growth_rows, member_rows, parquet
-
-
-class ToyExperiment:
-    """Scope growth on the paper's toy model."""
-
-    def load(self, overrides: Sequence[str]) -> ToyRunConfig:
-        """Raises :class:`~xgl.errors.ConfigError`."""
-        return load(overrides)
-
-    def resume(self, stored: dict[str, Any], overrides: Sequence[str]) -> ToyRunConfig:
-        """Raises :class:`~xgl.errors.ConfigError`: every setting stays."""
-        check_resumable(overrides)
-        return from_archive(ToyRunConfig, stored)
-
-    def plan(self, config: ToyRunConfig, services: Services, resumed: bool) -> ToyPlan:
-        """Nothing has to be found."""
-        return ToyPlan(config, services.console)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from support.search import Search
 
 from evo.config.schema import FinetuneConfig, JudgeConfig, PlayerConfig
 from evo.jobs.evaluate import Task
-from evo.jobs.model_host import ModelHost, ModelHostSettings
+from evo.jobs.job import ModelHostSettings
+from evo.jobs.model_host import ModelHost
 from xgl import Cast, Metadata, game, parse
 from xgl.errors import OversizeError
 from xgl.lm.language_model import LanguageModel

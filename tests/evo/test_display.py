@@ -17,7 +17,7 @@ from evo.jobs.evaluate import Task
 from evo.record.ledger import Ledger
 from evo.record.progress import RunProgress, StageProgress
 from evo.runner import RunOutcome
-from xgl.judge.engine import Statistics
+from xgl.judge.statistics import Statistics
 
 MakeTask = Callable[..., Task]
 

@@ -14,18 +14,10 @@ import pytest
 from rich.console import Console
 
 from archive import Archive, RunEvent, WriteError
-from evo.jobs.cluster import ClusterError
-from evo.jobs.executor import WorkersLostError
+from evo.config.compose import check_resumable, with_overrides
+from evo.jobs.job import ClusterError, WorkersLostError
 from evo.record.run_folder import RunIdentity
-from evo.runner import (
-    CommandLine,
-    RunOutcome,
-    Services,
-    check_resumable,
-    parse_command,
-    run,
-    with_overrides,
-)
+from evo.runner import CommandLine, Experiment, RunOutcome, Services, parse_command, run
 from meta_sampler import BudgetReached, SamplerError
 from xgl.errors import BudgetError, ConfigError, PlayerError
 
@@ -89,7 +81,8 @@ def out() -> StringIO:
 
 def go(counting: Counting, out: StringIO, *arguments: str) -> int:
     services = Services(console=Console(file=out, width=200))
-    return run(list(arguments), {"counting": counting}, services)
+    experiment = Experiment(counting.load, counting.resume, counting.plan)
+    return run(list(arguments), {"counting": experiment}, services)
 
 
 def events(folder: Path) -> list[str]:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
 from xgl.judge.caches import PrefixCache, ScoreCache
 from xgl.judge.forward import Bits, CachedPrefix, supports_prefix_sharing, tree_bits
+from xgl.judge.statistics import Statistics
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.memory import ForwardBudget, out_of_memory, release_memory, retry_in_halves
 from xgl.lm.prefix_sharing import (
@@ -28,42 +29,6 @@ from xgl.lm.prefix_sharing import (
 )
 
 _LOG = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """What was requested and what it took. Tokens are those that a model reads: the last of a
-    sequence is only predicted."""
-
-    requested: int = 0
-    """Sequences requested."""
-    duplicates: int = 0
-    """Of these, equal to another of the same call."""
-    cached: int = 0
-    """Of these, answered from the score cache."""
-    requested_tokens: int = 0
-    """Tokens of the sequences requested, each by itself."""
-    new_tokens: int = 0
-    """The same, of the sequences that were neither duplicates nor cached."""
-    read_tokens: int = 0
-    """Tokens that the model read: common prefixes once, padding not counted."""
-    padded_tokens: int = 0
-    """The same with padding."""
-    scored_tokens: int = 0
-    """Tokens whose bits were computed."""
-    trees: int = 0
-    """Rows of the batches."""
-    forwards: int = 0
-
-    @property
-    def hit_rate(self) -> float:
-        """Share of a call's distinct sequences that the score cache answered."""
-        distinct = self.requested - self.duplicates
-        return self.cached / distinct if distinct else 0.0
-
-    def __add__(self, other: Statistics) -> Statistics:
-        names = [each.name for each in fields(self)]
-        return Statistics(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
 
 @dataclass(frozen=True)

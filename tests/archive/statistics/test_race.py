@@ -51,9 +51,11 @@ class Oracle:
         self.asked.append(question)
         width = self.width[question.plays]
         helps = self._about(self.helps, width)
+        own, gain = (self._about(bits, 10 * width) for bits in (self.own, 9 * self.helps))
         return Bounds(
-            own=Own(self._about(self.own, 10 * width)) if question.own else None,
+            own=Own(own, total=own) if question.own else None,
             values=TransferValues(UNDEFINED, helps, UNDEFINED) if question.helps else None,
+            help_gain=gain if question.helps else None,
             taught={g: self._about(self.taught.get(g, 0.1), width) for g in question.taught},
         )
 
@@ -169,7 +171,8 @@ def test_a_game_at_the_bar_is_seldom_accepted(scope: int) -> None:
                 g: ratio_interval(taught[g][:n], own[:n], wide, plain) for g in question.taught
             }
             gain = mean_interval(own[:n], plain)
-            return Bounds(Own(gain), helps if question.helps else None, bounds)
+            asked = (helps, Interval(8.0, 7.0, 9.0)) if question.helps else (None, None)
+            return Bounds(Own(gain, total=gain), *asked, bounds)
 
         decision, _ = run(acceptance(SETTINGS, games, NOTHING), answer)
         accepted += decision is not None and decision.verdict is Verdict.ACCEPTED

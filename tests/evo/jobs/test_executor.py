@@ -13,9 +13,9 @@ from support.search import services
 
 from evo import run
 from evo.config.schema import ClusterConfig
-from evo.jobs.cluster import STARTS, ClusterError, start_local
-from evo.jobs.executor import AdapterReferences, Pool, WorkersLostError, check_losses, pools
-from evo.jobs.model_host import Evaluation, Job, Result, Training
+from evo.jobs.cluster import STARTS, start_local
+from evo.jobs.executor import AdapterReferences, Pool, check_losses, pools
+from evo.jobs.job import ClusterError, Evaluation, Job, Result, Training, WorkersLostError
 from xgl.errors import ConfigError
 
 

@@ -17,7 +17,6 @@ from evo.config.schema import FinetuneConfig
 from evo.jobs.evaluate import Task, evaluation_seeds
 from evo.jobs.finetune import (
     Credit,
-    Finetune,
     advantages,
     credits_of,
     policy_loss,
@@ -25,8 +24,9 @@ from evo.jobs.finetune import (
     training_seeds,
     update,
 )
+from evo.jobs.job import Evaluation, Finetune, Training
 from evo.jobs.lora import AdaptedModel, LoraSettings
-from evo.jobs.model_host import Evaluation, ModelHost, Training
+from evo.jobs.model_host import ModelHost
 from evo.record.ledger import finetune_row
 from xgl import Metadata, game, parse
 from xgl.lm.language_model import LanguageModel, continuation_logits

@@ -165,7 +165,7 @@ def test_an_adapter_of_a_run_is_measured(
     run: Run, make_model_host: Callable[..., Any], make_task: Callable[..., Any]
 ) -> None:
     from evo.config.compose import load
-    from evo.jobs.model_host import Training
+    from evo.jobs.job import Training
     from evo.record.ledger import Ledger, finetune_row
 
     config = load(["+experiment=scope_growth", "player.lora_rank=4", "player.lora_alpha=8"])

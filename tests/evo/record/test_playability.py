@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support.search import Listed, Nature, Search, code, of_limits
 
-from evo.jobs.model_host import Repetition, Training
+from evo.jobs.job import Repetition, Training
 
 FEW_SHOT = ("playability=few_shot", "growth.max_candidates=3")
 WORLD = of_limits(l5=Nature(artifact=True), l6=Nature(few_shot=False), l7=Nature())

@@ -13,7 +13,8 @@ import pytest
 from archive import Reason
 from archive.statistics.decision_rule import Answer, Decision
 from evo.jobs.evaluate import Task, evaluation_seeds
-from evo.jobs.model_host import Evaluation, ModelHost, Repetition
+from evo.jobs.job import Evaluation, Repetition
+from evo.jobs.model_host import ModelHost
 from evo.jobs.repeated_play import RoundScore, round_floor, round_rows, series, with_round_floor
 from evo.record.ledger import score_rows
 from evo.record.playability import (

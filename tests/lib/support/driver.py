@@ -21,7 +21,7 @@ from support.search import PARENT, FakeExecutor, by_hash, code, services
 
 import evo.run
 from archive import TABLES, Archive
-from evo.jobs.model_host import Job, Result
+from evo.jobs.job import Job, Result
 
 PAUSE = 0.02
 """Seconds for a job."""

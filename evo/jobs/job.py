@@ -1,0 +1,181 @@
+"""Jobs, what they come to, and who does them: what a run sends to its workers and gets back.
+
+Loads no model library: only a worker, where a :class:`~evo.jobs.model_host.ModelHost` does the
+jobs, needs one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, Self, TypeVar
+
+from evo.config.schema import FinetuneConfig, JudgeConfig, PlayerConfig
+from evo.jobs.evaluate import ScoredPlay, Task
+from evo.jobs.repeated_play import RoundScore
+from xgl.judge.statistics import Statistics
+from xgl.runtime.requests import Seeds
+
+if TYPE_CHECKING:
+    from evo.jobs.model_host import ModelHost
+
+Outcome = TypeVar("Outcome")
+
+
+@dataclass(frozen=True)
+class ModelHostSettings:
+    """What a model host loads, and on which device ("cpu", "cuda")."""
+
+    judge: JudgeConfig
+    player: PlayerConfig
+    finetune: FinetuneConfig | None = None
+    """None: nothing is trained."""
+    device: str = "cpu"
+
+
+class Job(ABC, Generic[Outcome]):
+    """One piece of work for a model host; ``Outcome`` is what it comes to."""
+
+    trains: ClassVar[bool] = False
+    """Whether it belongs to the workers that fine-tune, where these are a pool of their own."""
+    name: ClassVar[str]
+    """For messages."""
+    task: Task
+
+    @abstractmethod
+    def outcome(self, host: ModelHost) -> Outcome:
+        """Do it."""
+
+    def detached(self) -> tuple[Self, tuple[bytes | None, ...]]:
+        """The job without its adapters, and these: they travel to a worker beside it."""
+        return self, ()
+
+    def attached(self, adapters: tuple[bytes | None, ...]) -> Self:
+        """The job with its adapters again."""
+        return self
+
+
+@dataclass(frozen=True)
+class Finetune:
+    """A trained adapter and how it came about; curves have one entry a step.
+
+    ``curve`` is the mean score (bits), ``entropy`` the policy's mean entropy (bits a token),
+    ``distinct_moves`` and ``forfeit_rate`` shares of the last step's plays, None without a step.
+    """
+
+    adapter: bytes
+    curve: list[float]
+    entropy: list[float]
+    grad_norm: list[float]
+    distinct_moves: float | None
+    forfeit_rate: float | None
+    prompt_tokens: int
+    generated_tokens: int
+    seconds: float
+
+    @property
+    def tokens(self) -> int:
+        """Processed tokens 𝒯: prompts and moves of the trained player, over all rollouts."""
+        return self.prompt_tokens + self.generated_tokens
+
+
+@dataclass(frozen=True)
+class Evaluation(Job[list[list[ScoredPlay]]]):
+    """Play ``task`` with each adapter (None: the base player) on each pair of seeds, several
+    adapters in one pass; comes to the scores (adapters, seeds)."""
+
+    name: ClassVar[str] = "an evaluation"
+    task: Task
+    adapters: tuple[bytes | None, ...]
+    seeds: tuple[Seeds, ...]
+
+    def outcome(self, host: ModelHost) -> list[list[ScoredPlay]]:
+        return host.evaluate(self)
+
+    def detached(self) -> tuple[Self, tuple[bytes | None, ...]]:
+        return replace(self, adapters=()), self.adapters
+
+    def attached(self, adapters: tuple[bytes | None, ...]) -> Self:
+        return replace(self, adapters=adapters)
+
+
+@dataclass(frozen=True)
+class ScriptedEvaluation(Job[list[list[ScoredPlay]]]):
+    """Play ``task`` by each of ``scripts`` (names) on each pair of seeds, all in one pass; comes to
+    the scores (scripts, seeds)."""
+
+    name: ClassVar[str] = "the scripts' plays"
+    task: Task
+    scripts: tuple[str, ...]
+    seeds: tuple[Seeds, ...]
+
+    def outcome(self, host: ModelHost) -> list[list[ScoredPlay]]:
+        return host.evaluate_scripts(self)
+
+
+@dataclass(frozen=True)
+class Repetition(Job[list[RoundScore]]):
+    """Play ``task`` for ``rounds`` on each pair of seeds with one adapter (None: the base player),
+    earlier rounds in view, and the control."""
+
+    name: ClassVar[str] = "the repeated play"
+    task: Task
+    adapter: bytes | None
+    seeds: tuple[Seeds, ...]
+    rounds: int
+
+    def outcome(self, host: ModelHost) -> list[RoundScore]:
+        with host.policy(self.adapter) as player:
+            return host.repeat(player, self.task, self.seeds, self.rounds)
+
+
+@dataclass(frozen=True)
+class Training(Job[Finetune]):
+    """Fine-tune a new adapter on ``task``."""
+
+    name: ClassVar[str] = "the fine-tune"
+    trains: ClassVar[bool] = True
+    task: Task
+    seed: int
+
+    def outcome(self, host: ModelHost) -> Finetune:
+        return host.finetune(self)
+
+
+@dataclass(frozen=True)
+class MapText:
+    """One text of a map: its story site, and its length in judge tokens."""
+
+    map_seed: int
+    site: int
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Result(Generic[Outcome]):
+    """What a job came to, and the texts of the maps it was played on."""
+
+    outcome: Outcome
+    map_texts: tuple[MapText, ...]
+    scoring: Statistics = field(default_factory=Statistics)
+    """The judge's requests and what they took."""
+
+
+class Executor(Protocol):
+    """Does jobs; results come in the order of the jobs, each as soon as it can."""
+
+    def do(self, jobs: Sequence[Job[Outcome]]) -> Iterator[Result[Outcome]]:
+        """Raises :class:`WorkersLostError`."""
+
+    def close(self) -> None:
+        """Stop the workers."""
+
+
+class ClusterError(Exception):
+    """Ray did not start."""
+
+
+class WorkersLostError(Exception):
+    """A job's worker died more often than is worth retrying, or no worker would start."""
