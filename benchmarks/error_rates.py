@@ -92,7 +92,8 @@ class Drawn:
         gain = mean_interval(own, plain)
         helps = transfer_values(self.on_parent[:n], self.parent_own[:n], none, plain, plain)
         return Bounds(
-            own=Own(gain, gain, 1.0) if question.own else None,
+            own=Own(gain, gain, 1.0, gain) if question.own else None,
+            help_gain=helps.gain if question.helps else None,
             values=helps if question.helps else None,
             taught={
                 game: transfer_values(self.taught[game][:n], own, none, wide, plain).captured

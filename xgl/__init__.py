@@ -6,12 +6,15 @@ from xgl.language.canonical import Game, Metadata, game
 from xgl.language.parser import parse, parse_line
 from xgl.language.syntax import Program
 from xgl.language.unparse import to_text
+from xgl.runtime.episode import Episode, EpisodeQueue, start_all, step_all
 from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.requests import Play, Seeds
 from xgl.single_play import play
 
 __all__ = [
     "Cast",
+    "Episode",
+    "EpisodeQueue",
     "Game",
     "Instance",
     "Metadata",
@@ -27,5 +30,7 @@ __all__ = [
     "parse_line",
     "play",
     "play_all",
+    "start_all",
+    "step_all",
     "to_text",
 ]

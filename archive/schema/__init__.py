@@ -12,6 +12,7 @@ from types import MappingProxyType
 from archive.schema.column import Table
 from archive.schema.enums import (
     BASE_POLICY,
+    SCRIPT_POLICY,
     Definition,
     GainKind,
     PlayOutcome,
@@ -19,6 +20,7 @@ from archive.schema.enums import (
     ProposalOutcome,
     Purpose,
     Reason,
+    Rule,
     RunEvent,
     TaskId,
     Verdict,
@@ -29,6 +31,7 @@ from archive.schema.search import COVERS, DECISIONS, GAMES, PROPOSALS, RUNS, SCO
 __all__ = [
     "BASE_POLICY",
     "SCHEMA_VERSION",
+    "SCRIPT_POLICY",
     "TABLES",
     "Definition",
     "GainKind",
@@ -37,12 +40,13 @@ __all__ = [
     "ProposalOutcome",
     "Purpose",
     "Reason",
+    "Rule",
     "RunEvent",
     "TaskId",
     "Verdict",
 ]
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 TABLES: Mapping[str, Table] = MappingProxyType(
     {

@@ -137,6 +137,11 @@ class Reason(StrEnum):
         Verdict.REFUSED,
         "a game of the scope already teaches most of it (γ > 1 − α2)",
     )
+    SAME_SKILL = (
+        "teaches what a game of the scope teaches",
+        Verdict.REFUSED,
+        "it and a game of the scope teach each other most of what they teach (C·γ > 1 − α2)",
+    )
     RIVAL_ACCEPTED = (
         "another of its list was newer",
         Verdict.REFUSED,
@@ -160,7 +165,7 @@ class Reason(StrEnum):
     COVERAGE_OPEN = (
         "coverage not settled",
         Verdict.UNDECIDED,
-        "plays ran out before γ lay clearly on one side of 1 − α2",
+        "plays ran out before γ and C·γ lay clearly on one side of 1 − α2",
     )
 
 
@@ -181,6 +186,16 @@ class Definition(StrEnum):
         return "captured" if self is Definition.CAPTURED else "captured_def37"
 
 
+class Rule(StrEnum):
+    """Which conditions decide (docs/specification.md, "The decision rule")."""
+
+    VALUES = "values"
+    """The gain that decides, help and γ alone: what archives before version 5 were decided by."""
+    CROSS_RATIO = "cross_ratio"
+    """Beside these, that play gets better in all, of the game and of its parent, and that the
+    cross-ratio C·γ, in which luck of training cancels, is at most 1 − α2."""
+
+
 class GainKind(StrEnum):
     """Which gain C and V are made of: all of it, or what permuting the moves takes away."""
 
@@ -189,6 +204,8 @@ class GainKind(StrEnum):
 
 
 BASE_POLICY = "base"
+SCRIPT_POLICY = "script:"
+"""What the policy ids of scripted players begin with; the name of the script follows."""
 
 
 class TaskId(NamedTuple):
@@ -209,6 +226,11 @@ class PlaysKey(NamedTuple):
     policy_id: str
     task_id: TaskId
     purpose: str
+
+    @property
+    def scripted(self) -> bool:
+        """Whether a scripted player made them."""
+        return self.policy_id.startswith(SCRIPT_POLICY)
 
     @classmethod
     def of(cls, row: Mapping[str, object]) -> PlaysKey:

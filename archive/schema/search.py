@@ -29,6 +29,7 @@ from archive.schema.enums import (
     ProposalOutcome,
     Purpose,
     Reason,
+    Rule,
     RunEvent,
     Verdict,
 )
@@ -132,6 +133,14 @@ DECISIONS = Table(
             "definition", STRING, "enum", "the value that decides", values=values_of(Definition)
         ),
         Column("gain_kind", STRING, "enum", "the gain that values use", values=values_of(GainKind)),
+        Column(
+            "rule",
+            STRING,
+            "enum",
+            "the conditions that decide",
+            f"written before version 5: {Rule.VALUES.value}",
+            values=values_of(Rule),
+        ),
         _estimate("captured", "1", "C of the candidate on its parent: the share it teaches"),
         _estimate("captured_low", "1", f"lower {INTERVAL} of captured"),
         _estimate("captured_high", "1", f"upper {INTERVAL} of captured"),
@@ -143,6 +152,14 @@ DECISIONS = Table(
         _estimate("gamma_high", "1", f"upper {INTERVAL} of gamma, simultaneous over the scope"),
         Column("gamma_game_id", STRING, "id", "the accepted game that attains gamma", "no gamma"),
         Column("gamma_role", STRING, "name", "main player of that game", "no gamma"),
+        _estimate(
+            "cross_ratio", "1", "C of the candidate on its parent times C of that on the candidate"
+        ),
+        _estimate("cross_ratio_low", "1", f"lower {INTERVAL} of cross_ratio"),
+        _estimate("cross_ratio_high", "1", f"upper {INTERVAL} of cross_ratio"),
+        _estimate("gamma_cross_ratio", "1", "the same with the game that attains gamma"),
+        _estimate("gamma_cross_ratio_low", "1", f"lower {INTERVAL} of gamma_cross_ratio"),
+        _estimate("gamma_cross_ratio_high", "1", f"upper {INTERVAL} of gamma_cross_ratio"),
         _estimate("alpha1", "1", "least captured value that accepts"),
         _estimate("alpha2", "1", "accepts gamma up to 1 − alpha2"),
         _estimate(
@@ -154,11 +171,19 @@ DECISIONS = Table(
         Column(
             "scope_size", INT32, "count", "games of the scope, over which gamma's error is shared"
         ),
-        _estimate("own_gain", "bits", "gain of the candidate's fine-tuning on its own game"),
+        _estimate("help_gain", "bits", "total gain of the candidate's fine-tuning on the parent"),
+        _estimate("help_gain_low", "bits", f"lower {INTERVAL} of help_gain"),
+        _estimate(
+            "own_gain",
+            "bits",
+            "gain of the candidate's fine-tuning on its own game, of the kind gain_kind",
+        ),
         _estimate("own_gain_low", "bits", f"lower {INTERVAL} of own_gain"),
-        _estimate("specific_gain", "bits", "the part of own_gain that permuting moves removes"),
+        _estimate("total_gain", "bits", "total gain of the candidate's fine-tuning on its game"),
+        _estimate("total_gain_low", "bits", f"lower {INTERVAL} of total_gain"),
+        _estimate("specific_gain", "bits", "the part of total_gain that permuting moves removes"),
         _estimate("specific_gain_low", "bits", f"lower {INTERVAL} of specific_gain"),
-        _estimate("specific_share", "share", "specific_gain / own_gain"),
+        _estimate("specific_share", "share", "specific_gain / total_gain"),
         _estimate(
             "best_kept",
             "share",
@@ -189,7 +214,7 @@ DECISIONS = Table(
             values=(Purpose.SELECTION.value, Purpose.ACCEPTANCE.value),
         ),
         Column("decided", BOOL, "bool", "whether the intervals decided it, rather than a budget"),
-        Column("plays", INT64, "plays", "plays spent on this candidate"),
+        Column("plays", INT64, "plays", "plays of models spent on this candidate"),
         Column("tokens", INT64, "player tokens", "tokens spent on this candidate"),
         _estimate("seconds", "s", "wall-clock time spent on this candidate"),
     ),

@@ -11,7 +11,16 @@ import numpy as np
 import pyarrow as pa
 
 from archive.query import ScopeRow, replicates, run_config, scopes
-from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey, Purpose, TaskId, Verdict
+from archive.schema import (
+    BASE_POLICY,
+    Definition,
+    GainKind,
+    PlaysKey,
+    Purpose,
+    Rule,
+    TaskId,
+    Verdict,
+)
 from archive.statistics.calibration import Calibration, Limits
 from archive.statistics.decision_rule import Thresholds
 from archive.statistics.looks import Looks
@@ -110,7 +119,11 @@ def _case(row: Row, scope: tuple[TaskId, ...]) -> Case | None:
         purpose=row["purpose"],
         looks=Looks(tuple(row["looks"]), 1 - row["confidence"]),
         thresholds=Thresholds(
-            row["alpha1"], row["alpha2"], Definition(row["definition"]), GainKind(row["gain_kind"])
+            row["alpha1"],
+            row["alpha2"],
+            Definition(row["definition"]),
+            GainKind(row["gain_kind"]),
+            Rule(row["rule"] or Rule.VALUES),
         ),
     )
 

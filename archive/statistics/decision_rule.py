@@ -1,19 +1,19 @@
 """The decision rule of scope growth under noise (docs/specification.md, "The decision rule").
 
 A threshold is passed when the interval lies on its good side and failed when it lies on its
-bad side; in between nothing is decided. γ is the largest of several values, so its bounds are
-simultaneous over the scope (Bonferroni).
+bad side; in between nothing is decided. Accepting asks for several bounds at once, each at the full
+level (an intersection-union test); refusing for one of several, which share the error.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from archive.schema import Definition, GainKind, Purpose, Reason, TaskId, Verdict
+from archive.schema import Definition, GainKind, Purpose, Reason, Rule, TaskId, Verdict
 from archive.statistics.intervals import UNDEFINED, Interval
 from archive.statistics.looks import Looks
 from archive.statistics.transfer_values import TransferValues
@@ -29,14 +29,14 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True)
 class Gamma:
-    """γ with simultaneous bounds, and the game of the scope that attains it."""
+    """γ with bounds, and the game of the scope that attains it."""
 
     interval: Interval
     task_id: TaskId | None
 
 
 def gamma(values: Mapping[TaskId, Interval]) -> Gamma:
-    """γ = max over the scope; ``values`` are simultaneous intervals by game.
+    """γ = max over the scope; ``values`` are intervals by game.
 
     Undefined values do not count for γ itself, but leave its upper bound open: what was not
     established was not excluded either.
@@ -57,11 +57,19 @@ def helps(value: Interval, alpha1: float) -> Answer:
     return Answer.NO if value.high < alpha1 else Answer.OPEN
 
 
-def is_new(gamma: Gamma, alpha2: float) -> Answer:
-    """γ ≤ 1 − α2? Open where γ is undefined or unbounded: newness wants evidence."""
-    if gamma.interval.high <= 1 - alpha2:
+def is_new(value: Interval, alpha2: float) -> Answer:
+    """γ, or a cross-ratio, ≤ 1 − α2? Open where undefined or unbounded: newness wants evidence."""
+    if value.high <= 1 - alpha2:
         return Answer.YES
-    return Answer.NO if gamma.interval.low > 1 - alpha2 else Answer.OPEN
+    return Answer.NO if value.low > 1 - alpha2 else Answer.OPEN
+
+
+def _all(answers: Iterable[Answer]) -> Answer:
+    """Yes if all are, no if one is."""
+    given = set(answers)
+    if Answer.NO in given:
+        return Answer.NO
+    return Answer.OPEN if Answer.OPEN in given else Answer.YES
 
 
 NO_VALUES = TransferValues(UNDEFINED, UNDEFINED, UNDEFINED)
@@ -80,28 +88,42 @@ class Own:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """What a candidate is held against."""
+    """What a candidate is held against, and by which conditions."""
 
     alpha1: float
     alpha2: float
     definition: Definition
     gain: GainKind
+    rule: Rule = Rule.CROSS_RATIO
+
+
+def learned(own: Own, rule: Rule) -> Answer:
+    """Did fine-tuning improve play of the game itself? By the gain that decides and, but for the
+    rule ``values``, by the total one: a specific gain also rises when moves get worse elsewhere."""
+    asked = [own.gain] if rule is Rule.VALUES else [own.gain, own.total]
+    if all(gain.low > 0 for gain in asked):
+        return Answer.YES
+    return Answer.NO if any(gain.high <= 0 for gain in asked) else Answer.OPEN
 
 
 @dataclass(frozen=True)
 class Evidence:
     """What was measured of one candidate; what was not is undefined.
 
-    ``own`` of its own game, ``values`` of what it teaches its parent, ``taught`` of what each
-    game of the scope teaches it, simultaneous over the scope. ``looks`` says how sure
-    each bound is; None where nothing was played.
+    ``own`` of its own game, ``values`` of what it teaches its parent and ``help_gain`` its total
+    gain there (bits), ``taught`` of what each game of the scope teaches it, ``mutual`` and
+    ``crossed`` of its cross-ratios with the parent and with games of the scope. ``looks`` says how
+    sure each bound is; None where nothing was played.
     """
 
     purpose: Purpose | None = None
     looks: Looks | None = None
     own: Own = Own()
     values: TransferValues = NO_VALUES
+    help_gain: Interval = UNDEFINED
     taught: Mapping[TaskId, Interval] = field(default_factory=dict)
+    mutual: Interval = UNDEFINED
+    crossed: Mapping[TaskId, Interval] = field(default_factory=dict)
 
     @property
     def gamma(self) -> Gamma:
@@ -111,6 +133,29 @@ class Evidence:
     def value(self, thresholds: Thresholds) -> Interval:
         """What it teaches its parent, by the definition that decides."""
         return self.values.of(thresholds.definition)
+
+    def useful(self, thresholds: Thresholds) -> Answer:
+        """Whether it helps its parent: by its value and, but for the rule ``values``, only if the
+        parent is played better in all."""
+        answer = helps(self.value(thresholds), thresholds.alpha1)
+        better = thresholds.rule is Rule.VALUES or self.help_gain.low > 0
+        return Answer.OPEN if answer is Answer.YES and not better else answer
+
+    @property
+    def ratios(self) -> tuple[Interval, Interval]:
+        """The cross-ratios with the parent and with the game that attains γ."""
+        most = self.gamma.task_id
+        return self.mutual, UNDEFINED if most is None else self.crossed.get(most, UNDEFINED)
+
+    def apart(self, thresholds: Thresholds) -> Answer:
+        """Whether both cross-ratios are at most 1 − α2; the rule ``values`` does not ask."""
+        if thresholds.rule is Rule.VALUES:
+            return Answer.YES
+        return _all(is_new(ratio, thresholds.alpha2) for ratio in self.ratios)
+
+    def new(self, thresholds: Thresholds) -> Answer:
+        """Whether no game of the scope teaches it, by γ and by the cross-ratios."""
+        return _all([is_new(self.gamma.interval, thresholds.alpha2), self.apart(thresholds)])
 
 
 @dataclass(frozen=True)
@@ -136,14 +181,16 @@ def decide(evidence: Evidence, thresholds: Thresholds) -> Decision:
 
     A candidate whose own gain is not established has no defined C and is never accepted.
     """
-    if evidence.own.gain.low <= 0:
+    if learned(evidence.own, thresholds.rule) is not Answer.YES:
         return Decision(Reason.OWN_GAIN_OPEN, decided=False)
-    useful = helps(evidence.value(thresholds), thresholds.alpha1)
-    new = is_new(evidence.gamma, thresholds.alpha2)
+    useful = evidence.useful(thresholds)
+    new = evidence.new(thresholds)
     if useful is Answer.NO:
         return Decision(Reason.NO_HELP, decided=True)
-    if new is Answer.NO:
+    if is_new(evidence.gamma.interval, thresholds.alpha2) is Answer.NO:
         return Decision(Reason.COVERED, decided=True)
+    if new is Answer.NO:
+        return Decision(Reason.SAME_SKILL, decided=True)
     if useful is Answer.YES and new is Answer.YES:
         return Decision(Reason.NEW_AND_USEFUL, decided=True)
     reason = Reason.HELP_OPEN if useful is Answer.OPEN else Reason.COVERAGE_OPEN
@@ -161,6 +208,7 @@ def decision_columns(
         "decided": decision.decided,
         "definition": thresholds.definition,
         "gain_kind": thresholds.gain,
+        "rule": thresholds.rule,
         "alpha1": thresholds.alpha1,
         "alpha2": thresholds.alpha2,
         "confidence": 1 - evidence.looks.error if evidence.looks else None,
@@ -179,9 +227,15 @@ def value_columns(evidence: Evidence, scope_size: int) -> dict[str, Any]:
         **_bounds("gamma", most.interval),
         "gamma_game_id": most.task_id.game_id if most.task_id else None,
         "gamma_role": most.task_id.role if most.task_id else None,
+        **_bounds("cross_ratio", evidence.ratios[0]),
+        **_bounds("gamma_cross_ratio", evidence.ratios[1]),
         "scope_size": scope_size,
+        "help_gain": evidence.help_gain.value,
+        "help_gain_low": _finite(evidence.help_gain.low),
         "own_gain": evidence.own.gain.value,
         "own_gain_low": _finite(evidence.own.gain.low),
+        "total_gain": evidence.own.total.value,
+        "total_gain_low": _finite(evidence.own.total.low),
         "specific_gain": evidence.own.specific.value,
         "specific_gain_low": _finite(evidence.own.specific.low),
         "specific_share": evidence.own.share,

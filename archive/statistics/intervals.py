@@ -9,6 +9,7 @@ they say that too.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -142,6 +143,14 @@ def _fieller(
 def two_sided(confidence: float) -> float:
     """Confidence of the two-sided interval whose bounds each hold at ``confidence``."""
     return max(0.0, 2 * confidence - 1)
+
+
+def bounds_at(interval: Callable[[float], Interval], low: float, high: float) -> Interval:
+    """``interval``, a function of its two-sided confidence, with one-sided bounds of confidence
+    ``low`` and ``high``."""
+    lower = interval(two_sided(low))
+    upper = lower if high == low else interval(two_sided(high))
+    return Interval(lower.value, lower.low, upper.high)
 
 
 def bonferroni(confidence: float, comparisons: int) -> float:

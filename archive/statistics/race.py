@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from archive.schema import Reason, TaskId
+from archive.schema import Reason, Rule, TaskId
 from archive.statistics.decision_rule import (
     Answer,
     Decision,
@@ -20,8 +20,8 @@ from archive.statistics.decision_rule import (
     Own,
     Thresholds,
     decide,
-    helps,
     is_new,
+    learned,
 )
 from archive.statistics.intervals import Interval
 from archive.statistics.looks import Looks, chunks
@@ -31,13 +31,16 @@ from archive.statistics.transfer_values import TransferValues
 @dataclass(frozen=True)
 class Question:
     """Bounds wanted on the first ``plays`` seeds: of the candidate's own gain, of what it gives
-    its parent, of what games of the scope give it. ``learned``: the plays on which its
-    own gain is known by now, the denominator of V."""
+    its parent, of what games of the scope give it, of its cross-ratios with the parent
+    (``mutual``) and with games of the scope. ``learned``: the plays on which its own gain is known
+    by now, the denominator of V."""
 
     plays: int
     own: bool = False
     helps: bool = False
     taught: tuple[TaskId, ...] = ()
+    mutual: bool = False
+    crossed: tuple[TaskId, ...] = ()
     learned: int = 0
 
 
@@ -47,7 +50,10 @@ class Bounds:
 
     own: Own | None = None
     values: TransferValues | None = None
+    help_gain: Interval | None = None
     taught: Mapping[TaskId, Interval] = field(default_factory=dict)
+    mutual: Interval | None = None
+    crossed: Mapping[TaskId, Interval] = field(default_factory=dict)
 
 
 NameT = TypeVar("NameT", bound=Hashable)
@@ -67,29 +73,56 @@ class RaceSettings:
 def selection(settings: RaceSettings, scope: Sequence[TaskId], evidence: Evidence) -> Race:
     """From fine-tune to ranking, the cheap questions first: does it learn, does it help its
     parent, is it covered by a game of ``scope``, the likeliest first."""
-    thresholds = settings.thresholds
+    thresholds, last = settings.thresholds, 0
     for plays in settings.looks.plays:
-        evidence = merged(evidence, (yield Question(plays, own=True)))
-        learned = plays
-        if evidence.own.gain.low > 0 or evidence.own.gain.high <= 0:
+        evidence, last = merged(evidence, (yield Question(plays, own=True))), plays
+        if learned(evidence.own, thresholds.rule) is not Answer.OPEN:
             break
-    if evidence.own.gain.low <= 0:
-        return _unlearned(evidence), evidence
+    if learned(evidence.own, thresholds.rule) is not Answer.YES:
+        return _unlearned(evidence, thresholds), evidence
     for plays in settings.looks.plays:
-        evidence = merged(evidence, (yield Question(plays, helps=True, learned=learned)))
-        if helps(evidence.value(thresholds), thresholds.alpha1) is not Answer.OPEN:
+        evidence = merged(evidence, (yield Question(plays, helps=True, learned=last)))
+        if evidence.useful(thresholds) is not Answer.OPEN:
             break
-    value = evidence.value(thresholds).value
-    if value is None or value < thresholds.alpha1:
+    if not _seems_useful(evidence, thresholds):
         return decide(evidence, thresholds), evidence
     evidence = yield from _scanned(settings, scope, evidence)
-    covered = is_new(evidence.gamma, thresholds.alpha2) is Answer.NO
+    if is_new(evidence.gamma.interval, thresholds.alpha2) is not Answer.NO:
+        for plays in settings.looks.plays:
+            evidence = yield from _crossed(settings, plays, evidence)
+            if evidence.apart(thresholds) is not Answer.OPEN:
+                break
+    covered = evidence.new(thresholds) is Answer.NO or not _seems_apart(evidence, thresholds)
     return (decide(evidence, thresholds) if covered else None), evidence
 
 
-def _unlearned(evidence: Evidence) -> Decision:
+def _crossed(
+    settings: RaceSettings, plays: int, evidence: Evidence
+) -> Generator[Question, Bounds, Evidence]:
+    """Cross-ratios with the parent and the game that teaches it most, where the rule asks."""
+    if settings.thresholds.rule is Rule.VALUES:
+        return evidence
+    most = evidence.gamma.task_id
+    question = Question(plays, mutual=True, crossed=() if most is None else (most,))
+    return merged(evidence, (yield question))
+
+
+def _seems_apart(evidence: Evidence, thresholds: Thresholds) -> bool:
+    """Whether the estimates of the cross-ratios lie on the good side."""
+    values = [ratio.value for ratio in evidence.ratios if ratio.value is not None]
+    return all(value <= 1 - thresholds.alpha2 for value in values)
+
+
+def _seems_useful(evidence: Evidence, thresholds: Thresholds) -> bool:
+    """Whether the estimates lie on the good side: numbers, not bounds."""
+    value, gain = evidence.value(thresholds).value, evidence.help_gain.value
+    better = thresholds.rule is Rule.VALUES or (gain is not None and gain > 0)
+    return value is not None and value >= thresholds.alpha1 and better
+
+
+def _unlearned(evidence: Evidence, thresholds: Thresholds) -> Decision:
     """A game that is not learned; an artifact where only its total gain is established."""
-    decided = evidence.own.gain.high <= 0
+    decided = learned(evidence.own, thresholds.rule) is Answer.NO
     if evidence.own.total.low > 0:
         return Decision(Reason.NOT_ABOUT_MAP, decided)
     return Decision(Reason.NOT_LEARNED, decided)
@@ -117,24 +150,26 @@ def _scanned(
 def acceptance(settings: RaceSettings, scope: Sequence[TaskId], evidence: Evidence) -> Race:
     """The test on fresh plays, look by look until everything is decided or one thing speaks
     against it; undecided at the last."""
-    thresholds, left, learned = settings.thresholds, tuple(scope), 0
+    thresholds, left, last = settings.thresholds, tuple(scope), 0
     bar = 1 - thresholds.alpha2
     for plays in settings.looks.plays:
-        own = evidence.own.gain.low <= 0
-        useful = helps(evidence.value(thresholds), thresholds.alpha1) is not Answer.YES
-        learned = plays if own else learned
+        own = learned(evidence.own, thresholds.rule) is not Answer.YES
+        useful = evidence.useful(thresholds) is not Answer.YES
+        last = plays if own else last
         if own or useful:
-            question = Question(plays, own=own, helps=useful, learned=learned)
+            question = Question(plays, own=own, helps=useful, learned=last)
             evidence = merged(evidence, (yield question))
-        if evidence.own.gain.low <= 0:
+        if learned(evidence.own, thresholds.rule) is not Answer.YES:
             continue
-        if helps(evidence.value(thresholds), thresholds.alpha1) is Answer.NO:
+        if evidence.useful(thresholds) is Answer.NO:
             break
         for chunk in chunks(left, settings.scan):
             evidence = merged(evidence, (yield Question(plays, taught=chunk)))
             if evidence.gamma.interval.low > bar:
                 break
         left = tuple(game for game in left if _open(evidence, game, bar))
+        if is_new(evidence.gamma.interval, thresholds.alpha2) is not Answer.NO:
+            evidence = yield from _crossed(settings, plays, evidence)
         if decide(evidence, thresholds).decided:
             break
     return decide(evidence, thresholds), evidence
@@ -150,7 +185,10 @@ def merged(evidence: Evidence, bounds: Bounds) -> Evidence:
         evidence,
         own=bounds.own or evidence.own,
         values=bounds.values or evidence.values,
+        help_gain=bounds.help_gain or evidence.help_gain,
         taught={**evidence.taught, **bounds.taught},
+        mutual=bounds.mutual or evidence.mutual,
+        crossed={**evidence.crossed, **bounds.crossed},
     )
 
 

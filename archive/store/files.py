@@ -86,11 +86,12 @@ def read_batches(folder: Path, file: DataFile, columns: Sequence[str]) -> Iterat
         with pq.ParquetFile(path, page_checksum_verification=True) as parquet:
             older = is_older(file.table, parquet.schema_arrow)
             declared = older or parquet.schema_arrow.equals(TABLES[file.table].schema)
-            stored = stored_columns(columns) if older else list(columns)
+            schema = parquet.schema_arrow
+            stored = stored_columns(schema, columns) if older else list(columns)
             for batch in parquet.iter_batches(BATCH, columns=stored) if declared else ():
                 rows += batch.num_rows
                 part = pa.Table.from_batches([batch])
-                yield upgraded(part, columns) if older else part.select(stored)
+                yield upgraded(part, file.table, columns) if older else part.select(stored)
             rows = rows if columns else parquet.metadata.num_rows
     except (pa.ArrowException, OSError, UnicodeError) as error:
         found = (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,18 +1,25 @@
-"""Archives of schema version 3, read as those of today: their decisions have no column ``detail``,
-and some of their reasons end with what is the detail now."""
+"""Archives of older schema versions, read as those of today: files of that time lack columns that
+were added since, and in version 3 some reasons end with what is the detail now."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
 from archive.schema import TABLES, Reason
 
-VERSIONS = (3,)
+VERSIONS = (3, 4)
 """Older schema versions that can be read."""
-_TABLE, _ADDED = "decisions", "detail"
+_RATIOS = ("cross_ratio", "gamma_cross_ratio")
+ADDED: Mapping[str, frozenset[str]] = {
+    "decisions": frozenset(
+        {"detail", "rule", "total_gain", "total_gain_low", "help_gain", "help_gain_low"}
+    )
+    | {f"{name}{end}" for name in _RATIOS for end in ("", "_low", "_high")},
+}
+"""By table, the columns that older files may lack; but for ``detail`` they are null there."""
 _REASON = re.compile(rf"({'|'.join(map(re.escape, Reason))})(?::? (.+))?")
 
 
@@ -30,22 +37,30 @@ def parse_reason(text: str) -> tuple[Reason, str | None]:
 def is_older(table: str, schema: pa.Schema) -> bool:
     """Whether a file of ``table`` with this schema was written under an older version."""
     declared = TABLES[table].schema
-    return table == _TABLE and schema.equals(declared.remove(declared.get_field_index(_ADDED)))
+    missing = set(declared.names) - set(schema.names)
+    kept = [field for field in declared if field.name not in missing]
+    return bool(missing) and missing <= ADDED.get(table, set()) and schema.equals(pa.schema(kept))
 
 
-def stored_columns(columns: Sequence[str]) -> list[str]:
-    """The columns of an older file from which ``columns`` are made."""
-    return list(dict.fromkeys("reason" if name == _ADDED else name for name in columns))
+def stored_columns(schema: pa.Schema, columns: Sequence[str]) -> list[str]:
+    """The columns of an older file, of this schema, from which ``columns`` are made."""
+    there = set(schema.names)
+    made_of = ("reason" if name == "detail" and name not in there else name for name in columns)
+    stored = list(dict.fromkeys(name for name in made_of if name in there))
+    return stored or schema.names[:1]  # some column, for the number of rows
 
 
-def upgraded(part: pa.Table, columns: Sequence[str]) -> pa.Table:
+def upgraded(part: pa.Table, table: str, columns: Sequence[str]) -> pa.Table:
     """Rows of an older file with ``columns`` as they are declared today. Raises ValueError."""
-    if "reason" in part.column_names:
+    if "reason" in part.column_names and "detail" not in part.column_names:
         parsed = [parse_reason(text) for text in part["reason"].to_pylist()]
         place = part.column_names.index("reason")
         reasons = pa.array([str(reason) for reason, _ in parsed], pa.string())
         part = part.set_column(place, "reason", reasons)
-        part = part.append_column(_ADDED, pa.array([detail for _, detail in parsed], pa.string()))
-    declared = TABLES[_TABLE].schema
-    fields = [declared.field(name) for name in columns]
-    return part.select(list(columns)).cast(pa.schema(fields))
+        part = part.append_column("detail", pa.array([detail for _, detail in parsed], pa.string()))
+    declared = TABLES[table].schema
+    for name in columns:
+        if name not in part.column_names:
+            nothing = pa.nulls(len(part), declared.field(name).type)
+            part = part.append_column(name, nothing)
+    return part.select(list(columns)).cast(pa.schema([declared.field(name) for name in columns]))

@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 
 from archive.query import ScopeRow, explanation
-from archive.schema import BASE_POLICY, PlaysKey, Purpose, Reason, TaskId, Verdict
+from archive.schema import (
+    BASE_POLICY,
+    GainKind,
+    PlaysKey,
+    Purpose,
+    Reason,
+    Rule,
+    TaskId,
+    Verdict,
+)
 from archive.statistics.calibration import REASONS, refusal
 from archive.statistics.decision_cases import Row, RunRecord, cases
 from archive.statistics.decision_rule import Decision, value_columns
@@ -18,6 +27,7 @@ from archive.statistics.intervals import mean_interval, two_sided
 from archive.statistics.looks import Looks
 from archive.statistics.plays import Plays
 from archive.statistics.replay import MissingPlaysError, redecided, replay
+from archive.store.older import ADDED
 from archive.verification.findings import Finding
 
 SETTINGS = {
@@ -25,6 +35,7 @@ SETTINGS = {
     "alpha2": ("growth", "alpha2"),
     "definition": ("transfer", "definition"),
     "gain_kind": ("transfer", "gain"),
+    "rule": ("transfer", "rule"),
 }
 """Columns of decisions that repeat a setting of the run."""
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
@@ -50,7 +61,10 @@ def decisions(record: RunRecord, unchecked: Counter[str]) -> Iterator[Finding]:
         except (MissingPlaysError, ValueError) as error:
             yield Finding(where(row), "plays missing", f"what it was decided on ({error})")
             continue
-        yield from _columns(row, value_columns(seen.evidence, len(case.scope)))
+        columns = value_columns(seen.evidence, len(case.scope))
+        if row["rule"] is None:  # written before there were these columns
+            columns = {name: columns[name] for name in columns.keys() - ADDED["decisions"]}
+        yield from _columns(row, columns)
         yield from _verdict(row, redecided(case, seen), _list(row) in accepting)
 
 
@@ -101,13 +115,14 @@ def learned(record: RunRecord) -> Iterator[Finding]:
 
 
 def _initial_level(record: RunRecord) -> float | None:
-    """Confidence of the test of an initial game's own gain: that of the last look of selection.
-    None where there was more to the test (other gains, several fine-tunings) or it is not known."""
+    """Confidence of the test of an initial game's total gain: that of the last look of selection.
+    None where it was not asked, was of several fine-tunings, or is not known."""
     plays, confidence = (
         record.setting("transfer", key) for key in ("selection_plays", "confidence")
     )
-    plain = record.setting("transfer", "gain") == "total"
-    if not plain or record.setting("finetune", "replicates") != 1:
+    both = record.setting("transfer", "rule") == Rule.CROSS_RATIO
+    asked = both or record.setting("transfer", "gain") == GainKind.TOTAL
+    if not asked or record.setting("finetune", "replicates") != 1:
         return None
     try:
         return Looks(tuple(plays), 1 - confidence).confidence(plays[-1])

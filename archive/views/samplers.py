@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from archive.query import find_run
-from archive.schema import ProposalOutcome, Verdict
+from archive.schema import ProposalOutcome, Rule, Verdict
 from archive.store.archive import Archive
 from xgl import Program, ProgramError, game, parse
 from xgl.analysis.tree_distance import closest
@@ -124,9 +124,15 @@ def _funnel(
         new=new,
         candidates=candidates,
         feasible=len(tuned),
-        playable=sum((row["own_gain_low"] or 0) > 0 for row in tuned),
+        playable=sum(_playable(row) for row in tuned),
         accepted=sum(row["verdict"] == Verdict.ACCEPTED for row in verdicts),
     )
+
+
+def _playable(row: Row) -> bool:
+    """Whether its own gain is established, the total one too where the rule asks for it."""
+    better_in_all = row["rule"] in (None, Rule.VALUES) or (row["total_gain_low"] or 0) > 0
+    return better_in_all and (row["own_gain_low"] or 0) > 0
 
 
 def _program(row: Row, dialects: Mapping[str, str]) -> Program | None:

@@ -146,6 +146,9 @@ class TransferConfig:
     gain: Literal["total", "specific"] = "specific"
     """Which gain it is made of: total, or specific: minus what permuted moves gain, so about the
     map."""
+    rule: Literal["cross_ratio", "values"] = "cross_ratio"
+    """Conditions that accept: cross_ratio, those of this release, or values: the own gain of the
+    kind that decides, help and γ alone."""
     calibration_plays: Annotated[int, Strict(), Field(ge=2)] = 32
     """Base plays that fix a game's floor and show whether it can be played."""
     selection_plays: Looks = (32, 96)

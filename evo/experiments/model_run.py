@@ -17,8 +17,10 @@ from evo.config.schema import ClusterConfig, RunConfig
 from evo.display import Display, show_summary
 from evo.jobs.evaluate import Task
 from evo.jobs.job import ModelHostSettings
+from evo.record.budget import reached
 from evo.record.collector import Collector
-from evo.record.ledger import Ledger, amount, reached
+from evo.record.cost import amount
+from evo.record.ledger import Ledger
 from evo.record.progress import RunProgress
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, Services

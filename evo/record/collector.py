@@ -13,18 +13,27 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from archive import Purpose
-from archive.schema import BASE_POLICY, PlaysKey, TaskId
+from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlaysKey, TaskId
 from archive.statistics.calibration import Calibration, Limits, refusal
 from archive.statistics.decision_rule import Decision
 from archive.statistics.plays import Plays
 from archive.statistics.repeated_play import WellPosed
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import ScoredPlay, Task, evaluation_seeds, floor_of, with_floor
-from evo.jobs.job import Evaluation, Executor, Finetune, Repetition, Result, Training
+from evo.jobs.job import (
+    Evaluation,
+    Executor,
+    Finetune,
+    Repetition,
+    Result,
+    ScriptedEvaluation,
+    Training,
+)
 from evo.jobs.repeated_play import round_rows
 from evo.record.ledger import Ledger, Row, finetune_row, score_rows
 from evo.record.playability import FewShot, few_shot, ill_posed, not_few_shot, well_posed
 from evo.record.progress import Listener
+from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
 from xgl.runtime.requests import Seeds
 
@@ -44,6 +53,16 @@ class PlayRequest:
     def key(self) -> PlaysKey:
         """Under which the ledger holds the plays."""
         return PlaysKey(self.policy_id, self.task.id, self.purpose)
+
+    @property
+    def scripted(self) -> bool:
+        """Whether a script plays, rather than a model."""
+        return self.key.scripted
+
+    @property
+    def stage(self) -> str:
+        """What a person is told of these plays."""
+        return "scripts" if self.scripted else self.purpose
 
 
 class Collector:
@@ -206,9 +225,9 @@ class Collector:
             if new:
                 missing[plays.key] = replace(plays, seeds=new)
         passes = _passes(list(missing.values()), self.config.player.policies_per_pass)
-        for purpose in dict.fromkeys(first.purpose for first, *_ in passes):
-            tasks = [each[0].task for each in passes if each[0].purpose is purpose]
-            self.listener.stage(purpose, tasks, len(tasks))
+        for stage in dict.fromkeys(first.stage for first, *_ in passes):
+            tasks = [first.task for first, *_ in passes if first.stage == stage]
+            self.listener.stage(stage, tasks, len(tasks))
         jobs = [self._job(each) for each in passes]
         for one, result in zip(passes, self.executor.do(jobs), strict=True):
             self._store(one, result)
@@ -221,11 +240,14 @@ class Collector:
             rows += score_rows(plays.policy_id, plays.task, purpose, scores)
             tokens += sum(score.tokens for score in scores)
         self.ledger.commit(scores=rows, maps=self._map_rows(result, purpose))
-        self.listener.job(purpose, one[0].task, tokens, result.scoring)
+        self.listener.job(one[0].stage, one[0].task, tokens, result.scoring)
 
-    def _job(self, plays: Sequence[PlayRequest]) -> Evaluation:
-        adapters = tuple(self._adapter(each.policy_id) for each in plays)
+    def _job(self, plays: Sequence[PlayRequest]) -> Evaluation | ScriptedEvaluation:
         first = plays[0]
+        if first.scripted:
+            scripts = tuple(each.policy_id.removeprefix(SCRIPT_POLICY) for each in plays)
+            return ScriptedEvaluation(self._floored(first.task), scripts, first.seeds)
+        adapters = tuple(self._adapter(each.policy_id) for each in plays)
         calibrating = first.purpose is Purpose.CALIBRATION  # which is what fixes the floor
         task = first.task if calibrating else self._floored(first.task)
         return Evaluation(task, adapters, first.seeds)
@@ -269,6 +291,10 @@ class Collector:
         policies = [policy_id for source in sources for policy_id in self.policy_ids(source)]
         return [PlayRequest(policy_id, target, purpose, seeds) for policy_id in policies]
 
+    def scripted(self, task: Task, purpose: Purpose, seeds: SeedSet) -> list[PlayRequest]:
+        """Every scripted player on the game."""
+        return [PlayRequest(f"{SCRIPT_POLICY}{name}", task, purpose, seeds) for name in SCRIPTS]
+
     def sample(self, policy_id: str, task: Task, purpose: Purpose, seeds: SeedSet) -> Plays:
         """Scores that are in the archive; raises ``KeyError`` where one is not."""
         return self.ledger.sample(PlaysKey(policy_id, task.id, purpose), seeds)
@@ -283,7 +309,8 @@ def _without(facts: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _passes(missing: Sequence[PlayRequest], most: int) -> list[list[PlayRequest]]:
-    """PlayRequest that one pass can do: the same game and seeds, at most so many policies.
+    """PlayRequest that one pass can do: the same game and seeds, at most so many policies, or any
+    number of scripts.
 
     Passes stand in the order of their first plays. A resumed run misses all of a pass or
     nothing of it, so it makes the same passes in the same order.
@@ -291,8 +318,8 @@ def _passes(missing: Sequence[PlayRequest], most: int) -> list[list[PlayRequest]
     passes: list[list[PlayRequest]] = []
     filling: dict[tuple[Any, ...], list[PlayRequest]] = {}
     for plays in missing:
-        key = plays.key[1:], plays.seeds
-        if key not in filling or len(filling[key]) == most:
+        key = plays.key[1:], plays.seeds, plays.scripted
+        if key not in filling or (len(filling[key]) == most and not plays.scripted):
             filling[key] = []
             passes.append(filling[key])
         filling[key].append(plays)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,8 @@ from archive.statistics.transfer_values import gains, specific_share
 from evo.config.schema import BudgetConfig
 from evo.jobs.evaluate import ScoredPlay, Task
 from evo.jobs.job import Finetune, MapText
-from meta_sampler import BudgetReached
+from evo.record.budget import check
+from evo.record.cost import Cost
 from xgl.analysis.static_facts import analyse
 from xgl.runtime.requests import Seeds
 
@@ -138,11 +139,11 @@ class Ledger:
 
     def spent_on(self, task: Task, policy_ids: Sequence[str]) -> Row:
         """Plays, tokens and seconds that a candidate has cost so far: its own game's plays, its
-        adapters' plays elsewhere, its fine-tunes."""
+        adapters' plays elsewhere, its fine-tunes. Scripted plays cost seconds alone."""
         cost, plays = Cost(), 0
         for key, rows in self.scores.items():
             if key.policy_id in policy_ids or key.task_id == task.id:
-                plays += len(rows)
+                plays += 0 if key.scripted else len(rows)
                 for row in rows.values():
                     cost += Cost.of(row)
         for key, again in self.rounds.items():
@@ -180,7 +181,7 @@ class Ledger:
         costs: dict[str, Cost] = defaultdict(Cost)
         for key, rows in self.scores.items():
             for row in rows.values():
-                costs[key.purpose] += Cost.of(row)
+                costs["scripts" if key.scripted else key.purpose] += Cost.of(row)
         for again in self.rounds.values():
             for row in again:
                 costs["few-shot"] += Cost.of(row)
@@ -251,45 +252,3 @@ def _map_key(row: Row) -> tuple[int, int, str]:
 
 SPENDING = ("finetunes", "scores", "proposals")
 """The tables whose rows say what something cost."""
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Tokens, seconds of work, and dollars."""
-
-    tokens: int = 0
-    seconds: float = 0.0
-    dollars: float = 0.0
-
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(
-            self.tokens + other.tokens,
-            self.seconds + other.seconds,
-            self.dollars + other.dollars,
-        )
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Cost:
-        """What a row of a table of ``SPENDING`` says; only what is paid for has dollars."""
-        return cls(row["tokens"], row["seconds"], row.get("dollars") or 0.0)
-
-
-def reached(budget: BudgetConfig, spent: Cost) -> str:
-    """The key of the first budget that is spent; empty while none is."""
-    for name in ("tokens", "seconds", "dollars"):
-        limit = getattr(budget, name)
-        if limit is not None and getattr(spent, name) >= limit:
-            return name
-    return ""
-
-
-def check(budget: BudgetConfig, spent: Cost) -> None:
-    """Raises :class:`BudgetReached` naming the budget that is spent."""
-    if name := reached(budget, spent):
-        raise BudgetReached(f"budget.{name}={getattr(budget, name):g} is reached: {amount(spent)}")
-
-
-def amount(spent: Cost) -> str:
-    """Such as: 1,200 tokens, 3.5 seconds spent."""
-    dollars = f", {spent.dollars:.4g} dollars" if spent.dollars else ""
-    return f"{spent.tokens:,} tokens, {spent.seconds:,.1f} seconds{dollars} spent"

@@ -8,7 +8,7 @@ from os.path import isfile  # unlike Path's, false for a name too long for the d
 from pathlib import Path
 
 from archive import Reason
-from archive.statistics.intervals import Interval
+from archive.statistics.decision_rule import Answer, Own, learned
 from archive.statistics.race import Question
 from evo.config.schema import GameConfig, RunConfig
 from evo.jobs.evaluate import Task
@@ -69,15 +69,14 @@ def learn_initial_scope(config: RunConfig, selection: Stage, initial: Sequence[T
         weak = [task for task in initial if _is_weak(selection, task, growth.initial_clarity)]
         collector.restart(weak)
         _learn(selection, weak)
-    usable = [task for task in initial if _own_gain(selection, task).low > 0]
+    usable = [task for task in initial if _is_learned(selection, task)]
     for task in initial:
         if task not in usable and growth.unplayable_initial == "stop":
-            own = _own_gain(selection, task)
             raise ConfigError(
-                f"growth.initial_scope: game {task.game_id}: {Reason.NOT_LEARNED}: own gain "
-                f"{own.value:.2f} bits, lower bound {own.low:.2f}, expected games that fine-tuning "
-                "improves"
+                f"growth.initial_scope: game {task.game_id}: {_fault(selection, task)}"
             )
+    plays = selection.looks.plays[-1]
+    selection.collector.play(each for task in usable for each in selection.scripted(task, plays))
     return usable
 
 
@@ -90,14 +89,29 @@ def _learn(selection: Stage, tasks: Sequence[Task]) -> None:
     )
 
 
-def _own_gain(selection: Stage, task: Task) -> Interval:
-    return selection.own(task, selection.looks.plays[-1]).gain
+def _own(selection: Stage, task: Task) -> Own:
+    return selection.own(task, selection.looks.plays[-1])
+
+
+def _is_learned(selection: Stage, task: Task) -> bool:
+    return learned(_own(selection, task), selection.thresholds.rule) is Answer.YES
 
 
 def _is_weak(selection: Stage, task: Task, clarity: float) -> bool:
     """Whether so little was learned that shares of it could hardly be told from chance."""
-    own = _own_gain(selection, task)
-    return own.low <= clarity * max(own.value or 0.0, 0.0)
+    gain = _own(selection, task).gain
+    unclear = gain.low <= clarity * max(gain.value or 0.0, 0.0)
+    return unclear or not _is_learned(selection, task)
+
+
+def _fault(selection: Stage, task: Task) -> str:
+    """What is said of a game that fine-tuning does not improve."""
+    own = _own(selection, task)
+    name, gain = ("own", own.gain) if own.gain.low <= 0 else ("total", own.total)
+    return (
+        f"{Reason.NOT_LEARNED}: {name} gain {gain.value:.2f} bits, lower bound {gain.low:.2f}, "
+        "expected games that fine-tuning improves"
+    )
 
 
 def metadata(settings: GameConfig) -> Metadata:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from archive import Purpose, Reason, Verdict
-from archive.schema import Definition, GainKind, TaskId
+from archive.schema import Definition, GainKind, Rule, TaskId
 from archive.statistics.decision_rule import (
     Decision,
     Evidence,
@@ -51,6 +51,7 @@ class TransferOracle:
             config.growth.alpha2,
             Definition(config.transfer.definition),
             GainKind(config.transfer.gain),
+            Rule(config.transfer.rule),
         )
         rules = config.transfer
         error = 1 - rules.confidence

@@ -7,11 +7,11 @@ a map is asked by every rollout of that map); moves and stories never are.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from xgl.errors import OversizeError
+from xgl.errors import OversizeError, PlayerError
 from xgl.language.canonical import Game
 from xgl.language.characters import well_formed
 from xgl.language.dialects import DIALECTS
@@ -22,6 +22,7 @@ from xgl.runtime.requests import (
     DrawRequest,
     Item,
     Judge,
+    Move,
     MoveRequest,
     Play,
     Player,
@@ -71,15 +72,48 @@ class Cast:
     players: dict[str, Player]
 
 
-@dataclass(slots=True)
-class _Running:
-    """A machine in flight with what it asks now; ``answers`` fill up by position."""
+class Running:
+    """A machine in flight: what it asks now, or the ``play`` that it came to.
 
-    index: int
-    instance: Instance
-    generator: Generator[tuple[Request, ...], tuple[Any, ...], Play]
-    requests: tuple[Request, ...] = ()
-    answers: list[Any] = None  # type: ignore[assignment]  # set with each question
+    ``answers`` fill up by position. Moves of a player without a seat in the cast are left open.
+    """
+
+    def __init__(self, instance: Instance, cast: Cast, machine: Machine) -> None:
+        self.instance, self.cast, self.machine = instance, cast, machine
+        self.generator = machine.play()
+        self.requests: tuple[Request, ...] = ()
+        self.answers: list[Any] = []
+        self.play: Play | None = None
+        self._run(lambda: next(self.generator))
+
+    @property
+    def open_move(self) -> MoveRequest | None:
+        """The move asked of somebody who has no seat in the cast."""
+        for request in self.requests:
+            if isinstance(request, MoveRequest) and request.view.player not in self.cast.players:
+                return request
+        return None
+
+    @property
+    def waits(self) -> bool:
+        """Whether nobody in the cast can bring it further."""
+        return self.play is not None or self.open_move is not None
+
+    def resume(self) -> None:
+        """Hand the answers back and run to the next question, or to the end."""
+        answers = tuple(self.answers)
+        refusal = next((a for a in answers if isinstance(a, OversizeError)), None)
+        if refusal is not None:
+            self._run(lambda: self.generator.throw(refusal))
+        else:
+            self._run(lambda: self.generator.send(answers))
+
+    def _run(self, ask: Callable[[], tuple[Request, ...]]) -> None:
+        try:
+            self.requests = ask()
+        except StopIteration as end:
+            self.requests, self.play = (), end.value
+        self.answers = [None] * len(self.requests)
 
 
 def play_all(
@@ -87,69 +121,72 @@ def play_all(
 ) -> list[Play]:
     """Play all instances to their end; results in the order given.
 
-    ``machines``: their machines, where somebody wants to watch them run.
+    ``machines``: their machines, where somebody wants to watch them run. Raises
+    :class:`~xgl.errors.PlayerError` where a player has no seat in the cast.
     """
-    machines = machines or _machines(instances)
-    plays: list[Play | None] = [None] * len(instances)
-    running = []
-    for index, (instance, fresh) in enumerate(zip(instances, machines, strict=True)):
-        machine = _Running(index, instance, fresh.play())
-        if _resume(machine, lambda m=machine: next(m.generator), plays):  # type: ignore[misc]
-            running.append(machine)
-    while running:
-        _answer(running, cast)
-        running = [machine for machine in running if _resume(machine, _reply(machine), plays)]
-    return [play for play in plays if play is not None]
+    machines = machines or machines_of(instances)
+    running = [
+        Running(instance, cast, fresh) for instance, fresh in zip(instances, machines, strict=True)
+    ]
+    advance(running)
+    for each in running:
+        if each.open_move is not None:
+            name = each.open_move.view.player
+            raise PlayerError(f"the program asks {name} for moves, and no such player")
+    return [each.play for each in running if each.play is not None]
 
 
-def _machines(instances: Sequence[Instance]) -> list[Machine]:
+def advance(running: Sequence[Running]) -> None:
+    """Run each as far as its cast can answer, all in lockstep."""
+    while asking := [each for each in running if not each.waits]:
+        _answer(asking)
+        for each in asking:
+            each.resume()
+
+
+def machines_of(instances: Sequence[Instance]) -> list[Machine]:
     """One for each instance; those of one game share what its program says of them all."""
     games = {id(instance.game): instance.game for instance in instances}
     plans = {key: PreparedProgram.of(game.program) for key, game in games.items()}
     return [Machine(instance.game, plans[id(instance.game)]) for instance in instances]
 
 
-def _resume(
-    machine: _Running, ask: Callable[[], tuple[Request, ...]], plays: list[Play | None]
-) -> bool:
-    try:
-        machine.requests = ask()
-    except StopIteration as end:
-        plays[machine.index] = end.value
-        return False
-    machine.answers = [None] * len(machine.requests)
-    return True
+Slot = tuple[Running, int]
+"""A machine and the position of one of its requests."""
 
 
-def _reply(machine: _Running) -> Callable[[], tuple[Request, ...]]:
-    refusal = next((a for a in machine.answers if isinstance(a, OversizeError)), None)
-    if refusal is not None:
-        return lambda: machine.generator.throw(refusal)
-    return lambda: machine.generator.send(tuple(machine.answers))
-
-
-def _answer(running: list[_Running], cast: Cast) -> None:
+def _answer(running: Sequence[Running]) -> None:
     """Answer every open request, one batch for each model."""
-    slots: dict[type, list[tuple[_Running, int]]] = defaultdict(list)
+    slots: dict[type, list[Slot]] = defaultdict(list)
     for machine in running:
         for position, request in enumerate(machine.requests):
             slots[type(request)].append((machine, position))
-    _fill(slots[ScoreRequest], lambda questions: _merged(questions, cast.judge.score))
-    _fill(slots[TruthRequest], lambda questions: _merged(questions, cast.judge.truths))
-    _answer_stories(slots[StoryRequest], cast.stories)
-    _answer_each(slots[PrefixRequest], lambda _, r: cast.judge.first_tokens(r.text, r.tokens))
+    for judge, some in _grouped(slots[ScoreRequest], lambda machine, _: machine.cast.judge):
+        _fill(some, lambda questions, judge=judge: _merged(questions, judge.score))  # type: ignore[misc]
+    for judge, some in _grouped(slots[TruthRequest], lambda machine, _: machine.cast.judge):
+        _fill(some, lambda questions, judge=judge: _merged(questions, judge.truths))  # type: ignore[misc]
+    for source, some in _grouped(slots[StoryRequest], lambda machine, _: machine.cast.stories):
+        _answer_stories(some, source)
+    _answer_each(slots[PrefixRequest], lambda m, r: m.cast.judge.first_tokens(r.text, r.tokens))
     _answer_each(slots[DrawRequest], _order)
-    by_player: dict[int, list[tuple[_Running, int]]] = defaultdict(list)
-    for machine, position in slots[MoveRequest]:
-        name = machine.requests[position].view.player  # type: ignore[union-attr]
-        by_player[id(cast.players[name])].append((machine, position))
-    for player in {id(p): p for p in cast.players.values()}.values():
-        _move(by_player[id(player)], player, cast.judge)
+    for player, some in _grouped(slots[MoveRequest], _seat):
+        _move(some, player)
 
 
-def _fill(slots: list[tuple[_Running, int]], answer: Callable[[list[Any]], list[Any]]) -> None:
-    if not slots:
-        return
+def _grouped(slots: list[Slot], key: Callable[[Running, Any], Any]) -> list[tuple[Any, list[Slot]]]:
+    """The slots of each model that answers them, models in the order of their first request."""
+    groups: dict[int, tuple[Any, list[Slot]]] = {}
+    for machine, position in slots:
+        model = key(machine, machine.requests[position])
+        groups.setdefault(id(model), (model, []))[1].append((machine, position))
+    return list(groups.values())
+
+
+def _seat(machine: Running, request: MoveRequest) -> Player:
+    return machine.cast.players[request.view.player]
+
+
+def _fill(slots: list[Slot], answer: Callable[[list[Any]], list[Any]]) -> None:
     answers = answer([machine.requests[position] for machine, position in slots])
     for (machine, position), reply in zip(slots, answers, strict=True):
         machine.answers[position] = reply
@@ -161,12 +198,12 @@ def _merged(questions: list[Question], answer: Callable[[list[Question]], list[A
     return [answers[request] for request in questions]
 
 
-def _answer_each(slots: list[tuple[_Running, int]], answer: Callable[[_Running, Any], Any]) -> None:
+def _answer_each(slots: list[Slot], answer: Callable[[Running, Any], Any]) -> None:
     for machine, position in slots:
         machine.answers[position] = answer(machine, machine.requests[position])
 
 
-def _order(machine: _Running, request: DrawRequest) -> tuple[int, ...]:
+def _order(machine: Running, request: DrawRequest) -> tuple[int, ...]:
     """Chance in a game: a function of the play's seeds, the same for every policy."""
     seeds = machine.instance.seeds
     place = (request.line, request.visit, request.draw)
@@ -174,19 +211,20 @@ def _order(machine: _Running, request: DrawRequest) -> tuple[int, ...]:
     return tuple(map(int, drawn.permutation(request.size)))
 
 
-def _answer_stories(slots: list[tuple[_Running, int]], stories: StorySource) -> None:
+def _answer_stories(slots: list[Slot], stories: StorySource) -> None:
     asked = []
     for machine, position in slots:
         request = machine.requests[position]
         assert isinstance(request, StoryRequest)
         asked.append((machine.instance.seeds.map_seed, request))
-    texts = stories.story_texts(asked) if asked else []
+    texts = stories.story_texts(asked)
     for (machine, position), text in zip(slots, texts, strict=True):
         machine.answers[position] = well_formed(text)
 
 
-def _turn(instance: Instance, request: Request) -> Turn:
-    assert isinstance(request, MoveRequest)
+def turn_of(instance: Instance, request: MoveRequest) -> Turn:
+    """A move request as a player gets it: with the seeds, and with earlier rounds in view where
+    the game is repeated."""
     memory = instance.memory
     if memory is None or memory.player != request.view.player:
         return Turn(request, instance.seeds, instance.policy)
@@ -194,15 +232,25 @@ def _turn(instance: Instance, request: Request) -> Turn:
     return Turn(seen, instance.seeds, instance.policy, memory.round)
 
 
-def _move(slots: list[tuple[_Running, int]], player: Player, judge: Judge) -> None:
-    if not slots:
-        return
-    turns = [_turn(machine.instance, machine.requests[position]) for machine, position in slots]
+def _move(slots: list[Slot], player: Player) -> None:
+    turns = [_turn_at(slot) for slot in slots]
     for (machine, position), turn, move in zip(slots, turns, player.moves(turns), strict=True):
-        dialect = DIALECTS[machine.instance.game.dialect]
-        shorten = judge.first_tokens if dialect.cut_at_token else judge.truncate
         if not isinstance(move, OversizeError):
-            most = machine.instance.game.metadata.max_characters + BEYOND
-            text = shorten(well_formed(move.text[:most]), turn.request.max_len)
-            move = replace(move, text=text)
+            move = shortened(move, turn.request, machine.instance.game, machine.cast.judge)
         machine.answers[position] = move
+
+
+def _turn_at(slot: Slot) -> Turn:
+    machine, position = slot
+    request = machine.requests[position]
+    assert isinstance(request, MoveRequest)
+    return turn_of(machine.instance, request)
+
+
+def shortened(move: Move, request: MoveRequest, game: Game, judge: Judge) -> Move:
+    """A move cut to its limit in judge tokens, as the game's dialect cuts."""
+    shorten = judge.first_tokens if DIALECTS[game.dialect].cut_at_token else judge.truncate
+    whole = well_formed(move.text[: game.metadata.max_characters + BEYOND])
+    text = shorten(whole, request.max_len)
+    cut = 0 if text == whole else max(1, judge.count(whole) - request.max_len)
+    return replace(move, text=text, cut_tokens=cut)

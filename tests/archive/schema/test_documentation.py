@@ -16,7 +16,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "archive.md"
 def test_tables_are_those_of_the_design() -> None:
     names = "runs games proposals maps finetunes scores decisions scopes covers rounds measures"
     assert list(TABLES) == names.split()
-    assert SCHEMA_VERSION == 4
+    assert SCHEMA_VERSION == 5
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -1,4 +1,5 @@
-"""Archives of schema version 3, whose decisions have no detail: read as those of today."""
+"""Archives of older schema versions, read as those of today: decisions of version 3 have no detail,
+those of version 4 no columns of the rule that decides now."""
 
 from __future__ import annotations
 
@@ -13,16 +14,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from archive import SCHEMA_VERSION, TABLES, Archive, DamagedError, Reason
-from archive.store.older import parse_reason
+from archive.store.older import ADDED, parse_reason
 from archive.verification import verify
 
 MakeRow = Callable[..., dict[str, Any]]
 
 
-def age(folder: Path, reasons: dict[str, str] | None = None) -> None:
-    """Rewrites an archive as schema version 3 had it, with other texts for some reasons."""
-    schema = TABLES["decisions"].schema
-    schema = schema.remove(schema.get_field_index("detail"))
+def age(folder: Path, reasons: dict[str, str] | None = None, version: int = 3) -> None:
+    """Rewrites an archive as an older schema version had it, with other texts for some reasons."""
+    missing = ADDED["decisions"] - ({"detail"} if version > 3 else set())
+    schema = pa.schema([f for f in TABLES["decisions"].schema if f.name not in missing])
     for path in sorted((folder / "commits").iterdir()):
         record = json.loads(path.read_text())
         for file in record["files"]:
@@ -39,7 +40,7 @@ def age(folder: Path, reasons: dict[str, str] | None = None) -> None:
             record["previous"] = sha256(before.read_bytes()).hexdigest()
         path.write_text(json.dumps(record))
     marker = folder / "archive.json"
-    marker.write_text(json.dumps(json.loads(marker.read_text()) | {"schema_version": 3}))
+    marker.write_text(json.dumps(json.loads(marker.read_text()) | {"schema_version": version}))
 
 
 @pytest.fixture
@@ -107,3 +108,15 @@ def test_an_unknown_reason_of_an_older_file_is_damage(older: Path) -> None:
     with pytest.raises(DamagedError, match=named):
         Archive.open(older).rows("decisions")
     assert any("was not liked" in str(fault) for fault in verify(Archive.open(older)).faults)
+
+
+def test_an_archive_of_version_4_has_its_details(tmp_path: Path, make_row: MakeRow) -> None:
+    with Archive.create(tmp_path / "a") as archive:
+        row = make_row("decisions", reason=Reason.TOO_LONG, detail="3 steps", rule="cross_ratio")
+        archive.commit({"decisions": [row]})
+    age(tmp_path / "a", version=4)
+    archive = Archive.open(tmp_path / "a")
+    [read] = archive.rows("decisions", ["rule", "detail", "reason"])
+    assert read == {"rule": None, "detail": "3 steps", "reason": "too long to learn"}
+    assert archive.rows("decisions", ["rule"]) == [{"rule": None}]
+    assert archive.table("decisions").schema.equals(TABLES["decisions"].schema)

@@ -9,7 +9,8 @@ import pytest
 from support.search import Listed, Nature, Search, by_hash, code, of_limits
 
 from evo.config.schema import BudgetConfig
-from evo.record.ledger import Cost, amount, reached
+from evo.record.budget import reached
+from evo.record.cost import Cost, amount
 from meta_sampler import BudgetReached, Proposal
 from xgl import Game
 

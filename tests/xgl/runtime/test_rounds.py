@@ -14,9 +14,9 @@ from support.doubles import NumberedStories, WordJudge
 from xgl import Cast, Instance, Seeds, analyse, game, parse, play_all
 from xgl.errors import OversizeError
 from xgl.lm.language_model import LanguageModel
-from xgl.players.chat import view_text
 from xgl.players.local import LocalPolicy
 from xgl.runtime.presentation import item_lines, render
+from xgl.runtime.prompt import view_text
 from xgl.runtime.requests import Item, Move, MoveRequest, Rewarded, TokenScores, Turn, View
 from xgl.runtime.rounds import play_rounds, rounds_shown, seen
 

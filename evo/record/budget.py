@@ -1,0 +1,22 @@
+"""Whether a budget is spent."""
+
+from __future__ import annotations
+
+from evo.config.schema import BudgetConfig
+from evo.record.cost import Cost, amount
+from meta_sampler import BudgetReached
+
+
+def reached(budget: BudgetConfig, spent: Cost) -> str:
+    """The key of the first budget that is spent; empty while none is."""
+    for name in ("tokens", "seconds", "dollars"):
+        limit = getattr(budget, name)
+        if limit is not None and getattr(spent, name) >= limit:
+            return name
+    return ""
+
+
+def check(budget: BudgetConfig, spent: Cost) -> None:
+    """Raises :class:`BudgetReached` naming the budget that is spent."""
+    if name := reached(budget, spent):
+        raise BudgetReached(f"budget.{name}={getattr(budget, name):g} is reached: {amount(spent)}")

@@ -1,0 +1,337 @@
+"""The open-ended schedule of scope growth, over small protocols (docs/specification.md, "The
+open-ended schedule").
+
+Algorithm 1 asked differently: parents are drawn from the whole scope by what they yielded, nothing
+that was learned is thrown away, and the run goes on while it pays. Knows nothing of language
+models. All order and choice come from the seed and the oracle's answers, in virtual order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Generic, Protocol, TypeVar
+
+from scipy import stats
+
+from archive import Verdict
+from evo.search.growth import Candidate, Place, Sampler, ScopeMember
+from evo.search.parents import Tally, draw_parent
+from evo.search.virtual_order import Steps, Urgency, VirtualOrder, Workshop, WorkT
+
+GameT = TypeVar("GameT", bound=Hashable)
+WorkT_co = TypeVar("WorkT_co", bound=Hashable, covariant=True)
+HOUR = 3600.0
+LEAST_POWER = 0.05
+"""Chance of an acceptance below which no undecided candidate is played on."""
+
+
+class Prospect(Enum):
+    """What selection leaves of a candidate."""
+
+    OUT = "refused, or undecided for good; its decision is recorded"
+    ORPHAN = "learned, and no help to its parent"
+    NEW = "seems to help a game of the scope, and to be new to all of it"
+
+
+@dataclass(frozen=True)
+class Finding(Generic[GameT]):
+    """What selection saw of a candidate; a subclass may hold the evidence. ``parent`` is the game
+    of the scope that it helps."""
+
+    candidate: Candidate[GameT]
+    prospect: Prospect
+    parent: GameT
+    gamma: float | None = None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How an acceptance test ended. Of an undecided one: the chance that a test of twice the plays
+    accepts, and the tokens that this takes."""
+
+    verdict: Verdict
+    gamma: float | None = None
+    power: float = 0.0
+    tokens: int = 1
+
+
+FindingT = TypeVar("FindingT", bound=Finding[Any])
+
+
+class OpenOracle(Protocol[GameT, FindingT, WorkT_co]):
+    """Judges candidates, each in a process of its own."""
+
+    def examine(
+        self, candidate: Candidate[GameT], scope: Sequence[GameT]
+    ) -> Steps[WorkT_co, FindingT]:
+        """Selection with the parent that the candidate was proposed for."""
+        ...
+
+    def adopt(self, orphan: FindingT, scope: Sequence[GameT]) -> Steps[WorkT_co, FindingT]:
+        """Selection with any other game of the scope as parent, the one that it helps most."""
+        ...
+
+    def compare(self, finding: FindingT, newer: Sequence[GameT]) -> Steps[WorkT_co, FindingT]:
+        """The finding measured against games that joined the scope since, and these alone."""
+        ...
+
+    def test(
+        self, finding: FindingT, scope: Sequence[GameT], attempt: int
+    ) -> Steps[WorkT_co, Trial]:
+        """An acceptance test on fresh evidence, of 2^``attempt`` times the plays; one share of the
+        error of the candidate's list. Records what it decides."""
+        ...
+
+    def dismiss(self, finding: FindingT, trial: Trial | None) -> None:
+        """Record that a candidate is not tested (again); ``trial`` is its last test."""
+        ...
+
+
+@dataclass(frozen=True)
+class OpenEndedSettings:
+    """How lists are opened and how many tests each pays for, when the run ends."""
+
+    list_size: int
+    max_candidates: int | None
+    lookahead: int
+    """Another list is opened when no more candidates than these are being examined."""
+    tests: int
+    """Acceptance tests that share the error of one list."""
+    least_yield: float
+    """Accepted games a core-hour; the run ends when it surely yields less. 0: never."""
+
+
+class End(Enum):
+    """Why the schedule came to its end."""
+
+    CANDIDATES = "candidates"
+    YIELD = "yield"
+    PROPOSALS = "proposals"
+
+
+@dataclass
+class _List(Generic[GameT]):
+    """A list of candidates of one parent, and the acceptance tests that its error still pays."""
+
+    parent: GameT
+    tests: int
+
+
+@dataclass(eq=False)
+class _Contender(Generic[FindingT]):
+    """A candidate in the pool; ``seen`` games of the scope were looked at for its γ."""
+
+    finding: FindingT
+    origin: _List[Any]
+    seen: int
+    order: Urgency
+    comparing: bool = False
+    trials: list[Trial] = field(default_factory=list)
+
+    @property
+    def rank(self) -> tuple[float, Urgency]:
+        """The smallest γ first."""
+        return (self.finding.gamma or 0.0, self.order)
+
+
+class OpenEnded(Generic[GameT, FindingT, WorkT]):
+    """One run of the schedule."""
+
+    def __init__(
+        self,
+        initial: Sequence[GameT],
+        oracle: OpenOracle[GameT, FindingT, WorkT],
+        sampler: Sampler[GameT],
+        workshop: Workshop[WorkT],
+        settings: OpenEndedSettings,
+        seed: int = 0,
+    ) -> None:
+        self.oracle, self.sampler, self.settings, self.seed = oracle, sampler, settings, seed
+        self.members = [ScopeMember(game, 0) for game in initial]
+        self.order = VirtualOrder[WorkT](workshop)
+        self.end: End | None = None
+        self._judged = 0
+        self._examining = 0
+        self._lists: Counter[GameT] = Counter()
+        self._tallies: dict[GameT, Tally] = {}
+        self._barren: set[GameT] = set()
+        """Parents whose last list was empty, since the scope grew."""
+        self._pool: list[_Contender[FindingT]] = []
+        self._testing = False
+        self._accepted_at: list[float] = []
+        """Seconds of work at each acceptance."""
+        self._outputs: list[list[ScopeMember[GameT]]] = [list(self.members)]
+
+    def scopes(self) -> Iterator[list[ScopeMember[GameT]]]:
+        """The scope at the start and after each acceptance; then ``end`` says why it ended."""
+        yield from self.order.run(self._manage)
+        self.end = self.end or End.PROPOSALS
+
+    @property
+    def games(self) -> tuple[GameT, ...]:
+        """The scope, in the order of acceptance."""
+        return tuple(member.game for member in self.members)
+
+    # -- what to do next -----------------------------------------------------------------------
+
+    def _manage(self) -> Iterator[list[ScopeMember[GameT]]]:
+        """Begin all that can be begun; yields the scopes that formed since."""
+        acting = True
+        while acting:
+            acting = self._test_next() or self._open_next()
+            yield from self._outputs
+            self._outputs.clear()
+
+    def _test_next(self) -> bool:
+        """Begin an acceptance test, one at a time, on a pool that knows the whole scope."""
+        if self._testing or any(each.comparing for each in self._pool):
+            return False
+        for each in [each for each in self._pool if not self._has_future(each)]:
+            self._leave(each, accepted=False)
+            self.oracle.dismiss(each.finding, each.trials[-1] if each.trials else None)
+        ready = [each for each in self._pool if self._pays(each)]
+        if not ready:
+            return False
+        contender = min(ready, key=lambda each: each.rank)
+        self._testing = True
+        contender.origin.tests -= 1
+        self.order.start(self._test(contender), (0,))
+        return True
+
+    def _has_future(self, contender: _Contender[FindingT]) -> bool:
+        """Whether its list's error pays for a test of it that may accept."""
+        likely = not contender.trials or contender.trials[-1].power >= LEAST_POWER
+        return likely and contender.origin.tests > 0
+
+    def _pays(self, contender: _Contender[FindingT]) -> bool:
+        """A first test always does; more plays do where they buy games at a lower price than the
+        run so far, or where there is no other way left to one."""
+        if not contender.trials or self._is_closed():
+            return True
+        rate = (len(self._accepted_at) + 0.5) / max(1, self.order.spent.tokens)
+        trial = contender.trials[-1]
+        return trial.power / trial.tokens >= rate
+
+    def _open_next(self) -> bool:
+        """Open another list while few candidates are being examined."""
+        if self._examining > self.settings.lookahead or self._is_closed():
+            return False
+        parents = [game for game in self.games if game not in self._barren]
+        number = self._lists.total()
+        parent = draw_parent(parents, self._tallies, self.seed, number)
+        depth = next(each.generation for each in self.members if each.game == parent)
+        place = Place(depth, parent, self._lists[parent])
+        games = self.sampler.propose(place, self.games, self._list_size)
+        self._lists[parent] += 1
+        if not games:
+            self._barren.add(parent)
+        one = _List(parent, self.settings.tests)
+        self._judged += len(games)
+        self._examining += len(games)
+        for index, game in enumerate(games):
+            process = self._examination(Candidate(game, place, index), one, (number, index))
+            self.order.start(process, (2, number, index))
+        return True
+
+    @property
+    def _list_size(self) -> int:
+        """Of the next list; 0 where the budget of candidates is used up."""
+        size, most = self.settings.list_size, self.settings.max_candidates
+        return size if most is None else min(size, most - self._judged)
+
+    def _is_closed(self) -> bool:
+        """Whether no further list will be opened; sets ``end`` where that is for good."""
+        if self.end is None:
+            if self._list_size <= 0:
+                self.end = End.CANDIDATES
+            elif self.yield_bound < self.settings.least_yield:
+                self.end = End.YIELD
+        return self.end is not None or self._barren.issuperset(self.games)
+
+    @property
+    def yield_bound(self) -> float:
+        """Upper 95 % bound on accepted games a core-hour (:func:`yield_bound`)."""
+        least, now = self.settings.least_yield, self.order.spent.seconds / HOUR
+        return yield_bound([at / HOUR for at in self._accepted_at], now, least)
+
+    # -- processes -----------------------------------------------------------------------------
+
+    def _examination(
+        self, candidate: Candidate[GameT], one: _List[GameT], order: Urgency
+    ) -> Steps[WorkT, None]:
+        """From a proposal to the pool."""
+        scope = self.games
+        finding = yield from self.oracle.examine(candidate, scope)
+        if finding.prospect is Prospect.ORPHAN:
+            scope = self.games
+            finding = yield from self.oracle.adopt(finding, scope)
+        self._examining -= 1
+        if finding.prospect is not Prospect.NEW:
+            self._tally(one.parent, accepted=False)
+            return
+        contender = _Contender(finding, one, len(scope), order)
+        self._pool.append(contender)
+        self._compare(contender)
+
+    def _compare(self, contender: _Contender[FindingT]) -> None:
+        """Measure a contender against what joined the scope since, where anything did."""
+        if contender.seen < len(self.members) and not contender.comparing:
+            contender.comparing = True
+            self.order.start(self._comparison(contender), (1, *contender.order))
+
+    def _comparison(self, contender: _Contender[FindingT]) -> Steps[WorkT, None]:
+        while contender.seen < len(self.members):
+            newer = self.games[contender.seen :]
+            contender.seen += len(newer)
+            contender.finding = yield from self.oracle.compare(contender.finding, newer)
+            if contender.finding.prospect is not Prospect.NEW:
+                self._leave(contender, accepted=False)
+                return
+        contender.comparing = False
+
+    def _test(self, contender: _Contender[FindingT]) -> Steps[WorkT, None]:
+        """An acceptance test; the scope cannot change while it lasts, for it is the only one."""
+        attempt = len(contender.trials)
+        trial = yield from self.oracle.test(contender.finding, self.games, attempt)
+        self._testing = False
+        contender.trials.append(trial)
+        if trial.verdict is Verdict.ACCEPTED:
+            self._accept(contender, trial)
+        elif trial.verdict is not Verdict.UNDECIDED:
+            self._leave(contender, accepted=False)
+
+    def _accept(self, contender: _Contender[FindingT], trial: Trial) -> None:
+        finding = contender.finding
+        parent = next(each for each in self.members if each.game == finding.parent)
+        game, depth = finding.candidate.game, parent.generation + 1
+        self.members.append(ScopeMember(game, depth, trial.gamma, parent.game))
+        self._accepted_at.append(self.order.spent.seconds)
+        self._outputs.append(list(self.members))
+        self._barren.clear()
+        self._leave(contender, accepted=True)
+        for each in list(self._pool):
+            self._compare(each)
+
+    def _leave(self, contender: _Contender[FindingT], accepted: bool) -> None:
+        self._pool.remove(contender)
+        self._tally(contender.origin.parent, accepted)
+
+    def _tally(self, parent: GameT, accepted: bool) -> None:
+        self._tallies[parent] = self._tallies.get(parent, Tally()) + Tally(int(accepted), 1)
+
+
+def yield_bound(accepted_at: Sequence[float], now: float, least: float) -> float:
+    """Upper 95 % bound (Garwood 1936, Fiducial limits for the Poisson distribution) on accepted
+    games a core-hour, from the last core-hours: so many of them that two games are just enough for
+    a bound of ``least``.
+
+    ``accepted_at`` and ``now`` in core-hours; infinite at the start.
+    """
+    if now <= 0 or least <= 0:
+        return float("inf")
+    window = min(now, float(stats.gamma.ppf(0.95, 3)) / least)
+    recent = sum(at > now - window for at in accepted_at)
+    return float(stats.gamma.ppf(0.95, recent + 1)) / window

@@ -1,0 +1,216 @@
+"""The open-ended schedule on finite worlds with exact values."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.open_world import (
+    Bench,
+    Killed,
+    OpenWorld,
+    Work,
+    finished,
+    growth,
+    random_settings,
+    random_world,
+)
+
+from evo.search.open_ended import End, Finding, OpenEnded, OpenEndedSettings, yield_bound
+
+Grown = OpenEnded[int, Finding[int], Work]
+ORDINARY = OpenEndedSettings(4, None, 2, 100, 0.0)
+
+
+def world_of(grown: Grown) -> OpenWorld:
+    assert isinstance(grown.oracle, OpenWorld)
+    return grown.oracle
+
+
+def grown_from(seed: int) -> tuple[Grown, list[list[int]]]:
+    draw = random.Random(seed)  # and not drawn piece by piece, which makes small worlds mostly
+    grown = growth(random_world(draw), random_settings(draw), Bench(width=draw.choice([1, 3])))
+    return grown, list(finished(grown))
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=200, deadline=None)
+def test_accepted_games_help_their_parent_and_are_new_to_all_before(seed: int) -> None:
+    grown, scopes = grown_from(seed)
+    world = world_of(grown)
+    for place, member in enumerate(grown.members):
+        if member.parent is None:
+            continue
+        earlier = grown.members[:place]
+        assert world.helps(member.game, member.parent)
+        [parent] = [each for each in earlier if each.game == member.parent]
+        assert member.generation == parent.generation + 1
+        values = [world.values[each.game, member.game] or 0.0 for each in earlier]
+        assert max(values) == member.gamma
+        assert max(values) <= 1 - world.alpha2
+    assert all(after[: len(before)] == before for before, after in pairwise(scopes))
+    assert [len(scope) for scope in scopes] == list(range(1, len(grown.members) + 1))
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=200, deadline=None)
+def test_nothing_that_was_learned_is_thrown_away(seed: int) -> None:
+    draw = random.Random(seed)
+    world = replace(random_world(draw), stubborn={})
+    grown = growth(world, replace(random_settings(draw), tests=100), Bench())
+    *_, scope = finished(grown)
+    ran = world_of(grown)
+    assert set(ran.decided) == set(ran.proposed), "every candidate has its decision"
+    for game in set(ran.proposed) - set(scope):
+        covered = max(ran.values[member, game] or 0.0 for member in scope) > 1 - ran.alpha2
+        useless = not any(ran.helps(game, member) for member in scope)
+        late = ran.decided[game] == "helps none"  # before the game that it helps joined
+        assert covered or useless or late
+
+
+@given(seed=st.integers(0, 2**32), kills=st.lists(st.integers(0, 12), min_size=1, max_size=12))
+@settings(max_examples=120, deadline=None)
+def test_killed_at_any_commit_it_takes_the_same_course(seed: int, kills: list[int]) -> None:
+    draw = random.Random(seed)
+    world, chosen, width = random_world(draw), random_settings(draw), draw.choice([1, 3])
+    whole = growth(world, chosen, bench := Bench(width=width))
+    scopes = list(finished(whole))
+    archived: list[tuple[Work, ...]] = []
+    for patience in kills:
+        try:
+            list(finished(growth(world, chosen, Bench(archived, patience, width))))
+        except Killed:
+            continue
+    resumed = growth(world, chosen, again := Bench(archived, None, width))
+    assert list(finished(resumed)) == scopes
+    assert again.course == bench.course
+    assert world_of(resumed).decided == world_of(whole).decided
+    assert list(world_of(resumed).decided) == list(world_of(whole).decided), "in the same order"
+    assert resumed.end is whole.end
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=60, deadline=None)
+def test_no_worker_waits_while_lists_can_be_opened(seed: int) -> None:
+    draw = random.Random(seed)
+    world = replace(random_world(draw), games=60, values=_Alike(draw.choice([0.0, 1.0])))
+    grown = growth(world, replace(random_settings(draw), max_candidates=None), bench := Bench())
+    list(finished(grown))
+    ran = world_of(grown)
+    if grown.end is End.PROPOSALS:
+        last = len(ran.proposed) - grown.settings.lookahead - grown.settings.list_size
+        learned = [place for place, each in enumerate(bench.course) if each[0][0] == "learn"]
+        busy = bench.offered[: learned[last]]
+        assert min(busy) > grown.settings.lookahead
+
+
+class _Alike(dict[tuple[int, int], float]):
+    """Every game has the same value for every other."""
+
+    def __init__(self, value: float) -> None:
+        super().__init__()
+        self.value = value
+
+    def __missing__(self, pair: tuple[int, int]) -> float:
+        return self.value
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=200, deadline=None)
+def test_a_list_pays_for_so_many_tests_and_a_run_for_so_many_candidates(seed: int) -> None:
+    draw = random.Random(seed)
+    chosen = random_settings(draw)
+    grown = growth(random_world(draw), replace(chosen, list_size=100, tests=3), Bench())
+    list(finished(grown))
+    lists = grown._lists.total()
+    assert len(world_of(grown).tests) <= 3 * lists
+    other = growth(random_world(draw), replace(chosen, max_candidates=5), Bench())
+    list(finished(other))
+    assert len(world_of(other).proposed) <= 5
+
+
+def pair_world(**changes: object) -> OpenWorld:
+    """Game 0, and others that help it and are new to everything."""
+    values = {(s, t): 1.0 if t == 0 or s == t else 0.0 for s in range(9) for t in range(9)}
+    return replace(OpenWorld(9, values, 0.5, 0.25, 0), **changes)  # type: ignore[arg-type]
+
+
+def test_all_that_helped_in_one_list_join_when_they_are_new_to_each_other() -> None:
+    grown = growth(pair_world(), replace(ORDINARY, list_size=8, max_candidates=8), Bench())
+    *_, scope = finished(grown)
+    assert sorted(scope) == list(range(9))
+    assert grown.end is End.CANDIDATES
+
+
+def test_a_sibling_is_measured_against_the_new_game_only() -> None:
+    grown = growth(pair_world(games=3), ORDINARY, bench := Bench())
+    *_, scope = finished(grown)
+    second, third = scope[1:]
+    works = [each for group in bench.course for each in group]
+    assert works.count(("play", second, third)) == 1
+    assert works.count(("play", 0, third)) == 1
+    assert works.count(("learn", third)) == 1
+
+
+def test_a_game_that_helps_another_than_its_parent_joins_as_that_ones_child() -> None:
+    values = {
+        (1, 0): 1.0, (0, 1): 0.0, (2, 0): 0.0, (0, 2): 0.0, (2, 1): 1.0, (1, 2): 0.0,
+    }  # fmt: skip
+    world = OpenWorld(3, values | {(g, g): 1.0 for g in range(3)}, 0.5, 0.25, 0)
+    grown = growth(world, replace(ORDINARY, list_size=1, lookahead=1), Bench())
+    *_, scope = finished(grown)
+    assert 1 in scope
+    if scope == [0, 1, 2]:
+        assert grown.members[2].parent == 1
+        assert grown.members[2].generation == 2
+
+
+@pytest.mark.parametrize(("power", "tests"), [(0.0, 1), (0.04, 1), (1.0, 3)])
+def test_undecided_ones_are_played_on_while_that_may_accept(power: float, tests: int) -> None:
+    world = pair_world(games=2, stubborn={1: 2}, power=power)
+    grown = growth(world, ORDINARY, Bench())
+    *_, scope = finished(grown)
+    assert world_of(grown).tests == [(1, attempt) for attempt in range(tests)]
+    assert (1 in scope) == (tests == 3)
+
+
+def test_more_plays_wait_where_new_lists_are_the_cheaper_way() -> None:
+    world = pair_world(stubborn=dict.fromkeys(range(9), 1), tokens=100)
+    dear, cheap = (growth(replace(world, power=power), ORDINARY, Bench()) for power in (0.06, 1.0))
+    for grown in (dear, cheap):
+        *_, scope = finished(grown)
+        assert len(scope) == 9, "in the end there is no other way left"
+    assert world_of(dear).tests[1][1] == 0, "the next candidate first"
+    assert world_of(cheap).tests[1][1] == 1, "the same again at once"
+
+
+def test_it_ends_when_the_yield_is_surely_small() -> None:
+    world = replace(pair_world(), games=4000, values=_Alike(0.0))
+    grown = growth(world, replace(ORDINARY, least_yield=20.0), bench := Bench())
+    assert list(finished(grown)) == [[0]]
+    assert grown.end is End.YIELD
+    hours = grown.order.spent.seconds / 3600
+    assert 2.996 / 20 < hours < 2.996 / 20 + 60 / 3600
+    assert len(bench.course) == grown.order.spent.seconds
+
+
+@pytest.mark.parametrize(
+    ("accepted", "now", "least", "bound"),
+    [
+        ([], 0.0, 1.0, float("inf")),
+        ([], 1.0, 0.0, float("inf")),
+        ([], 1.0, 1.0, 2.9957),
+        ([0.5], 1.0, 1.0, 4.7439),
+        ([], 3.0, 1.0, 0.99858),
+        ([0.1, 0.2, 0.3], 7.0, 1.0, 2.9957 / 6.2958),
+        ([6.0, 6.5], 7.0, 1.0, 1.0),
+    ],
+)
+def test_the_bound_is_garwoods(
+    accepted: list[float], now: float, least: float, bound: float
+) -> None:
+    assert yield_bound(accepted, now, least) == pytest.approx(bound, rel=1e-3)

@@ -1,0 +1,173 @@
+"""A finite world for the open-ended schedule: games are numbers, values are exact, works cost what
+they are said to cost, and a workshop that may be killed and started again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from archive import Verdict
+from evo.record.cost import Cost
+from evo.search.growth import Candidate, Place
+from evo.search.open_ended import Finding, OpenEnded, OpenEndedSettings, Prospect, Trial
+from evo.search.virtual_order import Steps
+
+Work = tuple[str | int, ...]
+"""Such as ("learn", game), ("play", source, target)."""
+
+
+class Killed(Exception):  # noqa: N818  # what happened, no error of the system
+    """Stands in for kill -9."""
+
+
+@dataclass
+class Bench:
+    """Does works by saying so; ``archived`` survives a kill, ``patience`` works from now."""
+
+    archived: list[tuple[Work, ...]] = field(default_factory=list)
+    patience: int | None = None
+    width: int = 1
+    """Works of one kind that a pass may hold."""
+    course: list[tuple[Work, ...]] = field(default_factory=list)
+    offered: list[int] = field(default_factory=list)
+    """Passes that workers had to choose from, at each step."""
+
+    def passes(self, works: Sequence[Work]) -> list[tuple[Work, ...]]:
+        by_kind: dict[str | int, list[Work]] = {}
+        for work in works:
+            by_kind.setdefault(work[0], []).append(work)
+        return [
+            tuple(each[start : start + self.width])
+            for each in by_kind.values()
+            for start in range(0, len(each), self.width)
+        ]
+
+    def finish(self, passes: Sequence[tuple[Work, ...]]) -> Cost:
+        first = passes[0]
+        if len(self.course) >= len(self.archived):
+            if self.patience == 0:
+                raise Killed
+            self.patience = None if self.patience is None else self.patience - 1
+            self.archived.append(first)
+        assert self.archived[len(self.course)] == first, "the archive is a prefix of the course"
+        self.course.append(first)
+        self.offered.append(len(passes))
+        tokens = 100 if first[0][0] == "learn" else 10
+        return Cost(tokens * len(first), float(len(first)))
+
+
+@dataclass
+class OpenWorld:
+    """Λ and the oracle. ``values`` of source and target; ``stubborn`` games stay undecided for so
+    many tests."""
+
+    games: int
+    values: Mapping[tuple[int, int], float | None]
+    alpha1: float
+    alpha2: float
+    seed: int
+    stubborn: Mapping[int, int] = field(default_factory=dict)
+    power: float = 0.5
+    tokens: int = 10
+    """Of a test of twice the plays."""
+    proposed: list[int] = field(default_factory=list)
+    decided: dict[int, str] = field(default_factory=dict)
+    tests: list[tuple[int, int]] = field(default_factory=list)
+    """Game and attempt."""
+
+    # -- Sampler -------------------------------------------------------------------------------
+
+    def propose(self, place: Place[int], scope: Sequence[int], n: int) -> list[int]:
+        draw = random.Random(f"{self.seed}/{place.parent}/{place.round}")
+        known = {*self.proposed, *scope}
+        new = [game for game in range(self.games) if game not in known]
+        made = draw.sample(new, min(n, len(new)))
+        self.proposed += made
+        return made
+
+    # -- OpenOracle ----------------------------------------------------------------------------
+
+    def examine(self, candidate: Candidate[int], scope: Sequence[int]) -> Steps[Work, Finding[int]]:
+        game = candidate.game
+        yield [("learn", game)]
+        yield [("play", game, candidate.parent)]
+        finding = Finding(candidate, Prospect.ORPHAN, candidate.parent)
+        if not self.helps(game, candidate.parent):
+            return finding
+        return (yield from self.compare(replace(finding, prospect=Prospect.NEW), scope))
+
+    def adopt(self, orphan: Finding[int], scope: Sequence[int]) -> Steps[Work, Finding[int]]:
+        game = orphan.candidate.game
+        yield [("play", game, other) for other in scope]
+        helped = [other for other in scope if self.helps(game, other)]
+        if not helped:
+            return self._out(orphan, "helps none")
+        best = max(helped, key=lambda other: self.values[game, other] or 0.0)
+        return (yield from self.compare(replace(orphan, prospect=Prospect.NEW, parent=best), scope))
+
+    def compare(self, finding: Finding[int], newer: Sequence[int]) -> Steps[Work, Finding[int]]:
+        game = finding.candidate.game
+        yield [("play", other, game) for other in newer]
+        values = [v for other in newer if (v := self.values[other, game]) is not None]
+        gamma = max([*values, finding.gamma or 0.0])
+        found = replace(finding, gamma=gamma)
+        return found if gamma <= 1 - self.alpha2 else self._out(found, "covered")
+
+    def test(self, finding: Finding[int], scope: Sequence[int], attempt: int) -> Steps[Work, Trial]:
+        game = finding.candidate.game
+        self.tests.append((game, attempt))
+        yield [("test", game, attempt)]
+        if attempt < self.stubborn.get(game, 0):
+            return Trial(Verdict.UNDECIDED, finding.gamma, self.power, self.tokens)
+        self.decided[game] = "accepted"
+        return Trial(Verdict.ACCEPTED, finding.gamma)
+
+    def dismiss(self, finding: Finding[int], trial: Trial | None) -> None:
+        self._out(finding, "dismissed")
+
+    def helps(self, game: int, parent: int) -> bool:
+        value = self.values[game, parent]
+        return value is not None and value >= self.alpha1
+
+    def _out(self, finding: Finding[int], reason: str) -> Finding[int]:
+        assert finding.candidate.game not in self.decided, "one decision each"
+        self.decided[finding.candidate.game] = reason
+        return replace(finding, prospect=Prospect.OUT)
+
+
+EIGHTHS = [None, *(n / 8 for n in range(0, 10))]
+
+
+def random_world(draw: random.Random) -> OpenWorld:
+    """Values in eighths, so that values on the bounds are common; some undefined."""
+    games = draw.randint(2, 25)
+    pairs = [(source, target) for source in range(games) for target in range(games)]
+    values = {(s, t): 1.0 if s == t else draw.choice(EIGHTHS) for s, t in pairs}
+    stubborn = {game: draw.choice([0, 0, 1, 2]) for game in range(games)}
+    thresholds = draw.randint(1, 8) / 8, draw.randint(1, 5) / 8
+    seed, power = draw.getrandbits(32), draw.choice([0.0, 0.3, 1.0])
+    return OpenWorld(games, values, *thresholds, seed, stubborn, power)
+
+
+def random_settings(draw: random.Random) -> OpenEndedSettings:
+    return OpenEndedSettings(
+        list_size=draw.randint(1, 6),
+        max_candidates=draw.choice([None, draw.randint(1, 30)]),
+        lookahead=draw.randint(1, 6),
+        tests=draw.choice([1, 3, 100]),
+        least_yield=draw.choice([0.0, 0.0, 20.0]),
+    )
+
+
+def growth(
+    world: OpenWorld, settings: OpenEndedSettings, bench: Bench
+) -> OpenEnded[int, Finding[int], Work]:
+    """A growth of a fresh copy of the world, from game 0."""
+    fresh = replace(world, proposed=[], decided={}, tests=[])
+    return OpenEnded([0], fresh, fresh, bench, settings, world.seed)
+
+
+def finished(grown: OpenEnded[int, Finding[int], Work]) -> Iterator[list[int]]:
+    """The games of each scope."""
+    return ([member.game for member in scope] for scope in grown.scopes())

@@ -1,0 +1,179 @@
+"""A game one step at a time is the game that ``play_all`` plays."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.doubles import NumberedStories, WordJudge
+
+import xgl
+from xgl import Cast, Episode, EpisodeQueue, Game, Play, Program, Seeds, game, parse
+from xgl.errors import FlowError, JudgeError, OversizeError, PlayerError
+from xgl.language import syntax as syn
+from xgl.library import entries
+from xgl.players import ScriptedPlayer
+from xgl.runtime.lockstep import Instance, Memory
+from xgl.runtime.requests import Item, TokenScores
+
+SCRIPT = ("good words & more", "a hen", "", "rain fell on the old red boat", "no")
+SINGLE = game(parse("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))"))
+PAIR = game(parse("elicit(alice, x, 3)\nelicit(bob, y, 3)\nreward(alice, xed(x | y))"))
+STRICT = game(parse('elicit(x, 3)\nensure(x == "yes")\nreward(xent(x))', "xent"))
+
+
+def episode(made: Game, map_seed: int = 7, **options: Any) -> Episode:
+    return Episode(made, map_seed, WordJudge(), NumberedStories(), **options)
+
+
+def scripted(made: Game, map_seed: int, script: tuple[str, ...]) -> Play:
+    """The play of ``play_all``."""
+    seeds = Seeds(map_seed, 0)
+    player = ScriptedPlayer({seeds: script})
+    cast = Cast(WordJudge(), NumberedStories(), dict.fromkeys(syn.PLAYERS, player))
+    return xgl.play_all([Instance(made, seeds)], cast)[0]
+
+
+def stepped(made: Game, map_seed: int, script: tuple[str, ...]) -> Play:
+    """The play of the same moves, one step after another."""
+    playing, made_so_far = episode(made, map_seed), 0
+    while not playing.done:
+        assert playing.player
+        assert playing.prompt[-1]["content"].endswith("as <move>...</move>.")
+        playing.step(script[min(made_so_far, len(script) - 1)])
+        made_so_far += 1
+    assert playing.scores == playing.play.scores
+    return playing.play
+
+
+PLAYABLE = [entry for entry in entries() if not entry.refused]
+
+
+@pytest.mark.parametrize("entry", PLAYABLE, ids=lambda entry: entry.name)
+def test_scripted_moves_are_the_play_of_play_all_in_the_library(entry: Any) -> None:
+    made = game(parse(entry.text, entry.dialect))
+    for map_seed, script in ((1, SCRIPT), (2, SCRIPT[1:]), (3, ("a word",))):
+        assert stepped(made, map_seed, script) == scripted(made, map_seed, script)
+
+
+@settings(
+    max_examples=200,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_scripted_moves_are_the_play_of_play_all_in_generated_games(
+    data: Any, programs: st.SearchStrategy[Program]
+) -> None:
+    made = game(data.draw(programs))
+    script = tuple(data.draw(st.permutations(SCRIPT)))
+    try:
+        expected = scripted(made, 5, script)
+    except FlowError as error:
+        with pytest.raises(type(error)):
+            stepped(made, 5, script)
+        return
+    assert stepped(made, 5, script) == expected
+
+
+def test_it_says_who_moves_what_they_see_and_how_long_a_move_may_be() -> None:
+    playing = episode(PAIR)
+    assert (playing.player, playing.limit, playing.view.items) == ("alice", 3, ())
+    playing.step("one two three four")
+    assert playing.events[0].move.text == "one two three"  # type: ignore[union-attr]
+    assert playing.player == "bob"
+    assert "You are bob. Write t, at most 3 tokens" in playing.prompt[-1]["content"]
+    with pytest.raises(PlayerError, match="bob is asked for a move"):
+        playing.play  # noqa: B018
+    playing.step("two")
+    assert playing.done
+    assert playing.player == ""
+    assert playing.scores == playing.play.scores != {}
+    with pytest.raises(PlayerError, match="the play is over"):
+        playing.step("more")
+    with pytest.raises(PlayerError, match="the play is over"):
+        playing.prompt  # noqa: B018
+
+
+def test_a_seat_that_is_taken_is_not_asked_for() -> None:
+    player = ScriptedPlayer({Seeds(7, 2): ["two"]})
+    playing = episode(PAIR, play_seed=2, players={"bob": player})
+    playing.step("one two")
+    assert playing.play.accepted_moves("bob") == ["two"]
+
+
+def test_earlier_rounds_are_in_view() -> None:
+    memory = Memory("black", 2, ((Item("s", "what was told"),),))
+    playing = episode(SINGLE, memory=memory)
+    assert playing.turn is not None
+    assert playing.turn.round == 2
+    assert "What you saw in the round before:\ns: what was told" in playing.prompt[-1]["content"]
+
+
+def test_retries_forfeits_and_views_too_long_end_as_plays_do() -> None:
+    playing = episode(STRICT)
+    playing.step("no")
+    assert playing.view.items[-1] == Item("ensure", "failed 1")
+    playing.step("yes")
+    assert playing.play.outcome == "finished"
+    forfeited = episode(STRICT)
+    while not forfeited.done:
+        forfeited.step("no")
+    assert (forfeited.play.outcome, forfeited.play.forfeiter) == ("forfeit", "black")
+    unread = episode(STRICT)
+    unread.step(OversizeError("the view is too long"))
+    assert unread.play.outcome == "oversize"
+
+
+def test_many_step_together_in_the_batches_of_play_all() -> None:
+    judge, stories = WordJudge(), NumberedStories()
+    many = [Episode(SINGLE, seed, judge, stories) for seed in (1, 1, 2)]
+    xgl.start_all(many)
+    xgl.step_all(many, ["a", "b", "a"])
+    assert [len(batch) for batch in judge.scored] == [5]
+    assert [each.play for each in many] == [
+        scripted(SINGLE, seed, (move,)) for seed, move in ((1, "a"), (1, "b"), (2, "a"))
+    ]
+    with pytest.raises(PlayerError):
+        xgl.step_all([*many, fresh := episode(SINGLE)], ["a"] * 4)
+    assert not fresh.done
+
+
+def test_coroutines_share_batches_and_keep_their_own_errors() -> None:
+    judge, stories = WordJudge(), NumberedStories()
+    early = game(parse('ensure(len("a") == 1)\nelicit(t)', "xent"))
+
+    async def play_out(queue: EpisodeQueue, playing: Episode) -> Play:
+        await queue.start(playing)
+        while not playing.done:
+            await queue.step(playing, "a word")
+        return playing.play
+
+    async def play_together() -> list[Any]:
+        queue = EpisodeQueue()
+        many = [Episode(made, 1, judge, stories) for made in (SINGLE, SINGLE, early, PAIR)]
+        return await asyncio.gather(*(play_out(queue, e) for e in many), return_exceptions=True)
+
+    one, two, error, pair = asyncio.run(play_together())
+    assert isinstance(error, FlowError)
+    assert one == two == scripted(SINGLE, 1, ("a word",))
+    assert pair == scripted(PAIR, 1, ("a word",))
+    assert max(len(batch) for batch in judge.scored) >= 2
+
+
+def test_a_judge_that_fails_once_is_asked_again_for_the_same_move() -> None:
+    judge, broken = WordJudge(), [True]
+
+    def score(requests: list[Any]) -> list[TokenScores | OversizeError]:
+        if broken.pop() if broken else False:
+            raise JudgeError("no number")
+        return WordJudge().score(requests)
+
+    judge.score = score  # type: ignore[method-assign]
+    playing = Episode(SINGLE, 1, judge, NumberedStories())
+    with pytest.raises(JudgeError):
+        playing.step("a hen")
+    assert playing.play == scripted(SINGLE, 1, ("a hen",))

@@ -1,0 +1,206 @@
+"""A game one step at a time, for those who make the moves themselves: environments, evaluations,
+notebooks. What is played is what :func:`~xgl.runtime.lockstep.play_all` plays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from xgl.errors import OversizeError, PlayerError
+from xgl.language.canonical import Game
+from xgl.runtime.lockstep import (
+    Cast,
+    Instance,
+    Memory,
+    Running,
+    advance,
+    machines_of,
+    shortened,
+    turn_of,
+)
+from xgl.runtime.prompt import Message, first_messages
+from xgl.runtime.requests import Event, Judge, Move, Play, Player, Seeds, StorySource, Turn, View
+
+Answer = str | Move | OversizeError
+"""A move: its text, or the error value of a player that could not read its view."""
+
+
+class Episode:
+    """One play of a game, waiting for moves.
+
+    >>> episode = Episode(game, 1, judge, stories)  # doctest: +SKIP
+    >>> while not episode.done:  # doctest: +SKIP
+    ...     episode.step(write(episode.view, episode.limit))
+
+    ``players`` make the moves of their names by themselves; all others are asked for through
+    :meth:`step`. ``play_seed`` and ``memory`` as in :class:`~xgl.runtime.lockstep.Instance`.
+    Nothing is played before it is first looked at, so episodes can be made one by one and started
+    together (:func:`start_all`). Raises what a judge or a story source raises.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        map_seed: int,
+        judge: Judge,
+        stories: StorySource,
+        *,
+        play_seed: int = 0,
+        players: Mapping[str, Player] | None = None,
+        memory: Memory | None = None,
+    ) -> None:
+        self.game = game
+        self.instance = Instance(game, Seeds(map_seed, play_seed), memory=memory)
+        self._cast = Cast(judge, stories, dict(players or {}))
+        self._flight: Running | None = None
+
+    @property
+    def _running(self) -> Running:
+        start_all([self])
+        assert self._flight is not None
+        return self._flight
+
+    @property
+    def done(self) -> bool:
+        """Whether the play has ended."""
+        return self._running.play is not None
+
+    @property
+    def turn(self) -> Turn | None:
+        """What is asked now, as players are asked it; None at the end."""
+        request = self._running.open_move
+        return None if request is None else turn_of(self.instance, request)
+
+    @property
+    def player(self) -> str:
+        """Whose turn it is; empty at the end."""
+        return self.turn.request.view.player if self.turn else ""
+
+    @property
+    def view(self) -> View:
+        """All that the player may know now. Raises :class:`PlayerError` at the end."""
+        return self._asked().request.view
+
+    @property
+    def limit(self) -> int:
+        """Judge tokens of the move, at most; what goes beyond is cut. Raises as ``view``."""
+        return self._asked().request.max_len
+
+    @property
+    def prompt(self) -> list[Message]:
+        """The rules and the view as chat messages. Raises as ``view``."""
+        return first_messages(self._asked().request)
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """Bits that each player has collected so far."""
+        running = self._running
+        return dict(running.machine.scores if running.play is None else running.play.scores)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What has happened so far."""
+        return tuple(self._running.machine.events)
+
+    @property
+    def play(self) -> Play:
+        """The finished play. Raises :class:`PlayerError` while a move is awaited."""
+        if self._running.play is None:
+            raise PlayerError(f"the play is not over: {self.player} is asked for a move")
+        return self._running.play
+
+    def step(self, move: Answer) -> None:
+        """Make the move that is asked for, and play on to the next one or to the end.
+
+        Raises :class:`PlayerError` where the play is over.
+        """
+        step_all([self], [move])
+
+    def _asked(self) -> Turn:
+        turn = self.turn
+        if turn is None:
+            raise PlayerError("the play is over, and nobody is asked for a move")
+        return turn
+
+    def _hand_over(self, move: Answer) -> None:
+        """Answer the open request, without playing on."""
+        request = self._asked().request
+        move = Move(move) if isinstance(move, str) else move
+        if isinstance(move, Move):
+            move = shortened(move, request, self.game, self._cast.judge)
+        self._running.answers[:] = [move]
+        self._running.resume()
+
+
+def start_all(episodes: Sequence[Episode]) -> None:
+    """Play each up to the first move that is to be made, in lockstep; those that wait already
+    stay where they are."""
+    fresh = [each for each in episodes if each._flight is None]
+    machines = machines_of([each.instance for each in fresh])
+    for each, machine in zip(fresh, machines, strict=True):
+        each._flight = Running(each.instance, each._cast, machine)
+    advance([each._flight for each in episodes if each._flight is not None])
+
+
+def step_all(episodes: Sequence[Episode], moves: Sequence[Answer]) -> None:
+    """Make one move in each of several different episodes, their scores in common batches.
+
+    Raises :class:`PlayerError` where a play is over, before any move is made. Where the judge
+    fails the moves are made all the same: its next success plays on from there.
+    """
+    start_all(episodes)
+    for episode in episodes:
+        episode._asked()
+    for episode, move in zip(episodes, moves, strict=True):
+        episode._hand_over(move)
+    start_all(episodes)
+
+
+class EpisodeQueue:
+    """Steps of episodes for many coroutines of one event loop, which stays free meanwhile.
+
+    Steps that arrive while the judge works form its next batch; it works in one thread at a time.
+    An error reaches the coroutine of the episode that it belongs to, and one of the judge all.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[Episode, asyncio.Future[None]]] = []
+        self._worker: asyncio.Task[None] | None = None
+
+    async def start(self, episode: Episode) -> None:
+        """Play up to the first move."""
+        settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((episode, settled))
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.create_task(self._work())
+        await settled
+
+    async def step(self, episode: Episode, move: Answer) -> None:
+        """As :meth:`Episode.step`."""
+        await self.start(episode)
+        episode._hand_over(move)
+        await self.start(episode)
+
+    async def _work(self) -> None:
+        while self._waiting:
+            batch, self._waiting = self._waiting, []
+            errors = await asyncio.to_thread(_errors, [episode for episode, _ in batch])
+            for (_, settled), error in zip(batch, errors, strict=True):
+                if settled.done():  # nobody waits any more
+                    continue
+                if error is None:
+                    settled.set_result(None)
+                else:
+                    settled.set_exception(error)
+
+
+def _errors(episodes: Sequence[Episode]) -> list[Exception | None]:
+    """Start all; where that fails, each alone, and what became of it."""
+    try:
+        start_all(episodes)
+    except Exception as error:  # noqa: BLE001 - handed to who waits for it
+        if len(episodes) == 1:
+            return [error]
+        return [_errors([episode])[0] for episode in episodes]
+    return [None] * len(episodes)
