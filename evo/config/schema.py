@@ -93,17 +93,50 @@ class GameConfig:
 
 
 @settings
-class FinetuneConfig:
-    """REINFORCE: budget, gradient steps, objective."""
+class WarmStartConfig:
+    """Before REINFORCE: rounds in which moves of the player and moves made of the words in view are
+    played, and the player imitates the best of each map (best-of-n distillation)."""
 
-    tokens: Natural = 100000
+    rounds: Natural = 2
+    """Rounds; 0: none, REINFORCE alone as in the paper. They end with half of finetune.tokens."""
+    maps: Count = 12
+    """Maps of a round."""
+    rollouts: Annotated[int, Strict(), Field(ge=2)] = 16
+    """Plays on each map, of which the best are imitated."""
+    proposals: Share = 0.7
+    """Share of the first round's moves that are made of words in view; each further round has half
+    the share of the one before. All others are the player's own."""
+    imitated: Count = 4
+    """Moves of each group (rollouts of one place on one map) that are imitated, at most: those with
+    the largest scores, if above the group's mean."""
+    temperature: Positive = 0.5
+    """Their weights are exp(score / temperature), in standard deviations within groups."""
+    epochs: Count = 4
+    """Passes over the imitated moves of a round."""
+    batch: Count = 32
+    """Moves in one gradient step."""
+    learning_rate: Positive = 0.003
+    """AdamW's."""
+
+
+@settings
+class FinetuneConfig:
+    """The learner: budget, warm start, REINFORCE."""
+
+    tokens: Natural = 120000
     """Budget 𝒯 of one fine-tune: prompt and move tokens of the player, over all rollouts."""
-    maps: Count = 4
-    """Maps in one gradient step."""
-    rollouts: Count = 8
+    warm_start: WarmStartConfig = WarmStartConfig()
+    maps: Count = 8
+    """Maps in one gradient step of REINFORCE."""
+    rollouts: Count = 12
     """Plays on each map: the group whose mean is the baseline."""
-    learning_rate: Positive = 0.0015
-    """AdamW's; at 0.003 the embedded player collapses now and then."""
+    learning_rate: Positive = 0.002
+    """AdamW's at the first step of REINFORCE."""
+    decay: Share = 0.3
+    """Share of the learning rate that is gone when the budget is spent, linear in tokens."""
+    averaged: Share = 0.3
+    """The adapter is the mean of those after each step in the last so large share of the budget; 0:
+    the last one."""
     baseline: Literal["group_mean", "leave_one_out", "none"] = "group_mean"
     """What a play's reward is compared with."""
     scale_advantages: Flag = True
@@ -163,7 +196,7 @@ class TransferConfig:
     γ, over the scope."""
     max_forfeit_rate: Share = 0.25
     """Games that the base player leaves unfinished more often are refused."""
-    min_steps: Natural = 12
+    min_steps: Natural = 6
     """Gradient steps that finetune.tokens must pay for; games with so many retries or so long
     plays that fewer remain are refused."""
     confirmations: Count = 3
