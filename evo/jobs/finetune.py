@@ -92,7 +92,7 @@ class _Training:
 
     @property
     def spent(self) -> float:
-        """Share of the budget of tokens."""
+        """Share of the tokens."""
         tokens = self.policy.prompt_tokens + self.policy.new_tokens
         return tokens / self.settings.tokens if self.settings.tokens else 1.0
 
@@ -120,8 +120,8 @@ class _Training:
         """Steps of REINFORCE until the budget is spent, then the mean of the last adapters."""
         settings, adapted = self.settings, self.adapted
         optimizer = torch.optim.AdamW(adapted.parameters(), lr=settings.learning_rate)
-        average = _Average()
-        while (spent := self.spent) < 1:
+        average, first = _Average(), len(self.curve)
+        while (spent := self._share(len(self.curve) - first)) < 1:
             credits = self._play(self.policy, settings.maps, settings.rollouts)
             if not credits:  # no view fits the model: such steps would spend no tokens, for ever
                 break
@@ -135,6 +135,10 @@ class _Training:
             if settings.averaged and spent >= 1 - settings.averaged:
                 average.add(adapted.parameters())
         average.assign(adapted.parameters())
+
+    def _share(self, steps: int) -> float:
+        """Share of the budget that is spent after ``steps`` of REINFORCE."""
+        return max(self.spent, steps / self.settings.steps if self.settings.steps else 0.0)
 
     def _play(self, player: Player, maps: int, rollouts: int) -> list[Credit]:
         """Credits of one step's plays."""
