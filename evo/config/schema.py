@@ -97,21 +97,21 @@ class WarmStartConfig:
     """Before REINFORCE: rounds in which moves of the player and moves made of the words in view are
     played, and the player imitates the best of each map (best-of-n distillation)."""
 
-    rounds: Natural = 2
+    rounds: Natural = 1
     """Rounds; 0: none, REINFORCE alone as in the paper. They end with half of finetune.tokens."""
-    maps: Count = 12
+    maps: Count = 16
     """Maps of a round."""
-    rollouts: Annotated[int, Strict(), Field(ge=2)] = 12
+    rollouts: Annotated[int, Strict(), Field(ge=2)] = 16
     """Plays on each map, of which the best are imitated."""
     proposals: Share = 0.7
     """Share of the first round's moves that are made of words in view; each further round has half
     the share of the one before. All others are the player's own."""
-    imitated: Count = 3
+    imitated: Count = 4
     """Moves of each group (rollouts of one place on one map) that are imitated, at most: those with
     the largest scores, if above the group's mean."""
     temperature: Positive = 0.5
     """Their weights are exp(score / temperature), in standard deviations within groups."""
-    epochs: Count = 3
+    epochs: Count = 4
     """Passes over the imitated moves of a round."""
     batch: Count = 32
     """Moves in one gradient step."""
@@ -123,21 +123,22 @@ class WarmStartConfig:
 class FinetuneConfig:
     """The learner: budget, warm start, REINFORCE."""
 
-    tokens: Natural = 200000
+    tokens: Natural = 150000
     """Budget 𝒯 of one fine-tune: prompt and move tokens of the player, over all rollouts."""
-    steps: Count | None = 16
+    steps: Count | None = 24
     """Most steps of REINFORCE, so that games with short and with long views are played as often;
     null: as many as the tokens pay for, as in the paper."""
     warm_start: WarmStartConfig = WarmStartConfig()
-    maps: Count = 8
+    maps: Count = 4
     """Maps in one gradient step of REINFORCE."""
     rollouts: Count = 8
     """Plays on each map: the group whose mean is the baseline."""
-    learning_rate: Positive = 0.002
-    """AdamW's at the first step of REINFORCE."""
-    decay: Share = 0.3
+    learning_rate: Positive = 0.0015
+    """AdamW's at the first step of REINFORCE; from 0.002 on the embedded player collapses now and
+    then."""
+    decay: Share = 0.0
     """Share of the learning rate that is gone at the end, in proportion to the budget spent."""
-    averaged: Share = 0.3
+    averaged: Share = 0.25
     """The adapter is the mean of those after each step in the last so large share of the budget; 0:
     the last one."""
     baseline: Literal["group_mean", "leave_one_out", "none"] = "group_mean"
@@ -199,7 +200,7 @@ class TransferConfig:
     γ, over the scope."""
     max_forfeit_rate: Share = 0.25
     """Games that the base player leaves unfinished more often are refused."""
-    min_steps: Natural = 8
+    min_steps: Natural = 12
     """Gradient steps that finetune.tokens must pay for; games with so many retries or so long
     plays that fewer remain are refused."""
     confirmations: Count = 3
