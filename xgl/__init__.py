@@ -11,6 +11,8 @@ from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.requests import Play, Seeds
 from xgl.single_play import play
 
+__version__ = "0.1.0"
+
 __all__ = [
     "Cast",
     "Episode",
