@@ -45,7 +45,7 @@ from archive.schema import (
 )
 from archive.store.archive import Archive
 from archive.store.commits import Commit, DataFile
-from xgl import __version__
+from xgl.version import __version__
 
 __all__ = [
     "BASE_POLICY",

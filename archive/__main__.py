@@ -12,8 +12,8 @@ from archive.cli.command import CommandResult, Subcommand
 from archive.cli.table import COMMANDS
 from archive.errors import ArchiveError
 from archive.views.tables import console, to_json, visible
-from xgl import __version__
 from xgl.streams import prepare_streams
+from xgl.version import __version__
 
 
 def main(argv: Sequence[str] | None = None) -> int:

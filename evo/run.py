@@ -38,9 +38,9 @@ def main(arguments: Sequence[str] | None = None, services: Services | None = Non
     if not arguments or {"-h", "--help"} & set(arguments):
         print(USAGE, file=sys.stdout if arguments else sys.stderr)
         return 0 if arguments else 2
-    from xgl import __version__
     from xgl.errors import missing_package
     from xgl.streams import prepare_streams
+    from xgl.version import __version__
 
     if "--version" in arguments:
         print(f"xent-evo {__version__}")

@@ -14,10 +14,10 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from xgl import __version__
 from xgl.cli.commands import COMMANDS
 from xgl.errors import MAX_MESSAGE, XGLError, excerpt, missing_package
 from xgl.streams import prepare_streams
+from xgl.version import __version__
 
 
 class _Parser(argparse.ArgumentParser):
