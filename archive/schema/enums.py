@@ -137,6 +137,11 @@ class Reason(StrEnum):
         Verdict.REFUSED,
         "a game of the scope already teaches most of it (γ > 1 − α2)",
     )
+    SCRIPTED = (
+        "no more than a script",
+        Verdict.REFUSED,
+        "a scripted player earns as much without training",
+    )
     RIVAL_ACCEPTED = (
         "another of its list was newer",
         Verdict.REFUSED,
@@ -161,6 +166,11 @@ class Reason(StrEnum):
         "coverage not settled",
         Verdict.UNDECIDED,
         "plays ran out before γ lay clearly on one side of 1 − α2",
+    )
+    SCRIPTS_OPEN = (
+        "gain beyond scripts not settled",
+        Verdict.UNDECIDED,
+        "plays ran out before it was clear whether a scripted player earns as much",
     )
 
 

@@ -14,7 +14,23 @@ VERSIONS = (3, 4)
 """Older schema versions that can be read."""
 ADDED: Mapping[str, frozenset[str]] = {
     "decisions": frozenset(
-        {"detail", "rule", "total_gain", "total_gain_low", "help_gain", "help_gain_low"}
+        {
+            "detail",
+            "rule",
+            "total_gain",
+            "total_gain_low",
+            "help_gain",
+            "help_gain_low",
+            "best_script",
+            "script_plays",
+            "script_gain",
+            "beyond_scripts",
+            "beyond_scripts_low",
+            "beyond_scripts_high",
+            "specific_beyond_scripts",
+            "specific_beyond_scripts_low",
+            "specific_beyond_scripts_high",
+        }
     ),
 }
 """By table, the columns that older files may lack; but for ``detail`` they are null there."""
