@@ -12,6 +12,7 @@ from archive.schema import TABLES, Reason
 
 VERSIONS = (3, 4)
 """Older schema versions that can be read."""
+_ESTIMATES = ("cross_ratio", "gamma_cross_ratio", "beyond_scripts", "specific_beyond_scripts")
 ADDED: Mapping[str, frozenset[str]] = {
     "decisions": frozenset(
         {
@@ -24,14 +25,9 @@ ADDED: Mapping[str, frozenset[str]] = {
             "best_script",
             "script_plays",
             "script_gain",
-            "beyond_scripts",
-            "beyond_scripts_low",
-            "beyond_scripts_high",
-            "specific_beyond_scripts",
-            "specific_beyond_scripts_low",
-            "specific_beyond_scripts_high",
         }
-    ),
+    )
+    | {f"{name}{end}" for name in _ESTIMATES for end in ("", "_low", "_high")},
 }
 """By table, the columns that older files may lack; but for ``detail`` they are null there."""
 _REASON = re.compile(rf"({'|'.join(map(re.escape, Reason))})(?::? (.+))?")
