@@ -152,6 +152,14 @@ DECISIONS = Table(
         _estimate("gamma_high", "1", f"upper {INTERVAL} of gamma, simultaneous over the scope"),
         Column("gamma_game_id", STRING, "id", "the accepted game that attains gamma", "no gamma"),
         Column("gamma_role", STRING, "name", "main player of that game", "no gamma"),
+        _estimate(
+            "cross_ratio", "1", "C of the candidate on its parent times C of that on the candidate"
+        ),
+        _estimate("cross_ratio_low", "1", f"lower {INTERVAL} of cross_ratio"),
+        _estimate("cross_ratio_high", "1", f"upper {INTERVAL} of cross_ratio"),
+        _estimate("gamma_cross_ratio", "1", "the same with the game that attains gamma"),
+        _estimate("gamma_cross_ratio_low", "1", f"lower {INTERVAL} of gamma_cross_ratio"),
+        _estimate("gamma_cross_ratio_high", "1", f"upper {INTERVAL} of gamma_cross_ratio"),
         _estimate("alpha1", "1", "least captured value that accepts"),
         _estimate("alpha2", "1", "accepts gamma up to 1 − alpha2"),
         _estimate(

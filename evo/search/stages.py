@@ -52,6 +52,11 @@ class Stage:
             requests += collector.own_plays(parent, *at)
             requests += collector.crossed([candidate], parent, *at)
         requests += collector.crossed(sources, candidate, *at)
+        others = [parent] if question.mutual else []
+        for other in [*others, *(task for task in scope if task.id in question.crossed)]:
+            requests += collector.own_plays(candidate, *at) + collector.own_plays(other, *at)
+            requests += collector.crossed([candidate], other, *at)
+            requests += collector.crossed([other], candidate, *at)
         if question.helps:  # asked once its own gain is established, or was before
             requests += self.scripted(candidate, self.looks.plays[0])
         if self.thresholds.definition == Definition.DEF37:
