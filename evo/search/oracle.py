@@ -21,6 +21,7 @@ from archive.statistics.decision_rule import (
 )
 from archive.statistics.looks import Looks, error_per_test
 from archive.statistics.race import Bounds, Question, Race, acceptance, run_together, selection
+from archive.statistics.scripts import ScriptComparison, gated, script_columns
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector
@@ -143,10 +144,24 @@ class TransferOracle:
         race = acceptance(stage.race_settings, ids, stage.no_evidence)
         [(decision, evidence)] = self._race(stage, [candidate], [race], order)
         assert decision is not None
+        if self.config.growth.beyond_scripts:
+            decision = self._held_against_scripts(candidate.game, decision)
         self._record(candidate, decision, evidence, order)
         if decision.verdict is not Verdict.ACCEPTED:
             return None
         return Selected(candidate, *self._values(evidence), evidence, selected.scope)
+
+    def _held_against_scripts(self, task: Task, decision: Decision) -> Decision:
+        """The decision where scripts must not earn as much, look by look until that is decided."""
+        stage, held = self.acceptance, decision
+        for plays in stage.looks.plays if decision.verdict is Verdict.ACCEPTED else ():
+            seeds = self.collector.seeds(stage.purpose, plays)
+            own = self.collector.own_plays(task, stage.purpose, seeds)
+            self.collector.play([*own, *stage.scripted(task, plays)])
+            held = gated(decision, stage.against_scripts(task))
+            if held.decided:
+                break
+        return held
 
     def _values(self, evidence: Evidence) -> tuple[float | None, float | None]:
         """Help to the parent and γ, as estimated."""
@@ -165,6 +180,11 @@ class TransferOracle:
             else:
                 playable.append(candidate)
         return playable
+
+    def _against_scripts(self, task: Task, evidence: Evidence) -> ScriptComparison | None:
+        """The game's fine-tune beside the scripts, on the plays that the decision rests on."""
+        stages = {stage.purpose: stage for stage in (self.selection, self.acceptance)}
+        return stages[evidence.purpose].against_scripts(task) if evidence.purpose else None
 
     def _record(
         self,
@@ -186,6 +206,7 @@ class TransferOracle:
             "role": task.role,
             "finetune_id": policy_id if policy_id in self.ledger.finetunes else None,
             **decision_columns(decision, evidence, self.thresholds, len(scope)),
+            **script_columns(self._against_scripts(task, evidence)),
             **evidence_columns(self.collector.well_posed(task), self.collector.few_shot(task)),
             **self.ledger.spent_on(task, self.collector.policy_ids(task)),
         }
