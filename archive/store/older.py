@@ -15,7 +15,16 @@ VERSIONS = (3, 4)
 _RATIOS = ("cross_ratio", "gamma_cross_ratio")
 ADDED: Mapping[str, frozenset[str]] = {
     "decisions": frozenset(
-        {"detail", "rule", "total_gain", "total_gain_low", "help_gain", "help_gain_low"}
+        {
+            "detail",
+            "rule",
+            "first_play",
+            "scope_finetunes",
+            "total_gain",
+            "total_gain_low",
+            "help_gain",
+            "help_gain_low",
+        }
     )
     | {f"{name}{end}" for name in _RATIOS for end in ("", "_low", "_high")},
 }
