@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from archive import Purpose, Reason, Verdict
 from archive.schema import Definition, GainKind, Rule, TaskId
@@ -22,6 +22,7 @@ from archive.statistics.decision_rule import (
 )
 from archive.statistics.looks import Looks, error_per_test
 from archive.statistics.race import Bounds, Question, Race, acceptance, run_together, selection
+from archive.statistics.scripts import ScriptComparison, gated, script_columns
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector
@@ -193,6 +194,8 @@ class TransferOracle:
             if not self._trained_again(candidate.parent, [evidence]):
                 break
             decision, evidence = self._test(selected)
+        if self.config.growth.beyond_scripts:
+            decision = self._held_against_scripts(candidate, decision)
         self._record(candidate, decision, evidence, selected.scope)
         if decision.verdict is not Verdict.ACCEPTED:
             return None
@@ -208,6 +211,18 @@ class TransferOracle:
         [(decision, evidence)] = self._race(stage, [candidate], [race], order).values()
         assert decision is not None
         return decision, evidence
+
+    def _held_against_scripts(self, candidate: Candidate[Task], decision: Decision) -> Decision:
+        """The decision where scripts must not earn as much, look by look until that is decided."""
+        task, held = candidate.game, decision
+        stage = self.acceptance.of_list(candidate.place)
+        for plays in stage.looks.plays if decision.verdict is Verdict.ACCEPTED else ():
+            own = self.collector.own_plays(task, stage.purpose, stage.seeds(plays))
+            self.collector.play([*own, *stage.scripted(task, plays)])
+            held = gated(decision, stage.against_scripts(task))
+            if held.decided:
+                break
+        return held
 
     def _values(self, evidence: Evidence) -> tuple[float | None, float | None]:
         """Help to the parent and γ, as estimated."""
@@ -226,6 +241,14 @@ class TransferOracle:
             else:
                 playable.append(candidate)
         return playable
+
+    def _against_scripts(self, task: Task, evidence: Evidence) -> ScriptComparison | None:
+        """The game's fine-tune beside the scripts, on the plays that the decision rests on."""
+        if evidence.purpose is None:
+            return None
+        stages = {stage.purpose: stage for stage in (self.selection, self.acceptance)}
+        stage = replace(stages[evidence.purpose], first_play=evidence.first_play)
+        return stage.against_scripts(task)
 
     def _record(
         self,
@@ -247,6 +270,7 @@ class TransferOracle:
             "role": task.role,
             "finetune_id": policy_id if policy_id in self.ledger.finetunes else None,
             **decision_columns(decision, evidence, self.thresholds, len(scope)),
+            **script_columns(self._against_scripts(task, evidence)),
             **evidence_columns(self.collector.well_posed(task), self.collector.few_shot(task)),
             **self.ledger.spent_on(task, self.collector.made_policy_ids(task)),
         }

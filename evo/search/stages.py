@@ -13,6 +13,7 @@ from archive.statistics.decision_rule import Answer, Evidence, Own, Thresholds, 
 from archive.statistics.intervals import Scores
 from archive.statistics.looks import Looks
 from archive.statistics.race import Bounds, Question, RaceSettings
+from archive.statistics.scripts import ScriptComparison, compare
 from archive.statistics.transfer_values import replicated_gains
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector, PlayRequest, SeedSet
@@ -82,6 +83,25 @@ class Stage:
     def scripted(self, task: Task, plays: int) -> list[PlayRequest]:
         """Scripted players on the first seeds on which the game's own fine-tune plays."""
         return self.collector.scripted(task, self.purpose, self.seeds(plays))
+
+    def against_scripts(self, task: Task) -> ScriptComparison | None:
+        """The game's fine-tunes beside the scripts, at the last look at which these have played;
+        None where they have not."""
+        played = [n for n in self.looks.plays if self._scripts_played(task, n)]
+        if not played:
+            return None
+        collector = self.collector
+        at = (task, self.purpose, self.seeds(played[-1]))
+        scripts = {
+            each.policy_id: collector.sample(each.policy_id, *at)
+            for each in collector.scripted(*at)
+        }
+        base, own = collector.sample(BASE_POLICY, *at), collector.samples(task, *at)
+        return compare(own, scripts, base, self.looks.confidence(played[-1]))
+
+    def _scripts_played(self, task: Task, plays: int) -> bool:
+        ledger = self.collector.ledger
+        return all(ledger.has_scores(each.key, each.seeds) for each in self.scripted(task, plays))
 
     def bounds(
         self, candidate: Task, parent: Task, scope: Sequence[Task], question: Question
