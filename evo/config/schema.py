@@ -198,6 +198,12 @@ class TransferConfig:
     confidence: Confidence = 0.95
     """Of every decision; its error is shared over looks, over a list's acceptance tests and, for
     γ, over the scope."""
+    attempts: Count = 2
+    """Fine-tunes of a candidate, each under a training seed of its own: another where the last
+    learned nothing although calibration plays showed something to learn."""
+    scope_attempts: Count = 3
+    """Fine-tunes of a game of the scope: another where a candidate teaches more of it than its own
+    fine-tune learned, beyond noise; γ is the largest of all their values."""
     max_forfeit_rate: Share = 0.25
     """Games that the base player leaves unfinished more often are refused."""
     min_steps: Natural = 12
