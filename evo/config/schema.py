@@ -161,6 +161,12 @@ class TransferConfig:
     confidence: Confidence = 0.95
     """Of every decision; its error is shared over looks, over a list's acceptance tests and, for
     γ, over the scope."""
+    attempts: Count = 2
+    """Fine-tunes of a candidate, each under a training seed of its own: another where the last
+    learned nothing although calibration plays showed something to learn."""
+    scope_attempts: Count = 3
+    """Fine-tunes of a game of the scope: another where a candidate teaches more of it than its own
+    fine-tune learned, beyond noise; γ is the largest of all their values."""
     max_forfeit_rate: Share = 0.25
     """Games that the base player leaves unfinished more often are refused."""
     min_steps: Natural = 12
@@ -248,6 +254,9 @@ class GrowthConfig(GrowthSettings):
     gains, and of a gain that is hardly known none can be decided."""
     eta: Share = 0.3
     """η of the cover that is archived with each generation's scope; it decides nothing."""
+    beyond_scripts: Flag = False
+    """Whether a game may join the scope only if its fine-tune is established to be beyond every
+    scripted player, in all and about the map; scripts play and are archived either way."""
     unplayable_initial: Literal["stop", "keep"] = "stop"
     """Where fine-tuning does not improve an initial game: stop the run, or keep going without it;
     then it is in the archive and not in the scope."""
