@@ -166,7 +166,7 @@ def ratings(arguments: Namespace) -> CommandResult:
         _count("--resamples", arguments.resamples, 0),
     )
     with ExitStack() as stack:
-        archives = [stack.enter_context(Archive.open(locate(run))) for run in arguments.runs]
+        archives = [stack.enter_context(Archive.open(run)) for run in arguments.runs]
         scores = read_paired_scores(archives)
     workers = useful_workers(scores, question)
     if arguments.workers is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 from itertools import combinations
 from typing import Any
@@ -33,6 +33,8 @@ WORTH_PROCESSES = 40_000
 """Models × games × resamples from which starting processes pays."""
 DRAWN = 1.0
 """Drawn comparisons added to each pair of models, without which a clean sweep has no finite Elo."""
+FEW_GAMES = 2.0
+"""Effective number of games below which ratings rest on next to nothing."""
 
 
 @dataclass(frozen=True)
@@ -284,6 +286,20 @@ def _separation(preferences: Array, models: Sequence[str]) -> tuple[float, tuple
     better, worse = np.unravel_index(int(preferences.argmax()), preferences.shape)
     pairs = np.triu_indices(len(models), 1)
     return float(np.abs(preferences[pairs]).mean()), (models[int(better)], models[int(worse)])
+
+
+def notes(found: MeasureRatings) -> Iterator[str]:
+    """What a reader must know beside the numbers, a sentence each."""
+    yield from found.left_out
+    if found.effective_games < FEW_GAMES and len(found.games) > 1:
+        yield (
+            f"the equilibrium rests on {found.effective_games:.1f} of {len(found.games)} games: "
+            "some model wins one of them clean; look at the CCE and at temperature 0.1 beside it"
+        )
+    for better, worse in found.disagreements:
+        yield f"NE rates {better} above {worse}, CCE the other way round"
+    if found.failed:
+        yield f"{found.failed} of {2 * found.question.resamples} resamples reached no equilibrium"
 
 
 # -- rows ----------------------------------------------------------------------------------------

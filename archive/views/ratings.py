@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from archive.statistics.measure_ratings import Estimate, GameRating, MeasureRatings, ModelRating
+from archive.statistics.measure_ratings import (
+    Estimate,
+    GameRating,
+    MeasureRatings,
+    ModelRating,
+    notes,
+)
 from archive.views.tables import SHORT, add, counted, number, shown, table
 
-FEW_GAMES = 2.0
-"""Effective number of games below which ratings rest on next to nothing."""
 MOST_CONTRIBUTIONS = 12
 """Games whose contributions are shown."""
 
@@ -47,20 +50,6 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "__dataclass_fields__"):
         return _plain({name: getattr(value, name) for name in value.__dataclass_fields__})
     return value
-
-
-def notes(found: MeasureRatings) -> Iterator[str]:
-    """What a reader must know beside the numbers, a sentence each."""
-    yield from found.left_out
-    if found.effective_games < FEW_GAMES and len(found.games) > 1:
-        yield (
-            f"the equilibrium rests on {found.effective_games:.1f} of {len(found.games)} games: "
-            "some model wins one of them clean; look at the CCE and at temperature 0.1 beside it"
-        )
-    for better, worse in found.disagreements:
-        yield f"NE rates {better} above {worse}, CCE the other way round"
-    if found.failed:
-        yield f"{found.failed} of {2 * found.question.resamples} resamples reached no equilibrium"
 
 
 def show(found: MeasureRatings, console: Console) -> None:
