@@ -137,6 +137,11 @@ class Reason(StrEnum):
         Verdict.REFUSED,
         "a game of the scope already teaches most of it (γ > 1 − α2)",
     )
+    SCRIPTED = (
+        "no more than a script",
+        Verdict.REFUSED,
+        "a scripted player earns as much without training",
+    )
     SAME_SKILL = (
         "teaches what a game of the scope teaches",
         Verdict.REFUSED,
@@ -166,6 +171,11 @@ class Reason(StrEnum):
         "coverage not settled",
         Verdict.UNDECIDED,
         "plays ran out before γ and C·γ lay clearly on one side of 1 − α2",
+    )
+    SCRIPTS_OPEN = (
+        "gain beyond scripts not settled",
+        Verdict.UNDECIDED,
+        "plays ran out before it was clear whether a scripted player earns as much",
     )
 
 

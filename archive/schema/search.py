@@ -105,6 +105,7 @@ PROPOSALS = Table(
 )
 
 INTERVAL = "one-sided bound over evaluation seeds, at its look's confidence,"
+NO_SCRIPTS = "no script played it"
 BOUNDED = "undefined, unbounded or not measured"
 
 
@@ -169,6 +170,21 @@ DECISIONS = Table(
             "looks", INTS, "plays", "numbers of plays at which the test looks; bounds rest on one"
         ),
         Column(
+            "first_play",
+            INT64,
+            "seed",
+            "play seed of its first play; those of a list's acceptance tests are its own",
+            "decided without scores, or written before version 5: 0",
+        ),
+        Column(
+            "scope_finetunes",
+            STRINGS,
+            "ids",
+            "of the parent and the scope's games that had been fine-tuned more than once: those "
+            "fine-tunings that spoke for them, a game's best first; the others' oldest did",
+            "written before version 5: the newest of each game",
+        ),
+        Column(
             "scope_size", INT32, "count", "games of the scope, over which gamma's error is shared"
         ),
         _estimate("help_gain", "bits", "total gain of the candidate's fine-tuning on the parent"),
@@ -184,6 +200,31 @@ DECISIONS = Table(
         _estimate("specific_gain", "bits", "the part of total_gain that permuting moves removes"),
         _estimate("specific_gain_low", "bits", f"lower {INTERVAL} of specific_gain"),
         _estimate("specific_share", "share", "specific_gain / total_gain"),
+        Column(
+            "best_script",
+            STRING,
+            "name",
+            "the scripted player with the highest mean score on its game",
+            NO_SCRIPTS,
+        ),
+        Column(
+            "script_plays", INT32, "plays", "first plays that scripts are compared on", NO_SCRIPTS
+        ),
+        _estimate("script_gain", "bits", "mean score of best_script above the base player's"),
+        _estimate(
+            "beyond_scripts",
+            "bits",
+            "mean score of the candidate's fine-tuning above the best script's",
+        ),
+        _estimate("beyond_scripts_low", "bits", f"lower {INTERVAL} of beyond_scripts, any script"),
+        _estimate("beyond_scripts_high", "bits", f"upper {INTERVAL} of the same"),
+        _estimate(
+            "specific_beyond_scripts",
+            "bits",
+            "the same of specific scores, above the script that is best in these",
+        ),
+        _estimate("specific_beyond_scripts_low", "bits", f"lower {INTERVAL} of the same"),
+        _estimate("specific_beyond_scripts_high", "bits", f"upper {INTERVAL} of the same"),
         _estimate(
             "best_kept",
             "share",
