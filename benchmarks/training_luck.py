@@ -27,7 +27,7 @@ from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.record.attempts import Attempts
 from evo.record.collector import Collector, PlayRequest
-from evo.record.progress import Listener
+from evo.record.progress import Silence
 from evo.search.growth import Candidate, Place, rank
 from evo.search.oracle import TransferOracle
 
@@ -150,20 +150,13 @@ class SimulatedLedger:
         return {"plays": 0, "tokens": 0, "seconds": 0.0}
 
 
-class Silent(Listener):
-    """Tells nobody."""
-
-    def decision(self, task: Any, decision: Any) -> None:
-        pass
-
-
 class SimulatedCollector(Collector):
     """Draws gains; ids of fine-tunes, attempts and requests are the search's own."""
 
     def __init__(self, config: RunConfig, truth: Truth) -> None:
         self.config, self.truth, self.ledger = config, truth, SimulatedLedger()  # type: ignore[assignment]
         self.attempts = Attempts(config.seed, 1)
-        self.listener = Silent()
+        self.listener = Silence()
         self._drawn: dict[tuple[Any, ...], Sample] = {}
 
     def seeds(self, purpose: Purpose, count: int, first: int = 0) -> Any:
