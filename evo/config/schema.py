@@ -205,8 +205,9 @@ class TransferConfig:
     """Fine-tunes of a candidate, each under a training seed of its own: another where the last
     learned nothing although calibration plays showed something to learn."""
     scope_attempts: Count = 3
-    """Fine-tunes of a game of the scope: another where a candidate teaches more of it than its own
-    fine-tune learned, beyond noise; γ is the largest of all their values."""
+    """Fine-tunes of a game of the scope: another where it is not clear what it learned
+    (growth.initial_clarity), or a candidate teaches more of it than its own fine-tune learned,
+    beyond noise; γ is the largest of all their values."""
     max_forfeit_rate: Share = 0.25
     """Games that the base player leaves unfinished more often are refused."""
     min_steps: Natural = 12

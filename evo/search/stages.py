@@ -128,6 +128,15 @@ class Stage:
         named = {task.id: task for task in scope}
         return CandidateBounds(self, self.looks, self.thresholds, candidate, parent, named)
 
+    def is_clear(self, task: Task, clarity: float) -> bool:
+        """Whether a game's best fine-tune learned it so clearly that shares of its gain can be told
+        from chance: the gain's lower bound is beyond this share of it."""
+        plays = self.looks.plays[-1]
+        self.collector.play(self.collector.own_plays(task, self.purpose, self.seeds(plays)))
+        own = self.own(task, plays)
+        clear = own.gain.low > clarity * max(own.gain.value or 0.0, 0.0)
+        return clear and learned(own, self.thresholds.rule) is Answer.YES
+
     def train_again(self, task: Task) -> None:
         """One more attempt at a game; those that learned it stay in force, the best first."""
         collector, plays = self.collector, self.looks.plays[-1]
