@@ -7,9 +7,9 @@ depend on purpose and run seed alone, so every policy meets a game on the same m
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from archive import Purpose
@@ -20,8 +20,9 @@ from archive.statistics.plays import Plays
 from archive.statistics.repeated_play import WellPosed
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import ScoredPlay, Task, evaluation_seeds, floor_of, with_floor
-from evo.jobs.job import Evaluation, Executor, Finetune, Repetition, Result, Training
-from evo.jobs.repeated_play import round_rows
+from evo.jobs.job import Evaluation, Executor, Finetune, Job, Repetition, Result, Training
+from evo.jobs.repeated_play import RoundScore, round_rows
+from evo.record.cost import Cost
 from evo.record.ledger import Ledger, Row, finetune_row, score_rows
 from evo.record.playability import FewShot, few_shot, ill_posed, not_few_shot, well_posed
 from evo.record.progress import Listener
@@ -36,7 +37,7 @@ class PlayRequest:
     """One policy on one game on given seeds."""
 
     policy_id: str
-    task: Task
+    task: Task = field(hash=False)
     purpose: Purpose
     seeds: SeedSet
 
@@ -44,6 +45,29 @@ class PlayRequest:
     def key(self) -> PlaysKey:
         """Under which the ledger holds the plays."""
         return PlaysKey(self.policy_id, self.task.id, self.purpose)
+
+
+@dataclass(frozen=True)
+class TrainingRequest:
+    """One fine-tune on a game; ``policy_id`` names it."""
+
+    policy_id: str
+    task: Task = field(hash=False)
+    replicate: int
+
+
+@dataclass(frozen=True)
+class RoundsRequest:
+    """Repeated play of a game by the base player."""
+
+    task_id: TaskId
+    task: Task = field(hash=False)
+
+
+Request = PlayRequest | TrainingRequest | RoundsRequest
+"""A fact that the ledger may lack."""
+Pass = tuple[Request, ...]
+"""What one job finds out."""
 
 
 class Collector:
@@ -102,29 +126,41 @@ class Collector:
 
     def calibrate(self, tasks: Sequence[Task]) -> None:
         """Base plays; they fix each game's floor before any fine-tuning."""
-        self.ledger.commit(games=self.ledger.game_rows(tasks))
-        seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
-        self.play(PlayRequest(BASE_POLICY, task, Purpose.CALIBRATION, seeds) for task in tasks)
+        self.register(tasks)
+        self.play(self.calibration_plays(task) for task in tasks)
         for task in tasks:
-            floor = floor_of(self._calibration(task), task)
-            self._floors[task.id] = 0.0 if floor is None else floor
+            self.fix_floor(task)
         if self.config.playability.few_shot_rounds:
             self.repeat([task for task in tasks if not self._cheap_refusal(task)])
 
+    def register(self, tasks: Sequence[Task]) -> None:
+        """Rows for games that the archive does not hold."""
+        self.ledger.commit(games=self.ledger.game_rows(tasks))
+
+    def calibration_plays(self, task: Task) -> PlayRequest:
+        """The base plays of a game's calibration."""
+        seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
+        return PlayRequest(BASE_POLICY, task, Purpose.CALIBRATION, seeds)
+
+    def fix_floor(self, task: Task) -> None:
+        """The floor of a game whose calibration plays are in the archive."""
+        floor = floor_of(self._calibration(task), task)
+        self._floors[task.id] = 0.0 if floor is None else floor
+
     def repeat(self, tasks: Sequence[Task]) -> None:
         """Repeated base plays on calibration maps, with the control; one commit for each game."""
-        playability = self.config.playability
-        seeds = self.seeds(Purpose.CALIBRATION, playability.few_shot_maps)
-        missing = [task for task in tasks if not self._rounds(task)]
-        self.listener.stage("few-shot", missing, len(missing))
-        jobs = [
-            Repetition(self._floored(t), None, seeds, playability.few_shot_rounds) for t in missing
-        ]
-        for task, result in zip(missing, self.executor.do(jobs), strict=True):
-            rows = round_rows(BASE_POLICY, task, Purpose.CALIBRATION, result.outcome)
-            self.ledger.commit(rounds=rows, maps=self._map_rows(result, Purpose.CALIBRATION))
-            tokens = sum(score.tokens for score in result.outcome)
-            self.listener.job("few-shot", task, tokens, result.scoring)
+        self._collect([RoundsRequest(t.id, t) for t in tasks if not self._rounds(t)])
+
+    def rounds_request(self, task: Task) -> list[RoundsRequest]:
+        """Repeated play, where it is asked for and nothing cheaper refuses the game."""
+        asked = self.config.playability.few_shot_rounds and not self._cheap_refusal(task)
+        return [RoundsRequest(task.id, task)] if asked else []
+
+    def _keep_rounds(self, task: Task, result: Result[list[RoundScore]]) -> None:
+        rows = round_rows(BASE_POLICY, task, Purpose.CALIBRATION, result.outcome)
+        self.ledger.commit(rounds=rows, maps=self._map_rows(result, Purpose.CALIBRATION))
+        tokens = sum(score.tokens for score in result.outcome)
+        self.listener.job("few-shot", task, tokens, result.scoring)
 
     def _rounds(self, task: Task) -> list[Row]:
         return self.ledger.rounds.get(PlaysKey(BASE_POLICY, task.id, Purpose.CALIBRATION), [])
@@ -172,16 +208,12 @@ class Collector:
 
     def finetune(self, tasks: Sequence[Task]) -> None:
         """Fine-tune on each game that has no adapter yet, one commit for each fine-tune."""
-        missing = [
-            (task, replicate)
-            for task in tasks
-            for replicate, policy_id in enumerate(self.policy_ids(task))
-            if policy_id not in self.ledger.finetunes
-        ]
-        jobs = [Training(self._floored(t), self._training_seed(t, r)) for t, r in missing]
-        self.listener.stage("fine-tuning", [task for task, _ in missing], len(jobs))
-        for (task, replicate), result in zip(missing, self.executor.do(jobs), strict=True):
-            self._keep(task, replicate, result)
+        requests = [each for task in tasks for each in self.training_requests(task)]
+        self._collect([each for each in requests if not self.knows(each)])
+
+    def training_requests(self, task: Task) -> list[TrainingRequest]:
+        """The fine-tunes on a game, as many as there are replicates."""
+        return [TrainingRequest(each, task, r) for r, each in enumerate(self.policy_ids(task))]
 
     def _keep(self, task: Task, replicate: int, result: Result[Finetune]) -> None:
         finetune = result.outcome
@@ -205,15 +237,78 @@ class Collector:
             new = tuple(s for s in dict.fromkeys(before + plays.seeds) if s not in known)
             if new:
                 missing[plays.key] = replace(plays, seeds=new)
-        passes = _passes(list(missing.values()), self.config.player.policies_per_pass)
-        for purpose in dict.fromkeys(first.purpose for first, *_ in passes):
-            tasks = [each[0].task for each in passes if each[0].purpose is purpose]
-            self.listener.stage(purpose, tasks, len(tasks))
-        jobs = [self._job(each) for each in passes]
-        for one, result in zip(passes, self.executor.do(jobs), strict=True):
-            self._store(one, result)
+        self._collect(list(missing.values()))
 
-    def _store(self, one: Sequence[PlayRequest], result: Result[list[list[ScoredPlay]]]) -> None:
+    # -- requests ------------------------------------------------------------------------------
+
+    def knows(self, request: Request) -> bool:
+        """Whether the ledger holds all that is asked for."""
+        match request:
+            case PlayRequest():
+                return self.ledger.has_scores(request.key, request.seeds)
+            case TrainingRequest():
+                return request.policy_id in self.ledger.finetunes
+            case RoundsRequest():
+                return bool(self._rounds(request.task))
+
+    def cost(self, request: Request) -> Cost:
+        """What a known fact has cost."""
+        match request:
+            case PlayRequest():
+                rows = [self.ledger.scores[request.key][each] for each in request.seeds]
+            case TrainingRequest():
+                rows = [self.ledger.finetunes[request.policy_id]]
+            case RoundsRequest():
+                rows = self._rounds(request.task)
+        return sum(map(Cost.of, rows), Cost())
+
+    def passes(self, requests: Sequence[Request]) -> list[Pass]:
+        """The requests as jobs do them: plays of several policies on the same game and seeds
+        together (``player.policies_per_pass``), all else one by one."""
+        most = self.config.player.policies_per_pass
+        plays = [each for each in requests if isinstance(each, PlayRequest)]
+        others = [each for each in requests if not isinstance(each, PlayRequest)]
+        return [*((each,) for each in others), *map(tuple, _passes(plays, most))]
+
+    def job(self, one: Pass) -> Job[Any]:
+        """The job that a pass is."""
+        match one[0]:
+            case TrainingRequest(_, task, replicate):
+                return Training(self._floored(task), self._training_seed(task, replicate))
+            case RoundsRequest(_, task):
+                few = self.config.playability
+                seeds = self.seeds(Purpose.CALIBRATION, few.few_shot_maps)
+                return Repetition(self._floored(task), None, seeds, few.few_shot_rounds)
+        return self._evaluation([each for each in one if isinstance(each, PlayRequest)])
+
+    def store(self, one: Pass, result: Result[Any]) -> None:
+        """Commit what the job of a pass came to."""
+        match one[0]:
+            case TrainingRequest(_, task, replicate):
+                self._keep(task, replicate, result)
+            case RoundsRequest(_, task):
+                self._keep_rounds(task, result)
+            case _:
+                self._keep_plays([x for x in one if isinstance(x, PlayRequest)], result)
+
+    def announce(self, passes: Sequence[Pass]) -> None:
+        """Tell the listener what begins, stage by stage."""
+        by_stage: dict[str, list[Task]] = defaultdict(list)
+        for first, *_ in passes:
+            by_stage[stage_of(first)].append(first.task)
+        for name, tasks in by_stage.items():
+            self.listener.stage(name, tasks, len(tasks))
+
+    def _collect(self, requests: Sequence[Request]) -> None:
+        """Do what is asked for, one commit for each pass."""
+        passes = self.passes(requests)
+        self.announce(passes)
+        for one, result in zip(passes, self.executor.do([*map(self.job, passes)]), strict=True):
+            self.store(one, result)
+
+    def _keep_plays(
+        self, one: Sequence[PlayRequest], result: Result[list[list[ScoredPlay]]]
+    ) -> None:
         """All of a pass in one commit: its batches depend on how many policies took part."""
         rows, purpose, tokens = [], one[0].purpose, 0
         for plays, outcome in zip(one, result.outcome, strict=True):
@@ -223,7 +318,7 @@ class Collector:
         self.ledger.commit(scores=rows, maps=self._map_rows(result, purpose))
         self.listener.job(purpose, one[0].task, tokens, result.scoring)
 
-    def _job(self, plays: Sequence[PlayRequest]) -> Evaluation:
+    def _evaluation(self, plays: Sequence[PlayRequest]) -> Evaluation:
         adapters = tuple(self._adapter(each.policy_id) for each in plays)
         first = plays[0]
         calibrating = first.purpose is Purpose.CALIBRATION  # which is what fixes the floor
@@ -276,6 +371,17 @@ class Collector:
     def samples(self, source: Task, target: Task, purpose: Purpose, seeds: SeedSet) -> list[Plays]:
         """Of all fine-tunes on ``source``, on ``target``."""
         return [self.sample(each, target, purpose, seeds) for each in self.policy_ids(source)]
+
+
+def stage_of(request: Request) -> str:
+    """What a person calls the work that a request takes."""
+    match request:
+        case PlayRequest():
+            return request.purpose
+        case TrainingRequest():
+            return "fine-tuning"
+        case RoundsRequest():
+            return "few-shot"
 
 
 def _without(facts: dict[str, Any], key: str) -> dict[str, Any]:

@@ -12,7 +12,17 @@ from typing import Any
 import evo.run
 from archive import TABLES, Archive, Purpose
 from evo.jobs.evaluate import ScoredPlay, evaluation_seeds
-from evo.jobs.job import Evaluation, Executor, Finetune, Job, MapText, Repetition, Result, Training
+from evo.jobs.job import (
+    Evaluation,
+    Executor,
+    Finetune,
+    Job,
+    MapText,
+    OneAtATime,
+    Repetition,
+    Result,
+    Training,
+)
 from evo.jobs.repeated_play import RoundScore
 from evo.runner import Services
 from meta_sampler import MetaSampler, Outcome, Proposal, Provenance, make
@@ -71,7 +81,7 @@ World = Callable[[Game], Nature]
 
 
 @dataclass
-class FakeExecutor:
+class FakeExecutor(OneAtATime):
     """Does jobs by looking up the truth and adding noise that depends on the job alone."""
 
     world: World
