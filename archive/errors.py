@@ -45,3 +45,7 @@ class ExportError(ArchiveError):
 
 class CoverError(ArchiveError):
     """No cover of the kind that was asked for exists, or too little is known to say."""
+
+
+class RatingError(ArchiveError):
+    """A payoff table cannot be rated, or no equilibrium was reached: the message says why."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from archive.errors import ExportError
+from archive.store.archive import Archive
 from xgl.errors import ModelNotFound
 from xgl.models.resolve import HUB_ID, resolve
 from xgl.runtime.requests import Judge
@@ -66,6 +67,15 @@ def judge_of(config_json: str) -> JudgeSource:
             "language model"
         )
     return JudgeSource(reference)
+
+
+def reference_of(archive: Archive, run_id: str) -> str:
+    """The judge that a run's configuration names; the embedded model where it names none."""
+    rows = archive.rows("runs", ["config_json"], [("run_id", "=", run_id)])
+    try:
+        return judge_of(rows[-1]["config_json"]).reference
+    except ExportError:
+        return "embedded"
 
 
 def load(source: JudgeSource) -> Judge:

@@ -24,7 +24,7 @@ from archive.report.contents import (
 from archive.report.game_cards import gather_games, interval
 from archive.report.player_measures import PlayerMeasure, gather_measures
 from archive.report.scope_covers import Covers, gather_covers
-from archive.schema import SCHEMA_VERSION, Definition, GainKind, TaskId
+from archive.schema import SCHEMA_VERSION, SCRIPT_POLICY, Definition, GainKind, TaskId
 from archive.statistics.transfer_matrix import TransferMatrix
 from archive.store.archive import Archive, Filter
 
@@ -48,6 +48,7 @@ STAGES: Mapping[str, str] = {
     "proposing": "inventing candidate programs",
     "calibration": "plays of the untrained player, which show whether a game is fit",
     "fine-tuning": "training one player on each candidate",
+    "scripts": "plays by simple rules, which show what a game pays without training",
     "selection": "plays that measure what each training taught",
     "acceptance": "plays on fresh maps that confirm, or refute, the best candidates",
 }
@@ -193,13 +194,16 @@ def _fates(archive: Archive, mine: Sequence[Filter]) -> tuple[Count, ...]:
 
 def _stages(archive: Archive, mine: Sequence[Filter]) -> tuple[StageCost, ...]:
     """Stages in the order of the search; those without rows are left out."""
-    plays = archive.table("scores", ["purpose", "tokens", "seconds"], mine)
+    scores = archive.table("scores", ["policy_id", "purpose", "tokens", "seconds"], mine)
+    by_script = pc.starts_with(scores["policy_id"], SCRIPT_POLICY)
+    plays = scores.filter(pc.invert(by_script))
     totals = {
         "proposing": (_sums(archive.table("proposals", ["tokens", "seconds"], mine)), "proposal"),
         "fine-tuning": (_sums(archive.table("finetunes", ["tokens", "seconds"], mine)), "training"),
     }
     for purpose in pc.unique(plays["purpose"]).to_pylist():
         totals[purpose] = (_sums(plays.filter(pc.field("purpose") == purpose)), "play")
+    totals["scripts"] = (_sums(scores.filter(by_script)), "play")
     ordered = sorted(totals, key=lambda name: [*STAGES, name].index(name))
     return tuple(
         StageCost(name, STAGES.get(name, ""), items, noun, tokens, seconds)

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from archive.schema.column import Table
 from archive.schema.enums import (
     BASE_POLICY,
+    SCRIPT_POLICY,
     Definition,
     GainKind,
     PlayOutcome,
@@ -30,6 +31,7 @@ from archive.schema.search import COVERS, DECISIONS, GAMES, PROPOSALS, RUNS, SCO
 __all__ = [
     "BASE_POLICY",
     "SCHEMA_VERSION",
+    "SCRIPT_POLICY",
     "TABLES",
     "Definition",
     "GainKind",

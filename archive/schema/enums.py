@@ -198,6 +198,8 @@ class GainKind(StrEnum):
 
 
 BASE_POLICY = "base"
+SCRIPT_POLICY = "script:"
+"""What the policy ids of scripted players begin with; the name of the script follows."""
 
 
 class TaskId(NamedTuple):
@@ -218,6 +220,11 @@ class PlaysKey(NamedTuple):
     policy_id: str
     task_id: TaskId
     purpose: str
+
+    @property
+    def scripted(self) -> bool:
+        """Whether a scripted player made them."""
+        return self.policy_id.startswith(SCRIPT_POLICY)
 
     @classmethod
     def of(cls, row: Mapping[str, object]) -> PlaysKey:

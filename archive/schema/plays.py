@@ -20,6 +20,7 @@ from archive.schema.column import (
 )
 from archive.schema.enums import (
     BASE_POLICY,
+    SCRIPT_POLICY,
     PlayOutcome,
     Purpose,
 )
@@ -87,7 +88,13 @@ SCORES = Table(
     "One play of one game by one policy: the facts that every value is derived from.",
     (
         RUN,
-        Column("policy_id", STRING, "id", f"who played: '{BASE_POLICY}' or a finetune_id"),
+        Column(
+            "policy_id",
+            STRING,
+            "id",
+            f"who played: '{BASE_POLICY}', a finetune_id, or '{SCRIPT_POLICY}' and the name of a "
+            "scripted player",
+        ),
         GAME,
         ROLE,
         Column("purpose", STRING, "enum", "what the play serves", values=values_of(Purpose)),

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from archive.schema import BASE_POLICY, PlayOutcome, TaskId
+from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlayOutcome, TaskId
 from archive.store.archive import Archive
 from archive.verification.findings import Finding
 
@@ -74,12 +74,14 @@ def runs(archive: Archive) -> Iterator[Finding]:
 
 
 def policies(archive: Archive) -> Iterator[Finding]:
-    """Whoever played is the base player or a fine-tuning of the same run, on the game it says."""
+    """Whoever played is the base player, a scripted one, or a fine-tuning of the same run, on the
+    game it says."""
     rows = archive.rows("finetunes", ["run_id", "finetune_id", "game_id", "role"])
     known = {(row["run_id"], row["finetune_id"]): TaskId.of(row) for row in rows}
     for row in _distinct(archive, "scores", ["run_id", "policy_id"]).to_pylist():
         policy = row["policy_id"]
-        if policy != BASE_POLICY and (row["run_id"], policy) not in known:
+        other = policy == BASE_POLICY or policy.startswith(SCRIPT_POLICY)
+        if not other and (row["run_id"], policy) not in known:
             yield _absent("scores", "policy_id", policy, f"a fine-tuning of run {row['run_id']}")
     columns = ["run_id", "finetune_id", "game_id", "role"]
     for row in archive.rows("decisions", columns):

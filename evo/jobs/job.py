@@ -101,6 +101,20 @@ class Evaluation(Job[list[list[ScoredPlay]]]):
 
 
 @dataclass(frozen=True)
+class ScriptedEvaluation(Job[list[list[ScoredPlay]]]):
+    """Play ``task`` by each of ``scripts`` (names) on each pair of seeds, all in one pass; comes to
+    the scores (scripts, seeds)."""
+
+    name: ClassVar[str] = "the scripts' plays"
+    task: Task
+    scripts: tuple[str, ...]
+    seeds: tuple[Seeds, ...]
+
+    def outcome(self, host: ModelHost) -> list[list[ScoredPlay]]:
+        return host.evaluate_scripts(self)
+
+
+@dataclass(frozen=True)
 class Repetition(Job[list[RoundScore]]):
     """Play ``task`` for ``rounds`` on each pair of seeds with one adapter (None: the base player),
     earlier rounds in view, and the control."""

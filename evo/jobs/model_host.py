@@ -23,6 +23,7 @@ from evo.jobs.job import (
     ModelHostSettings,
     Outcome,
     Result,
+    ScriptedEvaluation,
     Training,
 )
 from evo.jobs.lora import AdaptedModel, lora_settings, weight_sharing_copy
@@ -36,6 +37,7 @@ from xgl.judge.transformer_judge import TransformerJudge
 from xgl.lm.language_model import LanguageModel
 from xgl.models import corpus, resolve
 from xgl.players.local import BATCH_ROWS, LocalPolicy
+from xgl.players.scripts import ScriptPlayer
 from xgl.runtime.lockstep import Cast
 from xgl.runtime.requests import Move, Player, Seeds, StoryRequest, StorySource, Turn
 
@@ -96,6 +98,12 @@ class ModelHost:
         with self.adapted.with_adapters(dict(zip(names, job.adapters, strict=True))) as lm:
             player = self._policy(lm, len(names))
             return evaluate_together(player, names, *on, self.judge.uniform_bits)
+
+    def evaluate_scripts(self, job: ScriptedEvaluation) -> list[list[ScoredPlay]]:
+        """Scores (scripts, seeds) of scripted players, which read no model."""
+        player = ScriptPlayer(self.judge.count)
+        on = self._cast(job.task), job.task, job.seeds
+        return evaluate_together(player, job.scripts, *on, self.judge.uniform_bits)
 
     def finetune(self, job: Training) -> Finetune:
         """A new adapter; raises ``ValueError`` where the host was loaded without such settings."""

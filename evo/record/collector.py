@@ -10,22 +10,32 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from archive import Purpose
-from archive.schema import BASE_POLICY, PlaysKey, TaskId
+from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlaysKey, TaskId
 from archive.statistics.calibration import Calibration, Limits, refusal
 from archive.statistics.decision_rule import Decision
 from archive.statistics.plays import Plays
 from archive.statistics.repeated_play import WellPosed
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import ScoredPlay, Task, evaluation_seeds, floor_of, with_floor
-from evo.jobs.job import Evaluation, Executor, Finetune, Job, Repetition, Result, Training
+from evo.jobs.job import (
+    Evaluation,
+    Executor,
+    Finetune,
+    Job,
+    Repetition,
+    Result,
+    ScriptedEvaluation,
+    Training,
+)
 from evo.jobs.repeated_play import RoundScore, round_rows
 from evo.record.cost import Cost
 from evo.record.ledger import Ledger, Row, finetune_row, score_rows
 from evo.record.playability import FewShot, few_shot, ill_posed, not_few_shot, well_posed
 from evo.record.progress import Listener
+from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
 from xgl.runtime.requests import Seeds
 
@@ -46,6 +56,16 @@ class PlayRequest:
         """Under which the ledger holds the plays."""
         return PlaysKey(self.policy_id, self.task.id, self.purpose)
 
+    @property
+    def scripted(self) -> bool:
+        """Whether a script plays, rather than a model."""
+        return self.key.scripted
+
+    @property
+    def stage(self) -> str:
+        """What a person is told of these plays."""
+        return "scripts" if self.scripted else self.purpose
+
 
 @dataclass(frozen=True)
 class TrainingRequest:
@@ -54,6 +74,7 @@ class TrainingRequest:
     policy_id: str
     task: Task = field(hash=False)
     replicate: int
+    stage: ClassVar[str] = "fine-tuning"
 
 
 @dataclass(frozen=True)
@@ -62,6 +83,7 @@ class RoundsRequest:
 
     task_id: TaskId
     task: Task = field(hash=False)
+    stage: ClassVar[str] = "few-shot"
 
 
 Request = PlayRequest | TrainingRequest | RoundsRequest
@@ -295,7 +317,7 @@ class Collector:
         """Tell the listener what begins, stage by stage."""
         by_stage: dict[str, list[Task]] = defaultdict(list)
         for first, *_ in passes:
-            by_stage[stage_of(first)].append(first.task)
+            by_stage[first.stage].append(first.task)
         for name, tasks in by_stage.items():
             self.listener.stage(name, tasks, len(tasks))
 
@@ -316,11 +338,14 @@ class Collector:
             rows += score_rows(plays.policy_id, plays.task, purpose, scores)
             tokens += sum(score.tokens for score in scores)
         self.ledger.commit(scores=rows, maps=self._map_rows(result, purpose))
-        self.listener.job(purpose, one[0].task, tokens, result.scoring)
+        self.listener.job(one[0].stage, one[0].task, tokens, result.scoring)
 
-    def _evaluation(self, plays: Sequence[PlayRequest]) -> Evaluation:
-        adapters = tuple(self._adapter(each.policy_id) for each in plays)
+    def _evaluation(self, plays: Sequence[PlayRequest]) -> Evaluation | ScriptedEvaluation:
         first = plays[0]
+        if first.scripted:
+            scripts = tuple(each.policy_id.removeprefix(SCRIPT_POLICY) for each in plays)
+            return ScriptedEvaluation(self._floored(first.task), scripts, first.seeds)
+        adapters = tuple(self._adapter(each.policy_id) for each in plays)
         calibrating = first.purpose is Purpose.CALIBRATION  # which is what fixes the floor
         task = first.task if calibrating else self._floored(first.task)
         return Evaluation(task, adapters, first.seeds)
@@ -364,6 +389,10 @@ class Collector:
         policies = [policy_id for source in sources for policy_id in self.policy_ids(source)]
         return [PlayRequest(policy_id, target, purpose, seeds) for policy_id in policies]
 
+    def scripted(self, task: Task, purpose: Purpose, seeds: SeedSet) -> list[PlayRequest]:
+        """Every scripted player on the game."""
+        return [PlayRequest(f"{SCRIPT_POLICY}{name}", task, purpose, seeds) for name in SCRIPTS]
+
     def sample(self, policy_id: str, task: Task, purpose: Purpose, seeds: SeedSet) -> Plays:
         """Scores that are in the archive; raises ``KeyError`` where one is not."""
         return self.ledger.sample(PlaysKey(policy_id, task.id, purpose), seeds)
@@ -373,23 +402,13 @@ class Collector:
         return [self.sample(each, target, purpose, seeds) for each in self.policy_ids(source)]
 
 
-def stage_of(request: Request) -> str:
-    """What a person calls the work that a request takes."""
-    match request:
-        case PlayRequest():
-            return request.purpose
-        case TrainingRequest():
-            return "fine-tuning"
-        case RoundsRequest():
-            return "few-shot"
-
-
 def _without(facts: dict[str, Any], key: str) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if name != key}
 
 
 def _passes(missing: Sequence[PlayRequest], most: int) -> list[list[PlayRequest]]:
-    """PlayRequest that one pass can do: the same game and seeds, at most so many policies.
+    """PlayRequest that one pass can do: the same game and seeds, at most so many policies, or any
+    number of scripts.
 
     Passes stand in the order of their first plays. A resumed run misses all of a pass or
     nothing of it, so it makes the same passes in the same order.
@@ -397,8 +416,8 @@ def _passes(missing: Sequence[PlayRequest], most: int) -> list[list[PlayRequest]
     passes: list[list[PlayRequest]] = []
     filling: dict[tuple[Any, ...], list[PlayRequest]] = {}
     for plays in missing:
-        key = plays.key[1:], plays.seeds
-        if key not in filling or len(filling[key]) == most:
+        key = plays.key[1:], plays.seeds, plays.scripted
+        if key not in filling or (len(filling[key]) == most and not plays.scripted):
             filling[key] = []
             passes.append(filling[key])
         filling[key].append(plays)

@@ -139,11 +139,11 @@ class Ledger:
 
     def spent_on(self, task: Task, policy_ids: Sequence[str]) -> Row:
         """Plays, tokens and seconds that a candidate has cost so far: its own game's plays, its
-        adapters' plays elsewhere, its fine-tunes."""
+        adapters' plays elsewhere, its fine-tunes. Scripted plays cost seconds alone."""
         cost, plays = Cost(), 0
         for key, rows in self.scores.items():
             if key.policy_id in policy_ids or key.task_id == task.id:
-                plays += len(rows)
+                plays += 0 if key.scripted else len(rows)
                 for row in rows.values():
                     cost += Cost.of(row)
         for key, again in self.rounds.items():
@@ -181,7 +181,7 @@ class Ledger:
         costs: dict[str, Cost] = defaultdict(Cost)
         for key, rows in self.scores.items():
             for row in rows.values():
-                costs[key.purpose] += Cost.of(row)
+                costs["scripts" if key.scripted else key.purpose] += Cost.of(row)
         for again in self.rounds.values():
             for row in again:
                 costs["few-shot"] += Cost.of(row)

@@ -11,13 +11,13 @@ from evo.record.cost import Cost
 
 
 class LedgerWorkshop:
-    """Implements :class:`evo.search.virtual_order.Workshop`: what the ledger holds is done already;
+    """A :class:`evo.search.virtual_order.Workshop`: what the ledger holds is done already;
     free workers begin what is not, the most urgent first; results are committed in their turn."""
 
     def __init__(self, collector: Collector) -> None:
         self.collector, self.executor = collector, collector.executor
         self._begun: dict[Pass, int] = {}
-        self._results: dict[int, Result[Any]] = {}
+        self._results: dict[int | None, Result[Any]] = {}
 
     def passes(self, works: Sequence[Request]) -> list[Pass]:
         """As jobs do them."""
@@ -34,10 +34,9 @@ class LedgerWorkshop:
 
     def _result(self, first: Pass, passes: Sequence[Pass]) -> Result[Any]:
         self._begin(passes)
-        while self._begun[first] not in self._results if first in self._begun else True:
+        while self._begun.get(first) not in self._results:
             if event := self.executor.next_event():
-                number, result = event
-                self._results[number] = result
+                self._results[event[0]] = event[1]
             self._begin(passes)
         return self._results.pop(self._begun.pop(first))
 

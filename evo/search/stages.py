@@ -52,9 +52,17 @@ class Stage:
             requests += collector.own_plays(parent, *at)
             requests += collector.crossed([candidate], parent, *at)
         requests += collector.crossed(sources, candidate, *at)
+        if question.helps:  # asked once its own gain is established, or was before
+            requests += self.scripted(candidate, self.looks.plays[0])
         if self.thresholds.definition == Definition.DEF37:
             requests += [plays for task in sources for plays in collector.own_plays(task, *at)]
         return requests
+
+    def scripted(self, task: Task, plays: int) -> list[PlayRequest]:
+        """Scripted players on the first seeds on which the game's own fine-tune plays."""
+        return self.collector.scripted(
+            task, self.purpose, self.collector.seeds(self.purpose, plays)
+        )
 
     def bounds(
         self, candidate: Task, parent: Task, scope: Sequence[Task], question: Question

@@ -11,7 +11,7 @@ from xgl.chat.calls import RequestBatch, UsageCounter, run
 from xgl.chat.client import Endpoint, Fault, Message, Reply, follow_up
 from xgl.chat.settings import ChatSettings
 from xgl.errors import OversizeError
-from xgl.runtime.prompt import OPENED, first_messages, parse_move
+from xgl.runtime.prompt import first_messages, missing_text, parse_move
 from xgl.runtime.requests import Move, Turn
 
 
@@ -75,18 +75,14 @@ class ChatPlayer:
                 return Move(text, prompt_tokens=spent.prompt_tokens, new_tokens=spent.new_tokens)
             messages = ask_again(messages, reply)
         self.meter.count(Usage(failed_attempts=1))
-        return Move("", prompt_tokens=spent.prompt_tokens, new_tokens=spent.new_tokens)
+        return Move(
+            "",
+            prompt_tokens=spent.prompt_tokens,
+            new_tokens=spent.new_tokens,
+            format_failure=True,
+        )
 
 
 def ask_again(messages: list[Message], reply: Reply) -> list[Message]:
     """The conversation so far, the answer without a move, and what was missing in it."""
-    return follow_up(messages, reply, _missing(reply))
-
-
-def _missing(reply: Reply) -> str:
-    wanted = "Write your move between <move> and </move>."
-    if reply.cut:
-        return f"Your answer reached its limit before it held a move; be brief. {wanted}"
-    if OPENED.search(reply.text):
-        return f"Your answer opened <move> and did not close it with </move>. {wanted}"
-    return f"Your answer held no <move>...</move>. {wanted}"
+    return follow_up(messages, reply, missing_text(reply.text, reply.cut))

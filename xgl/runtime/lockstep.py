@@ -250,5 +250,7 @@ def _turn_at(slot: Slot) -> Turn:
 def shortened(move: Move, request: MoveRequest, game: Game, judge: Judge) -> Move:
     """A move cut to its limit in judge tokens, as the game's dialect cuts."""
     shorten = judge.first_tokens if DIALECTS[game.dialect].cut_at_token else judge.truncate
-    text = well_formed(move.text[: game.metadata.max_characters + BEYOND])
-    return replace(move, text=shorten(text, request.max_len))
+    whole = well_formed(move.text[: game.metadata.max_characters + BEYOND])
+    text = shorten(whole, request.max_len)
+    cut = 0 if text == whole else max(1, judge.count(whole) - request.max_len)
+    return replace(move, text=text, cut_tokens=cut)

@@ -4,12 +4,15 @@ environment, a row of a data set (docs/players.md)."""
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from xgl.runtime.presentation import item_lines
 from xgl.runtime.requests import MoveRequest, View
 
 Message = dict[str, str]
 """``role`` (system, user, assistant) and ``content``."""
+Ask = tuple[str, int]
+"""A register to write, and the limit of the move in judge tokens."""
 
 RULES = """\
 You play a game that is written as a short program in XGL, a language of text games. Its lines
@@ -27,27 +30,29 @@ You are shown the program and, in order, all that you may see: texts of register
 in bits with the share of each token in brackets, and how often you have failed an ensure. Make
 your own total reward as large as you can.
 
-Think first if you like, then write your move between <move> and </move>. A move is one line of
-at most {limit} tokens; what goes beyond is cut. If there are several, the last one counts.
-Example of the form: <move>a few words</move>"""
+Think first if you like, then write your move between <move> and </move>. A move is one line; what
+goes beyond its limit of tokens is cut. If you write more moves than you are asked for, the last
+ones count. Example of the form: <move>a few words</move>"""
 
 AGAIN = (
     "You have played this game before. Learn from the rewards of earlier rounds: your best "
     "round counts."
 )
 _PAIR = re.compile(r"<move>((?:(?!</?move>).)*)</move>", re.DOTALL | re.IGNORECASE)
-OPENED = re.compile(r"<move>", re.IGNORECASE)
+_OPENED = re.compile(r"<move>", re.IGNORECASE)
+_THOUGHT = re.compile(r"(</?think>)", re.IGNORECASE)
 
 
-def first_messages(request: MoveRequest) -> list[Message]:
-    """The rules and the player's view, and nothing else of the game."""
+def first_messages(request: MoveRequest, later: Sequence[Ask] = ()) -> list[Message]:
+    """The rules and the player's view, and nothing else of the game. ``later``: the moves that
+    the same answer must hold after the one requested."""
     return [
-        {"role": "system", "content": RULES.format(limit=request.max_len)},
-        {"role": "user", "content": view_text(request.view, request.max_len)},
+        {"role": "system", "content": RULES},
+        {"role": "user", "content": view_text(request.view, request.max_len, later)},
     ]
 
 
-def view_text(view: View, limit: int) -> str:
+def view_text(view: View, limit: int, later: Sequence[Ask] = ()) -> str:
     """A view as text: the program, one line for each visible item, and the request; items of
     earlier rounds, the oldest first, come before those of this one."""
     items = item_lines(view.items)
@@ -67,27 +72,74 @@ def view_text(view: View, limit: int) -> str:
             else "You have seen nothing yet.",
             *items,
             "",
-            f"You are {view.player}. Write {view.register}, at most {limit} tokens, as "
-            "<move>...</move>.",
+            f"You are {view.player}. {_request([(view.register, limit), *later])}",
         ]
     )
+
+
+def news_text(view: View, seen: int, limit: int) -> str:
+    """The next message of a conversation that has shown the first ``seen`` items of the view."""
+    news = item_lines(view.items[seen:])
+    shown = ["What you have seen since:", *news] if news else ["You have seen nothing new."]
+    return "\n".join([*shown, "", f"You are {view.player}. {_request([(view.register, limit)])}"])
+
+
+def _request(asks: Sequence[Ask]) -> str:
+    wanted = ", then ".join(f"{register}, at most {limit} tokens" for register, limit in asks)
+    if len(asks) == 1:
+        return f"Write {wanted}, as <move>...</move>."
+    return f"Write {wanted}: {len(asks)} moves in this order, each as <move>...</move>."
 
 
 def _ago(rounds: int) -> str:
     return "in the round before" if rounds == 1 else f"{rounds} rounds before"
 
 
-def parse_move(text: str) -> str | None:
-    """The text of the last pair of tags that holds no other tag; None where there is no pair.
-
-    Tags are found in any case. A move is one line: a local policy's ends at the first line break,
-    a chat model's line breaks become spaces, since it may well write the tags on lines of their
-    own.
+def parse_move(answer: str) -> str | None:
+    """The move of an answer: the last of :func:`parse_moves`; None where there is none.
 
     >>> parse_move("hm, <move>cats</move> or rather <MOVE>\\n two dogs\\n</MOVE>.")
     'two dogs'
     """
-    pairs = _PAIR.findall(text)
-    if not pairs:
-        return None
-    return " ".join(line.strip() for line in pairs[-1].strip().splitlines())
+    moves = parse_moves(answer, 1)
+    return moves[0] if moves else None
+
+
+def parse_moves(answer: str, count: int) -> list[str]:
+    """The last ``count`` moves of an answer in the order written, fewer where it holds fewer.
+
+    A move stands in a pair of tags, in any case, that holds no other tag. It is one line: a local
+    policy's ends at the first line break, a chat model's line breaks become spaces, since it may
+    well write the tags on lines of their own. Thoughts hold no moves.
+    """
+    pairs = _PAIR.findall(without_thoughts(answer))[-count:]
+    return [" ".join(line.strip() for line in pair.strip().splitlines()) for pair in pairs]
+
+
+def without_thoughts(answer: str) -> str:
+    """An answer without what stands in ``<think>``: up to the end where a thought was cut off,
+    and from the beginning where the prompt had opened it.
+
+    >>> without_thoughts("hm</think>a<think>b</think>c<think>d")
+    'ac'
+    """
+    said: list[str] = []
+    thinking = False
+    for part in _THOUGHT.split(answer):
+        tag = part.lower()
+        if tag == "</think>" and not thinking:
+            said.clear()
+        elif tag not in ("<think>", "</think>") and not thinking:
+            said.append(part)
+        thinking = tag == "<think>" or (thinking and tag != "</think>")
+    return "".join(said)
+
+
+def missing_text(answer: str, cut: bool = False) -> str:
+    """What to say to a model whose answer held no move; ``cut``: it ended at its token limit."""
+    wanted = "Write your move between <move> and </move>."
+    if cut:
+        return f"Your answer reached its limit before it held a move; be brief. {wanted}"
+    if _OPENED.search(without_thoughts(answer)):
+        return f"Your answer opened <move> and did not close it with </move>. {wanted}"
+    return f"Your answer held no <move>...</move>. {wanted}"

@@ -105,6 +105,22 @@ class Move:
     new_tokens: int = 0
     rounds_shown: int = 0
     """Earlier rounds of the view that fitted the player's window."""
+    cut_tokens: int = 0
+    """Judge tokens beyond the limit that were cut off."""
+    format_failure: bool = False
+    """The player's answer held no move; the text is empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class MoveCounts:
+    """How one player's moves of a play were made: moves, the failed ensures after them, moves that
+    no answer held, and moves that were cut, with the tokens cut off them."""
+
+    moves: int
+    failed_ensures: int
+    format_failures: int
+    cut_moves: int
+    cut_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +243,18 @@ class Play:
         if self.outcome == "forfeit" and self.forfeiter != role:
             return "finished"
         return self.outcome
+
+    def move_counts(self, role: str) -> MoveCounts:
+        """How the moves of ``role`` were made."""
+        moves = [e.move for e in self.events if isinstance(e, Moved) and e.player == role]
+        ensured = [e for e in self.events if isinstance(e, Ensured) and e.player == role]
+        return MoveCounts(
+            moves=len(moves),
+            failed_ensures=sum(not each.passed for each in ensured),
+            format_failures=sum(move.format_failure for move in moves),
+            cut_moves=sum(move.cut_tokens > 0 for move in moves),
+            cut_tokens=sum(move.cut_tokens for move in moves),
+        )
 
     def accepted_moves(self, role: str) -> list[str]:
         """The moves of ``role`` that stood: those that no failed ensure sent back."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from statistics import mean, stdev
 
 import pytest
 from support.doubles import WordJudge
@@ -14,8 +15,10 @@ from archive import Archive
 from archive.__main__ import main
 from archive.errors import ExportError
 from archive.export import export_dataset
+from archive.export.card import FEATURES
 from xgl.library import find
 from xgl.rewards import Rewards
+from xgl.rows import read_row
 
 ONE = Given(find("missing_link").text, "paper")
 TWO = Given("assign(s=story())\nelicit(x, y, 4)\nreward(xed(s | x) + xed(s | y))")
@@ -36,12 +39,16 @@ def test_prompts_tell_the_game_and_lead_to_its_rewards(tmp_path: Path) -> None:
     train, test = rows(out / "train.jsonl"), rows(out / "test.jsonl")
     seeds = [{json.loads(str(row["info"]))["map_seed"] for row in some} for some in (train, test)]
     assert seeds == [{0, 2}, {1, 3}]
-    [message] = train[0]["prompt"]  # type: ignore[misc]
-    assert message["role"] == "user"
-    assert story(0, 1) in message["content"]
-    assert "writes x, at most 10 tokens." in message["content"]
-    assert "Write your 2 moves in order" in train[2]["prompt"][0]["content"]  # type: ignore[index]
-    assert set(train[0]) == {"prompt", "answer", "task", "info"}
+    system, user = train[0]["prompt"]  # type: ignore[misc]
+    assert [system["role"], user["role"]] == ["system", "user"]
+    assert story(0, 1) in user["content"]
+    assert user["content"].endswith("Write x, at most 10 tokens, as <move>...</move>.")
+    asked = "Write t, at most 4 tokens, then x, at most 4 tokens: 2 moves in this order"
+    assert asked in str(train[2]["prompt_text"])
+    assert set(train[0]) == set(FEATURES)
+    assert [train[0]["limits"], train[2]["limits"]] == [[10], [4, 4]]
+    assert len({row["id"] for row in (*train, *test)}) == 8
+    assert {row["split"] for row in train} == {"train"}
     said = ["<move>owl</move>", "<move>owl</move><move>ape</move>"]
     [one, two] = Rewards(WordJudge())(said, [str(train[0]["info"]), str(train[2]["info"])])
     assert one != two
@@ -51,6 +58,45 @@ def test_prompts_tell_the_game_and_lead_to_its_rewards(tmp_path: Path) -> None:
     for line in re.findall(r"^from xgl\..*", card, re.M):
         exec(line, {})  # what the card tells its reader to import
     assert "from xgl.rewards import Rewards" in card
+
+
+def test_columns_say_what_is_known_of_the_scores(tmp_path: Path) -> None:
+    folder, out = build(tmp_path / "archive", [ONE, TWO], judge=WordJudge()), tmp_path / "out"
+    with Archive.open(folder) as archive:
+        export_dataset(archive, None, out)
+        plays = archive.rows("scores")
+    for row in rows(out / "test.jsonl"):
+        of_game = [play for play in plays if play["game_id"] == row["game_id"]]
+        base = [play["score"] for play in of_game if play["policy_id"] == "base"]
+        assert row["base_mean"] == pytest.approx(mean(base))
+        assert row["base_spread"] == pytest.approx(stdev(base))
+        assert row["best_score"] == max(play["score"] for play in of_game)
+        seed = json.loads(str(row["info"]))["map_seed"]
+        assert row["best_score_on_map"] == max(
+            play["score"] for play in of_game if play["map_seed"] == seed
+        )
+    assert {row["best_score_on_map"] for row in rows(out / "train.jsonl")} == {None}
+
+
+def test_the_normalised_base_player_is_0_on_average_in_each_game(tmp_path: Path) -> None:
+    moves = (("a hen", "a fox"), ("rain", "boats"), ("key", "no key"), ("dogs", "cats"))
+    given = [Given(find("contrast").text), TWO]
+    folder = build(tmp_path / "archive", given, moves=moves, judge=WordJudge())
+    with Archive.open(folder) as archive:
+        export_dataset(archive, None, tmp_path / "out")
+        plays = [play for play in archive.rows("scores") if play["policy_id"] == "base"]
+    rewards = Rewards(WordJudge(), normalise=True)
+    told = rows(tmp_path / "out" / "test.jsonl")
+    for game_id in {str(row["game_id"]) for row in told}:
+        own = {p["map_seed"]: p["moves"] for p in plays if p["game_id"] == game_id}
+        info = [str(row["info"]) for row in told if row["game_id"] == game_id]
+        asked = [read_row(each) for each in info]
+        said = [
+            "".join(f"<move>{move}</move>" for move in own[row.map_seed][: len(row.asks)])
+            for row in asked
+        ]
+        assert mean(rewards(said, info)) == pytest.approx(0, abs=1e-9)
+        assert stdev(rewards(said, info)) == pytest.approx(1)
 
 
 def test_games_that_one_prompt_cannot_ask_for_are_an_error(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from evo.jobs.evaluate import (
     ScoredPlay,
     Task,
     evaluate,
+    evaluate_together,
     evaluation_seeds,
     finite_score,
     floor_of,
@@ -22,6 +23,7 @@ from evo.jobs.finetune import training_seeds
 from xgl import Cast, Instance, play_all
 from xgl.errors import OversizeError
 from xgl.players import ScriptedPlayer
+from xgl.players.scripts import ScriptPlayer
 from xgl.runtime.requests import Move, Seeds, Turn
 
 MakeTask = Callable[..., Task]
@@ -155,3 +157,17 @@ def test_a_calibration_score_gets_its_floor(
     found = with_floor(score, -7.0)
     assert (found.score, found.permuted) == expected
     assert found.raw == 5.0
+
+
+def test_scripts_keep_the_rules_that_players_keep(cast: Cast, make_task: MakeTask) -> None:
+    """Limits in judge tokens, and ensures with another attempt each time."""
+    task = replace(make_task(UNLIKE), floor=-40.0)
+    names = ("content_words", "missing_words", "nothing")
+    player = ScriptPlayer(cast.judge.count)
+    scores = dict(zip(names, evaluate_together(player, names, cast, task, SEEDS), strict=True))
+    assert all(play.outcome == "forfeit" and play.score == -40 for play in scores["content_words"])
+    assert all(play.outcome == "finished" for play in scores["missing_words"] + scores["nothing"])
+    for play in scores["missing_words"]:
+        assert play.score == literal(task, cast, play.seeds, *play.moves)
+        assert 1 <= cast.judge.count(*play.moves) <= 8
+        assert play.tokens == 0

@@ -7,11 +7,12 @@ import re
 from typing import Any
 
 import pytest
-from support.search import PARENT, Listed, Nature, Search, code, of_limits
+from support.search import PARENT, Listed, Nature, Search, code, limit, of_limits
 
 import evo.run
 from archive import Archive
-from evo.jobs.job import Training
+from evo.jobs.job import ScriptedEvaluation, Training
+from xgl.players.scripts import SCRIPTS
 
 VERDICTS = [
     (Nature(forfeits=1.0), "refused", "never feasible", True, None),
@@ -180,7 +181,7 @@ def test_cheap_stages_come_first(search: Search) -> None:
         crossed = [
             row
             for row in search.rows("scores", name)
-            if row["game_id"] == parent and len({r["policy_id"] for r in [row]} - {"base"})
+            if row["game_id"] == parent and not row["policy_id"].startswith(("base", "script:"))
         ]
         policies = {row["policy_id"] for row in crossed}
         assert len(policies) == 1, "only the parent's own adapter played the parent"
@@ -315,3 +316,28 @@ def test_an_archive_of_several_runs_is_not_resumed(
     capsys.readouterr()
     assert evo.run.main([f"resume={search.folder / 'run'}"]) == 2
     assert "holds 2 runs, expected one" in capsys.readouterr().err
+
+
+def test_scripts_play_every_playable_game_in_one_job_and_no_other(search: Search) -> None:
+    texts = [code(7), code(6)]
+    world = of_limits(l7=Nature(), l6=Nature(own=0.0))
+    assert search.run(world, sampler=Listed(texts)) == 0
+    jobs = [job for job in search.executor.jobs if isinstance(job, ScriptedEvaluation)]
+    assert [(limit(job.task.game), len(job.seeds)) for job in jobs] == [
+        (PARENT, 16),
+        (7, 8),
+        (7, 16),
+    ]
+    assert all(job.scripts == tuple(SCRIPTS) for job in jobs)
+    rows = [row for row in search.rows("scores") if row["policy_id"].startswith("script:")]
+    assert {row["policy_id"] for row in rows} == {f"script:{name}" for name in SCRIPTS}
+    assert {(row["purpose"], len(row["moves"])) for row in rows} == {
+        ("selection", 1),
+        ("acceptance", 1),
+    }
+    base = {
+        (row["game_id"], row["map_seed"], row["play_seed"])
+        for row in search.rows("scores")
+        if row["policy_id"] == "base"
+    }
+    assert {(row["game_id"], row["map_seed"], row["play_seed"]) for row in rows} <= base

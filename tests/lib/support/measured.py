@@ -12,9 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 from archive import TABLES, Archive
+from xgl import play
 from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import Game, Metadata, game
 from xgl.language.parser import parse
+from xgl.runtime.requests import Judge
 
 CONFIG = {"judge": {"model": "embedded"}, "seed": 7}
 STORIES = (
@@ -64,9 +66,13 @@ def build(
     maps: int = 3,
     moves: Sequence[Sequence[str]] = MOVES,
     config: Mapping[str, Any] = CONFIG,
+    judge: Judge | None = None,
 ) -> Path:
     """An archive of run ``r1`` whose scope is ``given``, played by two policies on ``maps``
-    evaluation maps; three training maps have texts too. Returns its folder."""
+    evaluation maps; three training maps have texts too. Returns its folder.
+
+    Scores are those of ``judge``, all players making the same moves; 0 without one.
+    """
     seeds = [2 * index + 1 for index in range(maps)]
     rows: dict[str, list[dict[str, Any]]] = {"runs": [_run(config)]}
     rows["games"] = list({g.game.game_id: _game(g) for g in given}.values())
@@ -76,6 +82,7 @@ def build(
     rows["maps"] = [_map(seed, site) for seed in (*seeds, 0, 2, 4) for site in range(4)]
     rows["scores"] = [
         _score(g, policy, seed, index, moves[(index + shift) % len(moves)])
+        | _played(g, seed, moves[(index + shift) % len(moves)], judge)
         for g in given
         for shift, policy in enumerate(("base", "f1"))
         for index, seed in enumerate(seeds)
@@ -83,6 +90,20 @@ def build(
     with Archive.create(folder) as archive:
         archive.commit(rows)
     return folder
+
+
+class Stories:
+    """The archive's texts, as a story source."""
+
+    def story_texts(self, requests: Sequence[tuple[int, Any]]) -> list[str]:
+        return [story(seed, request.site) for seed, request in requests]
+
+
+def _played(given: Given, seed: int, moves: Sequence[str], judge: Judge | None) -> dict[str, Any]:
+    if judge is None:
+        return {}
+    score = play(given.game, list(moves), judge, seed, stories=Stories()).scores[given.role]
+    return {"score": score, "raw_score": score}
 
 
 def _run(config: Mapping[str, Any]) -> dict[str, Any]:

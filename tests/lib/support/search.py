@@ -21,6 +21,7 @@ from evo.jobs.job import (
     OneAtATime,
     Repetition,
     Result,
+    ScriptedEvaluation,
     Training,
 )
 from evo.jobs.repeated_play import RoundScore
@@ -70,6 +71,8 @@ class Nature:
     """Whether repeated play improves."""
     unlucky: bool = False
     """Whether the fine-tune under run seed 0's first training seed learns nothing."""
+    scripted: float = 5.0
+    """What content words gain, in bits."""
     lucky: dict[str, float] = field(default_factory=dict)
     """Truths of another kind on selection plays."""
 
@@ -108,6 +111,8 @@ class FakeExecutor(OneAtATime):
                 return self._repeat(job)
             case Evaluation():
                 return self._evaluate(job)
+            case ScriptedEvaluation():
+                return self._evaluate_scripts(job)
         raise TypeError(f"{job}: no job of a run")
 
     def _repeat(self, job: Repetition) -> Result[Any]:
@@ -133,6 +138,16 @@ class FakeExecutor(OneAtATime):
         scores = [[self._score(job, a, each) for each in job.seeds] for a in job.adapters]
         texts = (MapText(each.map_seed, 0, f"text {each.map_seed}", 2) for each in job.seeds)
         return Result(scores, tuple(texts))
+
+    def _evaluate_scripts(self, job: ScriptedEvaluation) -> Result[Any]:
+        """A script that says nothing plays as the base player does; the others are worse, but for
+        content words, which earn what is true of the game."""
+        as_base = Evaluation(job.task, (None,), job.seeds)
+        base = self._evaluate(as_base).outcome[0]
+        scripted = self.world(job.task.game).scripted
+        gains = {"nothing": 0.0, "content_words": scripted}
+        scores = [[_plus(each, gains.get(name, -1.0)) for each in base] for name in job.scripts]
+        return Result(scores, ())
 
     def _score(self, job: Evaluation, adapter: bytes | None, seeds: Seeds) -> ScoredPlay:
         target = self.world(job.task.game).at(PURPOSES[seeds.map_seed])
@@ -164,6 +179,13 @@ class FakeExecutor(OneAtATime):
         source = self.world(game(parse(text, "xent"), job.task.game.metadata)).at(purpose)
         share = source.teaches if limit(job.task.game) == PARENT else target.covered
         return share * target.own
+
+
+def _plus(play: ScoredPlay, bits: float) -> ScoredPlay:
+    """The same play with a higher score, by a player that costs no tokens."""
+    if play.outcome != "finished":
+        return replace(play, tokens=0)
+    return replace(play, score=play.score + bits, raw=play.raw + bits, tokens=0)
 
 
 def limit(played: Game) -> int:

@@ -10,6 +10,8 @@ import time
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from support.chat_server import TOKENS, Received, Sent, completion, move, refused, reply
 from support.chat_turns import CODE, KEY, Chat, texts, turn
 from support.doubles import NumberedStories, WordJudge
@@ -17,6 +19,7 @@ from support.doubles import NumberedStories, WordJudge
 from xgl import parse, play
 from xgl.chat.accounting import Budget, Prices, Usage
 from xgl.errors import BudgetError, PlayerError
+from xgl.runtime.prompt import parse_move
 from xgl.runtime.requests import Move
 
 # -- what is asked ---------------------------------------------------------------------------------
@@ -28,7 +31,7 @@ def test_the_prompt_holds_the_rules_and_the_view(chat: Chat) -> None:
     [received] = server.received
     system, user = received.body["messages"]
     assert (system["role"], user["role"]) == ("system", "user")
-    for said_once in ("<move>", "</move>", "bits", "at most 6 tokens"):
+    for said_once in ("<move>", "</move>", "bits"):
         assert said_once in system["content"]
     assert user["content"].splitlines() == [
         "The program:",
@@ -105,6 +108,9 @@ def test_no_key_goes_where_none_was_named(chat: Chat, monkeypatch: pytest.Monkey
 
 # -- the move in the answer ------------------------------------------------------------------------
 
+_PARTS = ["<move>", "</move>", "<MOVE>", "<think>", "</think>", "a hen", "\n", " no"]
+_ANSWERS = st.lists(st.sampled_from(_PARTS)).map("".join) | st.text(st.characters(codec="utf-8"))
+
 
 @pytest.mark.parametrize(
     ("answer", "expected"),
@@ -162,9 +168,21 @@ def test_content_in_parts_is_read(chat: Chat) -> None:
     assert texts(player.moves([turn()])) == ["a cat"]
 
 
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(_ANSWERS, min_size=8, max_size=8))
+def test_every_answer_is_read_as_everybody_reads_it(chat: Chat, answers: list[str]) -> None:
+    player, _ = chat(*map(reply, answers), ask_again=0, concurrency=1)
+    moves = player.moves([turn(place) for place in range(8)])
+    assert texts(moves) == [parse_move(answer) or "" for answer in answers]
+    read = [isinstance(move, Move) and not move.format_failure for move in moves]
+    assert read == [parse_move(answer) is not None for answer in answers]
+
+
 def test_a_model_that_never_moves_has_failed_its_attempt(chat: Chat) -> None:
     player, server = chat(reply("I would rather not."), ask_again=2)
-    assert player.moves([turn()]) == [Move("", prompt_tokens=90, new_tokens=15)]
+    assert player.moves([turn()]) == [
+        Move("", prompt_tokens=90, new_tokens=15, format_failure=True)
+    ]
     assert len(server.received[-1].body["messages"]) == 6
     spent = Usage(3, asked_again=2, failed_attempts=1, prompt_tokens=90, new_tokens=15)
     assert player.usage == spent

@@ -1,0 +1,136 @@
+"""Rows of data sets: games of a selection on archived maps, with what is known of their scores.
+
+Training maps and evaluation maps share neither a seed nor a text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from archive.export.selection import Map, Selection, Texts, archived, story_limits
+from archive.export.thresholds import base_floor
+from archive.query import games
+from archive.schema import BASE_POLICY, TaskId
+from archive.store.archive import Archive
+from xgl.language.canonical import Game
+from xgl.rows import Base, Row
+
+SPLITS = {"train": ("training",), "test": ("acceptance", "selection", "calibration")}
+MAPS = 256
+"""Maps of a game in each split, at most, where nobody says otherwise."""
+
+
+@dataclass(frozen=True)
+class KnownScores:
+    """What the archive knows of a game in a role, in bits: the floor, the base player's plays, and
+    the best score of any policy, at all and by map seed."""
+
+    floor: float
+    base: Base | None
+    best: float | None
+    best_on: Mapping[int, float]
+
+
+@dataclass(frozen=True)
+class TaskRow:
+    """One row: its split, what is played, and what is known of the game's scores."""
+
+    split: str
+    row: Row
+    known: KnownScores
+
+    @property
+    def task_id(self) -> TaskId:
+        return TaskId(self.row.game.game_id, self.row.role)
+
+    @property
+    def id(self) -> str:
+        """Of game, role and map."""
+        return f"{self.row.game.game_id}-{self.row.role}-{self.row.map_seed}"
+
+    @property
+    def info(self) -> str:
+        """What ``xgl.rows.read_row`` reads: the game, its map, the floor and the base."""
+        row, whole = self.row, self.row.game
+        facts = {
+            "game_id": whole.game_id,
+            "role": row.role,
+            "code": whole.code,
+            "dialect": whole.dialect,
+            "metadata": asdict(whole.metadata),
+            "map_seed": row.map_seed,
+            "stories": list(row.stories),
+            "floor": row.floor,
+            "base": None if row.base is None else asdict(row.base),
+        }
+        return json.dumps(facts, ensure_ascii=False)
+
+    def columns(self) -> dict[str, Any]:
+        """Id, game, role, split and scores, as the card of a data set describes them."""
+        base = self.known.base
+        return {
+            "id": self.id,
+            "game_id": self.row.game.game_id,
+            "role": self.row.role,
+            "split": self.split,
+            "limits": [limit for _, limit in self.row.asks],
+            "base_mean": None if base is None else base.mean,
+            "base_spread": None if base is None else base.spread,
+            "best_score": self.known.best,
+            "best_score_on_map": self.known.best_on.get(self.row.map_seed),
+        }
+
+
+def task_rows(archive: Archive, selection: Selection, count: int = MAPS) -> Iterator[TaskRow]:
+    """Every game of the selection on at most ``count`` maps of each split, games in their order.
+
+    Raises ExportError and LookupFailedError for a game that is not archived.
+    """
+    rows = games(archive, (game_id for game_id, _ in selection.covers))
+    texts = {split: Texts(archive, purposes) for split, purposes in SPLITS.items()}
+    for task_id in selection.covers:
+        whole = archived(rows[task_id.game_id])
+        known = known_scores(archive, selection.run_id, whole, task_id.role)
+        for split, told in texts.items():
+            for each in _maps(told, story_limits(whole), count):
+                yield TaskRow(split, _row(whole, task_id.role, each, known), known)
+
+
+def _row(whole: Game, role: str, of: Map, known: KnownScores) -> Row:
+    return Row(whole, role, of.map_seed, of.stories, known.floor, known.base)
+
+
+def _maps(texts: Texts, limits: Sequence[int], count: int) -> list[Map]:
+    if not limits:
+        return [Map(seed, ()) for seed in texts.seeds[:1]]
+    maps = (texts.map(seed, limits) for seed in texts.seeds)
+    return [each for each in maps if each is not None][:count]
+
+
+def known_scores(archive: Archive, run_id: str, whole: Game, role: str) -> KnownScores:
+    """From all plays of the run; unfinished ones count as the floor, and are no best score."""
+    filters = [("run_id", "=", run_id), ("game_id", "=", whole.game_id), ("role", "=", role)]
+    plays = archive.rows("scores", ["policy_id", "map_seed", "outcome", "score"], filters)
+    finished = [row for row in plays if row["outcome"] == "finished"]
+    best_on: dict[int, float] = {}
+    for row in finished:
+        best_on[row["map_seed"]] = max(row["score"], best_on.get(row["map_seed"], row["score"]))
+    of_base = [row["score"] for row in plays if row["policy_id"] == BASE_POLICY]
+    return KnownScores(
+        floor=base_floor(archive, run_id, whole, role),
+        base=_base(of_base),
+        best=max(best_on.values(), default=None),
+        best_on=best_on,
+    )
+
+
+def _base(scores: Sequence[float]) -> Base | None:
+    if not scores:
+        return None
+    spread = float(np.std(scores, ddof=1)) if len(scores) > 1 else 0.0
+    return Base(float(np.mean(scores)), spread, len(scores))

@@ -1,0 +1,121 @@
+"""How alike actions are, and the target: the strategy of maximal affinity entropy."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from itertools import chain, combinations
+
+import numpy as np
+from scipy.optimize import nnls
+from scipy.spatial.distance import cdist
+
+from archive.ratings.clones import equal_rows
+from archive.ratings.normal_form import Array, NormalFormGame
+
+VARIANCE = 1e-6
+"""σ² of the kernel, in squared units of payoff (F.2)."""
+FLOOR = 1e-9
+"""Share of the uniform strategy in every target: no action is forbidden from the start."""
+
+
+class Opponents(StrEnum):
+    """Over what the squared difference of two actions is averaged."""
+
+    MIXED = "mixed"
+    """Independent mixed strategies of the opponents, uniform on their simplices (App. C)."""
+    PURE = "pure"
+    """Pure profiles, uniformly."""
+    WORST = "worst"
+    """No average: the largest over pure profiles, which copies of opponents do not move."""
+
+
+def distances(
+    game: NormalFormGame,
+    player: int,
+    opponents: Opponents = Opponents.MIXED,
+    *,
+    own_payoff: bool = False,
+) -> Array:
+    """D (|A_i|, |A_i|) of (6), in squared units of payoff: the largest over all players' payoffs,
+    or with ``own_payoff``, as in the paper, of the player's own.
+
+    By its own payoff alone a task that one model wins equals a task that its rival wins.
+    """
+    payoffs = game.payoffs[player : player + 1] if own_payoff else game.payoffs
+    measures = [_distance(np.moveaxis(each, player, 0), opponents) for each in payoffs]
+    return np.maximum.reduce(measures)
+
+
+def _distance(rows: Array, opponents: Opponents) -> Array:
+    """Of actions (axis 0) given the opponents' (the other axes).
+
+    Mixed, Prop. C.2 with d(d + 1) for each simplex of d vertices: as 2^{#matches} is
+    Π_j (1 + [s_j = s'_j]), the double sum is a sum of squared partial sums over all sets of axes.
+    """
+    flat = rows.reshape(len(rows), -1)
+    if opponents is Opponents.WORST:
+        return cdist(flat, flat, "chebyshev") ** 2
+    if opponents is Opponents.PURE:
+        return cdist(flat, flat, "sqeuclidean") / flat.shape[1]
+    axes = range(1, rows.ndim)
+    subsets = chain.from_iterable(combinations(axes, size) for size in range(rows.ndim))
+    sums = np.hstack([rows.sum(axis=each).reshape(len(rows), -1) for each in subsets])
+    scale = float(np.prod([size * (size + 1.0) for size in rows.shape[1:]]))
+    return cdist(sums, sums, "sqeuclidean") / scale
+
+
+def kernel(squared: Array, variance: float = VARIANCE) -> Array:
+    """K = exp(−D/(2σ²)) (7), entries in [0, 1]."""
+    return np.exp(-squared / (2 * variance))
+
+
+def normalised(similarity: Array, p: float = 1.0) -> Array:
+    """U^(p): the kernel with columns of (p + 1)-norm 1 (Def. 1)."""
+    return similarity / (similarity ** (p + 1)).sum(axis=0) ** (1 / (p + 1))
+
+
+def affinity_entropy(strategy: Array, similarity: Array, p: float = 1.0) -> float:
+    """H_a^p (5) of a mixed strategy, p in [0, 1]; p = 0 is the limit (23)."""
+    columns = normalised(similarity, p)
+    mixed = columns @ strategy
+    if p:
+        return float((1 - (mixed ** (p + 1)).sum()) / p)
+    return float(_shannon(mixed) - strategy @ np.array([_shannon(each) for each in columns.T]))
+
+
+def affinity_gradient(strategy: Array, similarity: Array, p: float = 1.0) -> Array:
+    """∇H_a^p, p in (0, 1]."""
+    columns = normalised(similarity, p)
+    return -((p + 1) / p) * columns.T @ (columns @ strategy) ** p
+
+
+def _shannon(distribution: Array) -> float:
+    positive = distribution[distribution > 0]
+    return float(-(positive * np.log(positive)).sum())
+
+
+def target(similarity: Array) -> Array:
+    """argmax H_a^1 (|A_i|,): the point nearest to 0 in the hull of the columns of U^(1).
+
+    Equal columns share equally. Every entry is at least FLOOR/|A_i|.
+    """
+    columns = normalised(similarity)
+    labels = equal_rows(columns.T)
+    once = columns[:, np.unique(labels, return_index=True)[1]]
+    # min ‖Uz‖² + (1ᵀz − 1)² has the direction of the nearest point.
+    system = np.vstack([once, np.ones(once.shape[1])])
+    wanted = np.append(np.zeros(len(once)), 1.0)
+    solution = nnls(system, wanted)[0]
+    solution /= solution.sum()
+    shared = solution[labels] / np.bincount(labels)[labels]
+    return mixed_with_uniform(shared)
+
+
+def mixed_with_uniform(strategy: Array, share: float = FLOOR) -> Array:
+    """(1 − share) x + share · uniform."""
+    return (1 - share) * strategy + share / len(strategy)
+
+
+def uniform(actions: int) -> Array:
+    """The maximiser of Shannon entropy."""
+    return np.full(actions, 1.0 / actions)

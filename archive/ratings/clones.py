@@ -1,0 +1,81 @@
+"""Clones: actions with equal payoffs for every player, whatever the others do.
+
+A game is solved with one action for each class. Then copies change nothing at all: neither the
+kernel, which averages over the actions of others, nor where a path of equilibria begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from archive.ratings.normal_form import Array, NormalFormGame
+
+Labels = NDArray[np.int64]
+
+TOLERANCE = 1e-9
+"""Largest difference of two payoffs that count as equal, as a share of the game's span."""
+
+
+def equal_rows(rows: Array, tolerance: float = TOLERANCE) -> Labels:
+    """The class of each row of (n, d): 0, 1, … in order of first appearance. Two rows are equal
+    where no entry differs by more than ``tolerance``."""
+    labels = np.full(len(rows), -1, np.int64)
+    first: list[int] = []
+    for place, row in enumerate(rows):
+        near = np.abs(rows[first] - row).max(axis=1, initial=0.0) <= tolerance
+        if near.any():
+            labels[place] = int(np.argmax(near))
+        else:
+            labels[place] = len(first)
+            first.append(place)
+    return labels
+
+
+@dataclass(frozen=True)
+class CloneClasses:
+    """``labels`` (|A_i|,) of each player: the class of each of its actions."""
+
+    labels: tuple[Labels, ...]
+
+    def first(self, player: int) -> NDArray[np.int64]:
+        """The first action of each class."""
+        return np.unique(self.labels[player], return_index=True)[1]
+
+    def reduce(self, game: NormalFormGame) -> NormalFormGame:
+        """The game with one action a class."""
+        places = np.ix_(*(self.first(player) for player in game.players))
+        return NormalFormGame(tuple(each[places] for each in game.payoffs))
+
+    def fold(self, player: int, values: Array) -> Array:
+        """Sums over the classes, (classes,), of values (|A_i|,)."""
+        return np.bincount(self.labels[player], values).astype(np.float64)
+
+    def expand(self, joint: Array) -> Array:
+        """The joint distribution over all actions, each class in equal shares."""
+        shares = [1.0 / np.bincount(each)[each] for each in self.labels]
+        for player, each in enumerate(self.labels):
+            shape = [-1 if axis == player else 1 for axis in range(joint.ndim)]
+            joint = joint.take(each, axis=player) * shares[player].reshape(shape)
+        return joint
+
+
+def clone_classes(game: NormalFormGame) -> CloneClasses:
+    """Which actions of each player are equal for all players."""
+    span = game.span or 1.0
+    return CloneClasses(tuple(equal_rows(_rows(game, player) / span) for player in game.players))
+
+
+def no_classes(shape: Sequence[int]) -> CloneClasses:
+    """Every action by itself."""
+    return CloneClasses(tuple(np.arange(size) for size in shape))
+
+
+def _rows(game: NormalFormGame, player: int) -> Array:
+    """(|A_i|, n·Π|A_j|): what every player gets, whatever the others do."""
+    return np.hstack(
+        [np.moveaxis(each, player, 0).reshape(game.shape[player], -1) for each in game.payoffs]
+    )

@@ -1,0 +1,92 @@
+"""The coarse correlated equilibrium (CCE) of least divergence from the target: unique."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import softmax
+
+from archive.ratings.nearest import Moments, nearest_distribution
+from archive.ratings.normal_form import Array, NormalFormGame, exploitability, product
+
+TOLERANCE = 1e-6
+"""Largest gain left, as a share of the span of payoffs, and divergence left, nats."""
+
+
+@dataclass(frozen=True)
+class CorrelatedEquilibrium:
+    """``joint`` (|A_1|, …, |A_n|); ``exploitability``, its largest regret, in units of payoff;
+    ``divergence`` from the target, nats."""
+
+    joint: Array
+    exploitability: float
+    divergence: float
+
+
+def nearest_cce(game: NormalFormGame, targets: Sequence[Array]) -> CorrelatedEquilibrium:
+    """argmin KL(x ‖ ⊗ t_i) over the CCEs x (8). Raises :class:`RatingError` where it is not
+    reached."""
+    gains = _Gains(game.rescaled(), np.log(product(targets)))
+    joint = gains.joint(nearest_distribution(gains.moments, sum(game.shape), TOLERANCE))
+    positive = joint > 0
+    divergence = float(joint[positive] @ (np.log(joint[positive]) - gains.log_target[positive]))
+    return CorrelatedEquilibrium(joint, exploitability(game, joint), divergence)
+
+
+class _Gains:
+    """gain_{i,a'}(a) = u_i(a', a_-i) − u_i(a), for all players i and actions a', never as one
+    table: its moments are sums over pairs of players."""
+
+    def __init__(self, game: NormalFormGame, log_target: Array) -> None:
+        self.game, self.log_target = game, log_target
+        self.cuts = np.cumsum(game.shape)[:-1]
+        self.rows = [
+            np.moveaxis(each, i, 0).reshape(game.shape[i], -1)
+            for i, each in enumerate(game.payoffs)
+        ]
+
+    def joint(self, multipliers: Array) -> Array:
+        """x(a) ∝ t(a) exp(−Σ α_i(a') gain_{i,a'}(a))."""
+        logs = self.log_target.copy()
+        for i, alpha in enumerate(np.split(multipliers, self.cuts)):
+            payoff = self.game.payoffs[i]
+            logs -= np.expand_dims(np.tensordot(alpha, payoff, (0, i)), i) - alpha.sum() * payoff
+        return np.asarray(softmax(logs))
+
+    def moments(self, multipliers: Array) -> Moments:
+        """Means and covariance of all gains at α."""
+        joint = self.joint(multipliers)
+        players = self.game.players
+        deviating = [self.rows[i] @ joint.sum(axis=i).ravel() for i in players]
+        played = [float(np.vdot(each, joint)) for each in self.game.payoffs]
+        means = np.concatenate([deviating[i] - played[i] for i in players])
+        blocks = [[np.empty(0)] * len(players) for _ in players]
+        for i in players:
+            blocks[i][i] = self._second(joint, i, i)
+            for j in range(i):
+                blocks[i][j] = self._second(joint, i, j)
+                blocks[j][i] = blocks[i][j].T
+        return Moments(means, np.block(blocks) - np.outer(means, means))
+
+    def _second(self, joint: Array, i: int, j: int) -> Array:
+        """E[gain_{i,a'} gain_{j,b'}], (|A_i|, |A_j|)."""
+        payoffs = self.game.payoffs
+        own, others = joint * payoffs[i], joint * payoffs[j]
+        crossed = self._deviations(joint, i, j)
+        left = self.rows[i] @ others.sum(axis=i).ravel()
+        right = self.rows[j] @ own.sum(axis=j).ravel()
+        both = float(np.vdot(own, payoffs[j]))
+        return crossed - left[:, None] - right[None, :] + both
+
+    def _deviations(self, joint: Array, i: int, j: int) -> Array:
+        """E[u_i(a', a_-i) u_j(b', a_-j)], (|A_i|, |A_j|)."""
+        if i == j:
+            return (self.rows[i] * joint.sum(axis=i).ravel()) @ self.rows[i].T
+        weights, one, other = (
+            np.moveaxis(each, (i, j), (-2, -1)).reshape(-1, joint.shape[i], joint.shape[j])
+            for each in (joint, self.game.payoffs[i], self.game.payoffs[j])
+        )
+        spread = weights.swapaxes(1, 2) @ other  # (rest, A_j, b')
+        return np.tensordot(one, spread, ((0, 2), (0, 1)))

@@ -1,0 +1,165 @@
+"""Ratings: what each action of each player would gain at the selected equilibrium."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from archive.ratings.affinity import VARIANCE, Opponents, distances, kernel, target, uniform
+from archive.ratings.clones import CloneClasses, clone_classes, no_classes
+from archive.ratings.correlated import nearest_cce
+from archive.ratings.logit_path import LogitEquilibrium, limiting_logit_equilibrium
+from archive.ratings.normal_form import (
+    Array,
+    NormalFormGame,
+    exploitability,
+    marginals,
+    product,
+    regrets,
+)
+
+TIE = 1e-4
+"""Difference of ratings, in units of payoff, up to which two actions share a rank (Fig. 11)."""
+
+
+class Solution(StrEnum):
+    """Which equilibrium."""
+
+    NE = "ne"
+    """The limiting logit equilibrium: players choose independently."""
+    CCE = "cce"
+    """The coarse correlated equilibrium nearest to the target."""
+
+
+class Selection(StrEnum):
+    """What the target maximises."""
+
+    AFFINITY = "affinity"
+    """Affinity entropy: copies of an action share what one of them would have."""
+    SHANNON = "shannon"
+    """Shannon entropy: the uniform target, which copies move."""
+
+
+@dataclass(frozen=True)
+class RatingSettings:
+    """``variance`` σ² of the kernel, squared units of payoff; ``temperature`` in units of payoff,
+    0 for the limit. ``own_payoff`` and ``merge_clones=False``: the paper's kernel, of each
+    player's own payoff over all actions."""
+
+    solution: Solution = Solution.NE
+    selection: Selection = Selection.AFFINITY
+    variance: float = VARIANCE
+    opponents: Opponents = Opponents.MIXED
+    own_payoff: bool = False
+    merge_clones: bool = True
+    temperature: float = 0.0
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """``joint`` (|A_1|, …, |A_n|): the equilibrium. ``ratings`` (|A_i|,) of each player: regrets,
+    in units of payoff; at an equilibrium at most ``exploitability``, and 0 where mass is.
+    ``targets`` (|A_i|,) of each player. ``path``: how the limit was reached; None for a CCE."""
+
+    game: NormalFormGame
+    settings: RatingSettings
+    joint: Array
+    ratings: tuple[Array, ...]
+    targets: tuple[Array, ...]
+    classes: CloneClasses
+    exploitability: float
+    path: LogitEquilibrium | None
+
+    @property
+    def masses(self) -> list[Array]:
+        """Probability of each action (|A_i|,), each class of clones in equal shares."""
+        return marginals(self.joint)
+
+    def effective_number(self, player: int) -> float:
+        """exp of the Shannon entropy of a player's mass over classes of clones: from 1 to their
+        number."""
+        mass = self.classes.fold(player, self.masses[player])
+        positive = mass[mass > 0]
+        return float(np.exp(-(positive * np.log(positive)).sum()))
+
+    def contributions(self, player: int, co_player: int) -> Array:
+        """δ (|A_i|, |A_j|): what each action of ``co_player`` adds to each rating of ``player``
+        (§4.3); rows sum to the ratings."""
+        return contributions(self.game, self.joint, player, co_player)
+
+
+def rate(
+    game: NormalFormGame,
+    settings: RatingSettings | None = None,
+    targets: Sequence[Array] | None = None,
+) -> Ratings:
+    """Rate all actions of all players.
+
+    ``targets`` (|A_i|,) of each player, positive: instead of those of ``settings.selection``.
+    Raises :class:`RatingError` where no equilibrium is reached: never a number that is none.
+    """
+    settings = settings or RatingSettings()
+    classes = clone_classes(game)
+    small = classes.reduce(game)
+    aims = _targets(game, classes, settings) if targets is None else list(targets)
+    folded = [classes.fold(player, each) for player, each in enumerate(aims)]
+    path = None
+    if settings.solution is Solution.CCE:
+        joint = nearest_cce(small, folded).joint
+    else:
+        path = limiting_logit_equilibrium(small, folded, settings.temperature)
+        joint = product(path.strategies)
+    joint = classes.expand(joint)
+    return Ratings(
+        game,
+        settings,
+        joint,
+        tuple(regrets(game, joint)),
+        tuple(aims),
+        classes,
+        exploitability(game, joint),
+        path,
+    )
+
+
+def _targets(game: NormalFormGame, classes: CloneClasses, settings: RatingSettings) -> list[Array]:
+    """Over all actions."""
+    if settings.selection is Selection.SHANNON:
+        return [uniform(size) for size in game.shape]
+    once = classes if settings.merge_clones else no_classes(game.shape)
+    small = once.reduce(game)
+    found = []
+    for player in game.players:
+        squared = distances(small, player, settings.opponents, own_payoff=settings.own_payoff)
+        labels = once.labels[player]
+        chosen = target(kernel(squared, settings.variance))
+        found.append(chosen[labels] / np.bincount(labels)[labels])
+    return found
+
+
+def contributions(game: NormalFormGame, joint: Array, player: int, co_player: int) -> Array:
+    """δ(a'_i, a_j, x) = Σ_{a : a_j} x(a) [u_i(a'_i, a_-i) − u_i(a)], (|A_i|, |A_j|)."""
+    payoff = game.payoffs[player]
+    axes = range(joint.ndim)
+    weights = np.expand_dims(joint.sum(axis=player), player)
+    rest = tuple(axis for axis in axes if axis not in (player, co_player))
+    deviating = (payoff * weights).sum(axis=rest)
+    if player > co_player:
+        deviating = deviating.T
+    played = (payoff * joint).sum(axis=tuple(axis for axis in axes if axis != co_player))
+    return np.asarray(deviating - played)
+
+
+def ranks(ratings: Array, tie: float = TIE) -> NDArray[np.int64]:
+    """1 for the best; an action within ``tie`` of the best of its rank shares it."""
+    found = np.zeros(len(ratings), np.int64)
+    best = np.inf
+    for place, action in enumerate(np.argsort(-ratings, kind="stable"), start=1):
+        if best - ratings[action] > tie or place == 1:
+            best, rank = float(ratings[action]), place
+        found[action] = rank
+    return found

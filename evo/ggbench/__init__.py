@@ -1,0 +1,1 @@
+"""Two-player games as programs: run in a box, filtered, learned by self-play, played by models."""

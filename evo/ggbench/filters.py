@@ -1,0 +1,203 @@
+"""Which games are fit to be played, in the paper's order: the first filter that refuses ends it.
+
+§ 2.3 of the paper names keyword, execution and timeout; the others refuse what its released
+pipeline lets through: games that are known already, that do not alternate, that differ under one
+seed, and that end undecided.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from time import monotonic
+
+from evo.ggbench.box import LIMITS, Box, BoxLimits, GameFaultError, View
+from evo.ggbench.game import Game
+from xgl.random_streams import seed, stream
+
+KEYWORD = re.compile(r"spaces\.Discrete\(([^)]*)\)")
+GAMES = 20
+"""Of random moves."""
+REPEATED = 3
+"""Of them, played again under the same seed."""
+MOST_UNDECIDED = 0.2
+SEARCH = {"kind": "search", "simulations": 100, "policy": None}
+STAGES = (
+    "keyword",
+    "known",
+    "execution",
+    "alternation",
+    "repeatability",
+    "timeout",
+    "undecided",
+    "training",
+    "opponent",
+)
+"""In their order; the last two come after self-play."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One filter's. ``reason``: why it refuses, or what was seen; ``seconds`` that it took."""
+
+    stage: str
+    passed: bool
+    reason: str
+    seconds: float = 0.0
+
+
+@dataclass
+class _Play:
+    """A game of random moves: its views, the moves, and whether it was cut at the limit."""
+
+    seed: int
+    views: list[View] = field(default_factory=list)
+    moves: list[int] = field(default_factory=list)
+
+    @property
+    def result(self) -> int | None:
+        return self.views[-1].result
+
+
+def filtered(
+    game: Game, known: Collection[str] = (), limits: BoxLimits = LIMITS, run_seed: int = 0
+) -> list[Verdict]:
+    """The verdicts on a game, the last of which refuses, or all pass.
+
+    ``known``: digests (:func:`digest`) of games that are there already. Raises
+    :class:`~evo.ggbench.box.NoLockError`.
+    """
+    verdicts: list[Verdict] = []
+    began = monotonic()
+    try:
+        for verdict in _verdicts(game, known, limits, run_seed):
+            now = monotonic()
+            verdicts.append(replace(verdict, seconds=now - began))
+            began = now
+            if not verdict.passed:
+                break
+    except GameFaultError as fault:
+        done = {verdict.stage for verdict in verdicts}
+        stage = next(each for each in ("execution", "timeout") if each not in done)
+        verdicts.append(Verdict(stage, False, str(fault), monotonic() - began))
+    return verdicts
+
+
+def digest(source: str) -> str:
+    """SHA-256 of a program without its layout, comments and docstrings; of the text itself where
+    it is no Python."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return hashlib.sha256(source.encode(errors="surrogatepass")).hexdigest()
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and _is_text(body[0]):
+            node.body = body[1:]  # type: ignore[attr-defined]
+    return hashlib.sha256(ast.dump(tree).encode(errors="surrogatepass")).hexdigest()
+
+
+def _is_text(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def _verdicts(
+    game: Game, known: Collection[str], limits: BoxLimits, run_seed: int
+) -> Iterator[Verdict]:
+    """Lazily: a filter is not asked after one that refused."""
+    yield keyword(game.source)
+    found = digest(game.source)
+    yield Verdict("known", found not in known, f"program {found[:12]}")
+    with Box(game, limits) as box:
+        plays = [_random_play(box, game, number, run_seed) for number in range(GAMES)]
+        yield _execution(plays, box)
+        yield _alternation(plays)
+        yield _repeatability(plays[:REPEATED], box)
+        yield _timeout(plays, box, limits, run_seed)
+        yield _undecided(plays)
+
+
+def keyword(source: str) -> Verdict:
+    """``**`` in the first action space stands for one that is exponentially large."""
+    found = KEYWORD.search(source)
+    arguments = found[1] if found else ""
+    if "**" in arguments:
+        return Verdict("keyword", False, f"an action space of {arguments[:60]} moves")
+    return Verdict("keyword", True, "no power in the action space")
+
+
+def _random_play(box: Box, game: Game, number: int, run_seed: int) -> _Play:
+    """Raises GameFaultError."""
+    key = ("ggbench", "filter", run_seed, game.game_id, number)
+    rng, play = stream(*key), _Play(seed(*key, bits=32))
+    play.views.append(box.new(play.seed))
+    while play.result is None and len(play.moves) < box.limits.most_moves:
+        legal = play.views[-1].legal
+        play.moves.append(legal[int(rng.integers(len(legal)))])
+        play.views.append(box.play(play.moves[-1]))
+    return play
+
+
+def _execution(plays: list[_Play], box: Box) -> Verdict:
+    views = [view for play in plays for view in play.views]
+    if any(not view.text.strip() for view in views):
+        return Verdict("execution", False, "render returns an empty text")
+    if not all(view.inside for view in views):
+        return Verdict("execution", False, "an observation lies outside its space")
+    if any(play.result is not None and not play.moves for play in plays):
+        return Verdict("execution", False, "a game is over before its first move")
+    moves = sum(len(play.moves) for play in plays)
+    spaces = f"{box.spaces.actions} actions, observations of {list(box.spaces.shape)}"
+    return Verdict("execution", True, f"{moves} moves in {len(plays)} games, {spaces}")
+
+
+def _alternation(plays: list[_Play]) -> Verdict:
+    """Where a game says whose turn it is, that must change with every move."""
+    spoken = False
+    for play in plays:
+        going_on = [view for view in play.views if view.result is None]
+        for before, after in pairwise(going_on):
+            if before.player is None:
+                continue
+            spoken = True
+            if before.player == after.player:
+                return Verdict("alternation", False, "one player moved twice")
+    seen = "current_player changes with every move" if spoken else "the game names no player"
+    return Verdict("alternation", True, seen)
+
+
+def _repeatability(plays: list[_Play], box: Box) -> Verdict:
+    for play in plays:
+        again = [box.new(play.seed), *(box.play(move) for move in play.moves)]
+        for number, (first, second) in enumerate(zip(play.views, again, strict=True)):
+            if first != second:
+                reason = f"the same seed and moves give another game after move {number}"
+                return Verdict("repeatability", False, reason)
+    return Verdict("repeatability", True, f"{len(plays)} games came out the same again")
+
+
+def _timeout(plays: list[_Play], box: Box, limits: BoxLimits, run_seed: int) -> Verdict:
+    longest = max(len(play.moves) for play in plays)
+    if any(play.result is None for play in plays):
+        reason = f"a game of random moves goes on after {limits.most_moves} moves"
+        return Verdict("timeout", False, reason)
+    match = box.match((SEARCH, SEARCH), seed("ggbench", "timeout", run_seed, bits=32), limits.total)
+    if match.result is None:
+        reason = f"a game of two searches goes on after {limits.most_moves} moves"
+        return Verdict("timeout", False, reason)
+    seen = f"at most {longest} random moves; {len(match.moves)} moves between two searches"
+    return Verdict("timeout", True, seen)
+
+
+def _undecided(plays: list[_Play]) -> Verdict:
+    draws = sum(play.result == 0 for play in plays)
+    seen = f"{draws} of {len(plays)} games of random moves have no winner"
+    return Verdict("undecided", draws <= MOST_UNDECIDED * len(plays), seen)

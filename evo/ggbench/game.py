@@ -1,0 +1,107 @@
+"""A game: a rule book, a program and a list of moves; those that ship, and folders of others."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from xgl.errors import ConfigError
+
+PACKAGED = Path(__file__).parent / "packaged"
+RULES, SOURCE, MOVES = FILES = ("rules.md", "env.py", "moves.md")
+CATEGORIES = ("number", "board", "card", "chance")
+MOST_BYTES = 200_000
+"""Of one text of a game."""
+
+
+@dataclass(frozen=True)
+class Game:
+    """``name``: how a command names it; ``author``: who wrote it, ``packaged`` for ours."""
+
+    name: str
+    rules: str
+    source: str
+    moves: str
+    category: str | None
+    author: str
+
+    @property
+    def title(self) -> str:
+        """The rule book's first line."""
+        return self.rules.strip().partition("\n")[0].lstrip("# ").strip() or self.name
+
+    @property
+    def game_id(self) -> str:
+        """SHA-256 of the three texts, each with its length in bytes before it."""
+        texts = [
+            text.encode(errors="surrogatepass") for text in (self.rules, self.source, self.moves)
+        ]
+        return hashlib.sha256(b"".join(b"%d\n%b" % (len(t), t) for t in texts)).hexdigest()
+
+    @property
+    def ships(self) -> bool:
+        """Whether it is, letter by letter, a game of this package."""
+        return self.game_id in _shipped()
+
+
+def packaged_names() -> tuple[str, ...]:
+    """The names of the games that ship, in their order."""
+    return tuple(_categories())
+
+
+def packaged(name: str) -> Game:
+    """A game that ships. Raises :class:`ConfigError` for a name that none has."""
+    if name not in _categories():
+        raise ConfigError(f"game: found {name!r}, expected one of {', '.join(_categories())}")
+    return _read(PACKAGED / name, name, _categories()[name], "packaged")
+
+
+def find(name: str) -> Game:
+    """A game that ships, or one in a folder with the three files.
+
+    Raises :class:`ConfigError`.
+    """
+    if name in _categories():
+        return packaged(name)
+    folder = Path(name)
+    if not folder.is_dir():
+        known = ", ".join(packaged_names())
+        raise ConfigError(f"game: found {name!r}, expected a folder with a game, or one of {known}")
+    return _read(folder, folder.resolve().name, None, "folder")
+
+
+def _read(folder: Path, name: str, category: str | None, author: str) -> Game:
+    rules, source, moves = (_text(folder / each) for each in FILES)
+    return Game(name, rules, source, moves, category, author)
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(
+            f"game: {path} cannot be read ({error.strerror}), expected a folder with "
+            f"{', '.join(FILES)}"
+        ) from None
+    if len(content) > MOST_BYTES:
+        raise ConfigError(f"game: {path} is longer than {MOST_BYTES} bytes")
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise ConfigError(f"game: {path} is no UTF-8 text") from None
+
+
+@cache
+def _categories() -> dict[str, str]:
+    """Category by name of the games that ship."""
+    found: dict[str, str] = tomllib.loads((PACKAGED / "games.toml").read_text())
+    return found
+
+
+@cache
+def _shipped() -> frozenset[str]:
+    return frozenset(packaged(name).game_id for name in _categories())

@@ -1,0 +1,1 @@
+"""What runs inside the box, beside the game: the standard library, numpy and gymnasium only."""

@@ -1,0 +1,79 @@
+"""Copies and keys of an environment's state, some ten times faster than ``copy.deepcopy``."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Hashable
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+_SHARED = (int, float, str, bytes, bool, type(None), type, np.generic, range)
+_NOT_STATE = ("action_space", "observation_space", "_np_random", "_np_random_seed", "metadata")
+GENERATOR = "_np_random"
+"""Where :class:`gymnasium.Env` holds its own generator."""
+
+
+class NoKeyError(Exception):
+    """A state that cannot be compared, because of a value of some type."""
+
+
+def copied(env: Any) -> Any:
+    """A copy that shares nothing that changes but gymnasium's generator, which callers replace;
+    what two attributes share stays shared."""
+    if hasattr(type(env), "__deepcopy__") or _has_slots(type(env)):
+        return copy.deepcopy(env)
+    twin = object.__new__(type(env))
+    memo: dict[int, Any] = {id(env): twin}
+    for name, value in env.__dict__.items():
+        twin.__dict__[name] = value if name == GENERATOR else _copied(value, memo)
+    return twin
+
+
+def _has_slots(kind: type) -> bool:
+    """Whether instances hold values outside their ``__dict__``."""
+    return any(each.__dict__.get("__slots__") for each in kind.__mro__)
+
+
+def _copied(value: Any, memo: dict[int, Any]) -> Any:
+    kind = type(value)
+    if kind in _SHARED or isinstance(value, gymnasium.Space | type):
+        return value
+    if id(value) in memo:
+        return memo[id(value)]
+    if kind is list:
+        twin = memo[id(value)] = []
+        twin.extend(_copied(each, memo) for each in value)
+        return twin
+    if kind is dict:
+        twins = memo[id(value)] = {}
+        twins.update((_copied(k, memo), _copied(v, memo)) for k, v in value.items())
+        return twins
+    if kind is tuple:
+        return tuple(_copied(each, memo) for each in value)
+    if kind is np.ndarray and not value.dtype.hasobject:
+        memo[id(value)] = value.copy()
+        return memo[id(value)]
+    return copy.deepcopy(value, memo)
+
+
+def key(env: Any) -> Hashable:
+    """What tells one state of an environment from another. Raises :class:`NoKeyError`."""
+    state = env.__dict__.items()
+    return tuple((name, _key(value)) for name, value in state if name not in _NOT_STATE)
+
+
+def _key(value: Any) -> Hashable:
+    kind = type(value)
+    if kind in _SHARED:
+        return value
+    if kind in (list, tuple):
+        return tuple(map(_key, value))
+    if kind is np.ndarray and not value.dtype.hasobject:
+        return value.shape, value.tobytes()
+    if kind is dict:
+        return tuple((_key(k), _key(v)) for k, v in value.items())
+    if kind in (set, frozenset):
+        return frozenset(map(_key, value))
+    raise NoKeyError(kind.__name__)

@@ -1,0 +1,70 @@
+"""A learned policy: two hidden layers of tanh units, in numpy."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evo.ggbench.guest.position import Position
+
+MOST_REMEMBERED = 50_000
+"""Positions whose probabilities are kept: roll-outs come by the same ones again and again."""
+
+Layer = tuple[NDArray[np.float32], NDArray[np.float32]]
+
+
+class Policy:
+    """``layers``: weights (inputs, outputs) and biases (outputs,) from the features to logits."""
+
+    def __init__(self, layers: Sequence[Layer]) -> None:
+        self.layers = layers
+        self._known: dict[tuple[bytes, tuple[int, ...]], list[float]] = {}
+
+    @classmethod
+    def decoded(cls, layers: Sequence[dict[str, object]]) -> Policy:
+        """From ``{"inputs": n, "weights": base64, "biases": base64}``, float32, layer by layer."""
+        return cls([_layer(each) for each in layers])
+
+    def probabilities(self, position: Position) -> list[float]:
+        """Of each legal move, in their order; they sum to 1."""
+        features = position.features()
+        known = features.tobytes(), tuple(position.legal)
+        if known not in self._known:
+            if len(self._known) >= MOST_REMEMBERED:
+                self._known.clear()
+            self._known[known] = self._computed(features, position.legal)
+        return self._known[known]
+
+    def greedy(self, position: Position) -> int:
+        """The most probable move; ties: the first."""
+        chances = self.probabilities(position)
+        return position.legal[chances.index(max(chances))]
+
+    def sampled(self, position: Position, rng: Random) -> int:
+        """A move drawn from the probabilities."""
+        left = rng.random()
+        for move, chance in zip(position.legal, self.probabilities(position), strict=True):
+            left -= chance
+            if left < 0:
+                return move
+        return position.legal[-1]
+
+    def _computed(self, features: NDArray[np.float32], legal: Sequence[int]) -> list[float]:
+        hidden = features
+        for weights, biases in self.layers[:-1]:
+            hidden = np.tanh(hidden @ weights + biases)
+        weights, biases = self.layers[-1]
+        logits = (hidden @ weights + biases)[list(legal)]
+        chances = np.exp(logits - logits.max())
+        chosen: list[float] = (chances / chances.sum()).tolist()
+        return chosen
+
+
+def _layer(encoded: dict[str, object]) -> Layer:
+    biases = np.frombuffer(base64.b64decode(str(encoded["biases"])), np.float32)
+    weights = np.frombuffer(base64.b64decode(str(encoded["weights"])), np.float32)
+    return weights.reshape(-1, biases.size), biases

@@ -1,0 +1,96 @@
+"""A game under way: the environment, whose turn it is, and what came of it."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evo.ggbench.guest.copies import GENERATOR, copied
+
+INVALID = -10
+"""What an environment pays for a move that the rules forbid."""
+SEED_BITS = 32
+
+
+class GameError(Exception):
+    """The game breaks the interface; the message says how."""
+
+
+class Position:
+    """Strict alternation: the player who moves changes with every step.
+
+    ``mover``: 0 for who moved first, else 1. ``result``: 1 a win of the first player, −1 of the
+    second, 0 of neither; None while the game goes on. ``reward``: the mover's, of the last step.
+    """
+
+    __slots__ = ("env", "legal", "mover", "moves", "observed", "result", "reward", "truncated")
+
+    def __init__(self, env: Any, seed: int) -> None:
+        random.seed(seed)
+        np.random.seed(seed)
+        self.env, self.mover, self.moves = env, 0, 0
+        self.result: int | None = None
+        self.reward, self.truncated = 0.0, False
+        answer = env.reset(seed=seed)
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise GameError(f"reset returns {_form(answer)}, expected (observation, info)")
+        self.observed = answer[0]
+        self.legal: list[int] = list(env.valid_moves())
+
+    def play(self, move: int) -> None:
+        """Make a move of the player whose turn it is."""
+        answer = self.env.step(move)
+        if type(answer) is not tuple or len(answer) != 5:
+            expected = "(observation, reward, terminated, truncated, info)"
+            raise GameError(f"step returns {_form(answer)}, expected {expected}")
+        self.observed, self.reward, terminated, self.truncated, _ = answer
+        self.moves += 1
+        if terminated or self.truncated:
+            self.result = self._result(terminated)
+            self.legal = []
+        else:
+            if self.reward <= INVALID:
+                raise GameError(f"move {move} of valid_moves is called invalid (reward -10)")
+            legal = self.env.valid_moves()
+            self.legal = legal if type(legal) is list else list(legal)
+            if not self.legal:
+                raise GameError("no valid move is left and the game is not over")
+        self.mover ^= 1
+
+    def _result(self, terminated: bool) -> int:
+        if self.reward <= INVALID:
+            raise GameError("a move of valid_moves is called invalid (reward -10)")
+        if not terminated or not self.reward:
+            return 0
+        return 1 if (self.reward > 0) == (self.mover == 0) else -1
+
+    def copy(self, seed: int) -> Position:
+        """The same position, whose chance to come is another's: named by ``seed``."""
+        twin = object.__new__(Position)
+        twin.env = copied(self.env)
+        if getattr(twin.env, GENERATOR, None) is not None:
+            setattr(twin.env, GENERATOR, np.random.Generator(np.random.SFC64(seed)))
+        twin.mover, twin.moves, twin.result = self.mover, self.moves, self.result
+        twin.observed, twin.legal = self.observed, self.legal
+        twin.reward, twin.truncated = self.reward, self.truncated
+        return twin
+
+    def features(self) -> NDArray[np.float32]:
+        """The observation, flat, and whether the first player moves: (size + 1,)."""
+        observed = np.asarray(self.observed, np.float32).ravel()
+        return np.append(observed, np.float32(1 - self.mover))
+
+    def value(self, player: int) -> float:
+        """1 where ``player`` has won, 0 where it has lost, ½ where nobody has."""
+        if not self.result:
+            return 0.5
+        return float((self.result > 0) == (player == 0))
+
+
+def _form(answer: object) -> str:
+    if isinstance(answer, tuple):
+        return f"{len(answer)} values"
+    return type(answer).__name__

@@ -1,0 +1,210 @@
+"""One game served over a pipe: a request in, an answer out; a fault is an answer, too."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from evo.ggbench.guest import frames
+from evo.ggbench.guest.agents import Agents
+from evo.ggbench.guest.policy import Policy
+from evo.ggbench.guest.position import GameError, Position
+from evo.ggbench.guest.solve import Solution, UnsolvableError
+from evo.ggbench.guest.training import Slot, snapshot
+
+NAME = "CustomEnv"
+MOST_TEXT = 20_000
+"""Characters of a board or of an error."""
+Request = Mapping[str, Any]
+
+
+class _Nowhere:
+    """Where the game's own output goes."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+    def flush(self) -> None: ...
+
+
+class Guest:
+    """The game's class, one game that the host steps, and many that it asks for as a whole."""
+
+    def __init__(self) -> None:
+        self.position: Position | None = None
+        self.slots: list[Slot] = []
+
+    # -- requests: each is a method ----------------------------------------------------------
+
+    def open(self, request: Request) -> dict[str, Any]:
+        """Read and execute the game's text."""
+        space: dict[str, Any] = {"__name__": "game"}
+        exec(compile(request["source"], "game", "exec"), space)
+        if NAME not in space:
+            raise GameError(f"defines no class {NAME}")
+        self.kind = space[NAME]
+        self.agents = Agents(request["most_moves"])
+        env = self.kind()
+        self._check_spaces(env)
+        self.actions, self.shape = int(env.action_space.n), env.observation_space.shape
+        return {"actions": self.actions, "shape": list(self.shape)}
+
+    def new(self, request: Request) -> dict[str, Any]:
+        """Begin a game."""
+        self.position = Position(self.kind(), request["seed"])
+        return self._view()
+
+    def play(self, request: Request) -> dict[str, Any]:
+        """Make a move in the game that was begun."""
+        self._position().play(request["move"])
+        return self._view()
+
+    def policy(self, request: Request) -> dict[str, Any]:
+        """Keep a policy under a name."""
+        self.agents.policies[request["name"]] = Policy.decoded(request["layers"])
+        return {}
+
+    def choose(self, request: Request) -> dict[str, Any]:
+        """The move of an agent in the game that was begun."""
+        agent = self.agents.agent(request["agent"])
+        return {"move": int(agent(self._position(), Random(request["seed"])))}
+
+    def match(self, request: Request) -> dict[str, Any]:
+        """A whole game between two agents."""
+        position = Position(self.kind(), request["seed"])
+        players = [self.agents.agent(each) for each in request["agents"]]
+        rng, moves = Random(request["seed"]), []
+        while position.result is None and position.moves < self.agents.most:
+            moves.append(int(players[position.mover](position, rng)))
+            position.play(moves[-1])
+        return {"moves": moves, "result": position.result}
+
+    def solve(self, request: Request) -> dict[str, Any]:
+        """Every position's value, kept for the agent ``optimal``."""
+        start = Position(self.kind(), request["seed"])
+        try:
+            self.agents.solution = Solution(start, request["most"])
+        except UnsolvableError as error:
+            return {"reason": str(error)}
+        solution = self.agents.solution
+        return {"positions": len(solution.nodes), "value": solution.node(start).value}
+
+    def quiz(self, request: Request) -> dict[str, Any]:
+        """How often an agent takes a winning move where there are winning and other ones, in
+        positions drawn from games of random moves."""
+        assert self.agents.solution is not None
+        agent, rng = self.agents.agent(request["agent"]), Random(request["seed"])
+        asked = right = 0
+        while asked < request["positions"]:
+            position = Position(self.kind(), request["game_seed"])
+            while position.result is None and asked < request["positions"]:
+                outcomes = self.agents.solution.outcomes(position)
+                winning = {move for move, (value, _) in outcomes.items() if value == 1}
+                if 0 < len(winning) < len(outcomes):
+                    asked += 1
+                    right += agent(position, rng) in winning
+                position.play(position.legal[int(rng.random() * len(position.legal))])
+        return {"asked": asked, "right": right}
+
+    def train(self, request: Request) -> dict[str, Any]:
+        """Begin many games for a learner, against random moves or earlier checkpoints."""
+        policies = [self.agents.policies[name] for name in request["opponents"]]
+        self.slots = []
+        for seed in request["seeds"]:
+            slot = Slot(self._fresh, Random(seed), policies, self.agents.most)
+            slot.begin(request["exploration"])
+            self.slots.append(slot)
+        return snapshot(self.slots, self.actions)
+
+    def learn(self, request: Request) -> dict[str, Any]:
+        """A move of the learner in each of the games."""
+        moves = zip(self.slots, request["moves"], strict=True)
+        results = [slot.move(move, request["exploration"]) for slot, move in moves]
+        rewards, ended = zip(*results, strict=True)
+        return {**snapshot(self.slots, self.actions), "rewards": rewards, "ended": ended}
+
+    # -- the game ----------------------------------------------------------------------------
+
+    def _fresh(self, seed: int) -> Position:
+        return Position(self.kind(), seed)
+
+    def _position(self) -> Position:
+        if self.position is None:
+            raise GameError("no game was begun")
+        return self.position
+
+    def _check_spaces(self, env: Any) -> None:
+        action, observed = env.action_space, env.observation_space
+        if not isinstance(action, gymnasium.spaces.Discrete) or int(action.start):
+            raise GameError("action_space is no Discrete space from 0")
+        if not isinstance(observed, gymnasium.spaces.Box):
+            raise GameError("observation_space is no Box space")
+
+    def _view(self) -> dict[str, Any]:
+        """What the host checks: nothing of it is believed for being sent by this method."""
+        position = self._position()
+        observed = np.asarray(position.observed, np.float32)
+        low, high = position.env.observation_space.low, position.env.observation_space.high
+        fits = observed.shape == self.shape
+        inside = bool(fits and (observed >= low).all() and (observed <= high).all())
+        text = position.env.render()
+        player = getattr(position.env, "current_player", None)
+        return {
+            "shape": list(observed.shape),
+            "inside": inside,
+            "observation": base64.b64encode(observed.tobytes()).decode(),
+            "text": text[:MOST_TEXT] if isinstance(text, str) else None,
+            "legal": [_whole(move) for move in position.legal],
+            "mover": position.mover,
+            "result": position.result,
+            "truncated": bool(position.truncated),
+            "player": None if player is None else repr(_plain(player)),
+        }
+
+
+def _plain(player: Any) -> object:
+    """A player's name as a plain value, which later moves cannot change."""
+    return player.item() if isinstance(player, np.generic) else player
+
+
+def _whole(move: Any) -> int:
+    if isinstance(move, bool | np.bool_) or not isinstance(move, int | np.integer):
+        raise GameError(f"valid_moves holds a {type(move).__name__}, expected whole numbers")
+    return int(move)
+
+
+def serve() -> None:
+    """Answer requests until the stream ends."""
+    sys.stdout = sys.stderr = _Nowhere()
+    sys.stdin = None
+    guest = Guest()
+    while (request := frames.read(0)) is not None:
+        frames.write(1, _answer(guest, request))
+
+
+def _answer(guest: Guest, request: Request) -> dict[str, Any]:
+    method: Callable[[Request], dict[str, Any]] = getattr(guest, request["do"])
+    try:
+        answer = {"number": request["number"], "answer": method(request)}
+        frames.encode(answer)
+        return answer
+    except BaseException as error:  # noqa: BLE001 – whatever a game raises is its verdict
+        said = _said(error)
+        error.__traceback__ = None  # it may hold all the memory that there is
+        return {"number": request["number"], "fault": said}
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, GameError):
+        return str(error)[:MOST_TEXT]
+    try:
+        message = str(error)
+    except BaseException:  # noqa: BLE001 – a game's own exception may do anything
+        message = "(no message)"
+    return f"{type(error).__name__}: {message}"[:MOST_TEXT]

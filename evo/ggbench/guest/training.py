@@ -1,0 +1,81 @@
+"""Many games at once for a learner: its moves come in, its opponents answer here."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from evo.ggbench.guest.policy import Policy
+from evo.ggbench.guest.position import INVALID, GameError, Position
+
+WIN, LOSS, DRAW = 1.0, -1.0, 0.0
+
+
+class Slot:
+    """One game after the other, the learner in a seat drawn for each."""
+
+    def __init__(
+        self, new: Callable[[int], Position], rng: Random, policies: Sequence[Policy], most: int
+    ) -> None:
+        self.new, self.rng, self.policies, self.most = new, rng, policies, most
+
+    def begin(self, exploration: float) -> None:
+        """A new game up to the learner's first move."""
+        self.position = self.new(self.rng.getrandbits(32))
+        self.seat = int(self.rng.random() * 2)
+        # drawn in any case: the same luck whether or not there are earlier checkpoints
+        place = self.rng.random() * len(self.policies)
+        self.opponent = self.policies[int(place)] if self.policies else None
+        if self.seat == 1:
+            self._answer(exploration)
+            if self.position.result is not None:
+                raise GameError("a game ends with its first move")
+
+    def move(self, move: int, exploration: float) -> tuple[float, bool]:
+        """The learner's move and the answer to it: the learner's reward, and whether the game
+        ended, after which the next has begun."""
+        if move not in self.position.legal:
+            reward: float | None = float(INVALID)
+        else:
+            self.position.play(move)
+            if self.position.result is None:
+                self._answer(exploration)
+            reward = self._reward()
+        if reward is None:
+            return 0.0, False
+        self.begin(exploration)
+        return reward, True
+
+    def _answer(self, exploration: float) -> None:
+        legal, rng = self.position.legal, self.rng
+        if self.opponent is None or rng.random() < exploration:
+            self.position.play(legal[int(rng.random() * len(legal))])
+        else:
+            self.position.play(self.opponent.sampled(self.position, rng))
+
+    def _reward(self) -> float | None:
+        """None while the game goes on."""
+        position = self.position
+        if position.result is None:
+            if position.moves >= self.most:
+                raise GameError(f"a game of self-play lasts longer than {self.most} moves")
+            return None
+        if not position.result:
+            return DRAW
+        return WIN if (position.result > 0) == (self.seat == 0) else LOSS
+
+
+def snapshot(slots: Sequence[Slot], actions: int) -> dict[str, Any]:
+    """What the learner sees: features (games, size) float32 and masks (games, actions), in bits."""
+    masks = np.zeros((len(slots), actions), bool)
+    for mask, slot in zip(masks, slots, strict=True):
+        mask[slot.position.legal] = True
+    features = np.stack([slot.position.features() for slot in slots])
+    return {
+        "features": base64.b64encode(features.tobytes()).decode(),
+        "masks": base64.b64encode(np.packbits(masks).tobytes()).decode(),
+    }

@@ -1,0 +1,112 @@
+"""Affinity entropy: its axioms (P1–P3), the distances of App. C, and its maximiser."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.linalg import block_diag
+from scipy.optimize import approx_fprime
+from support.payoffs import judged, random_game
+
+from archive.ratings.affinity import (
+    Opponents,
+    affinity_entropy,
+    affinity_gradient,
+    distances,
+    kernel,
+    target,
+)
+from archive.ratings.evaluation_games import TASK, king_of_the_hill
+from archive.ratings.normal_form import contract
+
+SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=5)
+
+
+def random_kernel(seed: int, actions: int = 5) -> np.ndarray:
+    points = np.random.default_rng(seed).normal(size=(actions, 2))
+    return kernel(((points[:, None] - points[None]) ** 2).sum(axis=2), 1.0)
+
+
+def mixed(seed: int, actions: int = 5) -> np.ndarray:
+    return np.random.default_rng(seed).dirichlet(np.ones(actions))
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (4, 3, 2), (3, 2, 2, 2)])
+def test_distances_are_means_over_independent_mixed_opponents(shape: tuple[int, ...]) -> None:
+    game, rng = random_game(0, shape), np.random.default_rng(1)
+    squared = []
+    for _ in range(20_000):
+        x = [rng.dirichlet(np.ones(size)) for size in shape]
+        gains = contract(game.payoffs[0], x, [0])
+        squared.append((gains[:, None] - gains[None]) ** 2)
+    drawn = np.mean(squared, axis=0)
+    assert distances(game, 0, own_payoff=True) == pytest.approx(drawn, rel=0.06)
+
+
+def test_distances_over_pure_profiles() -> None:
+    game = random_game(0, (4, 3, 2))
+    apart = game.payoffs[0][0] - game.payoffs[0][1]
+    pure = distances(game, 0, Opponents.PURE, own_payoff=True)[0, 1]
+    worst = distances(game, 0, Opponents.WORST, own_payoff=True)[0, 1]
+    assert pure == pytest.approx((apart**2).mean())
+    assert worst == pytest.approx((apart**2).max())
+
+
+def test_mirrored_games_are_alike_by_the_task_players_payoff_alone() -> None:
+    won = judged(0, 1, 3)
+    game = king_of_the_hill(np.concatenate([won, -won]))
+    assert distances(game, TASK, own_payoff=True)[0, 1] == 0
+    assert distances(game, TASK)[0, 1] > 0
+
+
+@given(st.integers(0, 1000), st.sampled_from([0.0, 0.3, 1.0]))
+def test_entropy_is_0_at_the_corners_concave_and_nowhere_below(seed: int, p: float) -> None:
+    similarity, x, y = random_kernel(seed), mixed(seed), mixed(seed + 1)
+    for corner in np.eye(5):
+        assert affinity_entropy(corner, similarity, p) == pytest.approx(0, abs=1e-12)
+    between = affinity_entropy((x + y) / 2, similarity, p)
+    ends = affinity_entropy(x, similarity, p), affinity_entropy(y, similarity, p)
+    assert min(ends) >= -1e-12
+    assert between >= sum(ends) / 2 - 1e-12
+
+
+@given(st.integers(0, 1000), st.sampled_from([0.3, 1.0]))
+def test_the_gradient_is_that_of_the_entropy(seed: int, p: float) -> None:
+    similarity, x = random_kernel(seed), mixed(seed)
+    slopes = approx_fprime(x, lambda at: affinity_entropy(at, similarity, p), 1e-7)
+    assert affinity_gradient(x, similarity, p) == pytest.approx(slopes, abs=1e-4)
+
+
+def test_small_p_approaches_the_shannon_form() -> None:
+    similarity, x = random_kernel(2), mixed(2)
+    near = affinity_entropy(x, similarity, 1e-6)
+    assert near == pytest.approx(affinity_entropy(x, similarity, 0.0), abs=1e-5)
+
+
+@given(SIZES, st.sampled_from([0.3, 1.0]))
+def test_the_most_entropy_of_c_sets_of_clones_is_that_of_c_actions(
+    sizes: list[int], p: float
+) -> None:
+    similarity = block_diag(*(np.ones((size, size)) for size in sizes))
+    found = target(similarity)
+    shares = [part.sum() for part in np.split(found, np.cumsum(sizes)[:-1])]
+    assert shares == pytest.approx([1 / len(sizes)] * len(sizes), abs=1e-8)
+    most = (1 - len(sizes) ** -p) / p
+    assert affinity_entropy(found, similarity, p) == pytest.approx(most, abs=1e-8)
+
+
+@given(st.integers(0, 1000))
+def test_no_other_strategy_has_more_entropy_than_the_target(seed: int) -> None:
+    similarity = random_kernel(seed)
+    best = affinity_entropy(target(similarity), similarity)
+    others = np.random.default_rng(seed).dirichlet(np.full(5, 0.5), 200)
+    assert max(affinity_entropy(each, similarity) for each in others) <= best + 1e-8
+
+
+def test_an_action_between_two_others_gets_next_to_nothing_but_not_nothing() -> None:
+    points = np.array([0.0, 1.0, 2.0])
+    found = target(kernel((points[:, None] - points[None]) ** 2, 0.7))
+    assert found[0] == pytest.approx(0.5, abs=1e-6)
+    assert 0 < found[1] < 1e-6

@@ -1,0 +1,96 @@
+"""The limiting logit equilibrium against games whose equilibrium is known, the zero-sum theorem
+and, in the long tests, an independent solver."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.payoffs import CHICKEN, random_game, symmetric
+
+from archive.errors import RatingError
+from archive.ratings.affinity import uniform
+from archive.ratings.annealing import annealed_exploitability
+from archive.ratings.logit_path import limiting_logit_equilibrium
+from archive.ratings.normal_form import NormalFormGame
+from archive.ratings.zero_sum import zero_sum_equilibrium
+
+STAG_HUNT = np.array([[4.0, 0.0], [3.0, 3.0]])
+BATTLE = (np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([[1.0, 0.0], [0.0, 2.0]]))
+
+
+def starts(game: NormalFormGame) -> list[np.ndarray]:
+    return [uniform(size) for size in game.shape]
+
+
+def test_a_dominant_action_is_played() -> None:
+    dilemma = symmetric(np.array([[3.0, 0.0], [5.0, 1.0]]))
+    found = limiting_logit_equilibrium(dilemma, starts(dilemma))
+    assert np.stack(found.strategies) == pytest.approx(np.array([[0, 1], [0, 1]]), abs=1e-9)
+
+
+def test_of_two_pure_equilibria_the_path_ends_at_the_risk_dominant_one() -> None:
+    game = symmetric(STAG_HUNT)
+    found = limiting_logit_equilibrium(game, starts(game))
+    assert found.strategies[0] == pytest.approx([0, 1], abs=1e-9)
+
+
+def test_the_path_stays_symmetric_where_another_branch_crosses() -> None:
+    game = symmetric(CHICKEN)
+    found = limiting_logit_equilibrium(game, starts(game))
+    assert found.strategies[0] == pytest.approx([11 / 12, 1 / 12], abs=1e-9)
+    assert found.crossings == 1
+    battle = NormalFormGame(BATTLE)
+    first, second = limiting_logit_equilibrium(battle, starts(battle)).strategies
+    assert first == pytest.approx(second[::-1], abs=1e-9)
+
+
+def test_the_path_goes_through_folds() -> None:
+    found = [
+        limiting_logit_equilibrium(game, starts(game))
+        for game in (random_game(seed, (6, 6, 6)) for seed in range(8))
+    ]
+    assert sum(each.folds for each in found) > 0
+    assert max(each.exploitability for each in found) < 1e-9
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.05])
+def test_at_a_temperature_every_player_answers_by_softmax(temperature: float) -> None:
+    game = random_game(1, (4, 3, 3))
+    aims = [np.random.default_rng(0).dirichlet(np.ones(size)) for size in game.shape]
+    found = limiting_logit_equilibrium(game, aims, temperature)
+    logs = [np.log(each) for each in found.strategies]
+    loss, _ = annealed_exploitability(game, logs, [np.log(t) for t in aims], temperature)
+    assert loss == pytest.approx(0, abs=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_in_zero_sum_games_the_limit_is_nearest_to_the_target(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    payoff = rng.integers(-2, 3, size=rng.integers(2, 6, size=2)).astype(float)
+    aims = [rng.dirichlet(np.ones(size)) for size in payoff.shape]
+    path = limiting_logit_equilibrium(NormalFormGame((payoff, -payoff)), aims)
+    nearest = zero_sum_equilibrium(payoff, *aims)
+    for one, other in zip(path.strategies, nearest.strategies, strict=True):
+        assert one == pytest.approx(other, abs=1e-5)
+
+
+def test_a_path_that_cannot_be_followed_is_an_error_and_no_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("archive.ratings.logit_path._MOST_STEPS", 5)
+    game = random_game(1, (4, 3, 3))
+    with pytest.raises(RatingError, match="give a higher temperature, or rate by CCE"):
+        limiting_logit_equilibrium(game, starts(game))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("shape", [(2, 2), (3, 4), (6, 6), (2, 2, 2), (3, 3, 3)])
+def test_gambit_traces_the_same_branch(shape: tuple[int, ...]) -> None:
+    gambit = pytest.importorskip("pygambit")
+    for seed in range(8):
+        game = random_game(seed, shape)
+        theirs = gambit.nash.logit_solve(gambit.Game.from_arrays(*game.payoffs), maxregret=1e-8)
+        ours = limiting_logit_equilibrium(game, starts(game))
+        mixed = [[float(p) for _, p in player] for _, player in theirs.equilibria[0]]
+        for one, other in zip(ours.strategies, mixed, strict=True):
+            assert one == pytest.approx(other, abs=1e-4)

@@ -1,0 +1,116 @@
+"""The box: no game gets out, and each that breaks a rule ends in a verdict within its deadline."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from time import monotonic
+
+import numpy as np
+import pytest
+from support import hostile
+
+from evo.ggbench import box
+from evo.ggbench.box import Box, BoxLimits, GameFaultError, NoLockError
+from evo.ggbench.filters import Verdict, filtered
+from evo.ggbench.game import packaged
+from evo.ggbench.guest import frames
+from evo.ggbench.guest.lock import MACHINES, LockError, instructions
+
+LIMITS = BoxLimits(answer=2.0, total=12.0, cpu=20, memory=400 << 20)
+
+
+def _last_verdict(bad: hostile.Hostile) -> tuple[Verdict, float]:
+    began = monotonic()
+    return filtered(bad.game, limits=LIMITS)[-1], monotonic() - began
+
+
+@pytest.fixture(scope="module")
+def verdicts() -> Iterator[dict[str, Future[tuple[Verdict, float]]]]:
+    """Of all of them, several at once: most of their time is waiting for a deadline."""
+    with ThreadPoolExecutor(6) as pool:
+        yield {bad.name: pool.submit(_last_verdict, bad) for bad in hostile.ALL}
+
+
+@pytest.mark.parametrize("bad", hostile.ALL, ids=lambda each: each.name)
+def test_a_hostile_or_faulty_game_ends_in_its_verdict(
+    bad: hostile.Hostile, verdicts: dict[str, Future[tuple[Verdict, float]]]
+) -> None:
+    last, seconds = verdicts[bad.name].result()
+    assert not last.passed
+    assert (last.stage, bad.reason in last.reason) == (bad.stage, True), last
+    assert seconds < LIMITS.start + LIMITS.total + 10
+    assert not Path("/tmp/from_the_box").exists()
+
+
+def test_at_least_forty_of_them() -> None:
+    assert len(hostile.ATTACKS) >= 40
+    assert len({each.source for each in hostile.ALL}) == len(hostile.ALL)
+
+
+def test_the_game_that_they_are_made_of_is_accepted() -> None:
+    assert all(verdict.passed for verdict in filtered(hostile.game_of(hostile.GOOD)))
+
+
+def test_a_packaged_game_is_accepted() -> None:
+    assert all(verdict.passed for verdict in filtered(packaged("purse")))
+
+
+def test_a_game_cannot_see_the_hosts_environment_or_folder() -> None:
+    spy = hostile.GOOD.replace('f"{self.left} left"', "repr(dict(__import__('os').environ))")
+    with Box(hostile.game_of(spy)) as opened:
+        shown = opened.new(0).text
+    assert set(os.environ) - set(eval(shown)) >= {"PATH"}
+
+
+def test_nothing_lives_on_after_the_box() -> None:
+    with Box(packaged("purse")) as opened:
+        process = opened._process
+        opened.new(0)
+    assert process.returncode is not None
+
+
+def test_a_game_that_was_not_shipped_is_refused_without_a_lock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(box, "_LOCKED", False)
+    with (
+        pytest.raises(NoLockError, match="does not ship with this package"),
+        Box(hostile.game_of(hostile.GOOD)),
+    ):
+        pass
+    with Box(packaged("purse")) as opened:
+        assert opened.new(0).legal
+
+
+def test_a_machine_without_a_table_has_no_lock() -> None:
+    with pytest.raises(LockError, match="no table of system calls for riscv64"):
+        instructions("riscv64")
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_no_table_allows_what_leads_out(machine: str) -> None:
+    names = set(MACHINES[machine][1])
+    assert {"read", "write", "mmap", "exit_group"} <= names
+    assert not names & {"open", "openat", "socket", "execve", "clone", "fork", "kill", "ptrace"}
+    assert len(instructions(machine)) < 256
+
+
+def test_frames_refuse_what_is_no_json() -> None:
+    with pytest.raises(ValueError, match="Out of range float"):
+        frames.encode({"reward": float("nan")})
+    with pytest.raises(ValueError, match="expected at most"):
+        frames.encode("x" * (frames.MOST + 1))
+
+
+def test_a_policy_plays_as_its_weights_say() -> None:
+    weights = np.zeros((53, 7), np.float32)
+    biases = np.arange(7, dtype=np.float32)
+    with Box(packaged("purse")) as opened:
+        opened.keep_policy("rising", [(weights, biases)])
+        opened.new(0)
+        assert opened.choose({"kind": "greedy", "policy": "rising"}, 0) == 6
+        with pytest.raises(GameFaultError, match="KeyError"):
+            opened.choose({"kind": "greedy", "policy": "another"}, 0)

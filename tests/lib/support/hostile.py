@@ -1,0 +1,299 @@
+"""Games that are faulty or mean harm: what each tries, its text, and what its verdict must say.
+
+Each is the well-behaved game below with one method replaced, or a text of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evo.ggbench.game import Game
+
+GOOD = """
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+class CustomEnv(gym.Env):
+    def __init__(self):
+        self.action_space = spaces.Discrete(3)
+        self.observation_space = spaces.Box(0, 9, (2,), np.float32)
+    def reset(self, seed=None, options=None):
+        super().reset(seed=seed)
+        self.left = 9
+        self.current_player = 1
+        self.count = 0
+        return self.seen(), {}
+    def seen(self):
+        return np.array([self.left, min(self.count, 9)], np.float32)
+    def step(self, action):
+        self.left = max(0, self.left - action - 1)
+        self.count += 1
+        self.current_player *= -1
+        return self.seen(), int(not self.left), not self.left, False, {}
+    def render(self):
+        return f"{self.left} left"
+    def valid_moves(self):
+        return [move for move in range(3) if move < max(self.left, 1)]
+"""
+
+
+@dataclass(frozen=True)
+class Hostile:
+    """``source``: the game; ``stage`` and ``reason``: of its verdict, the latter a part of it."""
+
+    name: str
+    source: str
+    stage: str
+    reason: str
+
+    @property
+    def game(self) -> Game:
+        return game_of(self.source, self.name)
+
+
+def game_of(source: str, name: str = "a game") -> Game:
+    """A game that does not ship."""
+    return Game(name, "# Rules\n", source, "Moves.", None, "test")
+
+
+def _step(*lines: str) -> str:
+    """The good game that first does something else in each step."""
+    body = "".join(f"        {line}\n" for line in lines)
+    head = "    def step(self, action):\n"
+    return GOOD.replace(head, head + body)
+
+
+def _method(name: str, *lines: str) -> str:
+    """The good game with a method instead of its own."""
+    body = "".join(f"        {line}\n" for line in lines)
+    return f"{GOOD}    def {name}(self, *_, **__):\n{body}"
+
+
+def _first(*lines: str) -> str:
+    """Lines that run when the text is read."""
+    return "\n".join(lines) + "\n" + GOOD
+
+
+def _in_execution(**sources: tuple[str, str]) -> list[Hostile]:
+    return [
+        Hostile(name, source, "execution", reason) for name, (source, reason) in sources.items()
+    ]
+
+
+NO_PERMISSION, SILENT = "PermissionError", "deadline"
+_FRAME = (
+    "import json, os, struct",
+    "def say(message):",
+    "    body = json.dumps(message).encode()",
+    "    os.write(1, struct.pack('>I', len(body)) + body)",
+)
+
+ATTACKS = _in_execution(
+    reads_a_file=(_first("open('/etc/passwd').read()"), NO_PERMISSION),
+    writes_a_file=(_first("open('/tmp/from_the_box', 'w')"), NO_PERMISSION),
+    lists_a_folder=(_first("import os", "os.listdir('/')"), NO_PERMISSION),
+    removes_a_file=(_first("import os", "os.unlink('/tmp/anything')"), NO_PERMISSION),
+    reads_memory_of_others=(_first("open('/proc/self/mem', 'rb')"), NO_PERMISSION),
+    starts_a_shell=(_first("import os", "raise OSError(os.system('true'))"), "OSError: 32512"),
+    forks=(_first("import os", "os.fork()"), NO_PERMISSION),
+    executes=(_first("import os", "os.execv('/bin/true', ['true'])"), NO_PERMISSION),
+    kills_its_parent=(_first("import os", "os.kill(os.getppid() or 1, 9)"), "Error"),
+    connects=(_first("import socket", "socket.create_connection(('1.1.1.1', 80))"), "Error"),
+    imports_a_subprocess=(_first("import subprocess, asyncio"), "No module named"),
+    starts_a_thread=(
+        _first("import _thread", "_thread.start_new_thread(print, ())"),
+        "can't start new thread",
+    ),
+    opens_a_pipe=(_first("import os", "os.pipe()"), NO_PERMISSION),
+    raises_its_limits=(
+        _first("import resource as r", "r.setrlimit(r.RLIMIT_CPU, (-1, -1))"),
+        "not allowed to raise",
+    ),
+    maps_executable_memory=(
+        _first("import mmap", "mmap.mmap(-1, 4096, prot=mmap.PROT_EXEC | mmap.PROT_READ)"),
+        NO_PERMISSION,
+    ),
+    calls_the_kernel=(
+        _first(
+            "import ctypes, errno",
+            "libc = ctypes.CDLL(None, use_errno=True)",
+            "if libc.open(b'/etc/passwd', 0) < 0: raise OSError(ctypes.get_errno(), 'refused')",
+        ),
+        NO_PERMISSION,
+    ),
+    traces=(
+        _first(
+            "import ctypes",
+            "libc = ctypes.CDLL(None, use_errno=True)",
+            "if libc.ptrace(0, 0, 0, 0) < 0: raise OSError(ctypes.get_errno(), 'refused')",
+        ),
+        NO_PERMISSION,
+    ),
+    uses_a_foreign_system_call=(
+        _first("import ctypes", "ctypes.CDLL(None).syscall(0x40000000 + 39)"),
+        "ended by signal 31",
+    ),
+    loops_when_read=(_first("while True: pass"), SILENT),
+    loops_and_swallows_everything=(
+        _step(
+            "while True:",
+            "    try:",
+            "        while True: pass",
+            "    except BaseException: pass",
+        ),
+        SILENT,
+    ),
+    sleeps=(_step("import time", "time.sleep(1000)"), SILENT),
+    computes_in_c=(_first("x = 7 ** 7 ** 9"), SILENT),
+    allocates=(_first("x = bytearray(1 << 34)"), "MemoryError"),
+    allocates_without_end=(
+        _step("x = []", "while True: x.append(bytes(1 << 26))"),
+        "MemoryError",
+    ),
+    recurses=(_method("valid_moves", "return self.valid_moves()"), "RecursionError"),
+    crashes_the_interpreter=(
+        _first("import ctypes", "ctypes.string_at(0)"),
+        "ended by signal 11",
+    ),
+    leaves=(_step("import os", "os._exit(0)"), "ended with code 0"),
+    exits=(_step("raise SystemExit"), "SystemExit"),
+    interrupts=(_step("raise KeyboardInterrupt"), "KeyboardInterrupt"),
+    closes_the_pipe=(_step("import os", "os.close(1)"), "ended with code 1"),
+    forges_an_answer=(
+        _first(*_FRAME, "say({'number': 1, 'answer': {'actions': 3, 'shape': [2]}})"),
+        "asked",
+    ),
+    forges_an_answer_to_nothing=(_first(*_FRAME, "say({'number': 77})"), "not asked"),
+    sends_no_json=(_first("import os", "os.write(1, b'\\0\\0\\0\\3abc')"), "no JSON"),
+    sends_deep_json=(
+        _first("import os", "os.write(1, (60000).to_bytes(4, 'big') + b'[' * 60000)"),
+        "no JSON",
+    ),
+    sends_a_flood=(_first("import os", "while True: os.write(1, b'x' * 4096)"), "bytes, expected"),
+    sends_half_an_answer=(
+        _first("import os, time", "os.write(1, b'\\0\\0')", "time.sleep(1000)"),
+        SILENT,
+    ),
+    sends_a_list=(_first(*_FRAME, "say([1])"), "not asked"),
+    claims_endless_actions=(
+        _first(*_FRAME, "say({'number': 1, 'answer': {'actions': 10**9, 'shape': [2]}})"),
+        "actions: found 1000000000",
+    ),
+    claims_actions_of_text=(
+        _first(*_FRAME, "say({'number': 1, 'answer': {'actions': '3', 'shape': [2]}})"),
+        "actions: found '3'",
+    ),
+    claims_huge_observations=(
+        GOOD.replace("0, 9, (2,)", "0, 9, (100, 1000)"),
+        "observations have the shape [100, 1000]",
+    ),
+    prints_without_end=(_step("while True: print('x' * 10000)"), SILENT),
+    has_a_mean_exception=(
+        _first(
+            "class Mean(Exception):",
+            "    def __str__(self): raise ValueError('again')",
+            "raise Mean",
+        ),
+        "(no message)",
+    ),
+    replaces_the_guest=(
+        _first(
+            "import sys",
+            "guest = sys.modules['evo.ggbench.guest.serve']",
+            "guest.Guest.new = lambda self, request: {'legal': ['a']}",
+        ),
+        "has the shape None",
+    ),
+    uses_an_action_of_another_class=(
+        _method("valid_moves", "return [np.float64(0)]"),
+        "valid_moves holds a float64",
+    ),
+)
+
+FAULTS = _in_execution(
+    is_no_python=("def (:", "SyntaxError"),
+    is_empty=("", "defines no class CustomEnv"),
+    has_a_null_byte=("x = 1\0", "null bytes"),
+    holds_a_lone_surrogate=("x = '\ud800'", "surrogates not allowed"),
+    is_no_class=("CustomEnv = 3", "TypeError"),
+    cannot_be_made=(_method("__init__", "raise ValueError('no')"), "ValueError: no"),
+    has_no_spaces=(_method("__init__", "pass"), "AttributeError"),
+    has_a_wrong_action_space=(
+        GOOD.replace("spaces.Discrete(3)", "spaces.MultiBinary(3)"),
+        "action_space is no Discrete space",
+    ),
+    resets_to_one_value=(_method("reset", "return np.zeros(2)"), "reset returns ndarray"),
+    steps_to_four_values=(
+        GOOD.replace("not self.left, False, {}", "not self.left, {}"),
+        "step returns 4 values",
+    ),
+    observes_another_shape=(
+        GOOD.replace("return np.array([self.left,", "return np.array([0, self.left,"),
+        "has the shape [3]",
+    ),
+    observes_nan=(
+        GOOD.replace("return np.array([self.left,", "return np.array([np.nan,"),
+        "not finite",
+    ),
+    observes_beyond_its_space=(
+        GOOD.replace("return np.array([self.left,", "return np.array([10 + self.left,"),
+        "outside its space",
+    ),
+    renders_nothing=(_method("render", "return None"), "render returns no text"),
+    renders_empty=(_method("render", "return ' '"), "empty text"),
+    offers_no_move=(_method("valid_moves", "return []"), "no valid move is left"),
+    offers_a_move_twice=(_method("valid_moves", "return [0, 0]"), "names a move twice"),
+    offers_a_move_that_is_none=(_method("valid_moves", "return [3]"), "legal: found 3"),
+    refuses_what_it_offers=(_step("return self.seen(), -10, True, False, {}"), "reward -10"),
+    raises_at_times=(_step("if self.count == 3: raise IndexError('board')"), "IndexError: board"),
+)
+
+OTHERS = [
+    Hostile(
+        "has_a_power_of_actions",
+        GOOD.replace("Discrete(3)", "Discrete(26 ** 5)"),
+        "keyword",
+        "26 ** 5",
+    ),
+    Hostile(
+        "moves_one_player_twice",
+        GOOD.replace("self.current_player *= -1", "pass"),
+        "alternation",
+        "moved twice",
+    ),
+    Hostile(
+        "differs_under_one_seed",
+        GOOD.replace("self.left = 9", "import time; self.left = 5 + time.monotonic_ns() % 5"),
+        "repeatability",
+        "another game",
+    ),
+    Hostile(
+        "counts_on_the_kernel_for_dice",
+        GOOD.replace("self.left = 9", "import os; self.left = 5 + os.urandom(1)[0] % 5"),
+        "repeatability",
+        "another game",
+    ),
+    Hostile(
+        "never_ends",
+        GOOD.replace("max(0, self.left - action - 1)", "9"),
+        "timeout",
+        "goes on after",
+    ),
+    Hostile(
+        "ends_undecided",
+        GOOD.replace("int(not self.left), not", "0, not"),
+        "undecided",
+        "no winner",
+    ),
+    Hostile(
+        "is_correct_for_40_moves_and_then_hangs",
+        _step("kind = type(self)", "kind.all += 1", "while kind.all > 40: pass").replace(
+            "class CustomEnv(gym.Env):", "class CustomEnv(gym.Env):\n    all = 0"
+        ),
+        "execution",
+        SILENT,
+    ),
+]
+
+ALL = [*ATTACKS, *FAULTS, *OTHERS]

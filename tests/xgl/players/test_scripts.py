@@ -1,0 +1,117 @@
+"""Scripted players: rules that say what a game pays for no skill, or for one trick."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xgl.models import corpus
+from xgl.players.scripts import SCRIPTS, ScriptPlayer, visible_texts
+from xgl.runtime.requests import Item, Move, MoveRequest, Seeds, Turn, View
+
+ONE = "A red hen found some grain near the old barn."
+TWO = "Captain Ahab sailed the stormy ocean all night."
+CODE = "assign(s=story(), t=story())\nelicit(x, y, 8)\nreward(xed(s | x) - xed(t | x))"
+ALL_SCRIPTS = pytest.mark.parametrize("script", SCRIPTS)
+
+
+def words(text: str) -> int:
+    """A judge whose tokens are words."""
+    return len(text.split())
+
+
+def turn(
+    script: str, *texts: str, limit: int = 4, map_seed: int = 1, failures: int = 0, moves: str = ""
+) -> Turn:
+    items = [Item(name, text) for name, text in zip("stu", texts, strict=False)]
+    items += [Item("x", moves)] if moves else []
+    items += [Item("ensure", f"failed {k + 1}") for k in range(failures)]
+    view = View("black", CODE, tuple(items), "x")
+    return Turn(MoveRequest(view, limit, 0), Seeds(map_seed, 0), script)
+
+
+def said(script: str, *texts: str, **facts: int) -> str:
+    [move] = ScriptPlayer(words).moves([turn(script, *texts, **facts)])  # type: ignore[arg-type]
+    assert isinstance(move, Move)
+    return move.text
+
+
+@pytest.mark.parametrize(
+    ("script", "move"),
+    [
+        ("nothing", ""),
+        ("full_stop", "."),
+        ("first_words", "A red hen found"),
+        ("last_words", "near the old barn."),
+        ("content_words", "red hen grain barn"),
+        ("second_content_words", "captain ahab sailed stormy"),
+        ("last_content_words", "captain ahab sailed stormy"),
+        ("mixed_words", "red captain hen ahab"),
+    ],
+)
+def test_what_each_script_says(script: str, move: str) -> None:
+    assert said(script, ONE, TWO) == move
+
+
+def test_a_quote_stands_in_a_text_and_depends_on_the_map() -> None:
+    quotes = {said("quote", ONE, TWO, map_seed=seed) for seed in range(30)}
+    assert len(quotes) > 5
+    assert all(quote in ONE or quote in TWO for quote in quotes)
+
+
+def test_rare_words_are_those_that_few_stories_have() -> None:
+    chosen = said("rare_words", ONE, limit=2).split()
+    rarity = corpus.rarity(story.text for story in corpus.stories("train"))
+    others = set(corpus.content_words(ONE)) - set(chosen)
+    assert min(rarity[word] for word in chosen) >= max(rarity[word] for word in others)
+
+
+def test_missing_words_are_in_no_text() -> None:
+    moves = [said("missing_words", ONE, TWO, map_seed=seed) for seed in range(30)]
+    assert len(set(moves)) > 20
+    stems = {corpus.stem(word) for word in corpus.words(ONE + TWO)}
+    for move in moves:
+        assert words(move) == 4
+        assert not stems & {corpus.stem(word) for word in move.split()}
+
+
+def test_another_attempt_says_something_else() -> None:
+    for script in set(SCRIPTS) - {"nothing", "full_stop"}:
+        attempts = [said(script, ONE, TWO, failures=k) for k in range(3)]
+        assert len(set(attempts)) == 3, script
+    assert said("content_words", ONE, failures=1) == "hen grain barn red"
+
+
+def test_what_players_wrote_is_no_text_to_speak_about() -> None:
+    assert said("content_words", ONE) == said("content_words", ONE, moves="ships and kings")  # type: ignore[arg-type]
+    view = turn("nothing", ONE, TWO, moves="a move", failures=2).request.view
+    assert visible_texts(view) == (ONE, TWO)
+
+
+@ALL_SCRIPTS
+def test_without_a_text_or_room_a_script_still_moves(script: str) -> None:
+    assert words(said(script, limit=3)) <= 3
+    assert words(said(script, "", "   ", limit=3)) <= 3
+
+
+@ALL_SCRIPTS
+@given(
+    texts=st.lists(st.text(max_size=60), max_size=3),
+    limit=st.integers(1, 9),
+    failures=st.integers(0, 12),
+    seed=st.integers(0, 2**61),
+)
+def test_a_move_keeps_its_limit_and_is_a_function_of_view_and_map(
+    script: str, texts: Sequence[str], limit: int, failures: int, seed: int
+) -> None:
+    asked = turn(script, *texts, limit=limit, map_seed=seed, failures=failures)
+    other_play = replace(asked, seeds=Seeds(seed, 7))
+    one, again, other = ScriptPlayer(words).moves([asked, asked, other_play])
+    assert isinstance(one, Move)
+    assert one == again == other
+    assert words(one.text) <= limit
+    assert one.prompt_tokens == one.new_tokens == 0

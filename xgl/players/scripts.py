@@ -1,0 +1,179 @@
+"""Players that follow a simple rule: what a game pays for no skill at all, or for one trick
+(docs/specification.md, "Scripts").
+
+A script is a function of what its player may see, of the map's seed and of how often it was sent
+back. It keeps every rule that players keep: a move has at most so many judge tokens, and after a
+failed ensure it makes another attempt, until the game is lost.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain, zip_longest
+
+from xgl.errors import OversizeError
+from xgl.models import corpus
+from xgl.random_streams import stream
+from xgl.runtime.requests import Move, Turn, View
+
+COMMON = 40
+"""Stories of the corpus in which a word must occur to be said where no text has it."""
+_ELICITED = re.compile(r"elicit\(([^)]*)\)")
+_NO_TEXTS = ("ensure", "reward")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a script goes by: the texts that its player sees, but for moves, in the order of their
+    first appearance; the map's seed; failed ensures so far; most judge tokens of a move, and how to
+    count them."""
+
+    texts: tuple[str, ...]
+    map_seed: int
+    failures: int
+    limit: int
+    count: Callable[[str], int]
+
+    def text(self, place: int) -> str:
+        """A text by its place, the nearest one where there is none; empty without any."""
+        if not self.texts:
+            return ""
+        return self.texts[min(place, len(self.texts) - 1)]
+
+    def head(self, words: Sequence[str]) -> str:
+        """As many of the first words as a move may hold."""
+        return self._most(lambda size: words[:size], len(words))
+
+    def tail(self, words: Sequence[str]) -> str:
+        """As many of the last words as a move may hold."""
+        return self._most(lambda size: words[len(words) - size :], len(words))
+
+    def _most(self, of_size: Callable[[int], Sequence[str]], words: int) -> str:
+        for size in range(min(words, self.limit), 0, -1):
+            if self.count(move := " ".join(of_size(size))) <= self.limit:
+                return move
+        return ""
+
+
+Script = Callable[[Scene], str]
+"""From a scene to a move."""
+
+
+class ScriptPlayer:
+    """Plays by the script of ``SCRIPTS`` that a turn's policy names; ``count`` counts judge
+    tokens."""
+
+    def __init__(self, count: Callable[[str], int]) -> None:
+        self.count = count
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        """One move a turn, which cost no token of a player."""
+        return [Move(SCRIPTS[turn.policy](self._scene(turn))) for turn in turns]
+
+    def _scene(self, turn: Turn) -> Scene:
+        view = turn.request.view
+        failures = sum(item.label == "ensure" for item in view.items)
+        return Scene(
+            visible_texts(view), turn.seeds.map_seed, failures, turn.request.max_len, self.count
+        )
+
+
+def visible_texts(view: View) -> tuple[str, ...]:
+    """The different texts of a view that no elicit of the game asked for."""
+    moves = {part.strip() for elicit in _ELICITED.findall(view.code) for part in elicit.split(",")}
+    shown = (item.text for item in view.items if item.label not in (*_NO_TEXTS, *moves))
+    return tuple(dict.fromkeys(text for text in shown if text.strip()))
+
+
+def _nothing(scene: Scene) -> str:
+    return ""
+
+
+def _full_stop(scene: Scene) -> str:
+    return "."
+
+
+def _first_words(scene: Scene) -> str:
+    return scene.head(scene.text(0).split()[scene.failures :])
+
+
+def _last_words(scene: Scene) -> str:
+    words = scene.text(0).split()
+    return scene.tail(words[: len(words) - scene.failures])
+
+
+def _quote(scene: Scene) -> str:
+    """Words that stand side by side somewhere in a text."""
+    rng = stream("quote", scene.map_seed, scene.failures)
+    words = scene.text(int(rng.integers(max(1, len(scene.texts))))).split()
+    return scene.head(words[int(rng.integers(max(1, len(words) - scene.limit + 1))) :])
+
+
+def _content_words(place: int) -> Script:
+    """Words that a text is about, in its order; another attempt leaves the first ones out."""
+
+    def script(scene: Scene) -> str:
+        return scene.head(_later(corpus.content_words(scene.text(place)), scene.failures))
+
+    return script
+
+
+def _rare_words(scene: Scene) -> str:
+    """Words that a text is about, the rarest in the corpus first."""
+    rarity, words = _rarity(), corpus.content_words(scene.text(0))
+    ranked = sorted(words, key=lambda word: -rarity.get(word, math.inf))
+    return scene.head(_later(ranked, scene.failures))
+
+
+def _mixed_words(scene: Scene) -> str:
+    """Words that the texts are about, of each in turn."""
+    each = zip_longest(*map(corpus.content_words, scene.texts))
+    words = dict.fromkeys(word for word in chain.from_iterable(each) if word)
+    return scene.head(_later(list(words), scene.failures))
+
+
+def _missing_words(scene: Scene) -> str:
+    """Common words that no text has, other ones on every map."""
+    present = {corpus.stem(word) for text in scene.texts for word in corpus.words(text)}
+    rng = stream("missing words", scene.map_seed, scene.failures)
+    drawn = (_common_words()[index] for index in rng.permutation(len(_common_words())))
+    absent = (word for word in drawn if corpus.stem(word) not in present)
+    return scene.head([word for word, _ in zip(absent, range(scene.limit), strict=False)])
+
+
+def _later(words: Sequence[str], attempts: int) -> Sequence[str]:
+    start = attempts % max(1, len(words))
+    return [*words[start:], *words[:start]]
+
+
+@cache
+def _rarity() -> Mapping[str, float]:
+    return corpus.rarity(story.text for story in corpus.stories("train"))
+
+
+@cache
+def _common_words() -> tuple[str, ...]:
+    """Content words of the training stories, by how many of them have them; never a held-out
+    story's alone."""
+    common = corpus.common([story.text for story in corpus.stories("train")], COMMON)
+    return tuple(corpus.content_words(" ".join(sorted(common))))
+
+
+SCRIPTS: Mapping[str, Script] = {
+    "nothing": _nothing,
+    "full_stop": _full_stop,
+    "first_words": _first_words,
+    "last_words": _last_words,
+    "quote": _quote,
+    "content_words": _content_words(0),
+    "second_content_words": _content_words(1),
+    "last_content_words": _content_words(1 << 30),
+    "rare_words": _rare_words,
+    "mixed_words": _mixed_words,
+    "missing_words": _missing_words,
+}
+"""The scripts by name."""

@@ -1,0 +1,107 @@
+"""One game on one map as a row of a data set says it: what is played, and what its scores are
+compared with. Rows are data: a game is parsed and played, nothing in it is executed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+from xgl.analysis.static_facts import analyse
+from xgl.language import syntax as syn
+from xgl.language.canonical import Game, Metadata, game
+from xgl.language.parser import parse
+from xgl.runtime.episode import Episode
+from xgl.runtime.prompt import Ask
+from xgl.runtime.requests import Judge, Play, Player, StoryRequest
+
+Info = str | Mapping[str, Any]
+"""A row's ``info``: JSON, or what it stands for."""
+
+
+@dataclass(frozen=True)
+class Base:
+    """Plays of the base player on a game: their mean and standard deviation in bits, and how
+    many they are."""
+
+    mean: float
+    spread: float
+    plays: int
+
+    def normalised(self, score: float) -> float:
+        """How many standard deviations a score is above the mean; bits above it where all plays
+        scored alike."""
+        return (score - self.mean) / (self.spread or 1.0)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A game in a role, its map, and what an unfinished play counts as (``floor``, bits).
+
+    ``base``: what the base player scores on the game; None: not known.
+    """
+
+    game: Game
+    role: str
+    map_seed: int
+    stories: tuple[str, ...]
+    floor: float
+    base: Base | None = None
+
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+        """The map's texts, as a story source."""
+        return [self.stories[request.site] for _, request in requests]
+
+    @cached_property
+    def players(self) -> tuple[str, ...]:
+        """Who is asked for moves, in the order of the program."""
+        return analyse(self.game.program).players
+
+    @cached_property
+    def asks(self) -> tuple[Ask, ...]:
+        """The moves that the role is asked for while no ensure fails: registers and limits."""
+        run = analyse(self.game.program, self.game.metadata, self.role).run
+        if run is None:
+            return ()
+        lines = (self.game.program.instructions[place] for place in run.order)
+        return tuple(
+            (register, line.max_len or self.game.metadata.max_len)
+            for line in lines
+            if isinstance(line, syn.Elicit) and line.player == self.role
+            for register in line.registers
+        )
+
+    def episode(
+        self, judge: Judge, play_seed: int = 0, players: Mapping[str, Player] | None = None
+    ) -> Episode:
+        """A play of the row's game on its map."""
+        return Episode(self.game, self.map_seed, judge, self, play_seed=play_seed, players=players)
+
+    def score(self, play: Play, role: str | None = None) -> float:
+        """Bits of ``role`` (the row's own by default), the floor where its play did not finish."""
+        role = role or self.role
+        finished = play.outcome_for(role) == "finished"
+        return play.scores.get(role, 0.0) if finished else self.floor
+
+
+def read_row(info: Info) -> Row:
+    """The row of an ``info``; rows of equal text are one object. Raises ``ValueError``,
+    ``KeyError`` and ``TypeError`` for what is no row, ProgramError for what is no game."""
+    return _read(info if isinstance(info, str) else json.dumps(info))
+
+
+@lru_cache(4096)
+def _read(text: str) -> Row:
+    facts = json.loads(text)
+    whole = game(parse(facts["code"], facts["dialect"]), Metadata(**facts["metadata"]))
+    base = facts.get("base")
+    return Row(
+        whole,
+        facts["role"],
+        facts["map_seed"],
+        tuple(facts["stories"]),
+        facts["floor"],
+        None if base is None else Base(**base),
+    )
