@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from archive import Purpose, Reason, Verdict
 from archive.schema import Definition, GainKind, Rule, TaskId
@@ -53,6 +54,8 @@ class TransferOracle:
             GainKind(config.transfer.gain),
             Rule(config.transfer.rule),
         )
+        self.decisions: dict[tuple[Any, ...], Row] = {}
+        """Those that this session came to, in order; the archive of a resumed run may hold more."""
         rules = config.transfer
         error = 1 - rules.confidence
         self.selection = self._stage(Purpose.SELECTION, rules.selection_plays, error)
@@ -84,7 +87,7 @@ class TransferOracle:
                 values = self._values(evidence)
                 selected.append(Selected(candidate, *values, evidence, tuple(scope)))
             else:
-                self._record(candidate, decision, evidence, scope)
+                self.record(candidate, candidate.parent, decision, evidence, scope)
         self._record_unranked(selected)
         return selected
 
@@ -94,7 +97,9 @@ class TransferOracle:
         for each in selected:
             if each not in ranked:
                 decision = decide(each.evidence, self.thresholds)
-                self._record(each.candidate, decision, each.evidence, each.scope)
+                self.record(
+                    each.candidate, each.candidate.parent, decision, each.evidence, each.scope
+                )
 
     def _race(
         self,
@@ -132,7 +137,7 @@ class TransferOracle:
         reason = Reason.RIVAL_ACCEPTED if accepted else Reason.RIVALS_TESTED
         for each in rest:
             decision = Decision(reason, decided=False)
-            self._record(each.candidate, decision, each.evidence, each.scope)
+            self.record(each.candidate, each.candidate.parent, decision, each.evidence, each.scope)
         return accepted
 
     def _tested(self, selected: Selected) -> Selected | None:
@@ -143,7 +148,7 @@ class TransferOracle:
         race = acceptance(stage.race_settings, ids, stage.no_evidence)
         [(decision, evidence)] = self._race(stage, [candidate], [race], order)
         assert decision is not None
-        self._record(candidate, decision, evidence, order)
+        self.record(candidate, candidate.parent, decision, evidence, order)
         if decision.verdict is not Verdict.ACCEPTED:
             return None
         return Selected(candidate, *self._values(evidence), evidence, selected.scope)
@@ -161,20 +166,22 @@ class TransferOracle:
         playable = []
         for candidate in candidates:
             if refusal := self.collector.refusal(candidate.game):
-                self._record(candidate, refusal, Evidence(), scope)
+                self.record(candidate, candidate.parent, refusal, Evidence(), scope)
             else:
                 playable.append(candidate)
         return playable
 
-    def _record(
+    def record(
         self,
         candidate: Candidate[Task],
+        parent: Task,
         decision: Decision,
         evidence: Evidence,
         scope: Sequence[Task],
     ) -> None:
-        """Commit a decision, unless it is in the archive, and drop what is no longer needed."""
-        task, parent, place = candidate.game, candidate.parent, candidate.place
+        """Commit a decision, unless it is in the archive, and drop what is no longer needed;
+        ``parent`` is the game whose help was asked about."""
+        task, place = candidate.game, candidate.place
         policy_id = self.collector.policy_id(task)
         row: Row = {
             "generation": place.generation,
@@ -189,8 +196,10 @@ class TransferOracle:
             **evidence_columns(self.collector.well_posed(task), self.collector.few_shot(task)),
             **self.ledger.spent_on(task, self.collector.policy_ids(task)),
         }
-        if decision_key(row) not in self.ledger.decisions:
+        key = decision_key(row)
+        if key not in self.ledger.decisions:
             self.ledger.commit(decisions=[row])
+        self.decisions[key] = self.ledger.decisions[key]
         if decision.verdict is not Verdict.ACCEPTED:
             self.collector.drop_adapter(task)
         self.collector.listener.decision(task, decision)

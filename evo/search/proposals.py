@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from archive import ProposalOutcome, Reason
 from archive.query import explanation, reason_of
@@ -67,8 +68,11 @@ class Proposer:
         listener: Listener,
         seed: int,
         diversity: float = 0.0,
+        decisions: Mapping[Any, Row] | None = None,
     ) -> None:
         self.sampler, self.ledger, self.listener = sampler, ledger, listener
+        self.decisions = ledger.decisions if decisions is None else decisions
+        """Those that the sampler may know of."""
         self.seed, self.diversity = seed, diversity
         self.known: dict[str, Program] = {}
         """Every game of this run so far, by id."""
@@ -191,19 +195,20 @@ class Proposer:
 
     def _observe(self) -> None:
         """Report new decisions to the sampler, in their order."""
-        decided = [d for d in self.ledger.decisions.values() if d["game_id"] in self.undecided]
+        decided = [d for d in self.decisions.values() if d["game_id"] in self.undecided]
         self.sampler.observe([self._outcome(row) for row in decided])
 
     def _outcome(self, row: Row) -> Outcome:
         proposal = self.undecided.pop(row["game_id"])
+        parent_id = proposal.provenance.parents[0]
         return Outcome(
             row["game_id"],
             proposal.provenance.operators,
             PROGRESS[reason_of(row)],
             f"{row['verdict']}: {explanation(row)}",
-            parent_id=row["parent_game_id"],
+            parent_id=parent_id,
             code=proposal.game.code if proposal.game else proposal.text,
-            parent_code=self.codes[row["parent_game_id"]],
+            parent_code=self.codes[parent_id],
         )
 
 

@@ -43,6 +43,7 @@ SMALL = [
     "transfer.selection_plays=[8,16]",
     "transfer.acceptance_plays=[16,32]",
     "growth.generations=1",
+    "growth.schedule=paper",
 ]
 
 

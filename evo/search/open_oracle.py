@@ -1,0 +1,241 @@
+"""The oracle of the open-ended schedule on language models.
+
+Each candidate is a process that asks for fine-tunes and plays, and is judged by the races of
+docs/specification.md, "Racing".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from scipy import stats
+
+from archive import Reason, Verdict
+from archive.schema import Rule
+from archive.statistics.decision_rule import Decision, Evidence, Thresholds, decide
+from archive.statistics.intervals import Interval
+from archive.statistics.looks import Looks, chunks
+from archive.statistics.race import Question, Race, acceptance, selection
+from evo.config.schema import RunConfig
+from evo.jobs.evaluate import Task
+from evo.record.collector import Collector, PlayRequest, Request
+from evo.record.cost import Cost
+from evo.record.ledger import Ledger
+from evo.search.growth import Candidate
+from evo.search.open_ended import Finding, Prospect, Trial
+from evo.search.oracle import TransferOracle
+from evo.search.stages import Stage
+from evo.search.virtual_order import Steps
+
+End = tuple[Decision | None, Evidence]
+
+
+@dataclass(frozen=True)
+class Seen(Finding[Task]):
+    """A finding with what selection saw, against which scope; ``decision`` where it has one."""
+
+    evidence: Evidence = field(default_factory=Evidence)
+    scope: tuple[Task, ...] = ()
+    decision: Decision | None = None
+
+
+@dataclass(frozen=True)
+class Tested(Trial):
+    """A trial with what acceptance saw, against which scope."""
+
+    evidence: Evidence = field(default_factory=Evidence)
+    scope: tuple[Task, ...] = ()
+    decision: Decision | None = None
+
+
+class OpenTransferOracle:
+    """Implements :class:`evo.search.open_ended.OpenOracle` with fine-tunes and plays."""
+
+    def __init__(self, config: RunConfig, ledger: Ledger, collector: Collector) -> None:
+        self.config, self.collector = config, collector
+        self.rows = TransferOracle(config, ledger, collector)
+        self.thresholds, self.selection = self.rows.thresholds, self.rows.selection
+
+    # -- evo.search.open_ended.OpenOracle ------------------------------------------------------
+
+    def examine(self, candidate: Candidate[Task], scope: Sequence[Task]) -> Steps[Request, Seen]:
+        """Calibration, fine-tune, and selection with the parent that it was proposed for."""
+        collector, task = self.collector, candidate.game
+        collector.register([task])
+        yield [collector.calibration_plays(task)]
+        collector.fix_floor(task)
+        yield collector.rounds_request(task)
+        seen = Seen(candidate, Prospect.OUT, candidate.parent, scope=tuple(scope))
+        if refusal := collector.refusal(task):
+            return self._recorded(seen, refusal)
+        yield collector.training_requests(task)
+        seen = yield from self._select(seen)
+        if seen.prospect is Prospect.OUT and _is_orphan(seen.decision):
+            return replace(seen, prospect=Prospect.ORPHAN)
+        return self._recorded(seen, seen.decision)
+
+    def adopt(self, orphan: Seen, scope: Sequence[Task]) -> Steps[Request, Seen]:
+        """The games of the scope in turn, in chunks; of a chunk those first that the orphan seems
+        to help most on the fewest plays."""
+        others = [task for task in scope if task != orphan.parent]
+        for chunk in chunks(others, self.config.transfer.scan):
+            promising = yield from self._helped(orphan.candidate.game, chunk)
+            for parent in promising:
+                tried = replace(orphan, parent=parent, scope=tuple(scope))
+                seen = yield from self._select(tried)
+                if not (seen.prospect is Prospect.OUT and _is_orphan(seen.decision)):
+                    return self._recorded(seen, seen.decision)
+        return self._recorded(replace(orphan, prospect=Prospect.OUT), orphan.decision)
+
+    def compare(self, finding: Seen, newer: Sequence[Task]) -> Steps[Request, Seen]:
+        """Selection again, with the newer games in the scope: what was played stays."""
+        wider = replace(finding, scope=(*finding.scope, *newer))
+        seen = yield from self._select(wider)
+        return self._recorded(seen, seen.decision)
+
+    def test(self, finding: Seen, scope: Sequence[Task], attempt: int) -> Steps[Request, Tested]:
+        """The acceptance test on fresh seeds, the games first that seem to teach it most."""
+        stage, taught = self._acceptance(attempt), finding.evidence.taught
+        order = sorted(scope, key=lambda task: -(taught[task.id].value or 0.0))
+        race = acceptance(stage.race_settings, [task.id for task in order], stage.no_evidence)
+        asked: list[PlayRequest] = []
+        task, parent = finding.candidate.game, finding.parent
+        decision, evidence = yield from self._race(race, stage, task, parent, order, asked)
+        assert decision is not None
+        trial = Tested(
+            decision.verdict,
+            evidence.gamma.interval.value,
+            evidence=evidence,
+            scope=tuple(scope),
+            decision=decision,
+        )
+        if decision.verdict is Verdict.UNDECIDED:
+            chance = power(evidence, self.thresholds, self._acceptance(attempt + 1).looks)
+            cost = sum(map(self.collector.cost, dict.fromkeys(asked)), Cost())
+            return replace(trial, power=chance, tokens=max(1, cost.tokens))
+        self.rows.record(finding.candidate, parent, decision, evidence, trial.scope)
+        return trial
+
+    def dismiss(self, finding: Seen, trial: Trial | None) -> None:
+        """By its last test; or because the tests that its list's error pays for went to others."""
+        if isinstance(trial, Tested) and trial.decision:
+            last = (trial.decision, trial.evidence, trial.scope)
+        else:
+            last = (Decision(Reason.RIVALS_TESTED, False), finding.evidence, finding.scope)
+        self.rows.record(finding.candidate, finding.parent, *last)
+
+    # -- parts ---------------------------------------------------------------------------------
+
+    def _acceptance(self, attempt: int) -> Stage:
+        """The stage of a test: that of a first one, or one look at twice the plays, and so on."""
+        first = self.rows.acceptance
+        if not attempt:
+            return first
+        most = first.looks.plays[-1]
+        return replace(first, looks=Looks((most * 2**attempt,), first.looks.error))
+
+    def _select(self, seen: Seen) -> Steps[Request, Seen]:
+        """The selection race; a finding that is ranked is a prospect."""
+        stage, task = self.selection, seen.candidate.game
+        order = stage.scan_order(seen.parent, seen.scope)
+        race = selection(stage.race_settings, [each.id for each in order], stage.no_evidence)
+        decision, evidence = yield from self._race(race, stage, task, seen.parent, order, [])
+        gamma = evidence.gamma.interval.value
+        if decision is None and (gamma or 0.0) > 1 - self.thresholds.alpha2:
+            decision = decide(evidence, self.thresholds)
+        prospect = Prospect.NEW if decision is None else Prospect.OUT
+        return replace(seen, prospect=prospect, gamma=gamma, evidence=evidence, decision=decision)
+
+    def _helped(self, task: Task, parents: Sequence[Task]) -> Steps[Request, list[Task]]:
+        """Those of ``parents`` that the task seems to help on the fewest plays, the most first."""
+        stage, question = self.selection, Question(self.selection.looks.plays[0], helps=True)
+        asked = [each for p in parents for each in stage.plays(task, p, (), question)]
+        yield self._blocks(asked)
+        values: dict[Task, float] = {}
+        for parent in parents:
+            bounds = stage.bounds(task, parent, (), replace(question, learned=question.plays))
+            value = bounds.values.of(self.thresholds.definition).value if bounds.values else None
+            if value is not None and value >= self.thresholds.alpha1:
+                values[parent] = value
+        return sorted(values, key=lambda parent: -values[parent])
+
+    def _race(
+        self,
+        race: Race,
+        stage: Stage,
+        task: Task,
+        parent: Task,
+        scope: Sequence[Task],
+        asked: list[PlayRequest],
+    ) -> Steps[Request, End]:
+        """A race to its end; ``asked`` gets every play that it asked for."""
+        question = next(race)
+        while True:
+            blocks = self._blocks(stage.plays(task, parent, scope, question))
+            asked += blocks
+            yield blocks
+            try:
+                question = race.send(stage.bounds(task, parent, scope, question))
+            except StopIteration as end:
+                decision, evidence = end.value
+                return decision, evidence
+
+    def _blocks(self, requests: Iterable[PlayRequest]) -> list[PlayRequest]:
+        """Requests cut at the looks of their purpose, so that whoever asks for the same plays asks
+        for the same blocks of them."""
+        transfer = self.config.transfer
+        looks = {*transfer.selection_plays, *transfer.acceptance_plays}
+        most = transfer.acceptance_plays[-1]
+        cut: list[PlayRequest] = []
+        for each in requests:
+            count = len(each.seeds)
+            doubled = {most * 2**k for k in range(count.bit_length())}
+            edges = sorted({0, count, *(edge for edge in looks | doubled if edge < count)})
+            cut += [replace(each, seeds=each.seeds[a:b]) for a, b in pairwise(edges)]
+        return cut
+
+    def _recorded(self, seen: Seen, decision: Decision | None) -> Seen:
+        """Record the decision of a finding that is out."""
+        if decision is not None:
+            self.rows.record(seen.candidate, seen.parent, decision, seen.evidence, seen.scope)
+        return seen
+
+
+def _is_orphan(decision: Decision | None) -> bool:
+    return decision is not None and decision.reason in (Reason.NO_HELP, Reason.HELP_OPEN)
+
+
+def power(evidence: Evidence, thresholds: Thresholds, doubled: Looks) -> float:
+    """The chance, given what was seen, that a test of twice the plays accepts: the predictive power
+    of each bound that is still open (Spiegelhalter, Freedman and Blackburn 1986, Monitoring
+    clinical trials: conditional or predictive power?, Controlled Clinical Trials 7), multiplied."""
+    if evidence.looks is None:
+        return 0.0
+    now = float(stats.norm.ppf(evidence.looks.confidence(evidence.looks.plays[-1])))
+    then = float(stats.norm.ppf(doubled.confidence(doubled.plays[-1])))
+    own = [evidence.own.gain]
+    if thresholds.rule is not Rule.VALUES:
+        own += [evidence.own.total, evidence.help_gain]
+    above = [(gain, 0.0) for gain in own] + [(evidence.value(thresholds), thresholds.alpha1)]
+    chances = [_chance(each, bar, now, then) for each, bar in above]
+    taught = [Interval(_negative(e.value), -e.high, -e.low) for e in evidence.taught.values()]
+    chances += [_chance(each, thresholds.alpha2 - 1, now, then) for each in taught]
+    return math.prod(chances)
+
+
+def _negative(value: float | None) -> float | None:
+    return None if value is None else -value
+
+
+def _chance(seen: Interval, bar: float, now: float, then: float) -> float:
+    """That the lower bound at twice the plays is at least ``bar``; 1 where it is already. The
+    bounds' normal quantiles are ``now`` and ``then``."""
+    if seen.low >= bar:
+        return 1.0
+    if seen.value is None or not math.isfinite(seen.low):
+        return 0.0
+    spread = (seen.value - seen.low) / now / math.sqrt(2)
+    return float(stats.norm.cdf((seen.value - bar) / spread - then))
