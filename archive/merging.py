@@ -120,12 +120,12 @@ def _parts(
 ) -> Iterator[pa.Table]:
     """The new rows of one table, gathered to batches worth a file."""
     if name in SHARED:
-        yield from _gathered(_unknown(archive, name, known[name]))
+        yield from gathered(_unknown(archive, name, known[name]))
     elif run_ids:
-        yield from _gathered(archive.batches(name, filters=[("run_id", "in", list(run_ids))]))
+        yield from gathered(archive.batches(name, filters=[("run_id", "in", list(run_ids))]))
 
 
-def _gathered(parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
+def gathered(parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
     waiting: list[pa.Table] = []
     for part in parts:
         waiting.append(part)

@@ -3,13 +3,16 @@
     python benchmarks/intervals.py [--trials 20000]
 
 Samples of per-play gains are drawn from known laws; *mean* is Student's interval, C Fieller's for a
-ratio of paired means, V the same for independent samples. Where the denominator's mean is hardly
-above its error, an interval is mostly refused (*undefined*) and the coverage is of the others.
+ratio of paired means, V the same for independent samples, C·γ that of the cross-ratio of two games
+of which one was trained half as well as the other, and *high* says how often its upper bound alone
+lies above the true value, which is to be 97.5 %. Where the denominator's mean is hardly above its
+error, an interval is mostly refused (*undefined*) and the coverage is of the others.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,6 +21,7 @@ from numpy.typing import NDArray
 
 from archive.statistics.intervals import Interval, mean_interval, ratio_interval
 from archive.statistics.intervals import unpaired_ratio_interval as unpaired
+from archive.statistics.transfer_values import CrossGains
 
 Noise = Callable[[np.random.Generator, tuple[int, int]], NDArray[np.float64]]
 CONFIDENCE, SHARE = 0.95, 0.6
@@ -62,7 +66,7 @@ LAWS = [
 
 def row(law: Law, plays: int, trials: int, rng: np.random.Generator) -> list[str]:
     """Coverage of the three intervals and the share of undefined ones."""
-    held = {"mean": [0, 0], "C": [0, 0], "V": [0, 0]}
+    held = {name: [0, 0] for name in ("mean", "C", "V", "C·γ", "high")}
     for _ in range(trials):
         common, alone = law.noise(rng, (1, plays)), law.noise(rng, (3, plays))
         cross, own, other = (common + alone) / 2**0.5
@@ -71,8 +75,29 @@ def row(law: Law, plays: int, trials: int, rng: np.random.Generator) -> list[str
         _count(held["C"], ratio_interval(cross, own, CONFIDENCE), SHARE)
         fresh = law.noise(rng, (1, plays))[0] + law.signal
         _count(held["V"], unpaired(cross, fresh, CONFIDENCE), SHARE)
+        ratio = _cross_gains(law, plays, rng).ratio(CONFIDENCE)
+        _count(held["C·γ"], ratio, SHARE)
+        _count(held["high"], Interval(ratio.value, SHARE, math.inf), ratio.high)
     shares = [f"{good / max(1, of):.1%}" for good, of in held.values()]
     return [law.title, str(plays), *shares, f"{1 - held['C'][1] / trials:.1%}"]
+
+
+def _cross_gains(law: Law, plays: int, rng: np.random.Generator) -> CrossGains:
+    """Games 1 and 2, C = 2 and γ = 0.3: the fine-tune of game 2 learned half of what it could. The
+    policies on one game share a part of their luck, and so do the games, which have their maps in
+    common."""
+    maps, games, alone = (law.noise(rng, (count, plays)) for count in (1, 2, 4))
+    on_two, on_one = (
+        maps / 2 + game / 2 + alone[k : k + 2] / 2**0.5
+        for k, game in ((0, games[0]), (2, games[1]))
+    )
+    signal, half = law.signal, law.signal / 2
+    return CrossGains(
+        there=on_two[0] + 2 * half,
+        there_own=on_two[1] + half,
+        back=on_one[0] + SHARE * half,
+        back_own=on_one[1] + signal,
+    )
 
 
 def _count(held: list[int], interval: Interval, truth: float) -> None:
@@ -85,7 +110,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=20000)
     arguments = parser.parse_args()
-    print("| plays are | plays | mean | C | V | C undefined |\n" + "| --- " * 6 + "|")
+    titles = ["plays are", "plays", "mean", "C", "V", "C·γ", "C·γ high", "C undefined"]
+    print("|", " | ".join(titles), "|\n" + "| --- " * len(titles) + "|")
     for law in LAWS:
         for plays in (32, 96, 192):
             rng = np.random.default_rng(plays)

@@ -47,21 +47,27 @@ def distances(
 
 
 def _distance(rows: Array, opponents: Opponents) -> Array:
-    """Of actions (axis 0) given the opponents' (the other axes).
-
-    Mixed, Prop. C.2 with d(d + 1) for each simplex of d vertices: as 2^{#matches} is
-    Π_j (1 + [s_j = s'_j]), the double sum is a sum of squared partial sums over all sets of axes.
-    """
+    """Of actions (axis 0) given the opponents' (the other axes)."""
     flat = rows.reshape(len(rows), -1)
     if opponents is Opponents.WORST:
         return cdist(flat, flat, "chebyshev") ** 2
     if opponents is Opponents.PURE:
         return cdist(flat, flat, "sqeuclidean") / flat.shape[1]
+    places = mixed_places(rows)
+    return cdist(places, places, "sqeuclidean")
+
+
+def mixed_places(rows: Array) -> Array:
+    """(actions, k): points whose squared distances are those of actions (axis 0) against mixed
+    opponents (the other axes).
+
+    Prop. C.2 with d(d + 1) for each simplex of d vertices: as 2^{#matches} is
+    Π_j (1 + [s_j = s'_j]), the double sum is a sum of squared partial sums over all sets of axes.
+    """
     axes = range(1, rows.ndim)
     subsets = chain.from_iterable(combinations(axes, size) for size in range(rows.ndim))
     sums = np.hstack([rows.sum(axis=each).reshape(len(rows), -1) for each in subsets])
-    scale = float(np.prod([size * (size + 1.0) for size in rows.shape[1:]]))
-    return cdist(sums, sums, "sqeuclidean") / scale
+    return sums / np.sqrt(np.prod([size * (size + 1.0) for size in rows.shape[1:]]))
 
 
 def kernel(squared: Array, variance: float = VARIANCE) -> Array:

@@ -26,10 +26,9 @@ from archive.ratings.normal_form import (
     product,
 )
 
-LIMIT = 1e5
-"""λ, in units of 1/span, at which the limit is taken by solving for indifference."""
-LATER = (LIMIT, 10 * LIMIT, 100 * LIMIT)
-"""Where else, for an equilibrium that is one of a continuum or not exact enough."""
+ENDS = (1e5, 1e6, 1e7)
+"""λ, in units of 1/span, at which the limit is taken by solving for indifference: the first, and
+where that is not exact enough the others."""
 TOLERANCE = 1e-6
 """Exploitability, in units of span, above which the limit does not count as reached."""
 _FIRST_STEP, _LONGEST_STEP, _SHORTEST_STEP, _CROSSING_STEP = 0.1, 1.0, 1e-10, 1e-4
@@ -70,20 +69,47 @@ def limiting_logit_equilibrium(
     if temperature:
         path.follow(game.span / temperature)
         return path.result(game, path.strategies(), temperature)
-    for end in LATER:
-        path.follow(end)
+    return _limit(game, path)
+
+
+def _limit(game: NormalFormGame, path: _Path) -> LogitEquilibrium:
+    """Where the path ends. An equilibrium with no other near it is solved for at once; one of a
+    continuum is followed as far as rounding allows, and extrapolated."""
+    best, reached, before = None, None, None
+    for place, end in enumerate(ENDS):
+        try:
+            path.follow(end)
+        except RatingError:
+            if reached is None:
+                raise
+            return reached
         best = path.result(game, path.strategies(), game.span / end)
-        alone = False
-        if (solved := _indifferent(unit, path.strategies())) is not None:
-            limit, alone = path.result(game, solved.strategies, 0.0), solved.alone
-            best = min(limit, best, key=lambda each: each.exploitability)
-        reached = best.exploitability <= TOLERANCE * game.span
-        if reached and (alone or end == LATER[-1]):
-            return best
-    raise RatingError(
-        f"the path of logit equilibria ended at an exploitability of {best.exploitability:.2g}, "
-        f"expected at most {TOLERANCE * game.span:.2g}: give a temperature, or rate by CCE"
-    )
+        solved = _indifferent(path.game, path.strategies())
+        for strategies in _candidates(before, solved, ENDS[place - 1] / end):
+            found = path.result(game, strategies, 0.0)
+            if found.exploitability <= TOLERANCE * game.span:
+                reached = best = found
+        if reached and solved and solved.alone:
+            return reached
+        before = solved
+    if best is None or best.exploitability > TOLERANCE * game.span:
+        raise RatingError(
+            f"the path of logit equilibria ended at an exploitability of "
+            f"{best.exploitability if best else np.inf:.2g}, expected at most "
+            f"{TOLERANCE * game.span:.2g}: give a temperature, or rate by CCE"
+        )
+    return reached or best
+
+
+def _candidates(
+    before: _Indifferent | None, solved: _Indifferent | None, share: float
+) -> list[list[Array]]:
+    """For the limit, the better the later."""
+    if solved is None:
+        return []
+    if before is None or solved.alone:
+        return [solved.strategies]
+    return [solved.strategies, _extrapolated(before.strategies, solved.strategies, share)]
 
 
 class _Path:
@@ -262,6 +288,12 @@ def _indifferent(game: NormalFormGame, near: Sequence[Array]) -> _Indifferent | 
             if left < 0.1 * least:
                 best, least = found, left
     return best
+
+
+def _extrapolated(before: Sequence[Array], after: Sequence[Array], share: float) -> list[Array]:
+    """Where points that move as 1/λ will end, ``share`` being the ratio of their λ."""
+    ahead = [x + (x - y) * share / (1 - share) for x, y in zip(after, before, strict=True)]
+    return [np.maximum(each, 0.0) / np.maximum(each, 0.0).sum() for each in ahead]
 
 
 def _solve_indifference(

@@ -15,11 +15,12 @@ from archive.errors import RatingError
 from archive.ratings.normal_form import Array
 
 _MOST_ROUNDS = 400
-_CENTRING = 0.1
+_CENTRING, _FASTEST = 0.1, 1e-3
+"""By how much complementarity falls in a step: at first, and near to the end."""
 _HALVINGS = 30
 _RIDGE = 1e-13
 """Of the mean variance of gains, for gains that depend on each other."""
-_GAIN, _EXCESS = 1e-10, 1e-14
+_GAIN, _EXCESS = 1e-10, 1e-13
 """Gains and divergence (nats) left that are aimed at."""
 _PATIENCE = 3
 """Steps that help no more before what is within the tolerance is taken."""
@@ -93,12 +94,13 @@ def _improved(now: _Iterate, moments: Callable[[Array], Moments]) -> _Iterate:
     complementary = now.multipliers * now.slack
     mean = float(complementary.mean())
     # Complementarity must not run ahead of the equations.
-    wanted = max(_CENTRING * mean, min(mean, 0.3 * float(np.abs(now.residual).max())))
+    fall = min(_CENTRING, max(mean, _FASTEST))
+    wanted = max(fall * mean, min(mean, 0.3 * float(np.abs(now.residual).max())))
     centre = (wanted - complementary) / now.multipliers
     ridge = _RIDGE * np.trace(now.moments.covariance) / len(now.slack)
     system = now.moments.covariance + np.diag(now.slack / now.multipliers + ridge)
-    moved = np.linalg.solve(system, now.residual + centre)
-    slack = np.asarray(centre - now.slack * moved / now.multipliers)
+    moved = np.asarray(np.linalg.solve(system, now.residual + centre), np.float64)
+    slack = centre - now.slack * moved / now.multipliers
     step = min(_longest(now.multipliers, moved), _longest(now.slack, slack))
     before = now.size()
     for _ in range(_HALVINGS):

@@ -105,7 +105,7 @@ def rate(
     settings = settings or RatingSettings()
     classes = clone_classes(game)
     small = classes.reduce(game)
-    aims = _targets(game, classes, settings) if targets is None else list(targets)
+    aims = default_targets(game, classes, settings) if targets is None else list(targets)
     folded = [classes.fold(player, each) for player, each in enumerate(aims)]
     path = None
     if settings.solution is Solution.CCE:
@@ -126,8 +126,10 @@ def rate(
     )
 
 
-def _targets(game: NormalFormGame, classes: CloneClasses, settings: RatingSettings) -> list[Array]:
-    """Over all actions."""
+def default_targets(
+    game: NormalFormGame, classes: CloneClasses, settings: RatingSettings
+) -> list[Array]:
+    """The target of each player (|A_i|,) that ``settings`` name."""
     if settings.selection is Selection.SHANNON:
         return [uniform(size) for size in game.shape]
     once = classes if settings.merge_clones else no_classes(game.shape)

@@ -137,6 +137,16 @@ class Reason(StrEnum):
         Verdict.REFUSED,
         "a game of the scope already teaches most of it (γ > 1 − α2)",
     )
+    SCRIPTED = (
+        "no more than a script",
+        Verdict.REFUSED,
+        "a scripted player earns as much without training",
+    )
+    SAME_SKILL = (
+        "teaches what a game of the scope teaches",
+        Verdict.REFUSED,
+        "it and a game of the scope teach each other most of what they teach (C·γ > 1 − α2)",
+    )
     RIVAL_ACCEPTED = (
         "another of its list was newer",
         Verdict.REFUSED,
@@ -160,7 +170,12 @@ class Reason(StrEnum):
     COVERAGE_OPEN = (
         "coverage not settled",
         Verdict.UNDECIDED,
-        "plays ran out before γ lay clearly on one side of 1 − α2",
+        "plays ran out before γ and C·γ lay clearly on one side of 1 − α2",
+    )
+    SCRIPTS_OPEN = (
+        "gain beyond scripts not settled",
+        Verdict.UNDECIDED,
+        "plays ran out before it was clear whether a scripted player earns as much",
     )
 
 
@@ -187,7 +202,8 @@ class Rule(StrEnum):
     VALUES = "values"
     """The gain that decides, help and γ alone: what archives before version 5 were decided by."""
     CROSS_RATIO = "cross_ratio"
-    """Beside these, that play gets better in all, of the game and of its parent."""
+    """Beside these, that play gets better in all, of the game and of its parent, and that the
+    cross-ratio C·γ, in which luck of training cancels, is at most 1 − α2."""
 
 
 class GainKind(StrEnum):

@@ -105,6 +105,7 @@ PROPOSALS = Table(
 )
 
 INTERVAL = "one-sided bound over evaluation seeds, at its look's confidence,"
+NO_SCRIPTS = "no script played it"
 BOUNDED = "undefined, unbounded or not measured"
 
 
@@ -152,6 +153,14 @@ DECISIONS = Table(
         _estimate("gamma_high", "1", f"upper {INTERVAL} of gamma, simultaneous over the scope"),
         Column("gamma_game_id", STRING, "id", "the accepted game that attains gamma", "no gamma"),
         Column("gamma_role", STRING, "name", "main player of that game", "no gamma"),
+        _estimate(
+            "cross_ratio", "1", "C of the candidate on its parent times C of that on the candidate"
+        ),
+        _estimate("cross_ratio_low", "1", f"lower {INTERVAL} of cross_ratio"),
+        _estimate("cross_ratio_high", "1", f"upper {INTERVAL} of cross_ratio"),
+        _estimate("gamma_cross_ratio", "1", "the same with the game that attains gamma"),
+        _estimate("gamma_cross_ratio_low", "1", f"lower {INTERVAL} of gamma_cross_ratio"),
+        _estimate("gamma_cross_ratio_high", "1", f"upper {INTERVAL} of gamma_cross_ratio"),
         _estimate("alpha1", "1", "least captured value that accepts"),
         _estimate("alpha2", "1", "accepts gamma up to 1 − alpha2"),
         _estimate(
@@ -176,6 +185,31 @@ DECISIONS = Table(
         _estimate("specific_gain", "bits", "the part of total_gain that permuting moves removes"),
         _estimate("specific_gain_low", "bits", f"lower {INTERVAL} of specific_gain"),
         _estimate("specific_share", "share", "specific_gain / total_gain"),
+        Column(
+            "best_script",
+            STRING,
+            "name",
+            "the scripted player with the highest mean score on its game",
+            NO_SCRIPTS,
+        ),
+        Column(
+            "script_plays", INT32, "plays", "first plays that scripts are compared on", NO_SCRIPTS
+        ),
+        _estimate("script_gain", "bits", "mean score of best_script above the base player's"),
+        _estimate(
+            "beyond_scripts",
+            "bits",
+            "mean score of the candidate's fine-tuning above the best script's",
+        ),
+        _estimate("beyond_scripts_low", "bits", f"lower {INTERVAL} of beyond_scripts, any script"),
+        _estimate("beyond_scripts_high", "bits", f"upper {INTERVAL} of the same"),
+        _estimate(
+            "specific_beyond_scripts",
+            "bits",
+            "the same of specific scores, above the script that is best in these",
+        ),
+        _estimate("specific_beyond_scripts_low", "bits", f"lower {INTERVAL} of the same"),
+        _estimate("specific_beyond_scripts_high", "bits", f"upper {INTERVAL} of the same"),
         _estimate(
             "best_kept",
             "share",

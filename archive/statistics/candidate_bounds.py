@@ -19,7 +19,7 @@ from archive.statistics.intervals import (
 )
 from archive.statistics.looks import Looks
 from archive.statistics.race import Bounds, Question
-from archive.statistics.transfer_values import TransferValues, transfer_values
+from archive.statistics.transfer_values import CrossGains, TransferValues, transfer_values
 
 TaskT = TypeVar("TaskT")
 TaskT_contra = TypeVar("TaskT_contra", contravariant=True)
@@ -62,6 +62,11 @@ class CandidateBounds(Generic[TaskT]):
             values=helps,
             help_gain=gain,
             taught={game: self._taught(game, question.plays) for game in question.taught},
+            mutual=self._cross_ratio(self.parent, question.plays) if question.mutual else None,
+            crossed={
+                game: self._cross_ratio(self.scope[game], question.plays)
+                for game in question.crossed
+            },
         )
 
     def own(self, plays: int) -> Own:
@@ -88,7 +93,7 @@ class CandidateBounds(Generic[TaskT]):
         the error, and under the rule ``values`` all do."""
         definition = self.thresholds.definition
         denominator = plays if definition == Definition.DEF37 else None
-        wide = self._level(plays, len(self.scope))
+        wide = self._level(plays, self._refusals)
         high = wide if self.thresholds.rule is Rule.VALUES else self._level(plays)
         pair = (self.scope[game], self.candidate)
 
@@ -96,6 +101,26 @@ class CandidateBounds(Generic[TaskT]):
             return self._values(*pair, plays, confidence, denominator).of(definition)
 
         return bounds_at(value, wide, high)
+
+    @property
+    def _refusals(self) -> int:
+        """Bounds of which one too high is enough to call a candidate covered: the scope's values
+        and, unless the rule does not ask for them, the two cross-ratios."""
+        return len(self.scope) + (0 if self.thresholds.rule is Rule.VALUES else 2)
+
+    def _cross_ratio(self, other: TaskT, plays: int) -> Interval:
+        """The cross-ratio of the candidate and another game: one of several for refusing, at the
+        full level for accepting."""
+        kind, gains = self.thresholds.gain, self.measured.gains
+        cross = CrossGains(
+            there=gains(self.candidate, other, plays, kind),
+            there_own=gains(other, other, plays, kind),
+            back=gains(other, self.candidate, plays, kind),
+            back_own=gains(self.candidate, self.candidate, plays, kind),
+        )
+        plain = self._level(plays)
+        interval = partial(cross.ratio, defined_at=two_sided(plain))
+        return bounds_at(interval, self._level(plays, self._refusals), plain)
 
     def _level(self, plays: int, questions: int = 1) -> float:
         """Confidence of a one-sided bound at a look, when so many questions share its error."""

@@ -11,7 +11,8 @@ cover with candidate 0 if any of the equal ones has it, among those the one with
 any has it, and so on. The order of the rows is thus part of the question, and an archive asks in
 the order in which games were accepted: older games stay.
 
-Both the number of games and Δ come from 0–1 programs, solved and proved by HiGHS:
+Both the number of games and Δ come from 0–1 programs, solved and proved by HiGHS where the choices
+are too many to look at each:
 Huangfu, Q. and Hall, J. A. J. (2018), Parallelizing the dual revised simplex method, Mathematical
 Programming Computation 10(1).
 """
@@ -21,6 +22,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations
+from operator import or_
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +40,9 @@ TOLERANCE = 1e-6
 """Of HiGHS."""
 BLOCK = 16
 """Rows whose places in the order are weighed in one program: 2^16 is exact beside HiGHS's 1e-6."""
+
+FEW_CHOICES = 5000
+"""Choices of rows that are looked at one by one, which takes less time than to load HiGHS."""
 
 Truths = NDArray[np.bool_]
 """(candidates, targets): whether a candidate's value reaches η; some truth in every column."""
@@ -176,6 +183,10 @@ def exact(reaches: Truths, enough: int | None = None) -> Fewest:
         return Fewest(members, 1)
     if enough == 1:  # greedy takes a row that reaches every column where there is one
         return Fewest(members, 2)
+    if sum(math.comb(len(reaches), size) for size in range(1, len(members))) <= FEW_CHOICES:
+        fewer = filter(None, (_first_choice(reaches, size) for size in range(1, len(members))))
+        members = next(fewer, members)
+        return Fewest(members, len(members))
     solved = minimise(np.ones(len(reaches)), reaches[:, _essential(reaches)], size=enough)
     if solved.infeasible and enough is not None:
         return Fewest(members, enough + 1)
@@ -240,6 +251,8 @@ def _first_of_equals(reaches: Truths, size: int) -> tuple[int, ...] | None:
     ``BLOCK`` rows at a time are weighed 2^k, which no sum of later ones outweighs. None where the
     search did not end within its nodes.
     """
+    if math.comb(len(reaches), size) <= FEW_CHOICES:
+        return _first_choice(reaches, size)
     rows, columns = len(reaches), _essential(reaches)
     low, high = np.zeros(rows), np.ones(rows)
     for start in range(0, rows, BLOCK):
@@ -253,6 +266,16 @@ def _first_of_equals(reaches: Truths, size: int) -> tuple[int, ...] | None:
         if low.sum() == size:
             return solved.members
     return tuple(np.flatnonzero(low).tolist())
+
+
+def _first_choice(reaches: Truths, size: int) -> tuple[int, ...] | None:
+    """The first choice of ``size`` rows that reaches every column, each choice looked at."""
+    every = (1 << reaches.shape[1]) - 1
+    masks = [int("".join("01"[reached] for reached in row), 2) for row in reaches.astype(int)]
+    for choice in combinations(range(len(reaches)), size):
+        if reduce(or_, (masks[row] for row in choice)) == every:
+            return choice
+    return None
 
 
 @dataclass(frozen=True)

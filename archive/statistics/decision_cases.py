@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from archive.query import ScopeRow, replicates, run_config, scopes
+from archive.query import ScopeRow, is_open_ended, replicates, run_config, scopes
 from archive.schema import (
     BASE_POLICY,
     Definition,
@@ -51,8 +51,8 @@ class RunRecord:
 
     @property
     def open_ended(self) -> bool:
-        """Whether it grew by the open-ended schedule; older runs know only the paper's."""
-        return self.setting("growth", "schedule") == "open_ended"
+        """Whether it grew by the open-ended schedule."""
+        return is_open_ended(self.config)
 
     @property
     def limits(self) -> Limits | None:

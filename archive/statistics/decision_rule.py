@@ -8,7 +8,7 @@ level (an intersection-union test); refusing for one of several, which share the
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -57,11 +57,19 @@ def helps(value: Interval, alpha1: float) -> Answer:
     return Answer.NO if value.high < alpha1 else Answer.OPEN
 
 
-def is_new(gamma: Gamma, alpha2: float) -> Answer:
-    """γ ≤ 1 − α2? Open where γ is undefined or unbounded: newness wants evidence."""
-    if gamma.interval.high <= 1 - alpha2:
+def is_new(value: Interval, alpha2: float) -> Answer:
+    """γ, or a cross-ratio, ≤ 1 − α2? Open where undefined or unbounded: newness wants evidence."""
+    if value.high <= 1 - alpha2:
         return Answer.YES
-    return Answer.NO if gamma.interval.low > 1 - alpha2 else Answer.OPEN
+    return Answer.NO if value.low > 1 - alpha2 else Answer.OPEN
+
+
+def _all(answers: Iterable[Answer]) -> Answer:
+    """Yes if all are, no if one is."""
+    given = set(answers)
+    if Answer.NO in given:
+        return Answer.NO
+    return Answer.OPEN if Answer.OPEN in given else Answer.YES
 
 
 NO_VALUES = TransferValues(UNDEFINED, UNDEFINED, UNDEFINED)
@@ -103,8 +111,9 @@ class Evidence:
     """What was measured of one candidate; what was not is undefined.
 
     ``own`` of its own game, ``values`` of what it teaches its parent and ``help_gain`` its total
-    gain there (bits), ``taught`` of what each game of the scope teaches it. ``looks`` says how sure
-    each bound is; None where nothing was played.
+    gain there (bits), ``taught`` of what each game of the scope teaches it, ``mutual`` and
+    ``crossed`` of its cross-ratios with the parent and with games of the scope. ``looks`` says how
+    sure each bound is; None where nothing was played.
     """
 
     purpose: Purpose | None = None
@@ -113,6 +122,8 @@ class Evidence:
     values: TransferValues = NO_VALUES
     help_gain: Interval = UNDEFINED
     taught: Mapping[TaskId, Interval] = field(default_factory=dict)
+    mutual: Interval = UNDEFINED
+    crossed: Mapping[TaskId, Interval] = field(default_factory=dict)
 
     @property
     def gamma(self) -> Gamma:
@@ -129,6 +140,22 @@ class Evidence:
         answer = helps(self.value(thresholds), thresholds.alpha1)
         better = thresholds.rule is Rule.VALUES or self.help_gain.low > 0
         return Answer.OPEN if answer is Answer.YES and not better else answer
+
+    @property
+    def ratios(self) -> tuple[Interval, Interval]:
+        """The cross-ratios with the parent and with the game that attains γ."""
+        most = self.gamma.task_id
+        return self.mutual, UNDEFINED if most is None else self.crossed.get(most, UNDEFINED)
+
+    def apart(self, thresholds: Thresholds) -> Answer:
+        """Whether both cross-ratios are at most 1 − α2; the rule ``values`` does not ask."""
+        if thresholds.rule is Rule.VALUES:
+            return Answer.YES
+        return _all(is_new(ratio, thresholds.alpha2) for ratio in self.ratios)
+
+    def new(self, thresholds: Thresholds) -> Answer:
+        """Whether no game of the scope teaches it, by γ and by the cross-ratios."""
+        return _all([is_new(self.gamma.interval, thresholds.alpha2), self.apart(thresholds)])
 
 
 @dataclass(frozen=True)
@@ -157,11 +184,13 @@ def decide(evidence: Evidence, thresholds: Thresholds) -> Decision:
     if learned(evidence.own, thresholds.rule) is not Answer.YES:
         return Decision(Reason.OWN_GAIN_OPEN, decided=False)
     useful = evidence.useful(thresholds)
-    new = is_new(evidence.gamma, thresholds.alpha2)
+    new = evidence.new(thresholds)
     if useful is Answer.NO:
         return Decision(Reason.NO_HELP, decided=True)
-    if new is Answer.NO:
+    if is_new(evidence.gamma.interval, thresholds.alpha2) is Answer.NO:
         return Decision(Reason.COVERED, decided=True)
+    if new is Answer.NO:
+        return Decision(Reason.SAME_SKILL, decided=True)
     if useful is Answer.YES and new is Answer.YES:
         return Decision(Reason.NEW_AND_USEFUL, decided=True)
     reason = Reason.HELP_OPEN if useful is Answer.OPEN else Reason.COVERAGE_OPEN
@@ -198,6 +227,8 @@ def value_columns(evidence: Evidence, scope_size: int) -> dict[str, Any]:
         **_bounds("gamma", most.interval),
         "gamma_game_id": most.task_id.game_id if most.task_id else None,
         "gamma_role": most.task_id.role if most.task_id else None,
+        **_bounds("cross_ratio", evidence.ratios[0]),
+        **_bounds("gamma_cross_ratio", evidence.ratios[1]),
         "scope_size": scope_size,
         "help_gain": evidence.help_gain.value,
         "help_gain_low": _finite(evidence.help_gain.low),

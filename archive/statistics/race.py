@@ -31,13 +31,16 @@ from archive.statistics.transfer_values import TransferValues
 @dataclass(frozen=True)
 class Question:
     """Bounds wanted on the first ``plays`` seeds: of the candidate's own gain, of what it gives
-    its parent, of what games of the scope give it. ``learned``: the plays on which its
-    own gain is known by now, the denominator of V."""
+    its parent, of what games of the scope give it, of its cross-ratios with the parent
+    (``mutual``) and with games of the scope. ``learned``: the plays on which its own gain is known
+    by now, the denominator of V."""
 
     plays: int
     own: bool = False
     helps: bool = False
     taught: tuple[TaskId, ...] = ()
+    mutual: bool = False
+    crossed: tuple[TaskId, ...] = ()
     learned: int = 0
 
 
@@ -49,6 +52,8 @@ class Bounds:
     values: TransferValues | None = None
     help_gain: Interval | None = None
     taught: Mapping[TaskId, Interval] = field(default_factory=dict)
+    mutual: Interval | None = None
+    crossed: Mapping[TaskId, Interval] = field(default_factory=dict)
 
 
 NameT = TypeVar("NameT", bound=Hashable)
@@ -82,8 +87,30 @@ def selection(settings: RaceSettings, scope: Sequence[TaskId], evidence: Evidenc
     if not _seems_useful(evidence, thresholds):
         return decide(evidence, thresholds), evidence
     evidence = yield from _scanned(settings, scope, evidence)
-    covered = is_new(evidence.gamma, thresholds.alpha2) is Answer.NO
+    if is_new(evidence.gamma.interval, thresholds.alpha2) is not Answer.NO:
+        for plays in settings.looks.plays:
+            evidence = yield from _crossed(settings, plays, evidence)
+            if evidence.apart(thresholds) is not Answer.OPEN:
+                break
+    covered = evidence.new(thresholds) is Answer.NO or not _seems_apart(evidence, thresholds)
     return (decide(evidence, thresholds) if covered else None), evidence
+
+
+def _crossed(
+    settings: RaceSettings, plays: int, evidence: Evidence
+) -> Generator[Question, Bounds, Evidence]:
+    """Cross-ratios with the parent and the game that teaches it most, where the rule asks."""
+    if settings.thresholds.rule is Rule.VALUES:
+        return evidence
+    most = evidence.gamma.task_id
+    question = Question(plays, mutual=True, crossed=() if most is None else (most,))
+    return merged(evidence, (yield question))
+
+
+def _seems_apart(evidence: Evidence, thresholds: Thresholds) -> bool:
+    """Whether the estimates of the cross-ratios lie on the good side."""
+    values = [ratio.value for ratio in evidence.ratios if ratio.value is not None]
+    return all(value <= 1 - thresholds.alpha2 for value in values)
 
 
 def _seems_useful(evidence: Evidence, thresholds: Thresholds) -> bool:
@@ -141,6 +168,8 @@ def acceptance(settings: RaceSettings, scope: Sequence[TaskId], evidence: Eviden
             if evidence.gamma.interval.low > bar:
                 break
         left = tuple(game for game in left if _open(evidence, game, bar))
+        if is_new(evidence.gamma.interval, thresholds.alpha2) is not Answer.NO:
+            evidence = yield from _crossed(settings, plays, evidence)
         if decide(evidence, thresholds).decided:
             break
     return decide(evidence, thresholds), evidence
@@ -158,6 +187,8 @@ def merged(evidence: Evidence, bounds: Bounds) -> Evidence:
         values=bounds.values or evidence.values,
         help_gain=bounds.help_gain or evidence.help_gain,
         taught={**evidence.taught, **bounds.taught},
+        mutual=bounds.mutual or evidence.mutual,
+        crossed={**evidence.crossed, **bounds.crossed},
     )
 
 

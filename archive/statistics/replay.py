@@ -49,7 +49,7 @@ class MeanGain:
 class Replay:
     """What the plays say: the race's evidence, its decision (None: it went on to be ranked), every
     gain that was looked at by source and target, and which of the questions
-    ``own``, ``helps`` and ``gamma`` were asked."""
+    ``own``, ``helps``, ``gamma`` and ``mutual`` were asked."""
 
     evidence: Evidence
     decision: Decision | None
@@ -98,7 +98,12 @@ class _Reader:
         )
 
     def answer(self, question: Question) -> Bounds:
-        parts = {"own": question.own, "helps": question.helps, "gamma": bool(question.taught)}
+        parts = {
+            "own": question.own,
+            "helps": question.helps,
+            "gamma": bool(question.taught),
+            "mutual": question.mutual,
+        }
         self.questions |= {name for name, wanted in parts.items() if wanted}
         there = [game for game in question.taught if self._played(game, question.plays)]
         return self.candidate.bounds(replace(question, taught=tuple(there)))

@@ -77,6 +77,40 @@ def transfer_values(
     )
 
 
+@dataclass(frozen=True)
+class CrossGains:
+    """Per-play gains between two games, (n,) or (R, n) over training seeds, bits, all on plays of
+    the same seeds: of each fine-tune on the other's game and on its own."""
+
+    there: Scores
+    there_own: Scores
+    back: Scores
+    back_own: Scores
+
+    def ratio(self, confidence: float, defined_at: float | None = None) -> Interval:
+        """C of the one on the other times C back: g(1→2)·g(2→1) / (g(2→2)·g(1→1)), in which
+        whatever scales a fine-tune cancels; 1 for a copy, however badly either was trained.
+
+        Fieller's interval on the linear parts of both products (their jackknife pseudo-values to
+        first order). Undefined where an own gain, or the product of both, is not significantly
+        above 0 at ``defined_at``. Where both play the other worse than the base the product is
+        counted as negative.
+        """
+        if min(float(self.there_own.mean()), float(self.back_own.mean())) <= 0:
+            return UNDEFINED
+        above = _product(self.there, self.back)
+        if max(float(self.there.mean()), float(self.back.mean())) < 0:
+            above = -above
+        below = _product(self.there_own, self.back_own)
+        return ratio_interval(above, below, confidence, defined_at)
+
+
+def _product(one: Scores, other: Scores) -> Scores:
+    """A sample whose mean is mean(one)·mean(other), and varies as that does (delta method)."""
+    a, b = float(one.mean()), float(other.mean())
+    return a * b + b * (one - a) + a * (other - b)
+
+
 def specific_share(policies: Sequence[Plays], base: Plays) -> float | None:
     """Share of the mean gain that is about the map: specific gain over total gain.
 

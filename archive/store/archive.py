@@ -16,6 +16,7 @@ import json
 import os
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -46,7 +47,7 @@ from archive.store.commits import (
     record_path,
 )
 from archive.store.disk import TEMPORARY, make_folder, write_whole, writing
-from archive.store.files import check_size, read_batches, write_table
+from archive.store.files import check_size, gathered, read_batches, write_table
 from archive.store.older import VERSIONS
 from archive.store.rows import Row, from_arrow, to_arrow
 
@@ -273,10 +274,11 @@ class Archive:
         tested = _known_columns(name, [column for column, *_ in filters or ()])
         read = list(dict.fromkeys((*wanted, *tested)))
         condition = pq.filters_to_expression(list(filters)) if filters else None
-        for file in self.files(name) if files is None else files:
-            for part in read_batches(self.folder, file, read):
-                part = part if condition is None else part.filter(condition)
-                yield part.select(wanted)
+        chosen = self.files(name) if files is None else files
+        parts = chain.from_iterable(read_batches(self.folder, file, read) for file in chosen)
+        for part in gathered(parts):
+            part = part if condition is None else part.filter(condition)
+            yield part.select(wanted)
 
     def rows(
         self,

@@ -33,7 +33,7 @@ def write_table(
     with pq.ParquetWriter(
         aside, TABLES[name].schema, compression="zstd", write_page_checksum=True
     ) as writer:
-        for part in _gathered(parts):
+        for part in gathered(parts):
             writer.write_table(part, row_group_size=BATCH)
             count += part.num_rows
     digest = file_hash(aside)
@@ -44,14 +44,17 @@ def write_table(
     return DataFile(name, file, count, path.stat().st_size, digest)
 
 
-def _gathered(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The same rows in tables of about ``BATCH``: every table written is a row group."""
+def gathered(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows in tables of about ``BATCH``: every table written is a row group, and each that
+    is filtered costs a call."""
     waiting: list[pa.Table] = []
+    rows = 0
     for part in parts:
         waiting.append(part)
-        if sum(each.num_rows for each in waiting) >= BATCH:
+        rows += part.num_rows
+        if rows >= BATCH:
             yield pa.concat_tables(waiting)
-            waiting = []
+            waiting, rows = [], 0
     if waiting:
         yield pa.concat_tables(waiting)
 

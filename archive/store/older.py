@@ -12,10 +12,22 @@ from archive.schema import TABLES, Reason
 
 VERSIONS = (3, 4)
 """Older schema versions that can be read."""
+_ESTIMATES = ("cross_ratio", "gamma_cross_ratio", "beyond_scripts", "specific_beyond_scripts")
 ADDED: Mapping[str, frozenset[str]] = {
     "decisions": frozenset(
-        {"detail", "rule", "total_gain", "total_gain_low", "help_gain", "help_gain_low"}
-    ),
+        {
+            "detail",
+            "rule",
+            "total_gain",
+            "total_gain_low",
+            "help_gain",
+            "help_gain_low",
+            "best_script",
+            "script_plays",
+            "script_gain",
+        }
+    )
+    | {f"{name}{end}" for name in _ESTIMATES for end in ("", "_low", "_high")},
 }
 """By table, the columns that older files may lack; but for ``detail`` they are null there."""
 _REASON = re.compile(rf"({'|'.join(map(re.escape, Reason))})(?::? (.+))?")

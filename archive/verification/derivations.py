@@ -28,6 +28,7 @@ from archive.statistics.intervals import mean_interval, two_sided
 from archive.statistics.looks import Looks
 from archive.statistics.plays import Plays
 from archive.statistics.replay import MissingPlaysError, redecided, replay
+from archive.statistics.scripts import gated, script_columns, scripts_again
 from archive.store.older import ADDED
 from archive.verification.findings import Finding
 
@@ -63,11 +64,15 @@ def decisions(record: RunRecord, unchecked: Counter[str]) -> Iterator[Finding]:
         except (MissingPlaysError, ValueError) as error:
             yield Finding(where(row), "plays missing", f"what it was decided on ({error})")
             continue
-        columns = value_columns(seen.evidence, len(case.scope))
+        scripts = scripts_again(case, row, record.plays, policies)
+        columns = value_columns(seen.evidence, len(case.scope)) | script_columns(scripts)
         if row["rule"] is None:  # written before there were these columns
             columns = {name: columns[name] for name in columns.keys() - ADDED["decisions"]}
         yield from _columns(row, columns)
-        yield from _verdict(row, redecided(case, seen), _list(row) in accepting)
+        decision = redecided(case, seen)
+        if decision is not None and record.setting("growth", "beyond_scripts"):
+            decision = gated(decision, scripts)
+        yield from _verdict(row, decision, _list(row) in accepting)
 
 
 def where(row: Row) -> str:

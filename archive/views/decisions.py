@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rich.console import Console
 
 from archive.errors import LookupFailedError
 from archive.query import explanation, resolve
-from archive.schema import Definition, TaskId, Verdict
+from archive.schema import Definition, GainKind, Rule, TaskId, Verdict
 from archive.statistics.decision_cases import Row, RunRecord, cases, read_record
-from archive.statistics.decision_rule import Answer, Decision, Gamma, helps, is_new
+from archive.statistics.decision_rule import Answer, Decision, helps, is_new
 from archive.statistics.intervals import Interval
 from archive.statistics.replay import (
     Case,
@@ -114,7 +114,7 @@ def _again(decision: Decision | None) -> dict[str, Any]:
 
 
 def _steps(case: Case, seen: Replay, policies: Policies) -> list[Step]:
-    """The questions in their order; of γ, one for each game of the scope."""
+    """The questions in their order; of γ, one for each game of the scope, then cross-ratios."""
     rule, candidate, evidence = case.thresholds, case.candidate, seen.evidence
 
     def gain(source: TaskId, target: TaskId) -> Gain:
@@ -132,10 +132,15 @@ def _steps(case: Case, seen: Replay, policies: Policies) -> list[Step]:
         )
         return Step(question, gain(*pair), below, *_numbers(value), asks, answer)
 
-    learned = evidence.own.gain
-    own = Answer.YES if learned.low > 0 else Answer.NO if learned.high <= 0 else Answer.OPEN
-    on_itself = gain(candidate, candidate)
-    steps = [Step("learns its own game", on_itself, None, *_numbers(learned), "low > 0", own)]
+    itself, own = gain(candidate, candidate), evidence.own
+    steps = [_better("learns its own game", itself, own.gain)]
+    more = rule.rule is not Rule.VALUES
+    if more and rule.gain != GainKind.TOTAL:
+        steps.append(_better("plays it better in all", itself, own.total, GainKind.TOTAL))
+    if more and "helps" in seen.questions:
+        on_parent = gain(candidate, case.parent)
+        total = evidence.help_gain
+        steps.append(_better("plays its parent better in all", on_parent, total, GainKind.TOTAL))
     if "helps" in seen.questions:
         value, asks = evidence.value(rule), f"low ≥ alpha1 = {rule.alpha1:g}"
         pair, answer = (candidate, case.parent), helps(value, rule.alpha1)
@@ -143,9 +148,21 @@ def _steps(case: Case, seen: Replay, policies: Policies) -> list[Step]:
     asks = f"high ≤ 1 − alpha2 = {1 - rule.alpha2:g}"
     for game, value in evidence.taught.items():
         question = f"is not covered by {game.game_id[:SHORT]}"
-        answer = is_new(Gamma(value, game), rule.alpha2)
+        answer = is_new(value, rule.alpha2)
         steps.append(share(question, (game, candidate), value, asks, answer))
+    ratios = {case.parent: evidence.mutual} if "mutual" in seen.questions else {}
+    for game, value in (ratios | dict(evidence.crossed)).items():
+        question = f"C·γ with {game.game_id[:SHORT]}"
+        answer = is_new(value, rule.alpha2)
+        steps.append(share(question, (candidate, game), value, asks, answer))
     return steps
+
+
+def _better(question: str, gain: Gain, bounds: Interval, kind: GainKind | None = None) -> Step:
+    """A gain that must lie above 0; of another kind than the one that decides, its mean too."""
+    answer = Answer.YES if bounds.low > 0 else Answer.NO if bounds.high <= 0 else Answer.OPEN
+    shown_gain = gain if kind is None else replace(gain, bits=bounds.value)
+    return Step(question, shown_gain, None, *_numbers(bounds), "low > 0", answer)
 
 
 def _numbers(interval: Interval) -> tuple[float | None, float, float]:

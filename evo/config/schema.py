@@ -256,6 +256,9 @@ class GrowthConfig(GrowthSettings):
     gains, and of a gain that is hardly known none can be decided."""
     eta: Share = 0.3
     """η of the cover that is archived with each generation's scope; it decides nothing."""
+    beyond_scripts: Flag = False
+    """Whether a game may join the scope only if its fine-tune is established to be beyond every
+    scripted player, in all and about the map; scripts play and are archived either way."""
     unplayable_initial: Literal["stop", "keep"] = "stop"
     """Where fine-tuning does not improve an initial game: stop the run, or keep going without it;
     then it is in the archive and not in the scope."""

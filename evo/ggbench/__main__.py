@@ -1,41 +1,65 @@
-"""``python -m evo.ggbench``: look at games that are programs."""
+"""``python -m evo.ggbench``: look at games that are programs, and play them."""
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.console import Console
 from rich.table import Table
 
+from evo.ggbench.box import GameFaultError
 from evo.ggbench.filters import filtered
-from evo.ggbench.game import find
+from evo.ggbench.game import find, packaged, packaged_names
+from evo.ggbench.terminal import agent_of, play
 from xgl.errors import ConfigError
 
-USAGE = """usage: python -m evo.ggbench check GAME
 
-check   the filters of a game, one line each
-GAME is the name of a game that ships, or a folder with rules.md, env.py and moves.md."""
-
-
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str], ask: Callable[[str], str] = input) -> int:
     """Returns the exit code: 0, 1 for a game that is refused, 2 for a user's error."""
-    match arguments:
-        case ["check", name]:
-            return _in_one_sentence(name)
-        case ["-h" | "--help"]:
-            print(USAGE)
-            return 0
-    print(USAGE, file=sys.stderr)
-    return 2
-
-
-def _in_one_sentence(name: str) -> int:
     try:
-        return check(name, Console())
-    except ConfigError as error:
+        wanted = _parser().parse_args(arguments)
+    except SystemExit as end:
+        return int(end.code or 0)
+    console = Console()
+    try:
+        match wanted.command:
+            case "games":
+                return _list(console)
+            case "check":
+                return check(wanted.game, console)
+            case _:
+                game, opponent = find(wanted.game), agent_of(wanted.against)
+                play(game, opponent, wanted.seat - 1, wanted.seed, console, ask)
+                return 0
+    except (ConfigError, GameFaultError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m evo.ggbench", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands.add_parser("games", help="the games that ship")
+    of_one = "a game that ships, or a folder with rules.md, env.py and moves.md"
+    checked = commands.add_parser("check", help="the filters of a game, one line each")
+    checked.add_argument("game", metavar="GAME", help=of_one)
+    played = commands.add_parser("play", help="play against an opponent")
+    played.add_argument("game", metavar="GAME", help=of_one)
+    played.add_argument("--against", default="mcts", help="random, mcts (default) or mcts@N")
+    played.add_argument("--seat", type=int, choices=(1, 2), default=1, help="1 moves first")
+    played.add_argument("--seed", type=int, default=0, help="of cards, dice and the opponent")
+    return parser
+
+
+def _list(console: Console) -> int:
+    table = Table("game", "title", "category")
+    for name in packaged_names():
+        game = packaged(name)
+        table.add_row(name, game.title, game.category)
+    console.print(table)
+    return 0
 
 
 def check(name: str, console: Console) -> int:

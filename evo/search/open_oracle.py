@@ -19,6 +19,7 @@ from archive.statistics.decision_rule import Decision, Evidence, Thresholds, dec
 from archive.statistics.intervals import Interval
 from archive.statistics.looks import Looks, chunks
 from archive.statistics.race import Question, Race, acceptance, selection
+from archive.statistics.scripts import gated
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector, PlayRequest, Request
@@ -105,6 +106,8 @@ class OpenTransferOracle:
         task, parent = finding.candidate.game, finding.parent
         decision, evidence = yield from self._race(race, stage, task, parent, order, asked)
         assert decision is not None
+        if self.config.growth.beyond_scripts and decision.verdict is Verdict.ACCEPTED:
+            decision = yield from self._held_against_scripts(task, stage, decision)
         trial = Tested(
             decision.verdict,
             evidence.gamma.interval.value,
@@ -126,6 +129,20 @@ class OpenTransferOracle:
         else:
             last = (Decision(Reason.RIVALS_TESTED, False), finding.evidence, finding.scope)
         self.rows.record(finding.candidate, finding.parent, *last)
+
+    def _held_against_scripts(
+        self, task: Task, stage: Stage, decision: Decision
+    ) -> Steps[Request, Decision]:
+        """The decision where scripts must not earn as much, look by look until that is decided."""
+        held = decision
+        for plays in stage.looks.plays:
+            seeds = self.collector.seeds(stage.purpose, plays)
+            own = self.collector.own_plays(task, stage.purpose, seeds)
+            yield self._blocks([*own, *stage.scripted(task, plays)])
+            held = gated(decision, stage.against_scripts(task))
+            if held.decided:
+                break
+        return held
 
     # -- parts ---------------------------------------------------------------------------------
 
@@ -221,13 +238,15 @@ def power(evidence: Evidence, thresholds: Thresholds, doubled: Looks) -> float:
         own += [evidence.own.total, evidence.help_gain]
     above = [(gain, 0.0) for gain in own] + [(evidence.value(thresholds), thresholds.alpha1)]
     chances = [_chance(each, bar, now, then) for each, bar in above]
-    taught = [Interval(_negative(e.value), -e.high, -e.low) for e in evidence.taught.values()]
-    chances += [_chance(each, thresholds.alpha2 - 1, now, then) for each in taught]
+    below = [*evidence.taught.values()]
+    if thresholds.rule is not Rule.VALUES:
+        below += evidence.ratios
+    chances += [_chance(_negative(each), thresholds.alpha2 - 1, now, then) for each in below]
     return math.prod(chances)
 
 
-def _negative(value: float | None) -> float | None:
-    return None if value is None else -value
+def _negative(seen: Interval) -> Interval:
+    return Interval(None if seen.value is None else -seen.value, -seen.high, -seen.low)
 
 
 def _chance(seen: Interval, bar: float, now: float, then: float) -> float:

@@ -8,7 +8,7 @@ the scope, acceptance on fresh seeds.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from archive import Purpose, Reason, Verdict
@@ -22,6 +22,7 @@ from archive.statistics.decision_rule import (
 )
 from archive.statistics.looks import Looks, error_per_test
 from archive.statistics.race import Bounds, Question, Race, acceptance, run_together, selection
+from archive.statistics.scripts import ScriptComparison, gated, script_columns
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector
@@ -148,10 +149,24 @@ class TransferOracle:
         race = acceptance(stage.race_settings, ids, stage.no_evidence)
         [(decision, evidence)] = self._race(stage, [candidate], [race], order)
         assert decision is not None
+        if self.config.growth.beyond_scripts:
+            decision = self._held_against_scripts(candidate.game, decision)
         self.record(candidate, candidate.parent, decision, evidence, order)
         if decision.verdict is not Verdict.ACCEPTED:
             return None
         return Selected(candidate, *self._values(evidence), evidence, selected.scope)
+
+    def _held_against_scripts(self, task: Task, decision: Decision) -> Decision:
+        """The decision where scripts must not earn as much, look by look until that is decided."""
+        stage, held = self.acceptance, decision
+        for plays in stage.looks.plays if decision.verdict is Verdict.ACCEPTED else ():
+            seeds = self.collector.seeds(stage.purpose, plays)
+            own = self.collector.own_plays(task, stage.purpose, seeds)
+            self.collector.play([*own, *stage.scripted(task, plays)])
+            held = gated(decision, stage.against_scripts(task))
+            if held.decided:
+                break
+        return held
 
     def _values(self, evidence: Evidence) -> tuple[float | None, float | None]:
         """Help to the parent and γ, as estimated."""
@@ -170,6 +185,13 @@ class TransferOracle:
             else:
                 playable.append(candidate)
         return playable
+
+    def _against_scripts(self, task: Task, evidence: Evidence) -> ScriptComparison | None:
+        """The game's fine-tune beside the scripts, on the plays that the decision rests on."""
+        stages = {stage.purpose: stage for stage in (self.selection, self.acceptance)}
+        if evidence.purpose is None or evidence.looks is None:
+            return None
+        return replace(stages[evidence.purpose], looks=evidence.looks).against_scripts(task)
 
     def record(
         self,
@@ -193,6 +215,7 @@ class TransferOracle:
             "role": task.role,
             "finetune_id": policy_id if policy_id in self.ledger.finetunes else None,
             **decision_columns(decision, evidence, self.thresholds, len(scope)),
+            **script_columns(self._against_scripts(task, evidence)),
             **evidence_columns(self.collector.well_posed(task), self.collector.few_shot(task)),
             **self.ledger.spent_on(task, self.collector.policy_ids(task)),
         }

@@ -44,6 +44,8 @@ PROGRESS: Mapping[Reason, Progress] = {
     Reason.COVERED: Progress.COVERED,
     Reason.HELP_OPEN: Progress.OPEN,
     Reason.COVERAGE_OPEN: Progress.OPEN,
+    Reason.SCRIPTED: Progress.COVERED,
+    Reason.SCRIPTS_OPEN: Progress.OPEN,
     Reason.RIVAL_ACCEPTED: Progress.OUTRANKED,
     Reason.RIVALS_TESTED: Progress.OUTRANKED,
     Reason.NEW_AND_USEFUL: Progress.ACCEPTED,

@@ -12,6 +12,7 @@ from archive.statistics.decision_rule import Evidence, Own, Thresholds
 from archive.statistics.intervals import Scores
 from archive.statistics.looks import Looks
 from archive.statistics.race import Bounds, Question, RaceSettings
+from archive.statistics.scripts import ScriptComparison, compare
 from archive.statistics.transfer_values import replicated_gains
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector, PlayRequest
@@ -52,6 +53,11 @@ class Stage:
             requests += collector.own_plays(parent, *at)
             requests += collector.crossed([candidate], parent, *at)
         requests += collector.crossed(sources, candidate, *at)
+        others = [parent] if question.mutual else []
+        for other in [*others, *(task for task in scope if task.id in question.crossed)]:
+            requests += collector.own_plays(candidate, *at) + collector.own_plays(other, *at)
+            requests += collector.crossed([candidate], other, *at)
+            requests += collector.crossed([other], candidate, *at)
         if question.helps:  # asked once its own gain is established, or was before
             requests += self.scripted(candidate, self.looks.plays[0])
         if self.thresholds.definition == Definition.DEF37:
@@ -63,6 +69,25 @@ class Stage:
         return self.collector.scripted(
             task, self.purpose, self.collector.seeds(self.purpose, plays)
         )
+
+    def against_scripts(self, task: Task) -> ScriptComparison | None:
+        """The game's fine-tunes beside the scripts, at the last look at which these have played;
+        None where they have not."""
+        played = [n for n in self.looks.plays if self._scripts_played(task, n)]
+        if not played:
+            return None
+        collector = self.collector
+        at = (task, self.purpose, collector.seeds(self.purpose, played[-1]))
+        scripts = {
+            each.policy_id: collector.sample(each.policy_id, *at)
+            for each in collector.scripted(*at)
+        }
+        base, own = collector.sample(BASE_POLICY, *at), collector.samples(task, *at)
+        return compare(own, scripts, base, self.looks.confidence(played[-1]))
+
+    def _scripts_played(self, task: Task, plays: int) -> bool:
+        ledger = self.collector.ledger
+        return all(ledger.has_scores(each.key, each.seeds) for each in self.scripted(task, plays))
 
     def bounds(
         self, candidate: Task, parent: Task, scope: Sequence[Task], question: Question

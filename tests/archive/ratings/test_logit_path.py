@@ -89,8 +89,8 @@ def test_gambit_traces_the_same_branch(shape: tuple[int, ...]) -> None:
     gambit = pytest.importorskip("pygambit")
     for seed in range(8):
         game = random_game(seed, shape)
-        theirs = gambit.nash.logit_solve(gambit.Game.from_arrays(*game.payoffs), maxregret=1e-8)
+        table = gambit.StrategicGame.from_arrays(*game.payoffs)
+        theirs = gambit.nash.logit_solve(table).equilibrium
         ours = limiting_logit_equilibrium(game, starts(game))
-        mixed = [[float(p) for _, p in player] for _, player in theirs.equilibria[0]]
-        for one, other in zip(ours.strategies, mixed, strict=True):
-            assert one == pytest.approx(other, abs=1e-4)
+        for one, other in zip(ours.strategies, theirs, strict=True):
+            assert one == pytest.approx([float(share) for _, share in other], abs=1e-4)

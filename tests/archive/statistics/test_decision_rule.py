@@ -45,7 +45,7 @@ def test_helps(interval: Interval, answer: Answer) -> None:
     ],
 )
 def test_is_new(interval: Interval, answer: Answer) -> None:
-    assert is_new(Gamma(interval, A), 0.2) is answer
+    assert is_new(interval, 0.2) is answer
 
 
 def test_gamma_is_the_largest_and_its_bounds_are_too() -> None:
@@ -80,5 +80,5 @@ def test_a_covered_copy_is_rarely_called_new(scope: int, gain: float) -> None:
             for i, o in enumerate(others)
         }
         confirmed = mean_interval(own, plain).low > 0
-        wrong += confirmed and is_new(gamma(values), 0.1) is Answer.YES
+        wrong += confirmed and is_new(gamma(values).interval, 0.1) is Answer.YES
     assert wrong / 600 <= 0.055

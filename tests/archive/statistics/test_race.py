@@ -44,6 +44,7 @@ class Oracle:
     own: float = 9.0
     helps: float = 0.8
     taught: Mapping[TaskId, float] = field(default_factory=dict)
+    ratio: float = 0.1
     width: Mapping[int, float] = field(default_factory=lambda: {32: 0.2, 96: 0.1})
     asked: list[Question] = field(default_factory=list)
 
@@ -57,6 +58,8 @@ class Oracle:
             values=TransferValues(UNDEFINED, helps, UNDEFINED) if question.helps else None,
             help_gain=gain if question.helps else None,
             taught={g: self._about(self.taught.get(g, 0.1), width) for g in question.taught},
+            mutual=self._about(self.ratio, width) if question.mutual else None,
+            crossed={g: self._about(0.1, width) for g in question.crossed},
         )
 
     def _about(self, value: float, width: float) -> Interval:
@@ -84,6 +87,8 @@ def test_what_is_plain_at_the_first_look_is_not_asked_again() -> None:
         (Oracle(helps=0.25), "help to its parent not settled", False, {32, 96}),
         (Oracle(taught={SCOPE[3]: 1.2}), "covered by the scope", True, {32}),
         (Oracle(taught={SCOPE[3]: 0.95}), "covered by the scope", True, {32, 96}),
+        (Oracle(ratio=1.1), "teaches what a game of the scope teaches", True, {32}),
+        (Oracle(ratio=0.85), "coverage not settled", False, {32, 96}),
     ],
 )
 def test_selection_refuses_at_the_look_that_shows_it(
@@ -131,6 +136,8 @@ def test_acceptance_leaves_decided_questions_alone() -> None:
         (Oracle(helps=0.32), Verdict.UNDECIDED, "help to its parent not settled"),
         (Oracle(taught={SCOPE[6]: 1.1}), Verdict.REFUSED, "covered by the scope"),
         (Oracle(taught={SCOPE[6]: 0.78}), Verdict.UNDECIDED, "coverage not settled"),
+        (Oracle(ratio=0.95), Verdict.REFUSED, "teaches what a game of the scope teaches"),
+        (Oracle(ratio=0.75), Verdict.UNDECIDED, "coverage not settled"),
     ],
 )
 def test_acceptance_otherwise(oracle: Oracle, verdict: Verdict, reason: str) -> None:
@@ -172,7 +179,8 @@ def test_a_game_at_the_bar_is_seldom_accepted(scope: int) -> None:
             }
             gain = mean_interval(own[:n], plain)
             asked = (helps, Interval(8.0, 7.0, 9.0)) if question.helps else (None, None)
-            return Bounds(Own(gain, total=gain), *asked, bounds)
+            apart = dict.fromkeys(question.crossed, Interval(0.1, 0.0, 0.2))
+            return Bounds(Own(gain, total=gain), *asked, bounds, Interval(0.1, 0.0, 0.2), apart)
 
         decision, _ = run(acceptance(SETTINGS, games, NOTHING), answer)
         accepted += decision is not None and decision.verdict is Verdict.ACCEPTED

@@ -159,6 +159,17 @@ def test_scores_forged_with_care_no_longer_give_the_decision(folder: Path) -> No
     assert "SHA-256" not in text
 
 
+def test_scripts_whose_scores_are_forged_no_longer_give_the_decision(folder: Path) -> None:
+    def lower(row: dict[str, Any]) -> bool:
+        if row["policy_id"] != "script:content_words" or row["outcome"] != "finished":
+            return False
+        row["score"] = row["raw_score"] = row["score"] - 3.0
+        return True
+
+    assert forge(folder, "scores", lower) > 0
+    assert "found beyond_scripts " in told(folder)
+
+
 @pytest.mark.parametrize(
     ("column", "value"),
     [
@@ -172,6 +183,9 @@ def test_scores_forged_with_care_no_longer_give_the_decision(folder: Path) -> No
         ("specific_share", 0.125),
         ("gamma_game_id", "0" * 16),
         ("alpha1", 0.01),
+        ("best_script", "quote"),
+        ("beyond_scripts_low", 9.0),
+        ("specific_beyond_scripts", 0.0),
     ],
 )
 def test_a_changed_number_of_a_decision_is_named(folder: Path, column: str, value: object) -> None:

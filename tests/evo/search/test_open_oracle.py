@@ -69,18 +69,21 @@ def test_a_run_killed_after_every_job_ends_the_same(search: Search) -> None:
 
 
 def test_a_game_that_helps_another_than_its_parent_is_that_ones_child(search: Search) -> None:
-    """The world's games help the initial one or nobody, and each other by ``covered``."""
-    natures = {"l7": Nature(covered=0.0), "l6": Nature(teaches=0.0, covered=0.5)}
-    sampler = Listed([code(7), code(6)])
-    limited = (*OPEN, "growth.list_size=1", "growth.max_candidates=2", "growth.lookahead=1")
-    settings = (*limited, "growth.alpha1=0.1", "growth.alpha2=0.4")
-    assert search.run(of_limits(**natures), *settings, sampler=sampler) == 0
-    print(verdicts(search))
+    """What a game gains on another than the initial one is the other's ``covered`` here."""
+    world = of_limits(l7=Nature(covered=0.5), l6=Nature(teaches=0.0, covered=0.2))
+    settings = ("growth.list_size=1", "growth.max_candidates=2", "growth.lookahead=1")
+    assert search.run(world, *OPEN, *settings, sampler=Listed([code(7), code(6)])) == 0
+    first, second = search.rows("decisions")
+    assert (first["verdict"], second["verdict"]) == ("accepted", "accepted")
+    assert second["parent_game_id"] == first["game_id"]
+    assert [row["accepted_in"] for row in search.rows("scopes")][-3:] == [0, 1, 2]
+    proposals = {row["game_id"]: row["parent_game_id"] for row in search.rows("proposals")}
+    assert proposals[second["game_id"]] == first["parent_game_id"], "it was proposed for another"
     assert faults(search) == []
 
 
 def test_an_undecided_test_is_repeated_on_twice_the_plays(search: Search) -> None:
-    world = of_limits(l7=Nature(covered=0.76))
+    world = of_limits(l7=Nature(covered=0.74))
     limited = (*OPEN, "growth.max_candidates=1", "transfer.acceptance_plays=[4,8]")
     assert search.run(world, *limited, sampler=Listed([code(7)])) == 0
     [row] = search.rows("decisions")

@@ -11,6 +11,7 @@ from support.search import PARENT, Listed, Nature, Search, code, limit, of_limit
 
 import evo.run
 from archive import Archive
+from archive.verification import verify
 from evo.jobs.job import ScriptedEvaluation, Training
 from xgl.players.scripts import SCRIPTS
 
@@ -341,3 +342,30 @@ def test_scripts_play_every_playable_game_in_one_job_and_no_other(search: Search
         if row["policy_id"] == "base"
     }
     assert {(row["game_id"], row["map_seed"], row["play_seed"]) for row in rows} <= base
+
+
+@pytest.mark.parametrize(
+    ("scripted", "reason"),
+    [
+        (5.0, "helps and is new"),
+        (15.0, "no more than a script"),
+        (10.0, "gain beyond scripts not settled"),
+    ],
+)
+def test_a_game_may_have_to_be_beyond_every_script(
+    search: Search, scripted: float, reason: str
+) -> None:
+    world = of_limits(l7=Nature(scripted=scripted))
+    for gate, expected in (("false", "helps and is new"), ("true", reason)):
+        name = f"gate-{gate}"
+        overrides = (f"growth.beyond_scripts={gate}", "growth.list_size=1")
+        assert search.run(world, *overrides, sampler=Listed([code(7)]), name=name) == 0
+        (row,) = search.rows("decisions", name)
+        assert row["reason"] == expected
+        assert row["best_script"] == "content_words"
+        assert row["script_gain"] == pytest.approx(scripted)
+        assert row["beyond_scripts"] == pytest.approx(10 - scripted, abs=0.5)
+        assert row["beyond_scripts_low"] < row["beyond_scripts"] < row["beyond_scripts_high"]
+        assert row["script_plays"] in row["looks"]
+        with Archive.open(search.folder / name / "archive") as archive:
+            assert not verify(archive).faults

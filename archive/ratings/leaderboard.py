@@ -1,0 +1,132 @@
+"""Models and tasks rated together from paired outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from archive.ratings.affinity import target, uniform
+from archive.ratings.clones import Labels, clone_classes
+from archive.ratings.evaluation_games import KING, REBEL, TASK, king_of_the_hill
+from archive.ratings.logit_path import LogitEquilibrium
+from archive.ratings.near_copies import Copies, clusters, noise_kernel, noises
+from archive.ratings.normal_form import Array, NormalFormGame
+from archive.ratings.preferences import mean_preferences
+from archive.ratings.rating import Ratings, RatingSettings, Solution, default_targets, rate
+
+TEMPERATURE = 0.1
+"""Of the ratings that stand beside the limit's, in units of preference."""
+
+
+@dataclass(frozen=True)
+class CopyRule:
+    """How copies among tasks are known. ``noise`` (tasks,) and ``labels`` (tasks,), the task's
+    cluster, stay what they were where maps are drawn again."""
+
+    copies: Copies
+    noise: Array
+    labels: Labels
+
+
+def copy_rule(outcomes: Sequence[Array], copies: Copies) -> CopyRule:
+    """From the outcomes (maps, models, models) of each task."""
+    alone = np.arange(len(outcomes))
+    if copies is Copies.EXACT:
+        return CopyRule(copies, np.zeros(len(outcomes)), alone)
+    noise = noises(outcomes)
+    if copies is Copies.NOISE:
+        return CopyRule(copies, noise, alone)
+    return CopyRule(copies, noise, clusters(mean_preferences(outcomes), noise))
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """One equilibrium, ``joint`` (tasks, models, models): mass of task, king and rebel.
+
+    ``models`` (models,): rating of each as king; ``tasks`` (tasks,), in units of preference.
+    ``classes`` (tasks,): tasks that count as one share a number. ``by_task`` (models, tasks) and
+    ``by_rival`` (models, models): what each adds to a model's rating; each sums to it.
+    ``task_value``: what the task player gets. ``effective_tasks``: from 1 to the number of classes.
+    """
+
+    joint: Array
+    models: Array
+    tasks: Array
+    classes: Labels
+    by_task: Array
+    by_rival: Array
+    task_value: float
+    effective_tasks: float
+    exploitability: float
+    path: LogitEquilibrium | None
+
+    @property
+    def model_masses(self) -> Array:
+        """Of each model as king (models,)."""
+        return self.joint.sum(axis=(TASK, REBEL))
+
+    @property
+    def task_masses(self) -> Array:
+        """(tasks,); copies share."""
+        return self.joint.sum(axis=(KING, REBEL))
+
+    @property
+    def opponents(self) -> Array:
+        """(models, models): mass of each pair of king and rebel."""
+        return self.joint.sum(axis=TASK)
+
+
+def leaderboard(
+    outcomes: Sequence[Array], solution: Solution, rule: CopyRule, temperature: float = 0.0
+) -> Leaderboard:
+    """Rate at one equilibrium. Raises :class:`RatingError` where none is reached."""
+    pooled = [
+        np.concatenate([outcomes[int(task)] for task in np.flatnonzero(rule.labels == label)])
+        for label in range(int(rule.labels.max()) + 1)
+    ]
+    preferences = mean_preferences(pooled)
+    game = king_of_the_hill(preferences)
+    settings = RatingSettings(solution, temperature=temperature)
+    found = rate(game, settings, _targets(game, preferences, rule, settings))
+    return _spread(found, mean_preferences(outcomes), rule.labels)
+
+
+def _targets(
+    game: NormalFormGame, preferences: Array, rule: CopyRule, settings: RatingSettings
+) -> list[Array]:
+    found = default_targets(game, clone_classes(game), settings)
+    if rule.copies is Copies.NOISE:
+        found[TASK] = target(noise_kernel(preferences, rule.noise))
+    if rule.copies is Copies.MERGED:
+        found[TASK] = uniform(len(preferences))
+    return found
+
+
+def _spread(found: Ratings, preferences: Array, labels: Labels) -> Leaderboard:
+    """From clusters of tasks to tasks, which share their cluster's mass."""
+    sizes = np.bincount(labels)[labels]
+    separated = np.tensordot(np.abs(preferences), found.joint.sum(axis=TASK), 2)
+    value = float(np.vdot(found.game.payoffs[TASK], found.joint))
+    return Leaderboard(
+        joint=found.joint[labels] / sizes[:, None, None],
+        models=found.ratings[KING],
+        tasks=separated - value,
+        classes=found.classes.labels[TASK][labels],
+        by_task=found.contributions(KING, TASK)[:, labels] / sizes,
+        by_rival=found.contributions(KING, REBEL),
+        task_value=value,
+        effective_tasks=found.effective_number(TASK),
+        exploitability=found.exploitability,
+        path=found.path,
+    )
+
+
+def worth(preferences: Array, board: Leaderboard) -> Array:
+    """What the task player would gain by tasks that were not rated (tasks,), in units of
+    preference: Σ x(m, m') |u(g, m, m')| − u_task(x). ``preferences``: (tasks, models, models).
+
+    Above 0, a task would enter the equilibrium: it separates what those that were rated do not.
+    """
+    return np.tensordot(np.abs(preferences), board.opponents, 2) - board.task_value

@@ -1,0 +1,138 @@
+"""Models and tasks from paired outcomes: preferences, copies, uncertainty."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from archive.ratings.leaderboard import copy_rule, leaderboard, worth
+from archive.ratings.near_copies import Copies, clusters, noises, task_distances
+from archive.ratings.preferences import margins, mean_preferences, resampled, wins
+from archive.ratings.rating import Solution
+from archive.ratings.uncertainty import bootstrap, cross_fit
+
+EXACT = Copies.EXACT
+SCORES = npst.arrays(
+    np.float64, st.tuples(st.integers(1, 4), st.integers(1, 5)), elements=st.floats(-9, 9)
+)
+
+
+def played(seed: int, skills: np.ndarray, maps: int, noise: float = 1.0) -> np.ndarray:
+    """Scores (models, maps) of models with ``skills`` on one game, bits."""
+    return skills[:, None] + np.random.default_rng(seed).normal(0, noise, (len(skills), maps))
+
+
+def measured(maps: int = 12) -> list[np.ndarray]:
+    """Outcomes of four models on three games that order them differently."""
+    skills = np.array([[3.0, 2, 1, 0], [1.0, 3, 0, 2], [0.5, 0.0, 0.5, 0.0]])
+    return [wins(played(seed, each, maps)) for seed, each in enumerate(skills)]
+
+
+@given(SCORES)
+def test_outcomes_are_antisymmetric_and_at_most_1(scores: np.ndarray) -> None:
+    for found in (wins(scores), margins(scores, 2.0)):
+        assert found.shape == (scores.shape[1], len(scores), len(scores))
+        assert (found == -found.swapaxes(1, 2)).all()
+        assert np.abs(found).max() <= 1
+
+
+def test_scores_within_rounding_are_ties() -> None:
+    assert (wins(np.array([[1.0, 5.0], [1.0 + 1e-12, 4.0]]))[:, 0, 1] == [0, 1]).all()
+
+
+def test_margins_are_in_units_of_the_base_players_improvement() -> None:
+    assert margins(np.array([[1.0, 9.0], [0.5, 0.0]]), 2.0)[:, 0, 1].tolist() == [0.25, 1.0]
+
+
+@pytest.mark.parametrize("solution", list(Solution))
+@pytest.mark.parametrize("copies", list(Copies))
+def test_the_parts_of_a_leaderboard_fit_together(solution: Solution, copies: Copies) -> None:
+    outcomes = measured()
+    found = leaderboard(outcomes, solution, copy_rule(outcomes, copies))
+    assert found.joint.sum() == pytest.approx(1)
+    assert found.by_task.sum(axis=1) == pytest.approx(found.models)
+    assert found.by_rival.sum(axis=1) == pytest.approx(found.models)
+    assert 1 <= found.effective_tasks <= 3 + 1e-9
+
+
+def test_a_copied_game_shares_its_mass_and_keeps_its_rating() -> None:
+    outcomes = measured()
+    twice = [*outcomes, outcomes[0]]
+    once = leaderboard(outcomes, Solution.NE, copy_rule(outcomes, EXACT))
+    found = leaderboard(twice, Solution.NE, copy_rule(twice, EXACT))
+    assert found.classes.tolist() == [0, 1, 2, 0]
+    assert found.tasks == pytest.approx(once.tasks[[0, 1, 2, 0]], abs=1e-9)
+    assert found.task_masses[[0, 3]].sum() == pytest.approx(once.task_masses[0], abs=1e-9)
+
+
+def test_noise_falls_with_the_number_of_maps() -> None:
+    few, many = (noises([wins(played(0, np.zeros(3), maps))])[0] for maps in (32, 128))
+    assert few / many == pytest.approx(4, rel=0.5)
+
+
+def test_a_game_on_fresh_maps_is_merged_and_another_game_is_not() -> None:
+    skills = np.array([2.0, 1.0, 0.0])
+    outcomes = [
+        wins(played(seed, each, 40))
+        for seed, each in enumerate((skills, skills, skills[::-1], skills[::-1]), start=10)
+    ]
+    labels = clusters(mean_preferences(outcomes), noises(outcomes))
+    assert labels.tolist() == [0, 0, 1, 1]
+
+
+def test_distances_see_who_wins_and_not_only_by_how_much() -> None:
+    table = mean_preferences(measured()[:1])
+    assert task_distances(table, -table)[0, 0] > 0
+
+
+def test_a_game_that_would_enter_the_equilibrium_is_worth_more_than_0() -> None:
+    outcomes = [wins(played(seed, np.array([0.3, 0.2, 0.1]), 12)) for seed in range(3)]
+    board = leaderboard(outcomes, Solution.NE, copy_rule(outcomes, EXACT))
+    known = worth(mean_preferences(outcomes), board)
+    assert known == pytest.approx(board.tasks)
+    sharp = mean_preferences([wins(played(5, np.array([9.0, 0.0, -9.0]), 12))])
+    assert worth(sharp, board)[0] > 0
+    assert worth(np.zeros((1, 3, 3)), board)[0] <= 0
+
+
+def test_resampling_draws_a_tasks_maps_alike_for_all_models() -> None:
+    each = measured()[0]
+    drawn = resampled([each], np.random.default_rng(0))[0]
+    assert all(any((one == other).all() for other in each) for one in drawn)
+
+
+def test_the_bootstrap_is_the_same_for_any_number_of_workers() -> None:
+    outcomes = measured()
+    rule = copy_rule(outcomes, EXACT)
+    seen: list[tuple[int, int]] = []
+    one = bootstrap(outcomes, Solution.NE, rule, 24, progress=lambda *done: seen.append(done))
+    two = bootstrap(outcomes, Solution.NE, rule, 24, workers=2)
+    assert one.models.tobytes() == two.models.tobytes()
+    assert one.failed == 0
+    assert seen == [(20, 24), (24, 24)]
+
+
+def test_the_best_of_very_different_models_is_first_in_every_resample() -> None:
+    outcomes = [wins(played(seed, np.array([20.0, 0, -20]), 6)) for seed in range(2)]
+    found = bootstrap(outcomes, Solution.NE, copy_rule(outcomes, EXACT), 10)
+    assert found.first.tolist() == [1, 0, 0]
+    assert found.above[0].tolist() == [0.5, 1, 1]
+
+
+def test_cross_fitting_takes_away_what_noise_gave() -> None:
+    """Of models that are alike every separation is noise."""
+    outcomes = [wins(played(seed, np.zeros(4), 10)) for seed in range(6)]
+    rule = copy_rule(outcomes, EXACT)
+    board = leaderboard(outcomes, Solution.NE, rule)
+    fitted = cross_fit(outcomes, Solution.NE, rule)
+    assert board.task_value > 0.2
+    assert abs(fitted.task_value) < 0.1
+    assert fitted.task_masses.sum() == pytest.approx(1)
+
+
+def test_one_map_cannot_be_halved() -> None:
+    outcomes = measured(maps=1)
+    assert np.isnan(cross_fit(outcomes, Solution.NE, copy_rule(outcomes, EXACT)).models).all()

@@ -1,0 +1,146 @@
+"""What was learned beyond every script: by hand, and under the luck of the best of many."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from archive.schema import PlaysKey, Reason, TaskId
+from archive.statistics.decision_rule import Decision
+from archive.statistics.intervals import Interval
+from archive.statistics.plays import Plays
+from archive.statistics.scripts import (
+    ScriptComparison,
+    beyond_scripts,
+    compare,
+    gated,
+    script_columns,
+    shown_comparison,
+)
+
+GAME = TaskId("g", "black")
+ACCEPTED = Decision(Reason.NEW_AND_USEFUL, decided=True)
+
+
+def sample(own: object, permuted: object = 0.0) -> Plays:
+    scores = np.asarray(own, float)
+    seeds = np.array([(10 + index, index) for index in range(len(scores))])
+    return Plays(seeds, scores, np.broadcast_to(np.asarray(permuted, float), scores.shape))
+
+
+def test_the_best_script_is_the_one_that_leaves_least() -> None:
+    base, policy = sample([0, 1, 0, 1]), sample([5, 7, 6, 6])
+    scripts = {"script:quote": sample([4, 5, 4, 4]), "script:nothing": sample([0, 0, 1, 0])}
+    found = compare([policy], scripts, base, 0.95)
+    assert (found.best, found.plays) == ("script:quote", 4)
+    assert found.best_gain == pytest.approx(4.25 - 0.5)
+    assert found.total.value == pytest.approx(6 - 4.25)
+    assert found.total.low < 1.75 < found.total.high
+
+
+def test_what_is_about_the_map_has_a_best_script_of_its_own() -> None:
+    base, policy = sample([0, 0, 0]), sample([6, 6, 6], 1)
+    scripts = {"script:a": sample([5, 5, 5], 5), "script:b": sample([4, 4, 4], 0)}
+    found = compare([policy], scripts, base, 0.95)
+    assert found.best == "script:a"
+    assert (found.total.value, found.specific.value) == (1, 5 - 4)
+
+
+def test_a_comparison_needs_scripts_and_the_same_maps() -> None:
+    policy = sample([1, 2, 3])
+    with pytest.raises(ValueError, match="no script"):
+        compare([policy], {}, policy, 0.95)
+    with pytest.raises(ValueError, match="different ones"):
+        compare([policy], {"script:a": sample([1, 2])}, policy, 0.95)
+
+
+def test_bounds_hold_though_the_best_of_eight_is_chosen_on_the_same_plays() -> None:
+    """Eight scripts that all earn what the fine-tune earns: it is beyond none of them."""
+    rng, trials = np.random.default_rng(7), 1500
+    beyond = wrong_high = 0
+    for _ in range(trials):
+        luck = rng.normal(0, 8, 32)
+        policy, *others = (sample(luck + rng.normal(0, 5, 32)) for _ in range(9))
+        scripts = {f"script:{k}": each for k, each in enumerate(others)}
+        found = compare([policy], scripts, policy, 0.95)
+        beyond += found.total.low > 0
+        wrong_high += found.total.high < 0
+    assert beyond / trials <= 0.05
+    assert wrong_high / trials <= 0.05
+
+
+def test_one_good_script_among_bad_ones_is_met_at_the_stated_rate() -> None:
+    """The lower bound spends no error on scripts that nobody takes for the best."""
+    rng, trials = np.random.default_rng(8), 1500
+    beyond = 0
+    for _ in range(trials):
+        policy, good = (sample(rng.normal(0, 5, 32)) for _ in range(2))
+        bad = {f"script:{k}": sample(rng.normal(-30, 5, 32)) for k in range(7)}
+        beyond += compare([policy], {"script:good": good, **bad}, policy, 0.95).total.low > 0
+    assert 0.03 < beyond / trials < 0.07
+
+
+def plays(**purposes: dict[str, Plays]) -> dict[PlaysKey, Plays]:
+    return {
+        PlaysKey(policy, GAME, purpose): made
+        for purpose, policies in purposes.items()
+        for policy, made in policies.items()
+    }
+
+
+def test_readers_are_shown_acceptance_plays_first() -> None:
+    policies = {"base": sample([0, 0, 0]), "f": sample([9, 9, 9]), "script:a": sample([3, 4, 5])}
+    later = {**policies, "f": sample([8, 8, 8])}
+    both = plays(selection=policies, acceptance=later)
+    shown = shown_comparison(both, ["f"], GAME)
+    assert shown is not None
+    assert shown.total.value == pytest.approx(4)
+    only = shown_comparison(
+        plays(selection=policies, acceptance={"f": sample([1, 2])}), ["f"], GAME
+    )
+    assert only is not None
+    assert only.total.value == pytest.approx(5)
+    assert shown_comparison(plays(selection={"base": sample([0, 0])}), ["f"], GAME) is None
+
+
+def test_the_first_plays_are_those_of_the_smallest_play_seeds() -> None:
+    made = {
+        "base": sample([0] * 6),
+        "f": sample([1, 1, 1, 50, 50, 50]),
+        "script:a": sample([0] * 4),
+    }
+    found = beyond_scripts(plays(selection=made), ["f"], GAME, "selection", 3)
+    assert found is not None
+    assert (found.plays, found.total.value) == (3, 1)
+    paired = beyond_scripts(plays(selection=made), ["f"], GAME, "selection")
+    assert paired is not None
+    assert paired.plays == 4
+
+
+def comparison(total: tuple[float, float], specific: tuple[float, float]) -> ScriptComparison:
+    intervals = (Interval((low + high) / 2, low, high) for low, high in (total, specific))
+    return ScriptComparison(9, "script:a", 1.0, *intervals)
+
+
+@pytest.mark.parametrize(
+    ("total", "specific", "reason"),
+    [
+        ((0.1, 2), (0.1, 2), Reason.NEW_AND_USEFUL),
+        ((-1, 2), (0.1, 2), Reason.SCRIPTS_OPEN),
+        ((0.1, 2), (-1, 2), Reason.SCRIPTS_OPEN),
+        ((0.1, 2), (-1, -0.5), Reason.SCRIPTED),
+        ((-3, 0), (-1, 1), Reason.SCRIPTED),
+    ],
+)
+def test_the_gate(
+    total: tuple[float, float], specific: tuple[float, float], reason: Reason
+) -> None:
+    assert gated(ACCEPTED, comparison(total, specific)).reason is reason
+    refused = Decision(Reason.COVERED, decided=True)
+    assert gated(refused, comparison(total, specific)) is refused
+
+
+def test_without_plays_nothing_is_beyond_scripts() -> None:
+    assert gated(ACCEPTED, None) == Decision(Reason.SCRIPTS_OPEN, decided=False)
+    assert set(script_columns(None).values()) == {None}
+    assert script_columns(comparison((1, 2), (0, 3)))["best_script"] == "a"

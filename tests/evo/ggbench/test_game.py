@@ -1,0 +1,174 @@
+"""The games that ship: their rule books, and their programs against an independent restatement."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evo.ggbench.game import CATEGORIES, MOST_BYTES, find, packaged, packaged_names
+from xgl.errors import ConfigError
+
+NAMES = packaged_names()
+
+
+def environment(name: str) -> Any:
+    """Ours: no box is needed."""
+    space: dict[str, Any] = {"__name__": "game"}
+    exec(compile(packaged(name).source, name, "exec"), space)
+    return space["CustomEnv"]()
+
+
+def test_twelve_games_in_four_categories() -> None:
+    games = [packaged(name) for name in NAMES]
+    assert len({game.game_id for game in games}) == len({game.title for game in games}) == 12
+    counts = Counter(game.category for game in games)
+    assert set(counts) == set(CATEGORIES)
+    assert min(counts.values()) >= 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_rule_book_is_short_and_a_board_fits_a_small_window(name: str) -> None:
+    game, env = packaged(name), environment(name)
+    env.reset(seed=0)
+    assert len(game.rules.split()) <= 155
+    assert len(env.render()) <= 500
+    assert 2 <= env.action_space.n <= 72
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_random_games_end_with_a_winner_and_keep_to_the_interface(name: str) -> None:
+    env, rng = environment(name), random.Random(name)
+    for seed in range(30):
+        observed, _ = env.reset(seed=seed)
+        ended, moves = False, 0
+        while not ended:
+            assert env.observation_space.contains(observed)
+            legal = env.valid_moves()
+            assert legal == sorted(set(legal))
+            observed, reward, ended, truncated, _ = env.step(rng.choice(legal))
+            moves += 1
+            assert not truncated
+            assert reward in ((-1, 1) if ended else (0,))
+        assert moves <= 60
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_move_that_is_not_offered_costs_ten_and_ends_the_game(name: str) -> None:
+    env, rng = environment(name), random.Random(name)
+    env.reset(seed=1)
+    for _ in range(60):
+        legal = env.valid_moves()
+        if wrong := set(range(env.action_space.n)) - set(legal):
+            assert env.step(min(wrong))[1:3] == (-10, True)
+            return
+        if env.step(rng.choice(legal))[2]:
+            env.reset(seed=1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_seed_gives_the_same_game(name: str) -> None:
+    boards = []
+    for _ in range(2):
+        env = environment(name)
+        env.reset(seed=5)
+        texts = [env.render()]
+        while not env.step(env.valid_moves()[-1])[2]:
+            texts.append(env.render())
+        boards.append(texts)
+    assert boards[0] == boards[1]
+
+
+def test_the_example_of_the_purse_is_won_as_its_rules_say() -> None:
+    env = environment("purse")
+    env.reset()
+    env.purse, env.tokens = 5, [[2, 6], [4, 7]]
+    assert env.step(1)[1:3] == (1, True)
+
+
+def test_sevens_scores_multiples_and_forbids_the_last_way() -> None:
+    env = environment("sevens")
+    env.reset()
+    number, last, points, turn = 5, None, [0, 0], 0
+    rng = random.Random(3)
+    while True:
+        ways = [n for n in range(5) if n != last]
+        assert env.valid_moves() == ways
+        last = rng.choice(ways)
+        digits = f"{number:02d}"
+        new = [number + 1, number + 4, number - 9, number * 2, int(digits[::-1])][last] % 100
+        points[turn % 2] += (1 if new and new % 7 == 0 else 0) + (2 if new and new % 11 == 0 else 0)
+        number, turn = new, turn + 1
+        ended = env.step(last)[2]
+        assert (env.number, env.points) == (number, points)
+        assert ended == (max(points) >= 6 or turn == 40)
+        if ended:
+            return
+
+
+def test_meadow_counts_beds_that_touch_along_sides() -> None:
+    env = environment("meadow")
+    env.reset()
+    rows = ("11.22", "1.2.2", "2.211", "22111")
+    env.board = [{"1": 1, "2": -1, ".": 0}[square] for row in rows for square in row]
+    assert env._beds(1) == [5, 3]
+    assert env._beds(-1) == [3, 3, 2]
+
+
+def test_tide_turns_neighbours_but_no_corner() -> None:
+    env = environment("tide")
+    env.reset()
+    env.step(0)
+    env.step(6)
+    env.step(1)  # beside 0 (own), 2 (empty) and 6, which turns
+    assert (env.board[0], env.board[1], env.board[6]) == (1, 1, 1)
+    env.step(5)  # beside 0, a corner that stays, and 6, which turns back
+    assert (env.board[0], env.board[5], env.board[6]) == (1, -1, -1)
+
+
+def test_ferry_sends_back_only_where_no_square_is_safe() -> None:
+    env = environment("ferry")
+    env.reset(seed=0)
+    env.runners, env.dice = [[1, 0, 0], [2, 3, 10]], [1, 2]
+    env.step(0)
+    assert env.runners[1] == [0, 3, 10]
+    env.runners, env.dice, env.current_player = [[1, 0, 0], [2, 3, 10]], [1, 2], 0
+    env.step(3)
+    assert env.runners[1] == [2, 3, 10]
+
+
+def test_duel_subtracts_a_ward_once() -> None:
+    env = environment("duel")
+    env.reset()
+    env.step(5)  # Ward 5
+    env.step(3)  # Strike 6 against it
+    assert (env.lives, env.wards) == ([11, 12], [None, None])
+
+
+def test_the_auction_sells_to_whoever_did_not_pass() -> None:
+    env = environment("auction")
+    env.reset()
+    for move in (3, 2, 0):
+        env.step(move)
+    assert (env.coins, env.value, env.lot, env.current_player) == ([12, 7], [0, 4], 1, 1)
+
+
+def test_a_folder_is_a_game(tmp_path: Path) -> None:
+    for name, text in (("rules.md", "# Mine"), ("env.py", "x"), ("moves.md", "m")):
+        (tmp_path / name).write_text(text)
+    game = find(str(tmp_path))
+    assert (game.title, game.ships) == ("Mine", False)
+    (tmp_path / "env.py").write_text("x" * (MOST_BYTES + 1))
+    with pytest.raises(ConfigError, match="is longer than"):
+        find(str(tmp_path))
+    (tmp_path / "env.py").write_bytes(b"\xff")
+    with pytest.raises(ConfigError, match="no UTF-8"):
+        find(str(tmp_path))
+    (tmp_path / "env.py").unlink()
+    with pytest.raises(ConfigError, match="cannot be read"):
+        find(str(tmp_path))
+    with pytest.raises(ConfigError, match="expected a folder with a game, or one of purse"):
+        find("nowhere")

@@ -1,0 +1,68 @@
+"""``python -m evo.ggbench`` as a person uses it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evo.ggbench.__main__ import main
+
+
+def answers(*said: str):
+    waiting = list(said)
+
+    def ask(prompt: str) -> str:
+        if not waiting:
+            raise EOFError
+        return waiting.pop(0)
+
+    return ask
+
+
+def test_a_game_is_played_to_its_end(capsys: pytest.CaptureFixture[str]) -> None:
+    wanted = ["play", "purse", "--against", "random", "--seat", "2"]
+    said = [str(move) for _ in range(8) for move in ("x", "99", 6, 5, 4, 3, 2, 1, 0)]
+    assert main(wanted, answers(*said)) == 0
+    shown = capsys.readouterr().out
+    assert "The Shared Purse" in shown
+    assert "'99' is not a legal move, expected one of" in shown
+    assert shown.count("You win.") + shown.count("You lose.") == 1
+
+
+def test_a_person_may_leave(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["play", "winch"], answers("q")) == 0
+    assert "You" not in capsys.readouterr().out.split("legal moves")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["play", "chess"], "expected a folder with a game, or one of purse"),
+        (["play", "purse", "--against", "mcts@0"], "expected random, mcts or mcts@N"),
+        (["check", "/"], "cannot be read"),
+        (["play", "purse", "--seat", "3"], "invalid choice"),
+        ([], "usage"),
+    ],
+)
+def test_a_users_mistake_is_one_sentence(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    shown = capsys.readouterr().err
+    assert said in shown
+    assert "Traceback" not in shown
+
+
+def test_check_shows_each_filter_and_refuses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, text in (("rules.md", "# Mine"), ("env.py", "Discrete("), ("moves.md", "m")):
+        (tmp_path / name).write_text(text)
+    assert main(["check", str(tmp_path)]) == 1
+    assert "refused" in capsys.readouterr().out
+
+
+def test_the_games_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["games"]) == 0
+    assert "Sevens and Elevens" in capsys.readouterr().out
