@@ -45,6 +45,7 @@ from archive.schema import (
 )
 from archive.store.archive import Archive
 from archive.store.commits import Commit, DataFile
+from xgl.version import __version__
 
 __all__ = [
     "BASE_POLICY",
@@ -74,6 +75,7 @@ __all__ = [
     "VerdictCount",
     "VersionError",
     "WriteError",
+    "__version__",
     "find_run",
     "games",
     "locate",

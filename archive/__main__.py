@@ -13,6 +13,7 @@ from archive.cli.table import COMMANDS
 from archive.errors import ArchiveError
 from archive.views.tables import console, to_json, visible
 from xgl.streams import prepare_streams
+from xgl.version import __version__
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -43,6 +44,7 @@ def _print(result: CommandResult, *, as_json: bool) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m archive", description=__doc__)
+    parser.add_argument("--version", action="version", version=f"xent-evo {__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in COMMANDS:
         one = subparsers.add_parser(
@@ -53,8 +55,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-if __name__ == "__main__":
+def command_line() -> int:
+    """:func:`main` in a process of its own."""
     # imports make many objects that live on: looking for garbage among them took a seventh of
     # the time that a report takes
     gc.set_threshold(50_000, 20, 100)
-    sys.exit(main())
+    return main()
+
+
+if __name__ == "__main__":
+    sys.exit(command_line())

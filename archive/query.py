@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
@@ -236,3 +236,33 @@ def recent_decisions(archive: Archive, run_id: str, limit: int = 10) -> list[dic
             left = limit - len(newest)
             newest += part.slice(max(part.num_rows - left, 0)).to_pylist()[::-1]
     return newest[:limit]
+
+
+MapTexts = Mapping[int, Sequence[Mapping[str, Any]]]
+"""Archived texts of one map by site, each with its length in judge tokens (``n_tokens``)."""
+
+
+def map_texts(archive: Archive, map_seeds: Iterable[int]) -> dict[int, MapTexts]:
+    """The texts of maps, by seed."""
+    seeds = sorted(set(map_seeds))
+    columns = ["map_seed", "site", "text", "n_tokens"]
+    rows = archive.rows("maps", columns, [("map_seed", "in", seeds)]) if seeds else []
+    texts: dict[int, dict[int, list[Mapping[str, Any]]]] = {}
+    for row in rows:
+        texts.setdefault(row["map_seed"], {}).setdefault(row["site"], []).append(row)
+    return dict(texts)
+
+
+def story_texts(game: Mapping[str, Any], texts: MapTexts) -> tuple[str, ...]:
+    """What the stories of a row of games tell on a map, as far as its program's text says.
+
+    One map serves games whose stories have different lengths: of each site's texts the longest
+    that is no longer than a story of the game.
+    """
+    try:
+        limit = int(json.loads(game["metadata_json"])["story_tokens"])
+    except (ValueError, KeyError, TypeError):
+        limit = 1 << 30
+    stories = (texts.get(site, ()) for site in range(str(game["code"]).count("story(")))
+    short = ([row for row in rows if row["n_tokens"] <= limit] for rows in stories)
+    return tuple(max(rows, key=lambda row: row["n_tokens"])["text"] for rows in short if rows)

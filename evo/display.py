@@ -3,9 +3,9 @@ terminal; at its end its results on one screen."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
-from typing import Any
+from datetime import datetime, timedelta
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -14,10 +14,14 @@ from rich.table import Table
 from rich.text import Text
 
 from archive.statistics.decision_rule import Decision
+from archive.views.kept_games import gather, show
 from evo.jobs.evaluate import Task
 from evo.record.ledger import Ledger
 from evo.record.progress import RunProgress, StageProgress
 from xgl.judge.statistics import Statistics
+
+LATEST = 3
+"""Fine-tunes whose outcome the panel shows."""
 
 
 class Display:
@@ -30,6 +34,7 @@ class Display:
         self.current = StageProgress("loading models", 0)
         self.stages: dict[str, StageProgress] = {}
         self.verdicts: Counter[str] = Counter()
+        self.learned: deque[str] = deque(maxlen=LATEST)
         self._live = Live(
             console=console, get_renderable=self.panel, refresh_per_second=2, transient=True
         )
@@ -58,14 +63,19 @@ class Display:
         self.games = " ".join(dict.fromkeys(task.game_id[:8] for task in tasks))
         self._log(f"{name}: {self.games}")
 
-    def job(self, stage: str, task: Task, tokens: int, scoring: Statistics) -> None:
-        """Count a job and say how far its stage is."""
+    def job(self, stage: str, task: Task, tokens: int, scoring: Statistics, note: str = "") -> None:
+        """Count a job and say how far its stage is; of a fine-tune, what came of it and how far
+        the run is."""
         self.scoring += scoring
         self.progress.tokens += tokens
-        self.progress.finetunes += stage == "fine-tuning"
         self.current = self.stages[stage]
         self.current.done += 1
-        self._log(f"{stage} {task.game_id[:8]} ended, {_pace(self.current)}")
+        pace = _pace(self.current)
+        if stage == "fine-tuning":
+            self.progress.finetunes += 1
+            self.learned.append(f"{task.game_id[:8]}: {note}")
+            pace = f"{note}; fine-tune {self.progress.count}{_end(self.progress)}"
+        self._log(f"{stage} {task.game_id[:8]} ended, {pace}")
 
     def decision(self, task: Task, decision: Decision) -> None:
         """Count a verdict and say its reason."""
@@ -80,7 +90,7 @@ class Display:
             head = f"[{self.progress.elapsed:6.1f} s, {self.progress.tokens:,} tokens]"
             self.console.print(f"{head} {message}", highlight=False, markup=False, soft_wrap=True)
 
-    def panel(self) -> Any:
+    def panel(self) -> Group:
         """What the terminal shows now."""
         progress = self.progress
         grid = Table.grid(padding=(0, 2))
@@ -88,11 +98,13 @@ class Display:
         pace = f", {_pace(self.current)}" if self.current.jobs else ""
         grid.add_row("stage", f"{self.current.name}{pace}")
         grid.add_row("games", Text(self.games, overflow="ellipsis", no_wrap=True))
+        for place, line in enumerate(self.learned):
+            grid.add_row("" if place else "learned", line)
         verdicts = ", ".join(f"{count} {name}" for name, count in sorted(self.verdicts.items()))
         grid.add_row("verdicts", verdicts or "none yet")
-        grid.add_row("tokens", f"{progress.tokens:,}")
-        left = "unknown" if progress.remaining is None else f"about {_clock(progress.remaining)}"
-        grid.add_row("time", f"{_clock(progress.elapsed)} elapsed, {left} to go")
+        grid.add_row("fine-tunes", f"{progress.count}, {progress.tokens:,} tokens")
+        left = _end(progress) or ", end unknown"
+        grid.add_row("time", f"{_clock(progress.elapsed)} elapsed{left}")
         bar = ProgressBar(total=1.0, completed=progress.share or 0.0, width=40)
         return Group(Text(self.title, style="bold"), grid, bar)
 
@@ -103,47 +115,32 @@ def _pace(stage: StageProgress) -> str:
     return f"{stage.done} of {stage.jobs}{left}"
 
 
+def _end(progress: RunProgress) -> str:
+    """Such as: , about 3:20 to go, until 14:32; empty where it is not known."""
+    if progress.remaining is None:
+        return ""
+    end = datetime.now() + timedelta(seconds=progress.remaining)
+    return f", about {_clock(progress.remaining)} to go, until {end:%H:%M}"
+
+
 def _clock(seconds: float) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
 
 
-def show_summary(console: Console, ledger: Ledger, scoring: Statistics) -> None:
-    """Scope by generation, verdicts by reason, costs by stage.
+def show_summary(console: Console, ledger: Ledger, scoring: Statistics, run: str) -> None:
+    """What was kept, and why; verdicts by reason; costs by stage.
 
-    ``scoring``: the judge's work in this session, which no table of the archive holds.
+    ``scoring``: the judge's work in this session, which no table of the archive holds. ``run``: how
+    a command names the run.
     """
     if ledger.newest_scope:
-        console.print(_scope_table(ledger))
+        show(gather(ledger.archive, ledger.run_id), console, run)
+        console.print()
     if ledger.decisions:
         console.print(_verdict_table(ledger))
     console.print(_cost_table(ledger))
     if scoring.requested:
         console.print(_judge_line(scoring), highlight=False, soft_wrap=True)
-
-
-def _scope_table(ledger: Ledger) -> Table:
-    """One row a game. ``helps``: value to its parent; ``map``: share of its gain about the map."""
-    table = Table(title="Scope by generation", title_justify="left", show_lines=True)
-    for column in ("gen", "game", "γ", "helps", "gain", "map"):
-        table.add_column(column, no_wrap=True)
-    table.add_column("program", overflow="fold", ratio=1)
-    accepted = {
-        row["game_id"]: row for row in ledger.decisions.values() if row["verdict"] == "accepted"
-    }
-    codes, own = ledger.game_codes(), ledger.own_gains()
-    for row in ledger.newest_scope:
-        decision = accepted.get(row["game_id"], {})
-        gain, share = own.get(row["game_id"], (None, None))
-        table.add_row(
-            str(row["accepted_in"]),
-            row["game_id"][:8],
-            _number(row["gamma"]),
-            _number(decision.get("captured")),
-            _number(gain),
-            _share(share),
-            Text(codes[row["game_id"]]),
-        )
-    return table
 
 
 def _verdict_table(ledger: Ledger) -> Table:
@@ -178,11 +175,3 @@ def _judge_line(scoring: Statistics) -> str:
         f"{scoring.requested - scoring.duplicates:,} different strings "
         f"{scoring.hit_rate:.0%} cached"
     )
-
-
-def _number(value: Any) -> str:
-    return "" if value is None else f"{value:.2f}"
-
-
-def _share(value: Any) -> str:
-    return "" if value is None else f"{value:.0%}"

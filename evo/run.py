@@ -40,12 +40,24 @@ def main(arguments: Sequence[str] | None = None, services: Services | None = Non
     if not arguments or {"-h", "--help"} & set(arguments):
         print(USAGE, file=sys.stdout if arguments else sys.stderr)
         return 0 if arguments else 2
-    from evo import runner
+    from xgl.errors import missing_package
     from xgl.streams import prepare_streams
+    from xgl.version import __version__
 
+    if "--version" in arguments:
+        print(f"xent-evo {__version__}")
+        return 0
     prepare_streams()
     _silence_libraries()
-    return runner.run(arguments, experiments(), services or runner.Services())
+    try:
+        from evo import runner
+
+        return runner.run(arguments, experiments(), services or runner.Services())
+    except ModuleNotFoundError as error:
+        if (message := missing_package(error)) is None:
+            raise
+        print(f"error: {message}", file=sys.stderr)
+        return 2
 
 
 def experiments() -> dict[str, Experiment[Any]]:

@@ -10,6 +10,7 @@ from xgl.runtime.episode import Episode, EpisodeQueue, start_all, step_all
 from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.requests import Play, Seeds
 from xgl.single_play import play
+from xgl.version import __version__
 
 __all__ = [
     "Cast",
@@ -24,6 +25,7 @@ __all__ = [
     "Seeds",
     "StaticFacts",
     "XGLError",
+    "__version__",
     "analyse",
     "game",
     "parse",

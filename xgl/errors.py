@@ -162,3 +162,21 @@ class BudgetError(PlayerError):
 
 class ModelNotFound(XGLError, ValueError):  # noqa: N818  # it says what happened
     """A reference that leads to no usable model; the message is one sentence for the user."""
+
+
+EXTRAS = {
+    "score": ("torch", "transformers", "safetensors", "tokenizers", "gguf", "huggingface_hub"),
+    "chat": ("openai",),
+    "run": ("ray", "hydra", "omegaconf", "peft", "llguidance"),
+    "ggbench": ("gymnasium", "stable_baselines3", "sb3_contrib", "tree_sitter"),
+}
+"""Packages that only part of the system needs, by the extra that installs them."""
+
+
+def missing_package(error: ModuleNotFoundError) -> str | None:
+    """One sentence that says what to install; None where the package is none of ``EXTRAS``."""
+    package = (error.name or "").partition(".")[0]
+    extra = next((name for name, packages in EXTRAS.items() if package in packages), None)
+    if extra is None:
+        return None
+    return f"{package} is not installed, expected it: pip install 'xent-evo[{extra}]'"

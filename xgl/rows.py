@@ -79,11 +79,18 @@ class Row:
         """A play of the row's game on its map."""
         return Episode(self.game, self.map_seed, judge, self, play_seed=play_seed, players=players)
 
+    def floor_of(self, role: str) -> float:
+        """What an unfinished play counts for a role, in bits: the row's floor for its own; for
+        another, whose plays the archive may not hold, a bit less for each token of its moves."""
+        if role == self.role:
+            return self.floor
+        return -float(analyse(self.game.program, self.game.metadata, role).move_tokens)
+
     def score(self, play: Play, role: str | None = None) -> float:
-        """Bits of ``role`` (the row's own by default), the floor where its play did not finish."""
+        """Bits of ``role`` (the row's own by default), its floor where its play did not finish."""
         role = role or self.role
         finished = play.outcome_for(role) == "finished"
-        return play.scores.get(role, 0.0) if finished else self.floor
+        return play.scores.get(role, 0.0) if finished else self.floor_of(role)
 
 
 def read_row(info: Info) -> Row:

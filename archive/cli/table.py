@@ -71,12 +71,13 @@ _EXPORT = (
     Argument("folder", "a new or empty folder", metavar="FOLDER"),
     Argument(
         "--format",
-        "game files (default), a measure for the authors' package, or prompts to train on",
-        choices=("xgl", "xent", "dataset"),
+        "game files (default), a measure for the authors' package, prompts to train on, or an "
+        "environment of verifiers",
+        choices=("xgl", "xent", "dataset", "verifiers"),
         default="xgl",
     ),
     Argument("--eta", "games of the smallest η-cover; default: all", metavar="η"),
-    Argument("--maps", "of a game, at most; default: 20 (dataset: 256)", metavar="N"),
+    Argument("--maps", "of a game, at most; default: 20 (dataset, verifiers: 256)", metavar="N"),
     flag("--allow-inexact", "also games that mean nearly the same there", group=_XENT),
     choice("--definition", "value of the cover; default: the run's", Definition, group=_XENT),
     flag("--skip-unplayable", "cover without games of no defined value", group=_XENT),

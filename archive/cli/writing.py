@@ -43,8 +43,8 @@ def report(arguments: Namespace) -> CommandResult:
 
 
 def export(arguments: Namespace) -> CommandResult:
-    """Games as files, as a measure for the authors' package, or as prompts to train on."""
-    from archive.export import export_dataset, export_xent, export_xgl
+    """Games as files, as a measure for the authors' package, or to train on."""
+    from archive.export import export_dataset, export_verifiers, export_xent, export_xgl
     from archive.views.tables import counted
 
     eta = None if arguments.eta is None else _eta(arguments.eta)
@@ -63,6 +63,11 @@ def export(arguments: Namespace) -> CommandResult:
                 for task_id, why in prompts.left_out.items()
             ]
             return _lines(f"{rows} prompts written to {folder}; see its README.md", *left_out)
+        if arguments.format == "verifiers":
+            count = {} if maps is None else {"count": maps}
+            made = export_verifiers(archive, run_id, folder, eta, **count)
+            rows = " and ".join(f"{rows} {split}" for split, rows in made.rows.items())
+            return _lines(f"{rows} tasks written to {folder} as {made.name}; see its README.md")
         measure = export_xent(archive, run_id, folder, _options(arguments, eta, maps))
     delta = "" if measure.selection.delta is None else f", Δ = {measure.selection.delta:.3f}"
     members = counted(len(measure.members), "game")

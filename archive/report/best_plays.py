@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
+from archive.query import map_texts, story_texts
 from archive.report.contents import BestPlay
 from archive.schema import BASE_POLICY, Purpose, TaskId
 from archive.store.archive import Archive
@@ -45,7 +45,7 @@ def best_plays(
     for purpose in (Purpose.SELECTION, Purpose.ACCEPTANCE):
         rows = _own_plays(archive, run_id, policies, purpose)
         best |= {task_id: _best(rows, picked, wanted) for task_id, picked in _by_task(rows).items()}
-    maps = _maps(archive, [row for rows in best.values() for row in rows])
+    maps = map_texts(archive, [row["map_seed"] for rows in best.values() for row in rows])
     base = _base_scores(archive, run_id, best)
     return {
         task_id: tuple(_play(row, task_id, maps, base, games[task_id.game_id]) for row in rows)
@@ -94,26 +94,6 @@ def _best(rows: pa.Table, picked: Sequence[int], wanted: int) -> list[Row]:
     return [dict(row) for row in rows.take(pa.array(places, pa.int64())).to_pylist()]
 
 
-def _maps(archive: Archive, plays: Sequence[Row]) -> dict[int, dict[int, list[Row]]]:
-    """Archived texts by map seed and site, of the maps played."""
-    seeds = sorted({row["map_seed"] for row in plays})
-    columns = ["map_seed", "site", "text", "n_tokens"]
-    rows = archive.rows("maps", columns, [("map_seed", "in", seeds)]) if seeds else []
-    texts: dict[int, dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
-    for row in rows:
-        texts[row["map_seed"]][row["site"]].append(row)
-    return texts
-
-
-def text_of(candidates: Sequence[Row], tokens: int) -> str | None:
-    """The text that a story of so many judge tokens tells: the longest that is no longer.
-
-    One map serves games whose stories have different lengths.
-    """
-    short = [row for row in candidates if row["n_tokens"] <= tokens]
-    return max(short, key=lambda row: row["n_tokens"])["text"] if short else None
-
-
 def _base_scores(
     archive: Archive, run_id: str, plays: Mapping[TaskId, Sequence[Row]]
 ) -> dict[tuple[TaskId, int, int], float]:
@@ -138,26 +118,11 @@ def _play(
     base: Mapping[tuple[TaskId, int, int], float],
     game: Row,
 ) -> BestPlay:
-    sites = maps.get(row["map_seed"], {})
-    length = _story_tokens(game)
-    texts = [text_of(sites[site], length) for site in range(stories(game)) if site in sites]
     return BestPlay(
         row["map_seed"],
         row["play_seed"],
-        tuple(text for text in texts if text is not None),
+        story_texts(game, maps.get(row["map_seed"], {})),
         tuple(row["moves"]),
         row["score"],
         base.get((task_id, row["map_seed"], row["play_seed"])),
     )
-
-
-def stories(game: Row) -> int:
-    """How many stories a program calls for, as far as its text tells."""
-    return str(game["code"]).count("story(")
-
-
-def _story_tokens(game: Row) -> int:
-    try:
-        return int(json.loads(game["metadata_json"])["story_tokens"])
-    except (ValueError, KeyError, TypeError):
-        return 1 << 30

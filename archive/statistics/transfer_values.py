@@ -111,17 +111,6 @@ def _product(one: Scores, other: Scores) -> Scores:
     return a * b + b * (one - a) + a * (other - b)
 
 
-def specific_share(policies: Sequence[Plays], base: Plays) -> float | None:
-    """Share of the mean gain that is about the map: specific gain over total gain.
-
-    None where the total gain is not positive. 1 − share is the map-independent part.
-    """
-    total = float(replicated_gains(policies, base, GainKind.TOTAL).mean())
-    if total <= 0:
-        return None
-    return float(replicated_gains(policies, base, GainKind.SPECIFIC).mean()) / total
-
-
 def forfeit_rate(outcomes: list[str]) -> float:
     """Share of plays that did not finish."""
     return float(np.mean([outcome != "finished" for outcome in outcomes])) if outcomes else 0.0

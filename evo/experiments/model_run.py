@@ -98,8 +98,9 @@ class ModelSession(ABC):
         return (f"budget.{name}={2 * getattr(self.config.budget, name):g}",) if name else ()
 
     def show(self, outcome: RunOutcome) -> None:
-        """Scope, verdicts and costs so far."""
-        show_summary(self.console, self.ledger, self.display.scoring)
+        """What was kept so far, verdicts and costs."""
+        run = quote(str(self.plan.folder))
+        show_summary(self.console, self.ledger, self.display.scoring, run)
 
     def commands(self) -> Sequence[tuple[str, str]]:
         """What reads the archive."""

@@ -34,7 +34,7 @@ from evo.jobs.repeated_play import RoundScore, round_rows
 from evo.record.cost import Cost
 from evo.record.ledger import Ledger, Row, finetune_row, score_rows
 from evo.record.playability import FewShot, few_shot, ill_posed, not_few_shot, well_posed
-from evo.record.progress import Listener
+from evo.record.progress import Listener, training_note
 from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
 from xgl.runtime.requests import Seeds
@@ -245,7 +245,8 @@ class Collector:
         row = finetune_row(task, finetune, *identity)
         row["replicate"] = self._repetition(task, replicate)
         self.ledger.commit(finetunes=[row], maps=self._map_rows(result, Purpose.TRAINING))
-        self.listener.job("fine-tuning", task, finetune.tokens, result.scoring)
+        note = training_note(finetune.curve)
+        self.listener.job("fine-tuning", task, finetune.tokens, result.scoring, note)
 
     def _map_rows(self, result: Result[Any], purpose: Purpose) -> list[Row]:
         return self.ledger.map_rows(result.map_texts, purpose, self.config.judge.stories)

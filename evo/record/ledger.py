@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from archive import Archive, Purpose
-from archive.schema import BASE_POLICY, PlaysKey, TaskId
+from archive import Archive
+from archive.schema import PlaysKey
 from archive.statistics.plays import Plays
-from archive.statistics.transfer_values import gains, specific_share
 from evo.config.schema import BudgetConfig
 from evo.jobs.evaluate import ScoredPlay, Task
 from evo.jobs.job import Finetune, MapText
@@ -154,27 +153,6 @@ class Ledger:
         for row in (self.finetunes[each] for each in policy_ids if each in self.finetunes):
             cost += Cost.of(row)
         return {"plays": plays, "tokens": cost.tokens, "seconds": cost.seconds}
-
-    def game_codes(self) -> dict[str, str]:
-        """Canonical text by game id."""
-        rows = self.archive.rows("games", ["game_id", "code"])
-        return {row["game_id"]: row["code"] for row in rows}
-
-    def own_gains(self) -> dict[str, tuple[float, float | None]]:
-        """By game: the gain of its own fine-tune on selection plays (bits), and the share of it
-        that is about the map (docs/specification.md, "Permuted moves")."""
-        by_game = {}
-        for policy_id, finetune in self.finetunes.items():
-            own, base = (
-                PlaysKey(policy, TaskId.of(finetune), Purpose.SELECTION)
-                for policy in (policy_id, BASE_POLICY)
-            )
-            seeds = list(self.scores.get(own, {}))
-            if seeds and self.has_scores(base, seeds):
-                policy, base_sample = self.sample(own, seeds), self.sample(base, seeds)
-                gain = float(gains(policy, base_sample).mean())
-                by_game[finetune["game_id"]] = (gain, specific_share([policy], base_sample))
-        return by_game
 
     def costs(self) -> dict[str, Cost]:
         """What each stage cost."""

@@ -21,9 +21,9 @@ class Listener(Protocol):
     def stage(self, name: str, tasks: Sequence[Task], jobs: int) -> None:
         """So many jobs begin for these games."""
 
-    def job(self, stage: str, task: Task, tokens: int, scoring: Statistics) -> None:
+    def job(self, stage: str, task: Task, tokens: int, scoring: Statistics, note: str = "") -> None:
         """One fine-tune or evaluation is committed; ``tokens`` are the player's, ``scoring`` says
-        what its judge scored."""
+        what its judge scored, ``note`` what came of it."""
 
     def decision(self, task: Task, decision: Decision) -> None:
         """A verdict is committed."""
@@ -36,9 +36,21 @@ class Silence:
 
     def stage(self, name: str, tasks: Sequence[Task], jobs: int) -> None: ...
 
-    def job(self, stage: str, task: Task, tokens: int, scoring: Statistics) -> None: ...
+    def job(
+        self, stage: str, task: Task, tokens: int, scoring: Statistics, note: str = ""
+    ) -> None: ...
 
     def decision(self, task: Task, decision: Decision) -> None: ...
+
+
+def training_note(curve: Sequence[float]) -> str:
+    """What training plays earned at first and in the end, each the mean of a quarter of the steps:
+    such as ``0.8 → 9.7 bits a play in training``."""
+    if not curve:
+        return "no step was made"
+    quarter = max(1, len(curve) // 4)
+    first, last = (sum(part) / quarter for part in (curve[:quarter], curve[-quarter:]))
+    return f"{first:.1f} → {last:.1f} bits a play in training"
 
 
 @dataclass
@@ -74,6 +86,13 @@ class RunProgress:
     def elapsed(self) -> float:
         """Seconds of this session."""
         return time.monotonic() - self.started
+
+    @property
+    def count(self) -> str:
+        """Such as: 3 of at most 12."""
+        done = self.finetunes + self.known_finetunes
+        most = self.expected_finetunes
+        return f"{done}" if most is None else f"{done} of at most {max(most, done)}"
 
     @property
     def share(self) -> float | None:

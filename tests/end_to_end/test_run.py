@@ -13,7 +13,7 @@ def test_a_run_and_what_comes_after_it(commands: Any) -> None:
     ended = commands("evo.run", *commands.tiny("first", "cluster.workers=1"))
     assert ended.returncode == 0, ended.stderr
     assert "Traceback" not in ended.stderr + ended.stdout
-    for part in ("Scope by generation", "Verdicts", "Cost by stage", "fine-tuning"):
+    for part in ("Kept: ", "Verdicts", "Cost by stage", "fine-tuning"):
         assert part in ended.stdout
     for command in ("python -m archive inspect runs/first", "python -m archive export runs/first"):
         assert command in ended.stdout

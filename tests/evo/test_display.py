@@ -15,11 +15,12 @@ from archive.statistics.decision_rule import Decision
 from evo.display import Display, show_summary
 from evo.jobs.evaluate import Task
 from evo.record.ledger import Ledger
-from evo.record.progress import RunProgress, StageProgress
+from evo.record.progress import RunProgress, StageProgress, training_note
 from evo.runner import RunOutcome
 from xgl.judge.statistics import Statistics
 
 MakeTask = Callable[..., Task]
+ENDS = ", about 0:00 to go, until …"
 
 
 def follow(display: Display, task: Task) -> None:
@@ -27,7 +28,7 @@ def follow(display: Display, task: Task) -> None:
         display.candidate_list(2, task, 1)
         display.stage("fine-tuning", [task, task], 2)
         display.stage("acceptance", [], 0)
-        display.job("fine-tuning", task, 1500, Statistics(requested=3))
+        display.job("fine-tuning", task, 1500, Statistics(requested=3), "0.8 → 9.7 bits")
         display.stage("selection", [task], 1)
         display.job("selection", task, 34, Statistics(requested=4))
         display.decision(task, Decision(Reason.TOO_LONG, True, "3 [steps]"))
@@ -42,10 +43,10 @@ def test_without_a_terminal_there_are_plain_lines(make_task: MakeTask) -> None:
     lines = out.getvalue().splitlines()
     short = task.game_id[:8]
     shown = [re.fullmatch(r"\[ *\d+\.\d s, ([\d,]+) tokens\] (.*)", line) for line in lines]
-    assert [(m[1], m[2]) for m in shown if m] == [
+    assert [(m[1], re.sub(r"until \d\d:\d\d", "until …", m[2])) for m in shown if m] == [
         ("0", f"generation 2, parent {short}, list 1"),
         ("0", f"fine-tuning: {short}"),
-        ("1,500", f"fine-tuning {short} ended, 1 of 2, about 0:00 to go"),
+        ("1,500", f"fine-tuning {short} ended, 0.8 → 9.7 bits; fine-tune 1 of at most 4{ENDS}"),
         ("1,500", f"selection: {short}"),
         ("1,534", f"selection {short} ended, 1 of 1, about 0:00 to go"),
         ("1,534", f"refused {short}: too long to learn: 3 [steps]"),
@@ -68,6 +69,8 @@ def test_with_a_terminal_there_is_one_live_panel(make_task: MakeTask) -> None:
         "growing [here]",
         f"generation 2, parent {task.game_id[:8]}, list 1",
         "selection, 1 of 1",
+        f"{task.game_id[:8]}: 0.8 → 9.7 bits",
+        "1 of at most 4",
         "1 accepted, 1 refused",
         "1,534",
         "elapsed",
@@ -92,6 +95,15 @@ def test_expected_time_counts_this_sessions_pace(monkeypatch: pytest.MonkeyPatch
     assert RunProgress(None).share is None
 
 
+def test_a_fine_tune_is_told_by_the_quarters_of_its_curve() -> None:
+    curve = [0.0, 1.0, 4.0, 4.0, 4.0, 4.0, 9.0, 10.0]
+    assert training_note(curve) == "0.5 → 9.5 bits a play in training"
+    assert training_note([2.0]) == "2.0 → 2.0 bits a play in training"
+    assert training_note([]) == "no step was made"
+    assert RunProgress(None, known_finetunes=3).count == "3"
+    assert RunProgress(4, known_finetunes=5).count == "5 of at most 5"
+
+
 def test_an_error_leaves_the_terminal_as_it_was(make_task: MakeTask) -> None:
     out = StringIO()
     display = Display(Console(file=out, force_terminal=True, width=80), "title", RunProgress(None))
@@ -110,12 +122,12 @@ def test_the_summary_of_a_run_that_hardly_began(tmp_path: Path) -> None:
     console = Console(file=out, width=100)
     with Archive.create(folder / "archive") as archive:
         ledger = Ledger(archive, "r")
-        show_summary(console, ledger, Statistics())
+        show_summary(console, ledger, Statistics(), "a-run")
         assert "judge " not in out.getvalue()
         asked = Statistics(
             requested=12, duplicates=2, cached=5, requested_tokens=3000, read_tokens=700
         )
-        show_summary(console, ledger, asked)
+        show_summary(console, ledger, asked, "a-run")
     assert "3,000 tokens requested, 700 read; of 10 different strings 50% cached" in out.getvalue()
 
 

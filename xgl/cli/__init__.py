@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from xgl.cli.commands import COMMANDS
-from xgl.errors import MAX_MESSAGE, XGLError, excerpt
+from xgl.errors import MAX_MESSAGE, XGLError, excerpt, missing_package
 from xgl.streams import prepare_streams
+from xgl.version import __version__
 
 
 class _Parser(argparse.ArgumentParser):
@@ -42,6 +43,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except XGLError as error:
         print(f"error: {excerpt(str(error), MAX_MESSAGE)}", file=sys.stderr)
+    except ModuleNotFoundError as error:
+        if (message := missing_package(error)) is None:
+            raise
+        print(f"error: {message}", file=sys.stderr)
     except OSError as error:
         place = f"{excerpt(str(error.filename))}: " if error.filename is not None else ""
         print(f"error: {place}{error.strerror}", file=sys.stderr)
@@ -50,6 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="python -m xgl", description="Xent games in XGL.")
+    parser.add_argument("--version", action="version", version=f"xent-evo {__version__}")
     words = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in COMMANDS:
         word = words.add_parser(command.name, help=command.help, description=command.help)

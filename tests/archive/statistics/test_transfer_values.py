@@ -10,7 +10,6 @@ from archive.statistics.plays import Plays
 from archive.statistics.transfer_values import (
     CrossGains,
     gains,
-    specific_share,
     transfer_values,
 )
 
@@ -26,12 +25,6 @@ def test_gains_pair_seeds() -> None:
     assert gains(policy, base, GainKind.SPECIFIC).tolist() == [1, 2]
     with pytest.raises(ValueError, match="of different ones"):
         gains(policy, Plays(np.array([(7, 7), (8, 8)]), base.own, base.permuted))
-
-
-def test_specific_share() -> None:
-    base, policy = sample([0, 0], [0, 0]), sample([4, 4], [3, 3])
-    assert specific_share([policy], base) == pytest.approx(0.25)
-    assert specific_share([base], policy) is None
 
 
 def test_values_of_both_definitions() -> None:

@@ -38,7 +38,7 @@ def test_every_fine_tune_plays_every_game_on_the_same_fresh_maps(
     for title in (*titles, "Definition 37, V"):
         assert title in shown
     assert shown.count("+1.00 [1.00, 1.00] *") == 2 * 2, "a game on itself, by C and by V"
-    assert "Scope by generation" not in shown
+    assert "Kept: " not in shown
     assert (search.folder / "run" / "curves.svg").read_text().startswith("<svg")
 
 

@@ -1,0 +1,103 @@
+"""Games as an installable environment of `verifiers`, several players and retries included."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from archive.errors import ExportError
+from archive.export.card import counted_games
+from archive.export.judge import reference_of
+from archive.export.rows import MAPS, SPLITS, TaskRow, task_rows
+from archive.export.selection import choose
+from archive.query import find_run
+from archive.store.archive import Archive
+from archive.store.disk import require_free, write_folder
+from xgl.environments.outcomes import METRICS
+from xgl.language.syntax import PLAYERS
+
+VERIFIERS = "0.4"
+"""The oldest release whose interface the package is written for."""
+_TEMPLATES = files("archive.export").joinpath("templates")
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What was written: the package's name, and its rows by split."""
+
+    name: str
+    rows: dict[str, int]
+
+
+def export_verifiers(
+    archive: Archive,
+    run_id: str | None,
+    folder: str | Path,
+    eta: float | None = None,
+    count: int = MAPS,
+) -> Environment:
+    """Writes a package named after `folder`; at most `count` maps of a game in each split.
+
+    Raises what :func:`archive.export.xent.export_xent` raises of folder, run and η; ExportError
+    where no map is archived.
+    """
+    folder = Path(folder)
+    require_free(folder)
+    run = find_run(archive, run_id)
+    rows = list(task_rows(archive, choose(archive, run.run_id, eta), count))
+    if not rows:
+        raise ExportError("found no map whose texts are archived, expected a run that played")
+    name = package_name(folder)
+    facts = {
+        "name": name,
+        "run_id": run.run_id,
+        "judge": reference_of(archive, run.run_id),
+        "games": counted_games(len({each.task_id for each in rows})),
+        "seats": "\n".join(f"    {player}: vf.AgentConfig = seat()" for player in PLAYERS),
+        "metrics": "\n".join(f"| `{key}` | {meaning} |" for key, meaning in METRICS.items()),
+        "verifiers": VERIFIERS,
+    }
+
+    def fill(aside: Path) -> None:
+        package = aside / name
+        (package / "rows").mkdir(parents=True)
+        _write(aside / "pyproject.toml", "verifiers_pyproject.toml.txt", facts)
+        _write(aside / "README.md", "verifiers_readme.md.txt", facts)
+        _write(package / "__init__.py", "verifiers_environment.py.txt", facts)
+        for split in SPLITS:
+            text = _lines([each for each in rows if each.split == split])
+            (package / "rows" / f"{split}.jsonl").write_text(text, encoding="utf-8")
+
+    write_folder(folder, fill)
+    counts = Counter(each.split for each in rows)
+    return Environment(name, {split: counts[split] for split in SPLITS})
+
+
+def package_name(folder: Path) -> str:
+    """A module's name that no other package has, from the folder's."""
+    stem = re.sub(r"\W+", "_", folder.resolve().name.lower(), flags=re.ASCII).strip("_")
+    return f"xent_{stem.removeprefix('xent_') or 'games'}"
+
+
+def _write(path: Path, template: str, facts: dict[str, str]) -> None:
+    text = _TEMPLATES.joinpath(template).read_text("utf-8")
+    path.write_text(text.format(**facts), encoding="utf-8")
+
+
+def _lines(rows: Sequence[TaskRow]) -> str:
+    """The rows as the package's task data."""
+    records = (
+        {
+            "id": each.id,
+            "name": f"{each.row.game.game_id[:12]}-{each.row.role}",
+            "role": each.row.role,
+            "info": each.info,
+        }
+        for each in rows
+    )
+    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)

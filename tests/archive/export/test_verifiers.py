@@ -1,0 +1,100 @@
+"""Games as an environment of verifiers: what is written, and that it plays as everything does."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from support.chat_server import ChatServer, Received, Sent, move
+from support.frameworks import Framework
+from support.measured import Given, build, story
+
+import xgl
+from archive import Archive
+from archive.__main__ import main
+from archive.export import export_verifiers
+from archive.export.verifiers import package_name
+from xgl.environments.outcomes import METRICS
+from xgl.judge.load import load_judge
+from xgl.library import find
+from xgl.players import ScriptedPlayer
+from xgl.rows import read_row
+
+RETRY = Given("assign(s=story())\nelicit(x, 4)\nensure(len(x) < 6)\nreward(xed(s | x))")
+PAIR = Given(find("message").text, "paper", "bob")
+FIRST, AFTER_A_FAILURE = "a boat", "hen"
+
+
+def tasks(package: Path, split: str) -> list[dict[str, str]]:
+    lines = (package / "rows" / f"{split}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_the_package_holds_every_game_its_judge_and_a_table_of_metrics(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, out = build(tmp_path / "archive", [RETRY, PAIR]), tmp_path / "My games!"
+    assert main(["export", str(folder), str(out), "--format", "verifiers", "--maps", "1"]) == 0
+    assert "2 train and 2 test tasks written to" in capsys.readouterr().out
+    package = out / "xent_my_games"
+    project = tomllib.loads((out / "pyproject.toml").read_text())["project"]
+    assert project["name"] == "xent_my_games"
+    assert [tasks(package, split)[1]["role"] for split in ("train", "test")] == ["bob", "bob"]
+    row = read_row(tasks(package, "train")[1]["info"])
+    assert (row.game.game_id, row.players) == (PAIR.game.game_id, ("alice", "bob"))
+    assert row.stories[0] == story(row.map_seed, 0)
+    code = (package / "__init__.py").read_text()
+    compile(code, "environment", "exec")
+    assert "JUDGE = 'embedded'" in code
+    readme = (out / "README.md").read_text()
+    assert all(f"| `{name}` | {meaning} |" in readme for name, meaning in METRICS.items())
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [("out", "xent_out"), ("Xent-Games", "xent_games"), ("é ü", "xent_games"), ("1", "xent_1")],
+)
+def test_the_name_is_a_module_of_its_own(folder: str, name: str) -> None:
+    assert package_name(Path(folder)) == name
+
+
+def answer(received: Received) -> Sent:
+    return move(AFTER_A_FAILURE if "failed" in received.last else FIRST)
+
+
+def bits(info: str) -> dict[str, float]:
+    """The scores of the same moves, by play_all."""
+    row = read_row(info)
+    seeds = xgl.Seeds(row.map_seed, 0)
+    script = (
+        [FIRST, AFTER_A_FAILURE] if "ensure" in row.game.code and len(row.players) == 1 else [FIRST]
+    )
+    player = ScriptedPlayer({seeds: script})
+    cast = xgl.Cast(load_judge("embedded"), row, dict.fromkeys(row.players, player))
+    return xgl.play_all([xgl.Instance(row.game, seeds)], cast)[0].scores
+
+
+@pytest.mark.long
+def test_four_rollouts_of_verifiers_score_the_bits_of_play_all(tmp_path: Path) -> None:
+    framework = Framework(tmp_path / "frameworks", "verifiers", "verifiers>=0.4")
+    with Archive.open(build(tmp_path / "archive", [RETRY, PAIR])) as archive:
+        made = export_verifiers(archive, None, tmp_path / "package", count=2)
+    framework.pip("--no-deps", str(tmp_path / "package"))
+    with ChatServer(answer) as server:
+        endpoint = ("-m", "m", "--client.base-url", server.url)
+        quiet = ("--no-push", "--no-rich", "-o", str(tmp_path / "out"))
+        framework.run("vf-eval", made.name, *endpoint, "-n", "4", "-r", "1", *quiet)
+    [written] = tmp_path.glob("out/*/traces.jsonl")
+    episodes = [json.loads(line) for line in written.read_text().splitlines()]
+    assert len(episodes) == 4
+    retried = 0
+    for episode in episodes:
+        assert episode["ok"]
+        scores = bits(episode["task"]["data"]["info"])
+        paid = {t["agent"]["name"]: t["rewards"]["bits"]["score"] for t in episode["traces"]}
+        assert paid == scores
+        retried += sum(trace["metrics"]["failed_ensures"] for trace in episode["traces"])
+    assert sorted(len(episode["traces"]) for episode in episodes) == [1, 1, 2, 2]
+    assert retried == 2

@@ -1,0 +1,66 @@
+"""Other people's frameworks, each in an environment of its own that sees this project's.
+
+What a framework needs in versions of its own is installed there; everything else, torch above all,
+is taken from the environment of the tests.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+
+
+class Framework:
+    """An environment with some packages; made in ``folder``, or found there.
+
+    ``XENT_FRAMEWORKS`` names a folder that keeps environments between test runs.
+    """
+
+    def __init__(self, folder: Path, name: str, *packages: str) -> None:
+        self.folder = Path(os.environ.get("XENT_FRAMEWORKS", folder)) / name
+        if not (self.folder / "done").exists():
+            venv.create(self.folder, with_pip=True, symlinks=True)
+            self._site.joinpath("project.pth").write_text(
+                f"{ROOT}\n{sysconfig.get_path('purelib')}\n"
+            )
+            self.pip(*packages)
+            (self.folder / "done").touch()
+
+    @property
+    def python(self) -> Path:
+        return self.folder / "bin" / "python"
+
+    @property
+    def _site(self) -> Path:
+        version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+        return self.folder / "lib" / version / "site-packages"
+
+    def pip(self, *arguments: str) -> None:
+        """``pip install`` there."""
+        run([self.python, "-m", "pip", "install", "-q", *arguments])
+
+    def run(self, *command: str | Path, **environment: str) -> str:
+        """What a command of the environment prints."""
+        program = self.folder / "bin" / str(command[0])
+        return run([program, *command[1:]], environment)
+
+
+def run(command: list[str | Path], environment: Mapping[str, str] | None = None) -> str:
+    """Standard output; an assertion with both streams where it fails."""
+    known = {"NO_PROXY": "127.0.0.1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        list(map(str, command)),
+        env={**os.environ, **known, **(environment or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout[-4000:]}\n{done.stderr[-6000:]}"
+    return done.stdout

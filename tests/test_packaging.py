@@ -1,0 +1,140 @@
+"""What an installation holds, and that a part of it is enough for a part of the work."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import archive
+import evo
+import xgl
+from xgl.errors import EXTRAS, missing_package
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+MODULES = {"hydra_core": "hydra", "tree_sitter_python": "tree_sitter"}
+"""Modules that are called other than their distributions."""
+
+
+def distributions(requirements: list[str]) -> set[str]:
+    names = (re.match(r"[\w-]+", each)[0].replace("-", "_") for each in requirements)  # type: ignore[index]
+    return {MODULES.get(name, name) for name in names if name != "xent_evo"}
+
+
+BASE = distributions(PROJECT["dependencies"])
+EXTRA = {name: distributions(PROJECT["optional-dependencies"][name]) for name in EXTRAS}
+
+
+def test_extras_are_what_messages_say() -> None:
+    assert {name: set(packages) for name, packages in EXTRAS.items()} == EXTRA
+    error = ModuleNotFoundError("No module named 'ray.util'", name="ray.util")
+    assert (
+        missing_package(error) == "ray is not installed, expected it: pip install 'xent-evo[run]'"
+    )
+    assert missing_package(ModuleNotFoundError("No module named 'mine'", name="mine")) is None
+
+
+def test_no_requirement_has_an_upper_bound() -> None:
+    several = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
+    bounds = [each.replace(">=", "") for requirements in several for each in requirements]
+    assert not [each for each in bounds if set(each) & set("<=~")]
+
+
+def test_every_imported_package_is_required_somewhere() -> None:
+    """Every import of the four packages, wherever it stands in a module."""
+    known = BASE | set().union(*EXTRA.values()) | {"archive", "conf", "evo", "meta_sampler", "xgl"}
+    known |= {*sys.stdlib_module_names, "markupsafe"}  # of jinja2
+    statement = re.compile(r"^ *(?:from|import) ([a-z_]\w*)[\w.]*(?: import .*)?$", re.MULTILINE)
+    missing = {
+        (found[1], path.name)
+        for package in ("archive", "evo", "meta_sampler", "xgl")
+        for path in (ROOT / package).rglob("*.py")
+        for found in statement.finditer(without_strings(path.read_text(encoding="utf-8")))
+        if found[1] not in known
+    }
+    assert not missing
+
+
+def without_strings(code: str) -> str:
+    return re.sub(r'"""(.|\n)*?"""', "", code)
+
+
+def test_versions_are_one() -> None:
+    assert PROJECT["dynamic"] == ["version"]
+    assert evo.__version__ == archive.__version__ == xgl.__version__
+    assert f"## {xgl.__version__}\n" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"\nversion: {xgl.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+@pytest.mark.parametrize("name", PROJECT["scripts"])
+def test_scripts_answer_with_the_version(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module, _, function = PROJECT["scripts"][name].partition(":")
+    monkeypatch.setattr(sys, "argv", [name, "--version"])
+    try:
+        code = getattr(import_module(module), function)()
+    except SystemExit as end:
+        code = end.code
+    assert (code, capsys.readouterr().out) == (0, f"xent-evo {xgl.__version__}\n")
+
+
+def test_the_packages_are_typed() -> None:
+    for package in ("archive", "evo", "meta_sampler", "xgl"):
+        assert (ROOT / package / "py.typed").is_file()
+
+
+PART = """
+import sys
+for name in {missing}:
+    sys.modules[name] = None  # as if it were not installed
+{code}
+"""
+READING = """
+from archive.__main__ import main
+from xgl.cli import main as xgl
+run, page = sys.argv[1:]
+for command in ("inspect", "matrix", "decisions", "cover"):
+    assert main([command, run]) == 0, command
+assert main(["report", run, "-o", page, "--no-judge"]) == 0
+assert xgl(["check", "censor"]) == 0
+assert xgl(["play", "censor", "--judge", "embedded"]) == 2
+import evo.run
+assert evo.run.main(["+experiment=scope_growth"]) == 2
+"""
+SCORING = """
+from pathlib import Path
+from xgl.models.resolve import load
+from xgl.judge.transformer_judge import TransformerJudge
+from xgl.lm.language_model import LanguageModel
+import torch, xgl, xgl.rewards
+judge = TransformerJudge(LanguageModel(*load("embedded"), torch.device("cpu")))
+"""
+
+
+def part(missing: set[str], code: str, *arguments: Path) -> subprocess.CompletedProcess[str]:
+    text = PART.format(missing=sorted(missing), code=code)
+    return subprocess.run(
+        [sys.executable, "-c", text, *map(str, arguments)], capture_output=True, text=True
+    )
+
+
+def test_reading_needs_the_base_alone(tmp_path: Path) -> None:
+    from support.archives import write_large
+
+    run = write_large(tmp_path / "run", 4, 2)
+    ended = part(set().union(*EXTRA.values()), READING, run, tmp_path / "page.html")
+    assert ended.returncode == 0, ended.stderr
+    said = [line for line in ended.stderr.splitlines() if "not installed" in line]
+    assert [re.findall(r"xent-evo\[(\w+)\]", line) for line in said] == [["score"], ["run"]]
+
+
+def test_scoring_needs_no_more_than_its_extra() -> None:
+    ended = part(EXTRA["run"] | EXTRA["chat"] | EXTRA["ggbench"], SCORING)
+    assert ended.returncode == 0, ended.stderr

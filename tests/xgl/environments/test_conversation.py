@@ -1,0 +1,90 @@
+"""An episode as conversations: what each player is told, and what its answers come to."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from support.doubles import WordJudge
+
+from xgl import EpisodeQueue, Play, game, parse
+from xgl.environments.conversation import converse
+from xgl.environments.outcomes import METRICS, metrics, seat_names
+from xgl.rows import Base, Row
+
+RETRY = game(
+    parse("assign(s=story())\nelicit(x, 4)\nensure(len(x) < 6)\nreward(xed(s | x))", "xent")
+)
+PAIR = game(
+    parse("assign(s=story())\nelicit(alice, x, 2)\nelicit(bob, y, 2)\nreward(bob, xed(s | x))")
+)
+
+
+def row(made: Any, role: str = "black") -> Row:
+    return Row(made, role, 3, ("the red hen",), -9.0, Base(1.0, 2.0, 8))
+
+
+def conversed(of: Row, *answers: str | None) -> tuple[Play, list[tuple[str, str]]]:
+    """The play, and each message with its player."""
+    left, told = list(answers), []
+
+    async def answer(player: str, message: str) -> str | None:
+        told.append((player, message))
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    play = asyncio.run(converse(of.episode(WordJudge()), EpisodeQueue(), answer))
+    return play, told
+
+
+def test_a_retry_is_a_turn_that_tells_only_what_is_new() -> None:
+    of = row(RETRY)
+    play, told = conversed(of, "<move>too long a move</move>", "<move>hen</move>")
+    assert [player for player, _ in told] == ["black", "black"]
+    assert told[0][1].startswith("The program:\nassign(s=story())")
+    assert told[1][1].splitlines() == [
+        "What you have seen since:",
+        "t: too long a move",
+        "ensure: failed 1",
+        "",
+        "You are black. Write t, at most 4 tokens, as <move>...</move>.",
+    ]
+    reward, values = metrics(of, play, "black", normalise=True)
+    assert reward == (play.scores["black"] - 1.0) / 2.0 == values["normalised"]
+    assert (values["failed_ensures"], values["moves"], values["finished"]) == (1, 2, 1)
+    assert set(values) == set(METRICS)
+
+
+def test_each_seat_hears_what_its_player_may_see_and_is_paid_its_own() -> None:
+    of = row(PAIR, "bob")
+    play, told = conversed(of, "<move>a b c</move>")
+    assert seat_names(of) == ("bob", "alice")
+    assert [player for player, _ in told] == ["alice", "bob"]
+    assert "the red hen" not in told[0][1] + told[1][1]
+    assert metrics(of, play, "bob")[0] == play.scores["bob"]
+    alice, values = metrics(of, play, "alice", normalise=True)
+    assert alice == play.scores["alice"] == 0.0
+    assert (values["cut_moves"], values["cut_tokens"]) == (1, 1)
+    assert "normalised" not in values
+
+
+def test_an_answer_without_a_move_is_asked_again_and_then_empty() -> None:
+    of = row(RETRY)
+    play, told = conversed(of, "<think>I could", "no move", "still none")
+    assert [len(told), told[1][1]] == [
+        3,
+        "Your answer held no <move>...</move>. Write your move between <move> and </move>.",
+    ]
+    assert play.move_counts("black").format_failures == 1
+    again, _ = conversed(of, "well", "<move>hen</move>")
+    assert again.move_counts("black").format_failures == 0
+
+
+def test_a_forfeit_and_a_full_window_pay_the_floor() -> None:
+    of = row(RETRY)
+    forfeit, _ = conversed(of, "<move>too long a move</move>")
+    reward, values = metrics(of, forfeit, "black")
+    assert (reward, values["forfeit"], values["moves"]) == (-9.0, 1, 11)
+    over, _ = conversed(row(PAIR, "bob"), "<move>a</move>", None)
+    assert over.outcome == "oversize"
+    assert metrics(row(PAIR, "bob"), over, "bob")[0] == -9.0
+    assert metrics(row(PAIR, "bob"), over, "alice")[0] == -2.0  # a bit for each token of its move
