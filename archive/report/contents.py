@@ -9,6 +9,7 @@ from typing import Any
 
 from archive.schema import Definition, GainKind, TaskId
 from archive.statistics.intervals import Interval
+from archive.statistics.scripts import ScriptComparison
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,7 @@ class GameFacts:
     training: FineTuning | None
     gain: Interval
     specific_share: float | None
+    scripts: ScriptComparison | None
     base_mean: float | None
     tuned_mean: float | None
     plays: tuple[BestPlay, ...]

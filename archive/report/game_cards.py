@@ -20,6 +20,7 @@ from archive.report.contents import BestPlay, FineTuning, GameFacts, GameTransfe
 from archive.schema import Definition, GainKind, PlaysKey, TaskId
 from archive.statistics.intervals import UNDEFINED, Interval
 from archive.statistics.plays import SCORE_COLUMNS, Plays, plays_of, policies_of
+from archive.statistics.scripts import ScriptComparison, shown_comparison
 from archive.statistics.transfer_matrix import TransferMatrix, transfer_matrix
 from archive.store.archive import Archive
 from xgl import Game, Metadata, XGLError, game, library, parse
@@ -44,6 +45,7 @@ class CardRows:
     matrix: TransferMatrix
     means: Mapping[tuple[str, TaskId], float]
     plays: Mapping[TaskId, tuple[BestPlay, ...]]
+    scripts: Mapping[TaskId, ScriptComparison | None]
     thresholds: RunThresholds | None
 
 
@@ -96,6 +98,7 @@ def _source(
         finetunes={TaskId.of(row): row for row in finetunes},
         matrix=transfer_matrix(plays, policies, scope, scope, kind),
         means=_means(plays),
+        scripts={each: shown_comparison(plays, policies.get(each, ()), each) for each in scope},
         plays=best_plays(archive, run_id, {each: policies.get(each, ()) for each in scope}, rows),
         thresholds=thresholds,
     )
@@ -175,6 +178,7 @@ class _Cards:
             training=training(tuned) if tuned else None,
             gain=cell.values.gain if cell else _own_gain(decision),
             specific_share=decision["specific_share"] if decision else None,
+            scripts=source.scripts.get(task_id),
             base_mean=source.means.get(("base", task_id)),
             tuned_mean=source.means.get((tuned["finetune_id"], task_id)) if tuned else None,
             plays=source.plays.get(task_id, ()),

@@ -57,6 +57,13 @@ def _novelty(report: RunReport) -> str:
             f"training on a game raises its score by {median(gains):.1f} bits a play"
             + (", in the median" if len(gains) > 1 else "")
         )
+    compared = [game.scripts for game in report.games if game.scripts is not None]
+    if compared:
+        beyond = sum(each.total.low > 0 and each.specific.low > 0 for each in compared)
+        parts.append(
+            f"of {counted(len(compared), 'game')} beside simple rules, training is surely beyond "
+            f"every rule on {beyond}"
+        )
     words = "; ".join(parts) or "how new these games are was not measured"
     return f"{words[:1].upper()}{words[1:]}."
 

@@ -22,6 +22,7 @@ from archive.statistics.replay import (
     redecided,
     replay,
 )
+from archive.statistics.scripts import ScriptComparison, gated, scripts_again
 from archive.store.archive import Archive
 from archive.views.tables import SHORT, add, interval, number, shown, table
 
@@ -94,13 +95,16 @@ def _why(record: RunRecord, row: Row, case: Case | None) -> Why:
         seen = replay(case, record.plays, policies)
     except (MissingPlaysError, ValueError) as error:
         return Why(record.run_id, row, case.purpose, missing=str(error))
-    again = redecided(case, seen)
-    steps = tuple(_steps(case, seen, policies))
+    again, steps = redecided(case, seen), _steps(case, seen, policies)
+    if record.setting("growth", "beyond_scripts"):
+        scripts = scripts_again(case, row, record.plays, policies)
+        again = again and gated(again, scripts)
+        steps += _script_steps(case, policies, seen, scripts)
     return Why(
         record.run_id,
         row,
         case.purpose,
-        steps,
+        tuple(steps),
         _again(again),
         tuple(step.question for step in steps if step.answer is not Answer.YES),
     )
@@ -163,6 +167,33 @@ def _better(question: str, gain: Gain, bounds: Interval, kind: GainKind | None =
     answer = Answer.YES if bounds.low > 0 else Answer.NO if bounds.high <= 0 else Answer.OPEN
     shown_gain = gain if kind is None else replace(gain, bits=bounds.value)
     return Step(question, shown_gain, None, *_numbers(bounds), "low > 0", answer)
+
+
+def _script_steps(
+    case: Case, policies: Policies, seen: Replay, scripts: ScriptComparison | None
+) -> list[Step]:
+    """Whether training is beyond every scripted player, in all and about the map."""
+    if scripts is None:
+        return []
+    mean = seen.gains.get((case.candidate, case.candidate))
+    its = case.candidate.game_id
+    policy = next(iter(policies.get(case.candidate, ())), "unknown")
+    own = Gain(policy, its, its, mean.bits if mean else None, mean.plays if mean else 0)
+    best = Gain(scripts.best, its, its, scripts.best_gain, scripts.plays)
+    leads = {
+        "earns more than any script": scripts.total,
+        "and so about the map": scripts.specific,
+    }
+    return [
+        Step(question, own, best, *_numbers(lead), "low > 0", _is_positive(lead))
+        for question, lead in leads.items()
+    ]
+
+
+def _is_positive(lead: Interval) -> Answer:
+    if lead.low > 0:
+        return Answer.YES
+    return Answer.NO if lead.high <= 0 else Answer.OPEN
 
 
 def _numbers(interval: Interval) -> tuple[float | None, float, float]:

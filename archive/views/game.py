@@ -8,8 +8,8 @@ from typing import Any
 
 from rich.console import Console
 
-from archive.query import explanation, find_game
-from archive.schema import Definition
+from archive.query import explanation, find_game, replicates, run_config
+from archive.schema import SCRIPT_POLICY, Definition
 from archive.store.archive import Archive
 from archive.views.tables import SHORT, add, interval, number, program, shown, table
 
@@ -28,6 +28,8 @@ class GameHistory:
     scopes: Sequence[Row]
     children: Sequence[Row]
     plays: Sequence[Row]
+    scripts: Sequence[Row]
+    """Of each run, role and purpose: the newest fine-tunes beside the scripted players."""
 
 
 def gather(archive: Archive, shortened: str) -> GameHistory:
@@ -37,6 +39,8 @@ def gather(archive: Archive, shortened: str) -> GameHistory:
     finetunes = archive.rows("finetunes", filters=its)
     for row in finetunes:
         row["adapter_stored"] = row["adapter_hash"] in archive.adapters()
+    plays = _plays(archive, its)
+    scripted = any(row["policy_id"].startswith(SCRIPT_POLICY) for row in plays)
     return GameHistory(
         game=game,
         proposals=archive.rows("proposals", filters=its),
@@ -44,7 +48,8 @@ def gather(archive: Archive, shortened: str) -> GameHistory:
         decisions=archive.rows("decisions", filters=its),
         scopes=_first(archive.rows("scopes", filters=its)),
         children=_first(archive.rows("scopes", filters=[("parent_game_id", "=", game["game_id"])])),
-        plays=_plays(archive, its),
+        plays=plays,
+        scripts=_beside_scripts(archive, its, finetunes) if scripted else (),
     )
 
 
@@ -68,6 +73,28 @@ def _plays(archive: Archive, its: list[tuple[str, str, object]]) -> list[dict[st
     ]
 
 
+def _beside_scripts(
+    archive: Archive, its: list[tuple[str, str, object]], finetunes: Sequence[Row]
+) -> list[dict[str, Any]]:
+    """Comparisons of each run that played scripts; what they need loads only here."""
+    from archive.statistics.plays import SCORE_COLUMNS, plays_of, policies_of
+    from archive.statistics.scripts import beyond_scripts, script_columns
+
+    rows = []
+    for run_id in dict.fromkeys(row["run_id"] for row in finetunes):
+        scores = archive.table("scores", list(SCORE_COLUMNS), [*its, ("run_id", "=", run_id)])
+        plays = plays_of(scores)
+        made = (row for row in finetunes if row["run_id"] == run_id)
+        policies = policies_of(made, replicates(run_config(archive, run_id)))
+        keys = dict.fromkeys((key.task_id, key.purpose) for key in plays if key.scripted)
+        for task_id, purpose in keys:
+            found = beyond_scripts(plays, policies.get(task_id, ()), task_id, purpose)
+            if found is not None:
+                where = {"run_id": run_id, "role": task_id.role, "purpose": purpose}
+                rows.append(where | script_columns(found))
+    return rows
+
+
 def show(sheet: GameHistory, console: Console) -> None:
     """The program, then a table for each kind of row there is."""
     game = sheet.game
@@ -81,6 +108,7 @@ def show(sheet: GameHistory, console: Console) -> None:
         (sheet.scopes, _scopes),
         (sheet.children, _children),
         (sheet.plays, _played),
+        (sheet.scripts, _scripted),
     ):
         if rows:
             console.print(make(rows))
@@ -105,13 +133,15 @@ def _finetunes(rows: Sequence[Row]) -> Any:
 
 
 def _decisions(rows: Sequence[Row]) -> Any:
-    view = table("Decided", "run", "gen", "verdict", "captured", "γ", "own gain (bits)")
+    gain = "gain (bits), about the map"
+    view = table("Decided", "run", "gen", "verdict", "captured", "γ", gain)
     for row in rows:
         value = Definition(row["definition"]).column
         bounds = interval(row[value], row[f"{value}_low"], row[f"{value}_high"])
         most = interval(row["gamma"], row["gamma_low"], row["gamma_high"])
         verdict = f"{row['verdict']}\n{explanation(row)}"
-        add(view, row["run_id"], row["generation"], verdict, bounds, most, number(row["own_gain"]))
+        gains = f"{number(row['total_gain'])}\n{number(row['specific_gain'])}"
+        add(view, row["run_id"], row["generation"], verdict, bounds, most, gains)
     return view
 
 
@@ -142,4 +172,18 @@ def _played(rows: Sequence[Row]) -> Any:
             row["plays"],
             number(row["mean"]),
         )
+    return view
+
+
+def _scripted(rows: Sequence[Row]) -> Any:
+    """How far training is beyond every scripted player, in all and about the map."""
+    columns = ("run", "on", "plays", "best script", "gains", "training is beyond", "about the map")
+    view = table("Beside scripted players (bits a play)", *columns)
+    for row in rows:
+        leads = (
+            interval(row[name], row[f"{name}_low"], row[f"{name}_high"])
+            for name in ("beyond_scripts", "specific_beyond_scripts")
+        )
+        where = (row["run_id"], row["purpose"], row["script_plays"])
+        add(view, *where, row["best_script"], number(row["script_gain"]), *leads)
     return view

@@ -21,7 +21,7 @@ from archive.query import (
     scopes,
     verdict_counts,
 )
-from archive.schema import SCHEMA_VERSION, TABLES, Definition
+from archive.schema import SCHEMA_VERSION, TABLES, Definition, Verdict
 from archive.store.archive import Archive
 from archive.views.tables import (
     SHORT,
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Inspection:
-    """The state of one run: `scopes` by generation, `codes` by game id, `rows` by table."""
+    """The state of one run: `scopes` by generation, `codes` by game id, `accepted`
+    (the decision that took each game into the scope) by game id, `rows` by table."""
 
     folder: str
     schema_version: int
@@ -49,9 +50,25 @@ class Inspection:
     run_id: str
     scopes: Mapping[int, Sequence[ScopeRow]]
     codes: Mapping[str, str]
+    accepted: Mapping[str, Mapping[str, Any]]
     verdicts: Sequence[VerdictCount]
     decisions: Sequence[Mapping[str, Any]]
     rows: Mapping[str, int]
+
+
+_GAINS = (
+    "game_id",
+    "total_gain",
+    "specific_gain",
+    "best_script",
+    "beyond_scripts",
+    "beyond_scripts_low",
+    "beyond_scripts_high",
+)
+
+
+def _accepted(run: Run) -> list[tuple[str, str, object]]:
+    return [("run_id", "=", run.run_id), ("verdict", "=", Verdict.ACCEPTED.value)]
 
 
 def gather(archive: Archive, run_id: str | None = None, decisions: int = 10) -> Inspection:
@@ -70,6 +87,7 @@ def gather(archive: Archive, run_id: str | None = None, decisions: int = 10) -> 
         run_id=run.run_id,
         scopes=by_generation,
         codes={game_id: row["code"] for game_id, row in rows.items()},
+        accepted={row["game_id"]: row for row in archive.rows("decisions", _GAINS, _accepted(run))},
         verdicts=verdict_counts(archive, run.run_id),
         decisions=recent_decisions(archive, run.run_id, decisions),
         rows={name: archive.count(name) for name in TABLES},
@@ -103,17 +121,34 @@ def _scope(state: Inspection) -> str:
         parts.append(f"Generation {generation}: {counted(len(members), 'game')}")
         for member in members:
             if member.task_id not in seen:
-                parts.append(_member(member, state.codes[member.game_id]))
+                decision = state.accepted.get(member.game_id)
+                parts.append(_member(member, state.codes[member.game_id], decision))
             seen.add(member.task_id)
     return "\n".join(parts)
 
 
-def _member(member: ScopeRow, code: str) -> str:
+def _member(member: ScopeRow, code: str, decision: Mapping[str, Any] | None) -> str:
     origin = "initial"
     if member.parent_game_id is not None:
         gamma = "unknown" if member.gamma is None else number(member.gamma, 3)
         origin = f"γ {gamma}, from {member.parent_game_id[:SHORT]}"
-    return f"  {member.game_id[:SHORT]} ({member.role}): {origin}\n{program(code)}"
+    gains = "" if decision is None else _gains(decision)
+    return f"  {member.game_id[:SHORT]} ({member.role}): {origin}{gains}\n{program(code)}"
+
+
+def _gains(decision: Mapping[str, Any]) -> str:
+    """What training gains, and how far that is beyond the best script."""
+    if decision["total_gain"] is None:
+        return ""
+    total, specific, lead = (
+        number(decision[name]) for name in ("total_gain", "specific_gain", "beyond_scripts")
+    )
+    text = f"; gains {total} bits, {specific} about the map"
+    if decision["beyond_scripts"] is None:
+        return text
+    bounds = (number(decision[f"beyond_scripts_{end}"]) for end in ("low", "high"))
+    script = f"{lead} [{', '.join(bounds)}] beyond the script {decision['best_script']}"
+    return f"{text}, {script}"
 
 
 def _verdicts(state: Inspection) -> Table:
@@ -124,17 +159,20 @@ def _verdicts(state: Inspection) -> Table:
 
 
 def _decisions(state: Inspection) -> Table:
-    view = table("Latest decisions", "gen", "game", "verdict", "captured", "γ", "decided on")
+    """Where scripts played, with the lead over them."""
+    scripted = any(row["best_script"] for row in state.decisions)
+    leads = ("beyond scripts",) if scripted else ()
+    columns = ("gen", "game", "verdict", "captured", "γ", *leads, "decided on")
+    view = table("Latest decisions", *columns)
     for row in state.decisions:
-        value = Definition(row["definition"]).column
         seeds = row["purpose"] or "no scores"
+        names = (Definition(row["definition"]).column, "gamma", *(["beyond_scripts"] * scripted))
         add(
             view,
             row["generation"],
             f"{row['game_id'][:SHORT]}\n({row['role']})",
             f"{row['verdict']}\n{explanation(row)}",
-            interval(row[value], row[f"{value}_low"], row[f"{value}_high"]),
-            interval(row["gamma"], row["gamma_low"], row["gamma_high"]),
+            *(interval(row[name], row[f"{name}_low"], row[f"{name}_high"]) for name in names),
             seeds if row["decided"] or row["purpose"] is None else f"{seeds}, not decided",
         )
     return view

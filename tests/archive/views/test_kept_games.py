@@ -9,22 +9,10 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from support.search import Listed, Nature, Search, code, of_limits
 
 from archive import Archive
 from archive.query import find_run
 from archive.views.kept_games import FULL, KeptGame, gather, show
-
-
-@pytest.fixture(scope="module")
-def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that keeps one game of three."""
-    folder = tmp_path_factory.mktemp("kept")
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        world = of_limits(l20=Nature(scripted=14.0), l21=Nature(own=0.0))
-        sampler = Listed([code(20), code(21), code(22)])
-        assert Search(folder, monkeypatch).run(world, "growth.list_size=3", sampler=sampler) == 0
-    return folder / "run"
 
 
 def kept_games(folder: Path) -> list[KeptGame]:
@@ -38,8 +26,8 @@ def printed(kept: list[KeptGame], width: int = 100) -> str:
     return out.getvalue()
 
 
-def test_each_kept_game_has_its_rules_reason_and_gains(run_folder: Path) -> None:
-    initial, new = kept_games(run_folder)
+def test_each_kept_game_has_its_rules_reason_and_gains(kept_run: Path) -> None:
+    initial, new = kept_games(kept_run)
     assert initial.decision is None
     assert new.rules[0] == "A story s is drawn."
     assert new.decision is not None
@@ -51,19 +39,19 @@ def test_each_kept_game_has_its_rules_reason_and_gains(run_folder: Path) -> None
     assert new.scripts.best == "script:content_words"
 
 
-def test_the_play_shown_is_the_median_one_by_three_players(run_folder: Path) -> None:
-    for game in kept_games(run_folder):
+def test_the_play_shown_is_the_median_one_by_three_players(kept_run: Path) -> None:
+    for game in kept_games(kept_run):
         names = [each.player for each in game.attempts]
         assert names == ["trained", "untrained", "script:content_words"]
         assert len(game.texts) == 1
-        gains = sorted(own_gains(run_folder, game))
+        gains = sorted(own_gains(kept_run, game))
         trained, untrained, _ = game.attempts
         assert trained.score - untrained.score == pytest.approx(gains[len(gains) // 2])
 
 
-def own_gains(run_folder: Path, game: KeptGame) -> list[float]:
+def own_gains(kept_run: Path, game: KeptGame) -> list[float]:
     """Of the game's fine-tune, on the maps that scripts have played too."""
-    with Archive.open(run_folder / "archive") as archive:
+    with Archive.open(kept_run / "archive") as archive:
         mine = [("game_id", "=", game.member.game_id)]
         rows, finetunes = (archive.rows(name, filters=mine) for name in ("scores", "finetunes"))
     purpose = "acceptance" if game.decision else "selection"
@@ -75,8 +63,8 @@ def own_gains(run_folder: Path, game: KeptGame) -> list[float]:
     return [own[each] - scores["base"][each] for each in scores["script:quote"]]
 
 
-def test_what_is_printed_says_why_and_shows_the_command(run_folder: Path) -> None:
-    kept = kept_games(run_folder)
+def test_what_is_printed_says_why_and_shows_the_command(kept_run: Path) -> None:
+    kept = kept_games(kept_run)
     text = " ".join(printed(kept, 300).split())
     for part in (
         "Kept: 1 new game, beside 1 game that the run began with",
@@ -96,15 +84,15 @@ def test_what_is_printed_says_why_and_shows_the_command(run_folder: Path) -> Non
     assert max(len(line) for line in printed(kept, 80).splitlines()) <= 80
 
 
-def test_of_many_games_the_later_ones_are_short(run_folder: Path) -> None:
-    initial, new = kept_games(run_folder)
+def test_of_many_games_the_later_ones_are_short(kept_run: Path) -> None:
+    initial, new = kept_games(kept_run)
     text = printed([initial, *[new] * (FULL + 2)])
     assert text.count("untrained") == FULL + 1
     assert text.count("kept  ") == FULL + 2
 
 
-def test_what_strangers_wrote_is_shown_and_not_obeyed(run_folder: Path) -> None:
-    initial, _ = kept_games(run_folder)
+def test_what_strangers_wrote_is_shown_and_not_obeyed(kept_run: Path) -> None:
+    initial, _ = kept_games(kept_run)
     attempt = replace(initial.attempts[0], moves=("\x1b[2J[bold]",))
     text = printed([replace(initial, attempts=(attempt,), texts=("a\x07b",), rules=("\x1b]0;x",))])
     assert "\x1b" not in text
@@ -112,7 +100,7 @@ def test_what_strangers_wrote_is_shown_and_not_obeyed(run_folder: Path) -> None:
     assert "[bold]" in text
 
 
-def test_without_plays_there_is_still_a_game(run_folder: Path) -> None:
-    initial, _ = kept_games(run_folder)
+def test_without_plays_there_is_still_a_game(kept_run: Path) -> None:
+    initial, _ = kept_games(kept_run)
     bare = replace(initial, total=None, specific=None, scripts=None, attempts=(), texts=())
     assert "python -m archive show" in printed([bare])

@@ -1,0 +1,73 @@
+"""Where a reader meets scripted players: inspect, show, decisions --why, the report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archive import Archive
+from archive.__main__ import main
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """What a command prints, on one line."""
+    capsys.readouterr()
+    assert main([str(each) for each in arguments]) == 0
+    return " ".join(capsys.readouterr().out.replace("│", " ").split())
+
+
+def decisions(folder: Path) -> list[dict[str, Any]]:
+    with Archive.open(folder / "archive") as archive:
+        return archive.rows("decisions")
+
+
+@pytest.fixture
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
+
+
+@pytest.mark.usefixtures("wide")
+def test_inspect_says_how_far_each_accepted_game_is_beyond_scripts(
+    kept_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [row] = [each for each in decisions(kept_run) if each["verdict"] == "accepted"]
+    text = said(capsys, "inspect", kept_run)
+    assert f"gains {row['total_gain']:.2f} bits, {row['specific_gain']:.2f} about the map" in text
+    assert f"{row['beyond_scripts']:.2f} [{row['beyond_scripts_low']:.2f}, " in text
+    assert "beyond the script content_words" in text
+
+
+@pytest.mark.usefixtures("wide")
+def test_show_compares_on_each_kind_of_plays(
+    kept_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [row] = [each for each in decisions(kept_run) if each["verdict"] == "accepted"]
+    text = said(capsys, "show", kept_run, row["game_id"])
+    assert "Beside scripted players (bits a play)" in text
+    assert text.count("content_words") >= 3
+    assert "script:missing_words" in text
+    assert f"{row['script_gain']:.2f}" in text
+
+
+@pytest.mark.usefixtures("wide")
+def test_why_asks_about_scripts_where_the_run_does(
+    kept_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [row] = decisions(kept_run.parent / "gated")
+    assert row["reason"] == "no more than a script"
+    text = said(capsys, "decisions", kept_run.parent / "gated", "--why", row["game_id"])
+    assert "earns more than any script" in text
+    assert "Not passed: earns more than any script, and so about the map." in text
+    assert "Taken again from the scores: refused, no more than a script." in text
+    assert "earns more" not in said(capsys, "decisions", kept_run, "--why", row["game_id"])
+
+
+def test_the_report_has_the_comparison(kept_run: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert main(["report", str(kept_run), "-o", str(page), "--no-judge"]) == 0
+    text = page.read_text(encoding="utf-8")
+    assert "the best simple rule, content words, gains +14" in text
+    assert "beside simple rules, training is surely beyond every rule on" in text
+    assert "plays by simple rules" in text
