@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from archive.schema import TaskId
 
@@ -23,6 +23,10 @@ FEATURES: Mapping[str, tuple[str, str]] = {
     "info": ("string", "JSON: the game, its map, the floor and the base, to score an answer by"),
 }
 """Type and meaning of each column."""
+ENVIRONMENT_FEATURES = tuple(
+    name for name in FEATURES if name not in ("prompt", "prompt_text", "answer", "task")
+)
+"""Columns of the rows without a prompt, whose first view an environment shows."""
 
 _TYPES = {
     "messages": "list:\n    - name: role\n      dtype: string\n    - name: content\n      "
@@ -38,30 +42,42 @@ configs:
     path: train.jsonl
   - split: test
     path: test.jsonl
+- config_name: environments
+  data_files:
+  - split: train
+    path: environments/train.jsonl
+  - split: test
+    path: environments/test.jsonl
 dataset_info:
+- config_name: default
   features:
 {features}
+- config_name: environments
+  features:
+{environment_features}
 ---
 # Prompts of Xent Games
 
 {games}, from run `{run_id}`. A row asks for the moves of a game on a map; an answer is scored in
 bits by the judge (`{judge}` in the run), or counts as the game's floor where it breaks a rule.
 
+## One answer for all moves
+
 ```python
-import torch
 from datasets import load_dataset
 from trl import GRPOConfig, GRPOTrainer
-from xgl.judge.transformer_judge import TransformerJudge
-from xgl.lm.language_model import LanguageModel
-from xgl.models.resolve import load
+from xgl.judge.load import load_judge
+from xgl.models.resolve import resolve
 from xgl.rewards import Rewards
 
-rows = load_dataset("THIS_FOLDER")
-judge = LanguageModel(*load("{judge}"), torch.device("cpu"))
-reward = Rewards(TransformerJudge(judge), normalise=True)
+rows = load_dataset(".")  # this folder
 trainer = GRPOTrainer(
-    "MODEL", reward_funcs=reward, args=GRPOConfig(), train_dataset=rows["train"]
+    str(resolve("embedded")),  # a model to try it with; yours goes here
+    reward_funcs=Rewards(load_judge("{judge}"), normalise=True),
+    args=GRPOConfig("trained", max_steps=3, max_completion_length=32),
+    train_dataset=rows["train"],
 )
+trainer.train()
 ```
 
 `normalise=True` gives standard deviations above the base player's mean, so that games of
@@ -69,28 +85,60 @@ different scales share a run; without it, bits. `reward.explain(completions, inf
 completion its outcome, its moves as they were played, the moves it lacked, the tokens cut off
 them, and the bits of every token.
 
+## A rollout of several turns
+
+```python
+from datasets import load_dataset
+from trl import GRPOConfig, GRPOTrainer
+from xgl.environments.trl import environment_factory
+from xgl.judge.load import load_judge
+from xgl.models.resolve import resolve
+from xgl.players.local import LocalPolicy
+
+judge = load_judge("{judge}")
+trainer = GRPOTrainer(
+    str(resolve("embedded")),
+    environment_factory=environment_factory(
+        judge, others=LocalPolicy(judge.lm), normalise=True
+    ),
+    args=GRPOConfig("trained", max_steps=3, max_completion_length=64),
+    train_dataset=load_dataset(".", "environments")["train"],
+)
+trainer.train()
+```
+
+Here all games are mixed, those of several players too: a move is a call of the tool `move`, retries
+and later moves are turns, and `others` makes the moves of everybody but the row's role. A game that
+the model leaves before its end counts as its floor.
+
+## Columns
+
 | column | content |
 | --- | --- |
 {columns}
 
 A move stands between `<move>` and `</move>`, outside of thoughts; of more moves than are asked for
-the last count. Games with several moves ask for all at once. Left out, since a single prompt cannot
-ask for their moves: {left_out}. `archive export --format verifiers` leaves out none.
+the last count. Games with several moves ask for all at once. Left out of `default`, since a single
+prompt cannot ask for their moves: {left_out}. `environments`, without prompts, leaves out none.
 """
 
 
 def card(games: str, run_id: str, judge: str, left_out: str) -> str:
     """The card's text."""
-    features = [f"  - name: {name}\n    {_type(kind)}" for name, (kind, _) in FEATURES.items()]
     columns = [f"| `{name}` | {meaning} |" for name, (_, meaning) in FEATURES.items()]
     return _CARD.format(
-        features="\n".join(features),
+        features=_features(FEATURES),
+        environment_features=_features(ENVIRONMENT_FEATURES),
         columns="\n".join(columns),
         games=games,
         run_id=run_id,
         judge=judge,
         left_out=left_out,
     )
+
+
+def _features(names: Iterable[str]) -> str:
+    return "\n".join(f"  - name: {name}\n    {_type(FEATURES[name][0])}" for name in names)
 
 
 def _type(kind: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from archive.errors import ExportError
-from archive.export.card import FEATURES, card, counted_games, reasons
+from archive.export.card import ENVIRONMENT_FEATURES, FEATURES, card, counted_games, reasons
 from archive.export.judge import reference_of
 from archive.export.rows import MAPS, SPLITS, TaskRow, task_rows
 from archive.export.selection import choose
@@ -43,7 +43,8 @@ def export_dataset(
     eta: float | None = None,
     count: int = MAPS,
 ) -> Dataset:
-    """Writes `train.jsonl`, `test.jsonl` and a card; at most `count` maps of a game in each.
+    """Writes `train.jsonl`, `test.jsonl`, the same in `environments` with all games and without
+    prompts, and a card; at most `count` maps of a game in each.
 
     Raises what :func:`archive.export.xent.export_xent` raises of folder, run and η; ExportError
     when no game of the cover can be played from one prompt.
@@ -70,8 +71,12 @@ def export_dataset(
 
     def fill(aside: Path) -> None:
         (aside / "README.md").write_text(text, encoding="utf-8")
+        (aside / "environments").mkdir()
         for split, some in splits.items():
             (aside / f"{split}.jsonl").write_text(_lines(some), encoding="utf-8")
+            every = [_unasked(e) for of in by_task.values() for e in of if e.split == split]
+            path = aside / "environments" / f"{split}.jsonl"
+            path.write_text(_lines(every), encoding="utf-8")
 
     write_folder(folder, fill)
     return Dataset({split: len(some) for split, some in splits.items()}, left_out)
@@ -94,6 +99,12 @@ def _columns(each: TaskRow) -> dict[str, Any]:
         "info": each.info,
     }
     return {name: columns[name] for name in FEATURES}
+
+
+def _unasked(each: TaskRow) -> dict[str, Any]:
+    """One row without a prompt, for an environment that shows its views itself."""
+    columns = each.columns() | {"info": each.info}
+    return {name: columns[name] for name in ENVIRONMENT_FEATURES}
 
 
 def _unfit(row: Row) -> str:

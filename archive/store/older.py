@@ -18,6 +18,8 @@ ADDED: Mapping[str, frozenset[str]] = {
         {
             "detail",
             "rule",
+            "first_play",
+            "scope_finetunes",
             "total_gain",
             "total_gain_low",
             "help_gain",

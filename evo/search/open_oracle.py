@@ -7,18 +7,18 @@ docs/specification.md, "Racing".
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from scipy import stats
 
 from archive import Reason, Verdict
-from archive.schema import Rule
+from archive.schema import BASE_POLICY, Rule, TaskId
 from archive.statistics.decision_rule import Decision, Evidence, Thresholds, decide
 from archive.statistics.intervals import Interval
 from archive.statistics.looks import Looks, chunks
-from archive.statistics.race import Question, Race, acceptance, selection
+from archive.statistics.race import Question, Race, RaceSettings, acceptance, selection
 from archive.statistics.scripts import gated
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task
@@ -27,11 +27,9 @@ from evo.record.cost import Cost
 from evo.record.ledger import Ledger
 from evo.search.growth import Candidate
 from evo.search.open_ended import Finding, Prospect, Trial
-from evo.search.oracle import TransferOracle
+from evo.search.oracle import UNLEARNED, RaceEnd, TransferOracle
 from evo.search.stages import Stage
 from evo.search.virtual_order import Steps
-
-End = tuple[Decision | None, Evidence]
 
 
 @dataclass(frozen=True)
@@ -57,6 +55,8 @@ class OpenTransferOracle:
 
     def __init__(self, config: RunConfig, ledger: Ledger, collector: Collector) -> None:
         self.config, self.collector = config, collector
+        self._training: set[Task] = set()
+        """Games of the scope that another attempt is being made at."""
         self.rows = TransferOracle(config, ledger, collector)
         self.thresholds, self.selection = self.rows.thresholds, self.rows.selection
 
@@ -72,8 +72,8 @@ class OpenTransferOracle:
         seen = Seen(candidate, Prospect.OUT, candidate.parent, scope=tuple(scope))
         if refusal := collector.refusal(task):
             return self._recorded(seen, refusal)
-        yield collector.training_requests(task)
-        seen = yield from self._select(seen)
+        collector.attempts.follow(task.id, candidate.parent.id)
+        seen = yield from self._learn(seen)
         if seen.prospect is Prospect.OUT and _is_orphan(seen.decision):
             return replace(seen, prospect=Prospect.ORPHAN)
         return self._recorded(seen, seen.decision)
@@ -98,13 +98,19 @@ class OpenTransferOracle:
         return self._recorded(seen, seen.decision)
 
     def test(self, finding: Seen, scope: Sequence[Task], attempt: int) -> Steps[Request, Tested]:
-        """The acceptance test on fresh seeds, the games first that seem to teach it most."""
-        stage, taught = self._acceptance(attempt), finding.evidence.taught
+        """The acceptance test on its list's fresh seeds, the games first that seem to teach it
+        most; once more where that shows that the parent was badly trained."""
+        stage = self._acceptance(attempt).of_list(finding.candidate.place)
+        taught, asked = finding.evidence.taught, list[PlayRequest]()
         order = sorted(scope, key=lambda task: -(taught[task.id].value or 0.0))
-        race = acceptance(stage.race_settings, [task.id for task in order], stage.no_evidence)
-        asked: list[PlayRequest] = []
         task, parent = finding.candidate.game, finding.parent
-        decision, evidence = yield from self._race(race, stage, task, parent, order, asked)
+        decision, evidence = yield from self._race(acceptance, stage, task, parent, order, asked)
+        while decision and decision.reason is not Reason.COVERED:
+            if not (yield from self._train_again(parent, evidence)):
+                break
+            decision, evidence = yield from self._race(
+                acceptance, stage, task, parent, order, asked
+            )
         assert decision is not None
         if self.config.growth.beyond_scripts and decision.verdict is Verdict.ACCEPTED:
             decision = yield from self._held_against_scripts(task, stage, decision)
@@ -136,8 +142,7 @@ class OpenTransferOracle:
         """The decision where scripts must not earn as much, look by look until that is decided."""
         held = decision
         for plays in stage.looks.plays:
-            seeds = self.collector.seeds(stage.purpose, plays)
-            own = self.collector.own_plays(task, stage.purpose, seeds)
+            own = self.collector.own_plays(task, stage.purpose, stage.seeds(plays))
             yield self._blocks([*own, *stage.scripted(task, plays)])
             held = gated(decision, stage.against_scripts(task))
             if held.decided:
@@ -154,12 +159,46 @@ class OpenTransferOracle:
         most = first.looks.plays[-1]
         return replace(first, looks=Looks((most * 2**attempt,), first.looks.error))
 
+    def _learn(self, seen: Seen) -> Steps[Request, Seen]:
+        """Fine-tune and select; what learned nothing although there was something to learn is
+        fine-tuned again, under another training seed."""
+        collector, task = self.collector, seen.candidate.game
+        for attempt in range(self.config.transfer.attempts):
+            if attempt:
+                collector.restart([task])
+            yield collector.training_requests(task)
+            seen = yield from self._select(seen)
+            failed = seen.decision is not None and seen.decision.reason in UNLEARNED
+            if not (failed and collector.headroom(task)):
+                break
+        if (yield from self._train_again(seen.parent, seen.evidence)):
+            seen = yield from self._select(seen)
+        return seen
+
+    def _train_again(self, parent: Task, evidence: Evidence) -> Steps[Request, bool]:
+        """Another attempt at the parent where the candidate surpasses it; the attempts in force
+        change at once, when all that they are judged by is there."""
+        if parent in self._training or not self.rows.overtaken(parent, evidence):
+            return False
+        collector, stage = self.collector, self.selection
+        self._training.add(parent)
+        number = collector.attempts.fresh(parent.id)
+        requests = collector.attempt_requests(parent, number)
+        yield requests
+        at = (parent, stage.purpose, stage.seeds(stage.looks.plays[-1]))
+        policies = [BASE_POLICY, *collector.all_policy_ids(parent)]
+        policies += [each.policy_id for each in requests]
+        yield self._blocks(PlayRequest(policy, *at) for policy in policies)
+        collector.attempts.put(parent.id, number)
+        stage.prefer_best(parent)
+        self._training.remove(parent)
+        return True
+
     def _select(self, seen: Seen) -> Steps[Request, Seen]:
         """The selection race; a finding that is ranked is a prospect."""
         stage, task = self.selection, seen.candidate.game
         order = stage.scan_order(seen.parent, seen.scope)
-        race = selection(stage.race_settings, [each.id for each in order], stage.no_evidence)
-        decision, evidence = yield from self._race(race, stage, task, seen.parent, order, [])
+        decision, evidence = yield from self._race(selection, stage, task, seen.parent, order, [])
         gamma = evidence.gamma.interval.value
         if decision is None and (gamma or 0.0) > 1 - self.thresholds.alpha2:
             decision = decide(evidence, self.thresholds)
@@ -168,12 +207,16 @@ class OpenTransferOracle:
 
     def _helped(self, task: Task, parents: Sequence[Task]) -> Steps[Request, list[Task]]:
         """Those of ``parents`` that the task seems to help on the fewest plays, the most first."""
-        stage, question = self.selection, Question(self.selection.looks.plays[0], helps=True)
-        asked = [each for p in parents for each in stage.plays(task, p, (), question)]
-        yield self._blocks(asked)
+        stage, plays = self.selection, self.selection.looks.plays[0]
+        question = Question(plays, helps=True, learned=plays)
+        speakers = None
+        while speakers != self.collector.named_attempts(parents):
+            speakers = self.collector.named_attempts(parents)
+            asked = [each for p in parents for each in stage.plays(task, p, (), question)]
+            yield self._blocks(asked)
         values: dict[Task, float] = {}
         for parent in parents:
-            bounds = stage.bounds(task, parent, (), replace(question, learned=question.plays))
+            bounds = stage.bounds(task, parent, (), question)
             value = bounds.values.of(self.thresholds.definition).value if bounds.values else None
             if value is not None and value >= self.thresholds.alpha1:
                 values[parent] = value
@@ -181,24 +224,30 @@ class OpenTransferOracle:
 
     def _race(
         self,
-        race: Race,
+        kind: Callable[[RaceSettings, Sequence[TaskId], Evidence], Race],
         stage: Stage,
         task: Task,
         parent: Task,
         scope: Sequence[Task],
         asked: list[PlayRequest],
-    ) -> Steps[Request, End]:
-        """A race to its end; ``asked`` gets every play that it asked for."""
-        question = next(race)
+    ) -> Steps[Request, RaceEnd]:
+        """A race to its end; from its start again where meanwhile a game of the scope got another
+        attempt. ``asked`` gets every play that it asked for."""
         while True:
-            blocks = self._blocks(stage.plays(task, parent, scope, question))
-            asked += blocks
-            yield blocks
-            try:
-                question = race.send(stage.bounds(task, parent, scope, question))
-            except StopIteration as end:
-                decision, evidence = end.value
-                return decision, evidence
+            start = stage.no_evidence(parent, scope)
+            race = kind(stage.race_settings, [each.id for each in scope], start)
+            question = next(race)
+            while True:
+                blocks = self._blocks(stage.plays(task, parent, scope, question))
+                asked += blocks
+                yield blocks
+                if stage.no_evidence(parent, scope) != start:
+                    break
+                try:
+                    question = race.send(stage.bounds(task, parent, scope, question))
+                except StopIteration as end:
+                    decision, evidence = end.value
+                    return decision, evidence
 
     def _blocks(self, requests: Iterable[PlayRequest]) -> list[PlayRequest]:
         """Requests cut at the looks of their purpose, so that whoever asks for the same plays asks

@@ -111,6 +111,23 @@ def first_pieces(spec: dict[str, Any], pruned: Tokenizer) -> list[int]:
     return result
 
 
+RESPONSE: dict[str, Any] = {
+    "defaults": {"role": "assistant"},
+    "start_anchor": "assistant:\n",
+    "fields": {
+        "tool_calls": {
+            "open": "<tool_call>",
+            "close_pattern": r"</tool_call>\s*",
+            "repeats": True,
+            "content": "json",
+            "transform": {"type": "function", "function": "{content}"},
+        },
+        "content": {"close_pattern": r"<\|eos\|>\s*", "content": "text"},
+    },
+}
+"""How an answer under the model's ``chat_template.jinja`` is read."""
+
+
 def save(spec: dict[str, Any], folder: Path) -> None:
     """Write `tokenizer.json` and `tokenizer_config.json`; nothing is added by itself."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -125,5 +142,6 @@ def save(spec: dict[str, Any], folder: Path) -> None:
         "add_eos_token": False,
         "clean_up_tokenization_spaces": False,
         "model_max_length": 512,
+        "response_template": RESPONSE,
     }
     (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n")

@@ -67,6 +67,17 @@ class LocalPolicy:
                 moves[index] = replace(move, rounds_shown=shown[index])
         return moves
 
+    def writes(self, turn: Turn, text: str) -> Move | OversizeError:
+        """The move that the policy would have made, had it written ``text``, as far as its limit;
+        without log-probabilities. An error value where the view does not fit the model's window.
+        """
+        shown = self._rounds_shown(turn)
+        prompt = self._prompt(turn.request.view, shown)
+        if not self._fits(prompt, turn):
+            return OversizeError("view too long")
+        ids = (*self._encode(f" {text}"), *self._encode(STOP))[: self._limit(turn, prompt)]
+        return replace(self._move(prompt, Continuation(ids, ())), rounds_shown=shown)
+
     def _rows(self, lengths: Sequence[int]) -> int:
         return min(
             self.batch_rows, rows_to_sample(self.lm, max(lengths, default=1), self.memory_bytes)

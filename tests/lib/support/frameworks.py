@@ -11,7 +11,6 @@ import subprocess
 import sys
 import sysconfig
 import venv
-from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
@@ -46,21 +45,22 @@ class Framework:
         """``pip install`` there."""
         run([self.python, "-m", "pip", "install", "-q", *arguments])
 
-    def run(self, *command: str | Path, **environment: str) -> str:
+    def run(self, *command: str | Path, cwd: Path | None = None) -> str:
         """What a command of the environment prints."""
         program = self.folder / "bin" / str(command[0])
-        return run([program, *command[1:]], environment)
+        return run([program, *command[1:]], cwd)
 
 
-def run(command: list[str | Path], environment: Mapping[str, str] | None = None) -> str:
+def run(command: list[str | Path], cwd: Path | None = None) -> str:
     """Standard output; an assertion with both streams where it fails."""
     known = {"NO_PROXY": "127.0.0.1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         list(map(str, command)),
-        env={**os.environ, **known, **(environment or {})},
+        env={**os.environ, **known},
         capture_output=True,
         text=True,
         check=False,
+        cwd=cwd,
     )
     assert done.returncode == 0, f"{command}\n{done.stdout[-4000:]}\n{done.stderr[-6000:]}"
     return done.stdout
