@@ -62,7 +62,8 @@ class ScopeGrowth(ModelSession):
     def _proposer(self, oracle: TransferOracle) -> Proposer:
         diversity, seed = self.config.growth.diversity, self.config.seed
         sampler, decisions = self.plan.sampler, oracle.decisions
-        return Proposer(sampler, self.ledger, self.display, seed, diversity, decisions)
+        foresight = self.config.growth.schedule == "open_ended"
+        return Proposer(sampler, self.ledger, self.display, seed, diversity, decisions, foresight)
 
     def _keep(self, scopes: Iterable[list[ScopeMember[Task]]]) -> None:
         for generation, members in enumerate(scopes):

@@ -15,6 +15,7 @@ from archive.query import explanation, reason_of
 from evo.jobs.evaluate import Task
 from evo.record.ledger import Ledger, Row
 from evo.record.progress import Listener
+from evo.search.foresight import Judged, coverage_risk
 from evo.search.growth import Place
 from meta_sampler import MetaSampler, Outcome, Progress, Proposal, Provenance, Remote
 from xgl import Game, Program, game, parse
@@ -60,7 +61,9 @@ class Proposer:
     """Implements :class:`evo.search.growth.Sampler` on a meta-sampler and the ledger.
 
     ``diversity`` is the weight of the distance to the nearest known game where candidates are
-    chosen; with 0 the first ones go on.
+    chosen. With 0 the first ones go on, or with ``foresight`` of twice as many those that are least
+    likely to be covered; what is passed over may be proposed again. A sampler that is paid for is
+    not asked for more than is needed.
     """
 
     def __init__(
@@ -71,10 +74,13 @@ class Proposer:
         seed: int,
         diversity: float = 0.0,
         decisions: Mapping[Any, Row] | None = None,
+        foresight: bool = False,
     ) -> None:
         self.sampler, self.ledger, self.listener = sampler, ledger, listener
         self.decisions = ledger.decisions if decisions is None else decisions
         """Those that the sampler may know of."""
+        self.foresight = foresight and not isinstance(sampler, Remote)
+        self._judged: list[Judged] = []
         self.seed, self.diversity = seed, diversity
         self.known: dict[str, Program] = {}
         """Every game of this run so far, by id."""
@@ -127,7 +133,7 @@ class Proposer:
 
     def _new_candidates(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Proposal]:
         """Request proposals until there are enough candidates, and commit all of them."""
-        pool, size = dict[int, Proposal](), pool_size(n, self.diversity)
+        pool, size = dict[int, Proposal](), pool_size(n, self.diversity or float(self.foresight))
         rows: list[Row] = []
         met = dict(self.known)
         for attempt in range(ATTEMPTS):
@@ -148,12 +154,21 @@ class Proposer:
         """Leave ``n`` candidates in the pool, which has them by the places of their rows."""
         key = (self.seed, place.generation, place.parent.game_id, place.round)
         places = list(pool)
-        distances = [rows[index]["distance"] for index in places]
-        chosen = {places[i] for i in sample_distant(distances, n, self.diversity, *key)}
+        if self.foresight and not self.diversity:
+            risks = {place: self._risk(pool[place]) for place in places}
+            chosen = set(sorted(places, key=risks.__getitem__)[:n])
+        else:
+            distances = [rows[index]["distance"] for index in places]
+            chosen = {places[i] for i in sample_distant(distances, n, self.diversity, *key)}
         for index in places:
             if index not in chosen:
                 rows[index]["outcome"] = ProposalOutcome.PASSED_OVER
                 del pool[index]
+
+    def _risk(self, proposal: Proposal) -> float:
+        """How likely it is that a game of the scope covers the proposal."""
+        assert proposal.game is not None
+        return coverage_risk(proposal.game.program, self._judged)
 
     def _request(
         self, place: Place[Task], scope: Sequence[Task], n: int, attempt: int
@@ -198,6 +213,10 @@ class Proposer:
     def _observe(self) -> None:
         """Report new decisions to the sampler, in their order."""
         decided = [d for d in self.decisions.values() if d["game_id"] in self.undecided]
+        self._judged += [
+            Judged(self.known[row["game_id"]], PROGRESS[reason_of(row)] is Progress.COVERED)
+            for row in decided
+        ]
         self.sampler.observe([self._outcome(row) for row in decided])
 
     def _outcome(self, row: Row) -> Outcome:
