@@ -17,7 +17,7 @@ from archive import Reason, Verdict
 from archive.schema import BASE_POLICY, Rule, TaskId
 from archive.statistics.decision_rule import Decision, Evidence, Thresholds, decide
 from archive.statistics.intervals import Interval
-from archive.statistics.looks import Looks, chunks
+from archive.statistics.looks import Looks, chunks, error_per_test
 from archive.statistics.race import Question, Race, RaceSettings, acceptance, selection
 from archive.statistics.scripts import gated
 from evo.config.schema import RunConfig
@@ -153,11 +153,12 @@ class OpenTransferOracle:
 
     def _acceptance(self, attempt: int) -> Stage:
         """The stage of a test: that of a first one, or one look at twice the plays, and so on."""
-        first = self.rows.acceptance
-        if not attempt:
-            return first
-        most = first.looks.plays[-1]
-        return replace(first, looks=Looks((most * 2**attempt,), first.looks.error))
+        rules = self.config.transfer
+        share = error_per_test(1 - rules.confidence, rules.confirmations)
+        plays = tuple(rules.acceptance_plays)
+        if attempt:
+            plays = (plays[-1] * 2**attempt,)
+        return replace(self.rows.acceptance, looks=Looks(plays, share))
 
     def _learn(self, seen: Seen) -> Steps[Request, Seen]:
         """Fine-tune and select; what learned nothing although there was something to learn is
