@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from archive.cli.command import CommandResult, number, opened
 from archive.errors import WriteError
-from archive.query import deciding_value, find_run, games, locate, newest_scope, run_config
+from archive.query import deciding_value, find_run, games, newest_scope, run_config
 from archive.store.archive import Archive
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def diff(arguments: Namespace) -> CommandResult:
     folders = named if arguments.folder is None else (arguments.folder, arguments.folder)
     ids = (None, None) if arguments.folder is None else named
     with ExitStack() as stack:
-        first, second = (stack.enter_context(Archive.open(locate(each))) for each in folders)
+        first, second = (stack.enter_context(Archive.open(each)) for each in folders)
         return CommandResult(gather(first, second, *ids), show)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from xgl.errors import OversizeError
 from xgl.lm.language_model import LanguageModel, cached_encoder
-from xgl.lm.memory import retry_in_halves, rows_to_sample
+from xgl.lm.memory import few_threads, retry_in_halves, rows_to_sample
 from xgl.lm.prefix_sharing import Ids
 from xgl.lm.sampling import Continuation, Decoding, StopCondition, sample, stop_tokens
 from xgl.random_streams import stream
@@ -62,7 +62,8 @@ class LocalPolicy:
         for first in range(0, len(fitting), rows):
             batch = fitting[first : first + rows]
             pairs = [(turns[index], prompts[index]) for index in batch]
-            sampled = retry_in_halves(self._sample, pairs, "moves to sample")
+            with few_threads(self.lm):
+                sampled = retry_in_halves(self._sample, pairs, "moves to sample")
             for index, move in zip(batch, sampled, strict=True):
                 moves[index] = replace(move, rounds_shown=shown[index])
         return moves
