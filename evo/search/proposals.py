@@ -28,7 +28,7 @@ from xgl.random_streams import stream
 ATTEMPTS = 8
 """Requests to the meta-sampler before a shorter list is taken."""
 POOL = 2
-"""Candidates that are collected for each one that goes on, where distance has a weight."""
+"""Candidates that are collected for each one that goes on, where there is a choice."""
 
 PROGRESS: Mapping[Reason, Progress] = {
     Reason.NEVER_FEASIBLE: Progress.UNPLAYABLE,
@@ -43,6 +43,7 @@ PROGRESS: Mapping[Reason, Progress] = {
     Reason.OWN_GAIN_OPEN: Progress.UNCONFIRMED,
     Reason.NO_HELP: Progress.UNHELPFUL,
     Reason.COVERED: Progress.COVERED,
+    Reason.SAME_SKILL: Progress.COVERED,
     Reason.HELP_OPEN: Progress.OPEN,
     Reason.COVERAGE_OPEN: Progress.OPEN,
     Reason.SCRIPTED: Progress.COVERED,
