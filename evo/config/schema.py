@@ -190,6 +190,9 @@ class TransferConfig:
     """Base plays that fix a game's floor and show whether it can be played."""
     selection_plays: Looks = (32, 96)
     """Plays of each policy at each look of the selection, cumulative."""
+    script_plays: Annotated[int, Strict(), Field(ge=2)] = 16
+    """Selection plays of each scripted player on a playable game, at most those of the first look;
+    in an acceptance test they make all of the first look's."""
     acceptance_plays: Looks = (96, 192)
     """Fresh plays of each policy at each look of the acceptance test, cumulative."""
     scan: Count = 8
@@ -202,8 +205,9 @@ class TransferConfig:
     """Fine-tunes of a candidate, each under a training seed of its own: another where the last
     learned nothing although calibration plays showed something to learn."""
     scope_attempts: Count = 3
-    """Fine-tunes of a game of the scope: another where a candidate teaches more of it than its own
-    fine-tune learned, beyond noise; γ is the largest of all their values."""
+    """Fine-tunes of a game of the scope: another where it is not clear what it learned
+    (growth.initial_clarity), or a candidate teaches more of it than its own fine-tune learned,
+    beyond noise; γ is the largest of all their values."""
     max_forfeit_rate: Share = 0.25
     """Games that the base player leaves unfinished more often are refused."""
     min_steps: Natural = 12

@@ -27,7 +27,7 @@ from evo.record.cost import Cost
 from evo.record.ledger import Ledger
 from evo.search.growth import Candidate
 from evo.search.open_ended import Finding, Prospect, Trial
-from evo.search.oracle import UNLEARNED, RaceEnd, TransferOracle
+from evo.search.oracle import UNLEARNED, RaceEnd, TransferOracle, overtakes
 from evo.search.stages import Stage
 from evo.search.virtual_order import Steps
 
@@ -177,23 +177,38 @@ class OpenTransferOracle:
         return seen
 
     def _train_again(self, parent: Task, evidence: Evidence) -> Steps[Request, bool]:
-        """Another attempt at the parent where the candidate surpasses it; the attempts in force
-        change at once, when all that they are judged by is there."""
-        if parent in self._training or not self.rows.overtaken(parent, evidence):
-            return False
+        """Another attempt at the parent where it is not clear what it learned, or where the
+        candidate surpasses it."""
         collector, stage = self.collector, self.selection
-        self._training.add(parent)
-        number = collector.attempts.fresh(parent.id)
-        requests = collector.attempt_requests(parent, number)
-        yield requests
-        at = (parent, stage.purpose, stage.seeds(stage.looks.plays[-1]))
-        policies = [BASE_POLICY, *collector.all_policy_ids(parent)]
-        policies += [each.policy_id for each in requests]
-        yield self._blocks(PlayRequest(policy, *at) for policy in policies)
-        collector.attempts.put(parent.id, number)
-        stage.prefer_best(parent)
-        self._training.remove(parent)
+        if not self.rows.may_train_again(parent):
+            return False
+        at, speakers = (stage.purpose, stage.seeds(stage.looks.plays[-1])), None
+        while speakers != collector.named_attempts([parent]):
+            speakers = collector.named_attempts([parent])
+            yield self._blocks(collector.own_plays(parent, *at))
+        if not overtakes(evidence) and stage.is_clear(parent, self.config.growth.initial_clarity):
+            return False
+        if parent in self._training or not self.rows.may_train_again(parent):
+            return False  # another candidate was faster
+        yield from self._attempt(parent)
         return True
+
+    def _attempt(self, task: Task) -> Steps[Request, None]:
+        """One more attempt at a game of the scope. The attempts in force change at once, when all
+        that they are judged by is there."""
+        collector, stage = self.collector, self.selection
+        self.rows.again[task.id] += 1
+        self._training.add(task)
+        number = collector.attempts.fresh(task.id)
+        requests = collector.attempt_requests(task, number)
+        yield requests
+        policies = [BASE_POLICY, *collector.all_policy_ids(task)]
+        policies += [each.policy_id for each in requests]
+        at = (task, stage.purpose, stage.seeds(stage.looks.plays[-1]))
+        yield self._blocks(PlayRequest(policy, *at) for policy in policies)
+        collector.attempts.put(task.id, number)
+        stage.prefer_best(task)
+        self._training.remove(task)
 
     def _select(self, seen: Seen) -> Steps[Request, Seen]:
         """The selection race; a finding that is ranked is a prospect."""

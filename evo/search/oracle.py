@@ -44,6 +44,11 @@ class Selected(Assessment[Task]):
     scope: tuple[Task, ...]
 
 
+def overtakes(evidence: Evidence) -> bool:
+    """Whether a candidate teaches more of its parent than the parent's own fine-tune learned."""
+    return evidence.values.captured.low > 1
+
+
 class TransferOracle:
     """Implements :class:`evo.search.growth.Oracle` with fine-tunes and plays.
 
@@ -52,7 +57,7 @@ class TransferOracle:
 
     def __init__(self, config: RunConfig, ledger: Ledger, collector: Collector) -> None:
         self.config, self.ledger, self.collector = config, ledger, collector
-        self._again: Counter[TaskId] = Counter()
+        self.again: Counter[TaskId] = Counter()
         """How often each game of the scope was trained again."""
         self.thresholds = Thresholds(
             config.growth.alpha1,
@@ -85,7 +90,7 @@ class TransferOracle:
         for candidate in playable:
             self.collector.attempts.follow(candidate.game.id, candidate.parent.id)
         ends = self._learned(playable, scope)
-        if self._trained_again(candidates[0].parent, [evidence for _, evidence in ends.values()]):
+        while self._trained_again(candidates[0].parent, [seen for _, seen in ends.values()]):
             ends = self._select(playable, scope)
         selected = []
         for candidate, (decision, evidence) in zip(playable, ends.values(), strict=True):
@@ -129,21 +134,22 @@ class TransferOracle:
         return self._race(stage, candidates, races, order)
 
     def _trained_again(self, parent: Task, seen: Sequence[Evidence]) -> bool:
-        """Another attempt at the parent where a candidate teaches more of it than its own fine-tune
-        learned, beyond noise: a game that learned little would call everything new."""
-        if not any(self.overtaken(parent, evidence) for evidence in seen):
+        """Another attempt at the parent where it is not known clearly what it learned, or where a
+        candidate teaches more of it than its own fine-tune learned, beyond noise: a game that
+        learned little would call everything new."""
+        if not seen or not self.may_train_again(parent):
             return False
+        clarity = self.config.growth.initial_clarity
+        if not any(map(overtakes, seen)) and self.selection.is_clear(parent, clarity):
+            return False
+        self.again[parent.id] += 1
         self.selection.train_again(parent)
         return True
 
-    def overtaken(self, parent: Task, evidence: Evidence) -> bool:
-        """Whether evidence asks for another attempt at the parent, which is counted then."""
-        if self.thresholds.rule is Rule.VALUES or not evidence.values.captured.low > 1:
-            return False
-        if self._again[parent.id] >= self.config.transfer.scope_attempts - 1:
-            return False
-        self._again[parent.id] += 1
-        return True
+    def may_train_again(self, parent: Task) -> bool:
+        """Whether there may be another attempt at a game of the scope."""
+        most = self.config.transfer.scope_attempts - 1
+        return self.thresholds.rule is not Rule.VALUES and self.again[parent.id] < most
 
     def _record_unranked(self, selected: Sequence[Selected]) -> None:
         """The decisions on those whose estimates pass no threshold, though no bound decides."""
