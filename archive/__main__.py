@@ -12,7 +12,7 @@ from archive.cli.command import CommandResult, Subcommand
 from archive.cli.table import COMMANDS
 from archive.errors import ArchiveError
 from archive.views.tables import console, to_json, visible
-from xgl.streams import prepare_streams
+from xgl.streams import Completion, prepare_streams
 from xgl.version import __version__
 
 
@@ -45,6 +45,9 @@ def _print(result: CommandResult, *, as_json: bool) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m archive", description=__doc__)
     parser.add_argument("--version", action="version", version=f"xent-evo {__version__}")
+    parser.add_argument(
+        "--completion", action=Completion, help="print a script for bash, zsh or tcsh"
+    )
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in COMMANDS:
         one = subparsers.add_parser(

@@ -13,7 +13,7 @@ from typing import Any
 
 from archive.errors import DamagedError, LookupFailedError, NotAnArchiveError
 from archive.schema import Definition, GainKind, Reason, TaskId
-from archive.store.archive import MARKER, Archive
+from archive.store.archive import MARKER, Archive, locate
 from archive.store.commits import COMMITS
 
 
@@ -51,13 +51,6 @@ class VerdictCount:
     verdict: str
     reason: str
     count: int
-
-
-def locate(path: str | Path) -> Path:
-    """The archive folder meant by `path`: the folder itself, or a run folder that contains it."""
-    path = Path(path)
-    inner = path / "archive"
-    return inner if not (path / MARKER).is_file() and inner.is_dir() else path
 
 
 def newest_run(root: Path = Path("runs")) -> Path:

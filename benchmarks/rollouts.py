@@ -24,8 +24,9 @@ import torch
 from machine import described, median
 
 from evo.config.schema import FinetuneConfig
-from evo.jobs.finetune import Credit, update
+from evo.jobs.credit import Credit
 from evo.jobs.lora import AdaptedModel, LoraSettings
+from evo.jobs.policy_gradient import update
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.sampling import sample
 from xgl.models import corpus, resolve

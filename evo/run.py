@@ -29,7 +29,9 @@ experiments: scope_growth; transfer_triplet: what three games of the paper teach
 useful keys: model=smollm2  seed=N  name=NAME  growth.initial_scope=[FILE,…]
              growth.max_candidates=N  finetune.tokens=N  cluster.workers=N
              budget.tokens=N  budget.seconds=N  budget.dollars=N
-All keys: docs/configuration.md."""
+All keys: docs/configuration.md.
+flags:       --cfg job shows the composed configuration; --config-dir FOLDER holds groups of yours;
+             --completion bash prints a script to be sourced (zsh, tcsh too); --version"""
 
 
 def main(arguments: Sequence[str] | None = None, services: Services | None = None) -> int:
@@ -48,6 +50,8 @@ def main(arguments: Sequence[str] | None = None, services: Services | None = Non
     prepare_streams()
     _silence_libraries()
     try:
+        if arguments[0].startswith("--completion"):
+            return _print_completion(arguments[0].partition("=")[2] or "".join(arguments[1:]))
         from evo import runner
 
         return runner.run(arguments, experiments(), services or runner.Services())
@@ -56,6 +60,22 @@ def main(arguments: Sequence[str] | None = None, services: Services | None = Non
             raise
         print(f"error: {message}", file=sys.stderr)
         return 2
+
+
+def _print_completion(shell: str) -> int:
+    from evo.config import compose, measure, schema, toy
+    from evo.config.flags import completion
+    from xgl.errors import ConfigError
+
+    kinds = (schema.RunConfig, measure.MeasureRunConfig, toy.ToyRunConfig)
+    keys = dict.fromkeys(key for kind in kinds for key in compose.setting_names(kind))
+    words = ["resume=", *(f"+experiment={name}" for name in experiments())]
+    try:
+        print(completion(shell, words + [f"{key}=" for key in keys]))
+    except ConfigError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
 
 
 def experiments() -> dict[str, Experiment[Any]]:

@@ -20,7 +20,8 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 from rich.console import Console
 
 from archive import Archive, ArchiveError, RunEvent
-from evo.config.compose import split_override
+from evo.config.compose import as_yaml, split_override
+from evo.config.flags import read_flags
 from evo.config.schema import ClusterConfig
 from evo.jobs.job import ClusterError, Executor, ModelHostSettings, WorkersLostError
 from evo.record.run_folder import RunIdentity, check_new, open_archive, record, stored_config
@@ -139,16 +140,25 @@ class CommandLine:
     experiment: str | None
     resumed: str | None
     overrides: tuple[str, ...]
+    show: bool = False
+    """Only show the configuration."""
 
 
-def parse_command(arguments: Sequence[str]) -> CommandLine:
-    """Read a command line; raises :class:`ConfigError` where two runs are to be resumed."""
+def parse_command(arguments: Sequence[str], experiments: Sequence[str] = ()) -> CommandLine:
+    """Read a command line; raises :class:`ConfigError` for a word that is no setting, and where
+    two runs are to be resumed."""
+    words = read_flags(arguments, experiments)
+    arguments = words.overrides
     folders = [value for key, value in map(split_override, arguments) if key == RESUME]
     names = [value for key, value in map(split_override, arguments) if key == EXPERIMENT]
     if len(folders) > 1:
         raise ConfigError(f"resume: found {len(folders)} folders, expected one")
+    if folders == [""]:
+        raise ConfigError("resume: found none, expected resume=RUN_FOLDER")
     kept = tuple(each for each in arguments if split_override(each)[0] != RESUME)
-    return CommandLine(names[-1] if names else None, folders[0] if folders else None, kept)
+    return CommandLine(
+        names[-1] if names else None, folders[0] if folders else None, kept, words.show
+    )
 
 
 def run(
@@ -160,11 +170,17 @@ def run(
     interrupted, 1 when workers kept dying, Ray did not start or an endpoint failed.
     """
     try:
-        command = parse_command(arguments)
-        plan = _plan(command, experiments, services)
-        if not plan.announce():
+        command = parse_command(arguments, tuple(experiments))
+        chosen, config = _configured(command, experiments)
+        if command.show:
+            print(as_yaml(config), end="")
             return 0
         resumed = command.resumed is not None
+        if not resumed:
+            check_new(config.folder)
+        plan = chosen.plan(config, services, resumed)
+        if not plan.announce():
+            return 0
         with open_archive(plan.folder, resumed) as archive:
             return _work(plan.session(archive), archive, plan.folder, resumed, services.console)
     except USER_ERRORS as error:
@@ -175,15 +191,14 @@ def run(
         return 130
 
 
-def _plan(
-    command: CommandLine, experiments: Mapping[str, Experiment[Any]], services: Services
-) -> RunPlan:
+def _configured(
+    command: CommandLine, experiments: Mapping[str, Experiment[Any]]
+) -> tuple[Experiment[Any], Any]:
+    """The experiment that is meant, and its configuration."""
     if command.resumed is None:
         # Without a known name, the first experiment's configuration says what is expected.
         chosen = experiments.get(command.experiment or "", next(iter(experiments.values())))
-        config = chosen.load(command.overrides)
-        check_new(config.folder)
-        return chosen.plan(config, services, False)
+        return chosen, chosen.load(command.overrides)
     stored = stored_config(command.resumed)
     if stored.get(EXPERIMENT) not in experiments:
         raise ConfigError(
@@ -197,7 +212,7 @@ def _plan(
         )
     chosen = experiments[stored[EXPERIMENT]]
     changes = [each for each in command.overrides if split_override(each)[0] != EXPERIMENT]
-    return chosen.plan(chosen.resume(stored, changes), services, True)
+    return chosen, chosen.resume(stored, changes)
 
 
 def _work(

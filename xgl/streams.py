@@ -1,10 +1,15 @@
-"""Standard streams as every command line needs them."""
+"""What every command line needs: standard streams, and a script that completes it in a shell."""
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
 import sys
+from typing import Any
+
+SCRIPTS = {"python -m xgl": "xgl", "python -m archive": "xent-archive"}
+"""Installed commands, by what they stand for."""
 
 
 def prepare_streams() -> None:
@@ -19,3 +24,22 @@ def prepare_streams() -> None:
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+class Completion(argparse.Action):
+    """``--completion SHELL``: print a script by which the shell completes the command, and end.
+
+    It completes the installed command, ``xgl`` or ``xent-archive``.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, metavar="SHELL")
+
+    def __call__(self, parser: argparse.ArgumentParser, _: Any, shell: Any, __: Any = None) -> None:
+        import shtab  # only here: every command pays for what is loaded at its start
+
+        if shell not in shtab.SUPPORTED_SHELLS:
+            parser.error(f"--completion: found {shell!r}, expected bash")
+        parser.prog = SCRIPTS.get(parser.prog, parser.prog)
+        print(shtab.complete(parser, shell))
+        parser.exit()

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from archive.errors import ArchiveError
-from archive.query import locate, newest_run
+from archive.query import newest_run
 from archive.schema import GainKind
 from archive.store.archive import Archive
 
@@ -119,7 +119,7 @@ SAMPLE = (
 
 def opened(arguments: Namespace) -> Archive:
     """The archive that RUN names, to read. Raises ArchiveError."""
-    return Archive.open(locate(arguments.run or newest_run()))
+    return Archive.open(arguments.run or newest_run())
 
 
 def number(name: str, text: str, expected: str, accepts: Callable[[float], bool]) -> float:

@@ -91,6 +91,32 @@ _EXPORT = (
     Argument("--without-judge", group=_XENT, dest="with_judge", action="store_false"),
     flag("--no-scores", "load no judge, and do not measure how far scores moved", group=_XENT),
 )
+_RATINGS = (
+    Argument("runs", "runs of +experiment=measure on one measure", metavar="RUN", nargs="+"),
+    Argument(
+        "--preference",
+        "who scored more on a map (default), or by how much of mθ",
+        choices=("win", "margin"),
+        default="win",
+    ),
+    Argument(
+        "--copies",
+        "games that count as one: equal ones (default), near ones the more, or within sampling "
+        "noise of each other",
+        choices=("exact", "noise", "merged"),
+        default="exact",
+    ),
+    Argument(
+        "--resamples", "of the maps; 0: no intervals; default: 200", metavar="B", default="200"
+    ),
+    Argument("--confidence", "of intervals; default: 0.95", metavar="P", default="0.95"),
+    Argument(
+        "--workers",
+        "processes; default: one for each core where there is much to do",
+        metavar="N",
+        default=None,
+    ),
+)
 _MERGE = (
     Argument("runs", "run folders, or archive folders", metavar="RUN", nargs="+"),
     Argument("folder", "a new or empty folder", metavar="FOLDER", type=Path),
@@ -156,6 +182,12 @@ COMMANDS = (
         "show what each meta-sampler proposed: funnel, cost, similarity",
         reading.samplers,
         (*RUN, JSON),
+    ),
+    Subcommand(
+        "ratings",
+        "rate the models and games of measured runs together, at an equilibrium",
+        reading.ratings,
+        (*_RATINGS, JSON),
     ),
     Subcommand(
         "export",

@@ -30,7 +30,7 @@ def report(arguments: Namespace) -> CommandResult:
     path = Path(arguments.output)
     with ExitStack() as stack:
         archive = stack.enter_context(opened(arguments))
-        measured = [stack.enter_context(Archive.open(locate(each))) for each in arguments.measured]
+        measured = [stack.enter_context(Archive.open(each)) for each in arguments.measured]
         size = write_report(
             archive,
             arguments.run_id,
@@ -171,7 +171,7 @@ def compact(arguments: Namespace) -> CommandResult:
     """Many small files into one for each table; the commit log stays."""
     from archive.views.tables import visible
 
-    with Archive.open(locate(arguments.run), "a") as archive:
+    with Archive.open(arguments.run, "a") as archive:
         before = sum(len(archive.files(name)) for name in TABLES)
         commit = archive.compact()
         after = sum(len(archive.files(name)) for name in TABLES)

@@ -25,9 +25,11 @@ from archive.report.figures.curves import cover_curve, learning_curve, spark
 from archive.report.figures.descent import growth, lineage
 from archive.report.figures.heat_map import heat_map
 from archive.report.figures.histograms import histograms, share_bar
+from archive.report.figures.ratings import leaderboard
 from archive.report.figures.shades import token_legend, token_shade, value_legend
 from archive.report.figures.thresholds import thresholds
 from archive.report.from_archive import RunReport, definition, gather_report
+from archive.report.leaderboard import Ratings
 from archive.report.summary import summary
 from archive.report.token_bits import with_token_bits
 from archive.report.wording import bounds, counted, duration, listed, signed
@@ -122,6 +124,7 @@ def _figures(report: RunReport) -> dict[str, Any]:
         "thresholds": None,
         "covers": None,
         "players": None,
+        "leaderboard": None,
         "generations": [],
     }
     names = [game.name for game in games]
@@ -137,6 +140,8 @@ def _figures(report: RunReport) -> dict[str, Any]:
             for measure in report.measures
             if len(measure.generations) > 1
         ]
+    if isinstance(report.ratings, Ratings):
+        drawn["leaderboard"] = leaderboard(report.ratings.found)
     return drawn
 
 
@@ -172,9 +177,15 @@ def _environment() -> Environment:
         "duration": duration,
         "shade": token_shade,
         "signed": signed,
+        "known": known,
         "short": lambda text: str(text)[:12],
     }
     return environment
+
+
+def known(value: float, digits: int) -> str:
+    """A number with a real minus; – where there is none."""
+    return "–" if math.isnan(value) else f"{value:.{digits}f}".replace("-", "−")
 
 
 def drawing(svg: str) -> Markup:

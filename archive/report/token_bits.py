@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 
 from archive.errors import LookupFailedError
@@ -22,8 +21,6 @@ from xgl.players import ScriptedPlayer
 from xgl.runtime.presentation import token_spans
 from xgl.runtime.requests import Judge, StoryRequest
 
-SMALL = 20_000_000
-"""Parameters of a judge below which threads cost more than they save."""
 CLOSE = 0.02
 """Relative difference up to which a replay comes to the archived score; and as many bits."""
 
@@ -39,39 +36,27 @@ def with_token_bits(report: RunReport) -> RunReport:
         return report
     if not isinstance(reference, str):
         return _without(report, "the run's configuration names no judge")
-    with _judge(reference, str(settings.get("dtype", "auto"))) as judge:  # type: ignore[union-attr]
-        return replace(report, games=tuple(game_with_bits(facts, judge) for facts in report.games))
+    judge = _judge(reference, str(settings.get("dtype", "auto")))  # type: ignore[union-attr]
+    return replace(report, games=tuple(game_with_bits(facts, judge) for facts in report.games))
 
 
 def _without(report: RunReport, reason: str) -> RunReport:
     return replace(report, games=tuple(replace(facts, no_bits=reason) for facts in report.games))
 
 
-@contextmanager
-def _judge(reference: str, dtype: str) -> Iterator[Judge]:
-    """The run's judge; it is loaded on one thread, and stays on one where it is small."""
+def _judge(reference: str, dtype: str) -> Judge:
+    """The run's judge."""
     try:
         import torch
 
         from xgl.judge.transformer_judge import TransformerJudge
         from xgl.lm.language_model import LanguageModel
         from xgl.models import resolve
-    except ImportError as error:
-        raise _no_judge(error) from error
-    threads = torch.get_num_threads()
-    try:
-        torch.set_num_threads(1)
+
         model, tokenizer = resolve.load(reference, dtype=dtype)
-        if model.num_parameters() >= SMALL:
-            torch.set_num_threads(threads)
-        judge = TransformerJudge(LanguageModel(model, tokenizer, torch.device("cpu")))
-    except (XGLError, AttributeError) as error:
-        torch.set_num_threads(threads)
+        return TransformerJudge(LanguageModel(model, tokenizer, torch.device("cpu")))
+    except (ImportError, XGLError, AttributeError) as error:
         raise _no_judge(error) from error
-    try:
-        yield judge
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _no_judge(error: Exception) -> LookupFailedError:

@@ -170,6 +170,21 @@ DECISIONS = Table(
             "looks", INTS, "plays", "numbers of plays at which the test looks; bounds rest on one"
         ),
         Column(
+            "first_play",
+            INT64,
+            "seed",
+            "play seed of its first play; those of a list's acceptance tests are its own",
+            "decided without scores, or written before version 5: 0",
+        ),
+        Column(
+            "scope_finetunes",
+            STRINGS,
+            "ids",
+            "of the parent and the scope's games that had been fine-tuned more than once: those "
+            "fine-tunings that spoke for them, a game's best first; the others' oldest did",
+            "written before version 5: the newest of each game",
+        ),
+        Column(
             "scope_size", INT32, "count", "games of the scope, over which gamma's error is shared"
         ),
         _estimate("help_gain", "bits", "total gain of the candidate's fine-tuning on the parent"),

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from archive.schema import Reason
 from archive.statistics.decision_rule import Decision
 from archive.statistics.intervals import Scores
@@ -66,3 +68,15 @@ def affordable_steps(calibration: Calibration, limits: Limits) -> int:
     """Gradient steps that a fine-tuning would begin if plays stay as long as the base's."""
     tokens = limits.plays * sum(calibration.tokens)
     return math.ceil(limits.tokens * len(calibration.tokens) / tokens) if tokens else 0
+
+
+HEADROOM_BITS, HEADROOM_SHARE = 1.0, 0.1
+"""A game holds something to learn where this share of the base player's moves earn so many bits
+more on their own map than on another."""
+
+
+def shows_headroom(calibration: Calibration) -> bool:
+    """Whether calibration plays hold moves about their map that pay: something to learn from."""
+    finished = np.array([outcome == "finished" for outcome in calibration.outcomes])
+    specific = (calibration.own - calibration.permuted)[finished]
+    return len(specific) > 0 and float((specific >= HEADROOM_BITS).mean()) >= HEADROOM_SHARE

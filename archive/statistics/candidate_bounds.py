@@ -9,7 +9,7 @@ from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from archive.schema import Definition, GainKind, Rule, TaskId
-from archive.statistics.decision_rule import Own, Thresholds
+from archive.statistics.decision_rule import Own, Thresholds, largest
 from archive.statistics.intervals import (
     Interval,
     Scores,
@@ -26,13 +26,23 @@ TaskT_contra = TypeVar("TaskT_contra", contravariant=True)
 
 
 class GainSource(Protocol[TaskT_contra]):
-    """Gains of one purpose by source and target game."""
+    """Gains of one purpose by source and target game, and by attempt at the source: each attempt
+    is the source's fine-tune under other training seeds, the best own gain first."""
 
     def gains(
-        self, source: TaskT_contra, target: TaskT_contra, plays: int, kind: GainKind
+        self,
+        source: TaskT_contra,
+        target: TaskT_contra,
+        plays: int,
+        kind: GainKind,
+        attempt: int = 0,
     ) -> Scores:
         """Per-play gains in bits of the source's fine-tunes on the target, on the first ``plays``
         seeds: (n,), or (R, n) over training seeds. Raises ``LookupError`` where one is missing."""
+        ...
+
+    def attempts(self, source: TaskT_contra) -> int:
+        """How many attempts at a game are in force."""
         ...
 
 
@@ -69,10 +79,10 @@ class CandidateBounds(Generic[TaskT]):
             },
         )
 
-    def own(self, plays: int) -> Own:
-        """What fine-tuning on the candidate did for itself."""
+    def own(self, plays: int, attempt: int = 0) -> Own:
+        """What an attempt at the candidate did for itself."""
         at = (self.candidate, self.candidate, plays)
-        total, specific = (self.measured.gains(*at, kind) for kind in GainKind)
+        total, specific = (self.measured.gains(*at, kind, attempt) for kind in GainKind)
         mean = float(total.mean())
         both = self.thresholds.rule is not Rule.VALUES and self.thresholds.gain != GainKind.TOTAL
         low, high = self._level(plays), self._level(plays, 2 if both else 1)
@@ -88,25 +98,26 @@ class CandidateBounds(Generic[TaskT]):
         )
 
     def _taught(self, game: TaskId, plays: int) -> Interval:
-        """The value of a game of the scope on the candidate. Its upper bound is one of several that
-        accepting asks for, each at the full level; a lower one is enough to refuse, so these share
-        the error, and under the rule ``values`` all do."""
-        definition = self.thresholds.definition
-        denominator = plays if definition == Definition.DEF37 else None
+        """The value of a game of the scope on the candidate, the largest of its attempts. Its upper
+        bound is one of several that accepting asks for, each at the full level; a lower one is
+        enough to refuse, so these share the error, and under the rule ``values`` all do."""
+        source = self.scope[game]
         wide = self._level(plays, self._refusals)
         high = wide if self.thresholds.rule is Rule.VALUES else self._level(plays)
-        pair = (self.scope[game], self.candidate)
 
-        def value(confidence: float) -> Interval:
-            return self._values(*pair, plays, confidence, denominator).of(definition)
+        def value(attempt: int, confidence: float) -> Interval:
+            values = self._values(source, self.candidate, plays, confidence, plays, attempt)
+            return values.of(self.thresholds.definition)
 
-        return bounds_at(value, wide, high)
+        attempts = range(self.measured.attempts(source))
+        return largest([bounds_at(partial(value, each), wide, high) for each in attempts])
 
     @property
     def _refusals(self) -> int:
         """Bounds of which one too high is enough to call a candidate covered: the scope's values
         and, unless the rule does not ask for them, the two cross-ratios."""
-        return len(self.scope) + (0 if self.thresholds.rule is Rule.VALUES else 2)
+        values = sum(map(self.measured.attempts, self.scope.values()))
+        return values + (0 if self.thresholds.rule is Rule.VALUES else 2)
 
     def _cross_ratio(self, other: TaskT, plays: int) -> Interval:
         """The cross-ratio of the candidate and another game: one of several for refusing, at the
@@ -127,15 +138,23 @@ class CandidateBounds(Generic[TaskT]):
         return self.looks.confidence(plays, questions)
 
     def _values(
-        self, source: TaskT, target: TaskT, plays: int, confidence: float, denominator: int | None
+        self,
+        source: TaskT,
+        target: TaskT,
+        plays: int,
+        confidence: float,
+        denominator: int,
+        attempt: int = 0,
     ) -> TransferValues:
         """C and V of ``source`` on ``target``; V over the source's own gains on so many plays, and
-        not asked for without a number of them."""
+        only where it is the value that decides, as others need not have been played."""
         kind, measured = self.thresholds.gain, self.measured
+        asked = source == self.candidate or self.thresholds.definition == Definition.DEF37
+        own = measured.gains(source, source, denominator, kind, attempt) if asked else None
         return transfer_values(
-            measured.gains(source, target, plays, kind),
+            measured.gains(source, target, plays, kind, attempt),
             measured.gains(target, target, plays, kind),
-            None if denominator is None else measured.gains(source, source, denominator, kind),
+            own,
             confidence,
             two_sided(self._level(plays)),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -59,18 +60,39 @@ class RunRecord:
         rate, steps, tokens, maps, rollouts = parts
         return Limits(rate, tokens, maps * rollouts, steps)
 
-    def policies(self, decided: Row | None = None) -> dict[TaskId, tuple[str, ...]]:
-        """Who speaks for each game: its newest fine-tunings, one under each training seed, and for
-        a decision's candidate those that begin with the one that it names."""
+    @cached_property
+    def _made(self) -> dict[TaskId, tuple[str, ...]]:
+        """All fine-tunings of each game, the oldest first."""
+        return policies_of(self.finetunes, len(self.finetunes) or 1)
+
+    def newest(self) -> dict[TaskId, tuple[str, ...]]:
+        """The newest fine-tunings of each game, one under each training seed."""
+        return policies_of(self.finetunes, replicates(self.config))
+
+    def policies(self, decided: Row) -> dict[TaskId, tuple[tuple[str, ...], ...]]:
+        """Who spoke for each game at a decision, the best attempt first: those that its row names,
+        else the oldest (before version 5 the newest); for its candidate those that begin with the
+        fine-tuning that it names."""
         size = replicates(self.config)
-        made = policies_of(self.finetunes, len(self.finetunes) or 1)
-        policies = {task_id: ids[-size:] for task_id, ids in made.items()}
-        if decided is not None and decided["finetune_id"] is not None:
-            task_id, first = TaskId.of(decided), decided["finetune_id"]
-            ids = made.get(task_id, ())
-            start = ids.index(first) if first in ids else 0
-            policies[task_id] = ids[start : start + size] if first in ids else (first,)
+        made = self._made
+        named, first = decided["scope_finetunes"], decided["finetune_id"]
+        policies: dict[TaskId, tuple[tuple[str, ...], ...]] = {
+            task_id: (ids[-size:] if named is None else ids[:size],)
+            for task_id, ids in made.items()
+        }
+        for task_id, ids in made.items():
+            if spoke := [each for each in named or () if each in ids]:
+                policies[task_id] = tuple(_from(ids, each, size) for each in spoke)
+        if first is not None:
+            task_id = TaskId.of(decided)
+            policies[task_id] = (_from(made.get(task_id, ()), first, size),)
         return policies
+
+
+def _from(ids: Sequence[str], first: str, size: int) -> tuple[str, ...]:
+    """So many ids from the one named on."""
+    start = ids.index(first) if first in ids else 0
+    return tuple(ids[start : start + size]) if first in ids else (first,)
 
 
 def read_record(archive: Archive, run_id: str) -> RunRecord:
@@ -125,6 +147,7 @@ def _case(row: Row, scope: tuple[TaskId, ...]) -> Case | None:
             GainKind(row["gain_kind"]),
             Rule(row["rule"] or Rule.VALUES),
         ),
+        first_play=row["first_play"] or 0,
     )
 
 

@@ -8,7 +8,7 @@ level (an intersection-union test); refusing for one of several, which share the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -45,9 +45,17 @@ def gamma(values: Mapping[TaskId, Interval]) -> Gamma:
     if not defined:
         return Gamma(UNDEFINED, None)
     best = max(defined, key=lambda key: defined[key].value or -math.inf)
-    low = max(value.low for value in defined.values())
-    high = max(value.high for value in values.values())
-    return Gamma(Interval(defined[best].value, low, high), best)
+    return Gamma(largest(list(values.values())), best)
+
+
+def largest(values: Sequence[Interval]) -> Interval:
+    """The largest of values with its bounds; undefined ones leave the upper bound open."""
+    defined = [value for value in values if value.value is not None]
+    if not defined:
+        return UNDEFINED
+    best = max(defined, key=lambda value: value.value or -math.inf)
+    low, high = max(value.low for value in defined), max(value.high for value in values)
+    return Interval(best.value, low, high)
 
 
 def helps(value: Interval, alpha1: float) -> Answer:
@@ -118,6 +126,8 @@ class Evidence:
 
     purpose: Purpose | None = None
     looks: Looks | None = None
+    first_play: int = 0
+    scope_finetunes: tuple[str, ...] = ()
     own: Own = Own()
     values: TransferValues = NO_VALUES
     help_gain: Interval = UNDEFINED
@@ -214,6 +224,8 @@ def decision_columns(
         "confidence": 1 - evidence.looks.error if evidence.looks else None,
         "looks": list(evidence.looks.plays) if evidence.looks else [],
         "purpose": evidence.purpose,
+        "scope_finetunes": list(evidence.scope_finetunes),
+        "first_play": None if evidence.purpose is None else evidence.first_play,
         **value_columns(evidence, scope_size),
     }
 

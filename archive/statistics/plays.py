@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,7 +64,10 @@ class RunPlays:
 
 
 def read_run_plays(archive: Archive, run_id: str) -> RunPlays:
-    """Plays, policies and scopes of a run. Raises ArchiveError when the archive is damaged."""
+    """Plays, policies and scopes of a run. Raises ArchiveError when the archive is damaged.
+
+    A game that was fine-tuned several times while it was in the scope speaks by the best of them,
+    as the last decision that names them says; all others by their newest."""
     mine = ("run_id", "=", run_id)
     scores = archive.table("scores", list(SCORE_COLUMNS), [mine, ("purpose", "in", list(PURPOSES))])
     finetunes = archive.rows("finetunes", ["finetune_id", "game_id", "role"], [mine])
@@ -73,7 +76,24 @@ def read_run_plays(archive: Archive, run_id: str) -> RunPlays:
         for generation, scope in scopes(archive, run_id).items()
     }
     size = replicates(run_config(archive, run_id))
-    return RunPlays(plays_of(scores), policies_of(finetunes, size), members)
+    policies, made = policies_of(finetunes, size), policies_of(finetunes, len(finetunes) or 1)
+    rows = archive.rows("decisions", ["scope_finetunes"], [mine])
+    for task_id, best in _best(made, [row["scope_finetunes"] or () for row in rows]).items():
+        start = made[task_id].index(best)
+        policies[task_id] = made[task_id][start : start + size]
+    return RunPlays(plays_of(scores), policies, members)
+
+
+def _best(
+    made: Mapping[TaskId, Sequence[str]], named: Iterable[Sequence[str]]
+) -> dict[TaskId, str]:
+    """By game, the fine-tuning that was named last as its best."""
+    game = {policy_id: task_id for task_id, ids in made.items() for policy_id in ids}
+    best: dict[TaskId, str] = {}
+    for spoke in named:
+        first = {game[each]: each for each in reversed(spoke) if each in game}
+        best |= first
+    return best
 
 
 def policies_of(

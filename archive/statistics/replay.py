@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
 from archive.schema import BASE_POLICY, GainKind, PlaysKey, Purpose, TaskId
 from archive.statistics.candidate_bounds import CandidateBounds
@@ -17,8 +17,11 @@ from archive.statistics.looks import Looks
 from archive.statistics.plays import Plays
 from archive.statistics.race import Bounds, Question, RaceSettings, acceptance, run, selection
 
-Policies = Mapping[TaskId, Sequence[str]]
-"""By game, the fine-tunes that speak for it: one under each training seed."""
+Attempts = Sequence[Sequence[str]]
+"""The attempts at a game that speak for it, the best first: each its fine-tunes, one under each
+training seed."""
+Policies = Mapping[TaskId, Attempts]
+"""By game."""
 
 
 class MissingPlaysError(LookupError):
@@ -35,6 +38,7 @@ class Case:
     purpose: str
     looks: Looks
     thresholds: Thresholds
+    first_play: int = 0
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ def replay(case: Case, plays: Mapping[PlaysKey, Plays], policies: Policies) -> R
     reader = _Reader(case, plays, policies)
     # All of a scan at once: what was not played then is not there to be read now.
     settings = RaceSettings(case.looks, case.thresholds, scan=max(1, len(case.scope)))
-    nothing = Evidence(Purpose(case.purpose), case.looks)
+    nothing = Evidence(Purpose(case.purpose), case.looks, case.first_play)
     begin = selection if case.purpose == Purpose.SELECTION else acceptance
     decision, evidence = run(begin(settings, case.scope, nothing), reader.answer)
     covered = evidence.gamma.interval.low > 1 - case.thresholds.alpha2
@@ -108,20 +112,25 @@ class _Reader:
         there = [game for game in question.taught if self._played(game, question.plays)]
         return self.candidate.bounds(replace(question, taught=tuple(there)))
 
-    def gains(self, source: TaskId, target: TaskId, plays: int, kind: GainKind) -> Scores:
+    def gains(
+        self, source: TaskId, target: TaskId, plays: int, kind: GainKind, attempt: int = 0
+    ) -> Scores:
         base = self._sample(BASE_POLICY, target, plays)
         gains = [
             self._sample(policy, target, plays).kind(kind) - base.kind(kind)
-            for policy in self._policies(source)
+            for policy in self._attempts(source)[attempt]
         ]
-        if kind == self.case.thresholds.gain:
+        if kind == self.case.thresholds.gain and attempt == 0:
             self.means[source, target] = MeanGain(float(np.mean(gains)), plays)
         return gains[0] if len(gains) == 1 else np.stack(gains)
+
+    def attempts(self, source: TaskId) -> int:
+        return len(self._attempts(source))
 
     def _played(self, game: TaskId, plays: int) -> bool:
         """Whether a game of the scope was tried on the candidate at this look."""
         try:
-            for policy in self._policies(game):
+            for policy in chain.from_iterable(self._attempts(game)):
                 self._sample(policy, self.case.candidate, plays)
         except MissingPlaysError as error:
             self.missing.append(str(error))
@@ -129,22 +138,21 @@ class _Reader:
         return True
 
     def _sample(self, policy: str, task_id: TaskId, plays: int) -> Plays:
-        """The first plays, in the order of their play seeds 0, 1, …"""
+        """The plays from the case's first on, in the order of their play seeds."""
         named = f"policy {policy} on game {task_id.game_id} ({task_id.role}), {self.case.purpose}"
         plays_made = self.plays.get(PlaysKey(policy, task_id, self.case.purpose))
         if plays_made is None:
             raise MissingPlaysError(f"{named}: no plays")
-        order = np.argsort(plays_made.seeds[:, 1], kind="stable")[:plays]
-        if not np.array_equal(plays_made.seeds[order, 1], np.arange(plays)):
-            raise MissingPlaysError(f"{named}: {_missing(plays_made.seeds[:, 1], plays)}")
+        wanted = self.case.first_play + np.arange(plays)
+        order = np.argsort(plays_made.seeds[:, 1], kind="stable")
+        start = int(np.searchsorted(plays_made.seeds[order, 1], wanted[0]))
+        order = order[start : start + plays]
+        if not np.array_equal(plays_made.seeds[order, 1], wanted):
+            missing = len(set(wanted.tolist()) - set(plays_made.seeds[:, 1].tolist()))
+            raise MissingPlaysError(f"{named}: {missing} of {plays} plays are not there")
         return Plays(plays_made.seeds[order], plays_made.own[order], plays_made.permuted[order])
 
-    def _policies(self, task_id: TaskId) -> Sequence[str]:
+    def _attempts(self, task_id: TaskId) -> Attempts:
         if not self.policies.get(task_id):
             raise MissingPlaysError(f"game {task_id.game_id} ({task_id.role}) has no fine-tuning")
         return self.policies[task_id]
-
-
-def _missing(play_seeds: NDArray[np.int64], plays: int) -> str:
-    missing = len(set(range(plays)) - set(play_seeds.tolist()))
-    return f"{missing} of {plays} plays are not there"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, GainKind, PlaysKey, Reason, TaskId
 from archive.statistics.decision_rule import Decision
@@ -76,11 +77,11 @@ def beyond_scripts(
     policies: Sequence[str],
     task_id: TaskId,
     purpose: str,
-    first: int | None = None,
+    wanted: range | None = None,
     confidence: float = SHOWN_CONFIDENCE,
 ) -> ScriptComparison | None:
-    """A game's fine-tunes against the scripts on the plays of one purpose: the ``first`` of them in
-    the order of their play seeds, or all that everybody made. None where some did not play."""
+    """A game's fine-tunes against the scripts on the plays of one purpose: those with the play
+    seeds ``wanted``, or all that everybody made. None where some did not play."""
 
     def made(policy: str) -> Plays | None:
         return plays.get(PlaysKey(policy, task_id, purpose))
@@ -90,12 +91,11 @@ def beyond_scripts(
     there = {name: sample for name, sample in samples.items() if sample is not None}
     if len(there) < len(samples) or not names or not policies:
         return None
-    count = min(len(sample.own) for sample in there.values()) if first is None else first
-    cut = {name: _first(sample, count) for name, sample in there.items()}
-    if count < 2 or any(
-        not np.array_equal(each.seeds, cut[BASE_POLICY].seeds) for each in cut.values()
-    ):
+    seeds = set.intersection(*({*each.seeds[:, 1].tolist()} for each in there.values()))
+    if len(seeds) < 2 or not seeds.issuperset(wanted or ()):
         return None
+    kept = np.array(sorted(wanted or seeds))
+    cut = {name: _of_seeds(sample, kept) for name, sample in there.items()}
     scripts = {name: cut[name] for name in names}
     return compare([cut[name] for name in policies], scripts, cut[BASE_POLICY], confidence)
 
@@ -115,9 +115,9 @@ def scripts_again(
     first = row["script_plays"]
     if not isinstance(first, int) or first not in case.looks.plays:
         return None
-    its = policies.get(case.candidate, ())
-    level = case.looks.confidence(first)
-    return beyond_scripts(plays, its, case.candidate, case.purpose, first, level)
+    its = next(iter(policies.get(case.candidate, ())), ())
+    wanted, level = range(case.first_play, case.first_play + first), case.looks.confidence(first)
+    return beyond_scripts(plays, its, case.candidate, case.purpose, wanted, level)
 
 
 def gated(decision: Decision, comparison: ScriptComparison | None) -> Decision:
@@ -150,6 +150,8 @@ def script_columns(comparison: ScriptComparison | None) -> dict[str, float | int
     return columns if comparison else dict.fromkeys(columns)
 
 
-def _first(sample: Plays, count: int) -> Plays:
-    order = np.argsort(sample.seeds[:, 1], kind="stable")[:count]
+def _of_seeds(sample: Plays, play_seeds: NDArray[np.int64]) -> Plays:
+    """The plays with these play seeds, in the order of these."""
+    order = np.argsort(sample.seeds[:, 1], kind="stable")
+    order = order[np.isin(sample.seeds[order, 1], play_seeds)]
     return Plays(sample.seeds[order], sample.own[order], sample.permuted[order])

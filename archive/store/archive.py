@@ -94,12 +94,13 @@ class Archive:
 
     @classmethod
     def open(cls, folder: str | Path, mode: Mode = "r") -> Self:
-        """The archive in `folder`, to read ("r") or to append to ("a").
+        """The archive in `folder`, or in the run folder `folder`, to read ("r") or to append
+        to ("a").
 
         Raises NotAnArchiveError, VersionError, DamagedError and, for appending, LockedError and
         WriteError. Opening to read writes nothing.
         """
-        folder = Path(folder)
+        folder = locate(folder)
         if mode not in ("r", "a"):
             raise ArchiveError(f"{folder}: found mode {mode!r}, expected 'r' or 'a'")
         version = _version(folder)
@@ -307,6 +308,13 @@ class Archive:
         _known_table(name)
         commits = counting(self._commits)
         return [file for commit in commits for file in commit.files if file.table == name]
+
+
+def locate(path: str | Path) -> Path:
+    """The archive folder meant by `path`: the folder itself, or a run folder that contains it."""
+    path = Path(path)
+    inner = path / "archive"
+    return inner if not (path / MARKER).is_file() and inner.is_dir() else path
 
 
 def _acquire_lock(folder: Path) -> FileLock:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from archive.schema import TABLES, Reason
 
-VERSIONS = (3, 4)
+VERSIONS = (3, 4, 5)
 """Older schema versions that can be read."""
 _ESTIMATES = ("cross_ratio", "gamma_cross_ratio", "beyond_scripts", "specific_beyond_scripts")
 ADDED: Mapping[str, frozenset[str]] = {
@@ -18,6 +18,8 @@ ADDED: Mapping[str, frozenset[str]] = {
         {
             "detail",
             "rule",
+            "first_play",
+            "scope_finetunes",
             "total_gain",
             "total_gain_low",
             "help_gain",

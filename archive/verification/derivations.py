@@ -46,7 +46,6 @@ def decisions(record: RunRecord, unchecked: Counter[str]) -> Iterator[Finding]:
     """Every decision, taken again. Those whose reason says nothing that plays could answer are
     counted in ``unchecked``."""
     accepting = {_list(row) for row in record.decisions if row["verdict"] == Verdict.ACCEPTED}
-    newest = record.policies()
     for row, case in cases(record):
         yield from _settings(record, row)
         if case is None:
@@ -54,9 +53,7 @@ def decisions(record: RunRecord, unchecked: Counter[str]) -> Iterator[Finding]:
             continue
         if refused := _refusal(record, row):
             yield Finding(where(row), "a fine-tuned game", f"refused, {str(refused)!r}")
-        policies = newest
-        if newest.get(case.candidate, ("",))[0] != row["finetune_id"]:
-            policies = record.policies(row)
+        policies = record.policies(row)
         try:
             seen = replay(case, record.plays, policies)
         except (MissingPlaysError, ValueError) as error:
@@ -102,7 +99,7 @@ def scopes(record: RunRecord) -> Iterator[Finding]:
 
 def learned(record: RunRecord) -> Iterator[Finding]:
     """Every game of the initial scope is improved by its own fine-tuning, on selection plays."""
-    level, policies = _initial_level(record), record.policies()
+    level, policies = _initial_level(record), _initial_policies(record)
     for member in record.scopes.get(0, ()):
         name = f"scopes, run {record.run_id}, generation 0, game {member.game_id}"
         task_id = member.task_id
@@ -117,6 +114,14 @@ def learned(record: RunRecord) -> Iterator[Finding]:
             low = mean_interval(gains, two_sided(level)).low
             if low <= 0:
                 yield Finding(name, f"own gain with lower bound {low:.3g} bits", "one above 0")
+
+
+def _initial_policies(record: RunRecord) -> dict[TaskId, tuple[str, ...]]:
+    """Who spoke for each game when the run had just begun, as its first decision says."""
+    first = next((row for row in record.decisions if row["purpose"] is not None), None)
+    if first is None:
+        return record.newest()
+    return {task_id: attempts[0] for task_id, attempts in record.policies(first).items()}
 
 
 def _initial_level(record: RunRecord) -> float | None:
@@ -141,7 +146,7 @@ def adapters(record: RunRecord, stored: frozenset[str]) -> Iterator[Finding]:
     members = {m.task_id for scope in record.scopes.values() for m in scope}
     refused = {TaskId.of(row) for row in record.decisions} - members
     keeps = record.setting("archive", "keep") == "all"
-    newest = {policy_id for ids in record.policies().values() for policy_id in ids}
+    newest = {policy_id for ids in record.newest().values() for policy_id in ids}
     for row in record.finetunes:
         needed = keeps or (TaskId.of(row) not in refused and row["finetune_id"] in newest)
         digest = row["adapter_hash"]

@@ -21,6 +21,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "scores": ("run_id", "policy_id", "game_id", "role", "purpose", "map_seed", "play_seed"),
     "decisions": ("run_id", "generation", "parent_game_id", "round", "index", "game_id"),
     "scopes": ("run_id", "generation", "game_id", "role"),
+    "ratings": ("run_id", "rating_id", "kind", "policy_id", "game_id", "role"),
 }
 """What tells the rows of a table apart."""
 
@@ -30,6 +31,7 @@ GAMES: Mapping[str, tuple[str, ...]] = {
     "decisions": ("game_id", "parent_game_id", "gamma_game_id"),
     "scopes": ("game_id", "parent_game_id"),
     "covers": ("game_id",),
+    "ratings": ("game_id",),
 }
 """Columns that name a row of games."""
 
@@ -67,7 +69,7 @@ def games(archive: Archive) -> Iterator[Finding]:
 def runs(archive: Archive) -> Iterator[Finding]:
     """Runs that rows name have begun."""
     known = _distinct(archive, "runs", ["run_id"])["run_id"]
-    for table in ("proposals", "finetunes", "scores", "decisions", "scopes", "covers"):
+    for table in ("proposals", "finetunes", "scores", "decisions", "scopes", "covers", "ratings"):
         named = _distinct(archive, table, ["run_id"])["run_id"]
         for run_id in _missing(named, known):
             yield _absent(table, "run_id", run_id, "a row of runs")

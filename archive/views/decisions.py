@@ -123,7 +123,8 @@ def _steps(case: Case, seen: Replay, policies: Policies) -> list[Step]:
 
     def gain(source: TaskId, target: TaskId) -> Gain:
         mean = seen.gains.get((source, target))
-        policy = next(iter(policies.get(source, ())), "unknown")
+        attempts = policies.get(source, ())
+        policy = attempts[0][0] if attempts else "unknown"
         bits, plays = (mean.bits, mean.plays) if mean else (None, 0)
         return Gain(policy, source.game_id, target.game_id, bits, plays)
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, get_type_hints
 from hydra import compose, initialize_config_module
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
-from hydra.errors import HydraException
+from hydra.errors import HydraException, OverrideParseException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -86,6 +86,8 @@ def compose_as(
     try:
         with initialize_config_module(config_module="conf", version_base="1.3"):
             raw = OmegaConf.to_container(compose("run", list(overrides)), resolve=True)
+    except OverrideParseException as error:
+        raise ConfigError(f"{error.override}: cannot be read, expected key=value") from None
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(_one_sentence(str(error), kind)) from None
     except ValueError as error:  # Hydra's own, for a group that is given no name
@@ -119,6 +121,20 @@ def _missing(config: Any, values: Mapping[str, Any], path: str = "") -> Iterator
             yield f"{path}{each.name}"
         elif is_dataclass(value := getattr(config, each.name)):
             yield from _missing(value, values[each.name], f"{path}{each.name}.")
+
+
+def as_yaml(config: Any) -> str:
+    """A configuration as a file of it would say it, every default written out."""
+    return OmegaConf.to_yaml(OmegaConf.create(_plain(asdict(config))))
+
+
+def _plain(value: Any) -> Any:
+    """Mappings, lists and scalars alone, in which no text refers to another setting."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value
 
 
 # -- overrides -----------------------------------------------------------------------------------
@@ -193,15 +209,25 @@ def _one_sentence(message: str, kind: type) -> str:
     quoted = message.partition("'")[2].partition("'")[0]
     if message.startswith("Could not override"):
         return _nearest_key(quoted, kind)
+    if message.startswith("force-add"):
+        return f"{quoted}: expected {quoted[1:]}"
+    if message.startswith("Multiple values for "):
+        group = message.removeprefix("Multiple values for ").partition(".")[0]
+        return f"+{group}: expected {group}=… without the sign"
+    if message.startswith("Ambiguous value for argument"):
+        key, _, value = quoted.partition("=")
+        return f"{key}: found {value!r}, expected one value: a command is one run"
     if "Could not find '" in message:
-        group, _, found = message.partition("Could not find '")[2].partition("'")[0].rpartition("/")
+        group, _, found = message.partition("Could not find '")[2].partition("'")[0].partition("/")
         known = ", ".join(line for line in lines if " " not in line and line != found)
-        return f"{group}: found {found!r}, expected one of: {known}"
+        other = f"; for another model judge.model={found} player.model={found}"
+        hint = other if group == "model" else ""
+        return f"{group}: found {found!r}, expected one of: {known}{hint}"
     return " ".join(lines[:2])
 
 
 def _nearest_key(key: str, kind: type) -> str:
-    known = list(_keys(kind))
+    known = list(setting_names(kind))
     if key in known:  # such as experiment=…, which chooses from a group that is not there yet
         return f"{key}: expected +{key}=…"
     close = get_close_matches(key, known, 1)
@@ -209,10 +235,10 @@ def _nearest_key(key: str, kind: type) -> str:
     return f"{key}: unknown key{hint}"
 
 
-def _keys(kind: Any, path: str = "") -> Iterator[str]:
+def setting_names(kind: Any, path: str = "") -> Iterator[str]:
     """Every key below a class of settings, groups included, dotted."""
     for name, hint in get_type_hints(kind).items():
         yield f"{path}{name}"
         below = SETTINGS.values() if hint is Caps else [hint] if is_dataclass(hint) else []
         for each in below:
-            yield from _keys(each, f"{path}{name}.")
+            yield from setting_names(each, f"{path}{name}.")

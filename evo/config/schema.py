@@ -98,17 +98,54 @@ class GameConfig:
 
 
 @settings
-class FinetuneConfig:
-    """REINFORCE: budget, gradient steps, objective."""
+class WarmStartConfig:
+    """Before REINFORCE: rounds in which moves of the player and moves made of the words in view are
+    played, and the player imitates the best of each map (best-of-n distillation)."""
 
-    tokens: Natural = 100000
+    rounds: Natural = 1
+    """Rounds; 0: none, REINFORCE alone as in the paper. They end with half of finetune.tokens."""
+    maps: Count = 16
+    """Maps of a round."""
+    rollouts: Annotated[int, Strict(), Field(ge=2)] = 16
+    """Plays on each map, of which the best are imitated."""
+    proposals: Share = 0.7
+    """Share of the first round's moves that are made of words in view; each further round has half
+    the share of the one before. All others are the player's own."""
+    imitated: Count = 4
+    """Moves of each group (rollouts of one place on one map) that are imitated, at most: those with
+    the largest scores, if above the group's mean."""
+    temperature: Positive = 0.5
+    """Their weights are exp(score / temperature), in standard deviations within groups."""
+    epochs: Count = 4
+    """Passes over the imitated moves of a round."""
+    batch: Count = 32
+    """Moves in one gradient step."""
+    learning_rate: Positive = 0.003
+    """AdamW's."""
+
+
+@settings
+class FinetuneConfig:
+    """The learner: budget, warm start, REINFORCE."""
+
+    tokens: Natural = 150000
     """Budget 𝒯 of one fine-tune: prompt and move tokens of the player, over all rollouts."""
+    steps: Count | None = 24
+    """Most steps of REINFORCE, so that games with short and with long views are played as often;
+    null: as many as the tokens pay for, as in the paper."""
+    warm_start: WarmStartConfig = WarmStartConfig()
     maps: Count = 4
-    """Maps in one gradient step."""
+    """Maps in one gradient step of REINFORCE."""
     rollouts: Count = 8
     """Plays on each map: the group whose mean is the baseline."""
     learning_rate: Positive = 0.0015
-    """AdamW's; at 0.003 the embedded player collapses now and then."""
+    """AdamW's at the first step of REINFORCE; from 0.002 on the embedded player collapses now and
+    then."""
+    decay: Share = 0.0
+    """Share of the learning rate that is gone at the end, in proportion to the budget spent."""
+    averaged: Share = 0.25
+    """The adapter is the mean of those after each step in the last so large share of the budget; 0:
+    the last one."""
     baseline: Literal["group_mean", "leave_one_out", "none"] = "group_mean"
     """What a play's reward is compared with."""
     scale_advantages: Flag = True
@@ -166,6 +203,13 @@ class TransferConfig:
     confidence: Confidence = 0.95
     """Of every decision; its error is shared over looks, over a list's acceptance tests and, for
     γ, over the scope."""
+    attempts: Count = 2
+    """Fine-tunes of a candidate, each under a training seed of its own: another where the last
+    learned nothing although calibration plays showed something to learn."""
+    scope_attempts: Count = 3
+    """Fine-tunes of a game of the scope: another where it is not clear what it learned
+    (growth.initial_clarity), or a candidate teaches more of it than its own fine-tune learned,
+    beyond noise; γ is the largest of all their values."""
     max_forfeit_rate: Share = 0.25
     """Games that the base player leaves unfinished more often are refused."""
     min_steps: Natural = 12

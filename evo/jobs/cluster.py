@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,8 @@ log = logging.getLogger("evo")
 OBJECT_STORE_BYTES = 200 * 1024**2
 STARTS = 3
 """Of a local Ray, at most: a busy machine may need longer than Ray waits."""
+WORKERS_PER_CORE = 2
+"""Processes on one machine beyond which a number of workers is a mistake."""
 CONNECT_SECONDS = 10.0
 """For the head of a cluster to answer at all."""
 
@@ -28,6 +31,7 @@ def check(cluster: ClusterConfig) -> None:
     Joins a cluster that is given by address; a local Ray is started by :func:`connect`.
     """
     if cluster.address is None:
+        check_cores(cluster, cores())
         if _most_gpus(cluster) > 0 and not _sees_gpu():
             raise ConfigError(f"{_gpu_key(cluster)}, but torch sees no GPU here, expected 0")
         return
@@ -46,6 +50,21 @@ def check(cluster: ClusterConfig) -> None:
         reason = str(error).partition("\n")[0]
         raise ConfigError(f"cluster.address: {cluster.address}: {reason}, {expected}") from None
     _check_room(cluster)
+
+
+def cores() -> int:
+    """Those of this machine that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def check_cores(cluster: ClusterConfig, cores: int) -> None:
+    """Raises :class:`ConfigError` for far more processes than cores: each has models of its own."""
+    most = max(WORKERS_PER_CORE * cores, 8)
+    if (count := (cluster.workers or 0) + cluster.trainers) > most:
+        raise ConfigError(
+            f"cluster.workers: found {count} processes, each with its models, for {cores} cores, "
+            f"expected at most {most}; on a cluster, name its cluster.address"
+        )
 
 
 def _check_room(cluster: ClusterConfig) -> None:

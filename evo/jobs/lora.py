@@ -93,6 +93,18 @@ class AdaptedModel:
         """The present adapter's tensors."""
         return [p for p in self.base.model.parameters() if p.requires_grad]
 
+    @contextmanager
+    def whole_gradient(self) -> Iterator[None]:
+        """What is added to the present adapter's gradient within is added whole, or, where that
+        fails, not at all."""
+        before = [None if p.grad is None else p.grad.clone() for p in self.parameters()]
+        try:
+            yield
+        except (RuntimeError, MemoryError):
+            for parameter, gradient in zip(self.parameters(), before, strict=True):
+                parameter.grad = gradient
+            raise
+
     def adapter_bytes(self) -> bytes:
         """The present adapter as safetensors, equal bytes for equal tensors."""
         state = get_peft_model_state_dict(self._peft, adapter_name=_NAME)

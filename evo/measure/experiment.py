@@ -16,7 +16,19 @@ import torch
 from rich.console import Console
 
 from archive import Archive, Purpose, RunEvent
+from archive.errors import RatingError
 from archive.schema import PlaysKey
+from archive.statistics.measure_ratings import (
+    MeasureRatings,
+    RatingQuestion,
+    measure_ratings,
+    rating_id,
+    rating_rows,
+    useful_workers,
+)
+from archive.statistics.paired_scores import read_paired_scores
+from archive.views.progress import resampling
+from archive.views.ratings import show as show_ratings
 from evo.config.measure import MeasureRunConfig
 from evo.config.schema import JudgeConfig, PlayerConfig
 from evo.jobs.job import ModelHostSettings
@@ -165,6 +177,7 @@ class MeasureSession:
         stored = json.dumps(asdict(config) | {"digest": plan.exported.digest}, sort_keys=True)
         self.identity = RunIdentity(run_id, config.seed, stored, config.science_hash())
         self.ledger = Ledger(archive, run_id)
+        self.ratings: MeasureRatings | None = None
 
     def __enter__(self) -> Self:
         self.host = _model_host(self.plan)
@@ -179,6 +192,7 @@ class MeasureSession:
             missing = [m for m in self._games_of(player) if not self._rows(player.name, m)]
             if missing:
                 self._play_all(player, missing)
+        self.ratings = self._rated()
         return RunOutcome(RunEvent.FINISHED, 0, "every player has played every game", None)
 
     def higher_budget(self) -> tuple[str, ...]:
@@ -194,6 +208,8 @@ class MeasureSession:
             report.show(self.console, results, confidence)
             path = report.draw(self.plan.folder, results, confidence)
             self.console.print(f"figure   {path}", highlight=False, soft_wrap=True)
+        if self.ratings:
+            show_ratings(self.ratings, self.console)
 
     def commands(self) -> Sequence[tuple[str, str]]:
         """None: the figure is all there is."""
@@ -257,6 +273,30 @@ class MeasureSession:
             return []
         score = result(policy, self._floored(member, rows if is_base else None), levels, rows)
         return [measures_row(score, rows, self.plan.config.measure.confidence, dollars)]
+
+    def _rated(self) -> MeasureRatings | None:
+        """Models and games rated together, as rows too; None with fewer than two models, or where
+        they cannot be rated, which is said."""
+        measure, archive = self.plan.config.measure, self.ledger.archive
+        question = RatingQuestion(
+            confidence=measure.confidence,
+            resamples=measure.rating_resamples,
+            seed=self.plan.config.seed,
+        )
+        try:
+            scores = read_paired_scores([archive])
+            if len(scores.models) < 2:
+                return None
+            with resampling() as progress:
+                workers = useful_workers(scores, question)
+                found = measure_ratings(scores, question, workers, progress)
+        except RatingError as error:
+            self.console.print(f"no ratings: {error}", highlight=False, soft_wrap=True)
+            return None
+        known = archive.table("ratings", ["rating_id"])["rating_id"].to_pylist()
+        if rating_id(found) not in known:
+            self.ledger.commit(ratings=rating_rows(found))
+        return found
 
     # -- what is known -------------------------------------------------------------------------
 

@@ -7,14 +7,13 @@ depend on purpose and run seed alone, so every policy meets a game on the same m
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from archive import Purpose
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlaysKey, TaskId
-from archive.statistics.calibration import Calibration, Limits, refusal
+from archive.statistics.calibration import Calibration, Limits, refusal, shows_headroom
 from archive.statistics.decision_rule import Decision
 from archive.statistics.plays import Plays
 from archive.statistics.repeated_play import WellPosed
@@ -30,6 +29,7 @@ from evo.jobs.job import (
     Training,
 )
 from evo.jobs.repeated_play import round_rows
+from evo.record.attempts import Attempts
 from evo.record.ledger import Ledger, Row, finetune_row, score_rows
 from evo.record.playability import FewShot, few_shot, ill_posed, not_few_shot, well_posed
 from evo.record.progress import Listener, training_note
@@ -74,20 +74,44 @@ class Collector:
         self.config, self.ledger = config, ledger
         self.executor, self.listener = executor, listener
         self._floors: dict[TaskId, float] = {}
-        self._restarts: Counter[TaskId] = Counter()
+        self.attempts = Attempts(config.seed, config.finetune.replicates)
 
-    def seeds(self, purpose: Purpose, count: int) -> SeedSet:
-        """The first ``count`` pairs of seeds of a purpose, common to all games and policies."""
-        return tuple(evaluation_seeds(purpose, self.config.seed, count))
+    def seeds(self, purpose: Purpose, count: int, first: int = 0) -> SeedSet:
+        """``count`` pairs of seeds of a purpose, from the play seed ``first`` on: the same ones for
+        all games and policies."""
+        return tuple(evaluation_seeds(purpose, self.config.seed, count, first))
 
-    def policy_id(self, task: Task, replicate: int = 0) -> str:
-        """Id of a fine-tune on a game: a hash of all that its adapter depends on."""
-        facts = (*task.id, self._training_seed(task, replicate), self.settings_json)
+    def policy_id(self, task: Task, replicate: int = 0, attempt: int = 0) -> str:
+        """Id of a fine-tune on a game: a hash of all that its adapter depends on. ``attempt`` is a
+        place among those in force, the best first."""
+        facts = (*task.id, self._training_seed(task, replicate, attempt), self.settings_json)
         return f"{named_seed('finetune', *facts, bits=64):016x}"
 
-    def policy_ids(self, task: Task) -> list[str]:
-        """Of all ``finetune.replicates`` fine-tunes on a game."""
-        return [self.policy_id(task, index) for index in range(self.config.finetune.replicates)]
+    def policy_ids(self, task: Task, attempt: int = 0) -> list[str]:
+        """Of all ``finetune.replicates`` fine-tunes of an attempt at a game."""
+        replicates = range(self.config.finetune.replicates)
+        return [self.policy_id(task, index, attempt) for index in replicates]
+
+    def made_policy_ids(self, task: Task) -> list[str]:
+        """Of all fine-tunes on a game that the run ever made."""
+        rows = self.ledger.finetunes.items()
+        return [policy_id for policy_id, row in rows if TaskId.of(row) == task.id]
+
+    def all_policy_ids(self, task: Task) -> list[str]:
+        """Of all attempts in force."""
+        places = range(len(self.attempts.of(task.id)))
+        return [policy_id for place in places for policy_id in self.policy_ids(task, place)]
+
+    def named_attempts(self, tasks: Sequence[Task]) -> tuple[str, ...]:
+        """The attempts in force, the best first, of each game that had several: the ids of their
+        first fine-tunes."""
+        by_id = {task.id: task for task in tasks}
+        several = [task for task_id, task in by_id.items() if self.attempts.made(task_id) > 1]
+        return tuple(
+            self.policy_id(task, attempt=place)
+            for task in several
+            for place in range(len(self.attempts.of(task.id)))
+        )
 
     @property
     def settings_json(self) -> str:
@@ -106,16 +130,10 @@ class Collector:
         one are dropped as those of refused candidates are."""
         for task in tasks:
             self.drop_adapter(task)
-        self._restarts.update(task.id for task in tasks)
+            self.attempts.replace(task.id)
 
-    def _repetition(self, task: Task, replicate: int) -> int:
-        """Which of all training seeds: a game that is started again takes fresh ones."""
-        return self._restarts[task.id] * self.config.finetune.replicates + replicate
-
-    def _training_seed(self, task: Task, replicate: int) -> int:
-        """One for all games of a run and each replicate, but for games that were started again."""
-        repetition = self._repetition(task, replicate)
-        return named_seed("training", self.config.seed, *([repetition] if repetition else []))
+    def _training_seed(self, task: Task, replicate: int, attempt: int) -> int:
+        return self.attempts.training_seed(task.id, attempt, replicate)
 
     # -- stages ------------------------------------------------------------------------------
 
@@ -173,15 +191,7 @@ class Collector:
 
     def _cheap_refusal(self, task: Task) -> Decision | None:
         """The refusal of a calibrated game that the base player cannot play, or not well."""
-        config, rows = self.config, self._calibration_rows(task)
-        seeds = self.seeds(Purpose.CALIBRATION, config.transfer.calibration_plays)
-        sample = self.sample(BASE_POLICY, task, Purpose.CALIBRATION, seeds)
-        calibration = Calibration(
-            outcomes=tuple(row["outcome"] for row in rows),
-            tokens=tuple(row["tokens"] for row in rows),
-            own=sample.own,
-            permuted=sample.permuted,
-        )
+        config, calibration = self.config, self._calibrated(task)
         settings, transfer = config.finetune, config.transfer
         plays = settings.maps * settings.rollouts
         limits = (transfer.max_forfeit_rate, settings.tokens, plays, transfer.min_steps)
@@ -189,26 +199,42 @@ class Collector:
             self.well_posed(task), config.playability, transfer.confidence
         )
 
+    def headroom(self, task: Task) -> bool:
+        """Whether a calibrated game seems to hold something to learn."""
+        return shows_headroom(self._calibrated(task))
+
+    def _calibrated(self, task: Task) -> Calibration:
+        rows = self._calibration_rows(task)
+        seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
+        sample = self.sample(BASE_POLICY, task, Purpose.CALIBRATION, seeds)
+        return Calibration(
+            outcomes=tuple(row["outcome"] for row in rows),
+            tokens=tuple(row["tokens"] for row in rows),
+            own=sample.own,
+            permuted=sample.permuted,
+        )
+
     def finetune(self, tasks: Sequence[Task]) -> None:
         """Fine-tune on each game that has no adapter yet, one commit for each fine-tune."""
         missing = [
-            (task, replicate)
+            (task, replicate, attempt)
             for task in tasks
-            for replicate, policy_id in enumerate(self.policy_ids(task))
+            for attempt in range(len(self.attempts.of(task.id)))
+            for replicate, policy_id in enumerate(self.policy_ids(task, attempt))
             if policy_id not in self.ledger.finetunes
         ]
-        jobs = [Training(self._floored(t), self._training_seed(t, r)) for t, r in missing]
-        self.listener.stage("fine-tuning", [task for task, _ in missing], len(jobs))
-        for (task, replicate), result in zip(missing, self.executor.do(jobs), strict=True):
-            self._keep(task, replicate, result)
+        jobs = [Training(self._floored(t), self._training_seed(t, r, a)) for t, r, a in missing]
+        self.listener.stage("fine-tuning", [task for task, *_ in missing], len(jobs))
+        for one, result in zip(missing, self.executor.do(jobs), strict=True):
+            self._keep(*one, result)
 
-    def _keep(self, task: Task, replicate: int, result: Result[Finetune]) -> None:
+    def _keep(self, task: Task, replicate: int, attempt: int, result: Result[Finetune]) -> None:
         finetune = result.outcome
         digest = self.ledger.archive.put_adapter(finetune.adapter)
-        seed = self._training_seed(task, replicate)
-        identity = (self.policy_id(task, replicate), seed, self.settings_json, digest)
+        seed = self._training_seed(task, replicate, attempt)
+        identity = (self.policy_id(task, replicate, attempt), seed, self.settings_json, digest)
         row = finetune_row(task, finetune, *identity)
-        row["replicate"] = self._repetition(task, replicate)
+        row["replicate"] = self.attempts.repetition(task.id, attempt, replicate)
         self.ledger.commit(finetunes=[row], maps=self._map_rows(result, Purpose.TRAINING))
         note = training_note(finetune.curve)
         self.listener.job("fine-tuning", task, finetune.tokens, result.scoring, note)
@@ -273,7 +299,7 @@ class Collector:
         is ``all`` or another fine-tune came out equal to the byte (𝒯 = 0, say)."""
         if self.config.archive.keep == "all":
             return
-        for policy_id in self.policy_ids(task):
+        for policy_id in self.all_policy_ids(task):
             row = self.ledger.finetunes.get(policy_id)
             rows = self.ledger.finetunes.values()
             if row and sum(one["adapter_hash"] == row["adapter_hash"] for one in rows) == 1:
@@ -281,15 +307,18 @@ class Collector:
 
     # -- which plays a question needs ----------------------------------------------------------
 
-    def own_plays(self, task: Task, purpose: Purpose, seeds: SeedSet) -> list[PlayRequest]:
-        """The base player and the game's own adapters on the game."""
-        return [PlayRequest(p, task, purpose, seeds) for p in (BASE_POLICY, *self.policy_ids(task))]
+    def own_plays(
+        self, task: Task, purpose: Purpose, seeds: SeedSet, attempt: int = 0
+    ) -> list[PlayRequest]:
+        """The base player and the game's own adapters, those of one attempt, on the game."""
+        policies = (BASE_POLICY, *self.policy_ids(task, attempt))
+        return [PlayRequest(policy, task, purpose, seeds) for policy in policies]
 
     def crossed(
         self, sources: Sequence[Task], target: Task, purpose: Purpose, seeds: SeedSet
     ) -> list[PlayRequest]:
-        """The sources' adapters on the target."""
-        policies = [policy_id for source in sources for policy_id in self.policy_ids(source)]
+        """The sources' adapters on the target, of all attempts in force."""
+        policies = [policy_id for source in sources for policy_id in self.all_policy_ids(source)]
         return [PlayRequest(policy_id, target, purpose, seeds) for policy_id in policies]
 
     def scripted(self, task: Task, purpose: Purpose, seeds: SeedSet) -> list[PlayRequest]:
@@ -300,9 +329,12 @@ class Collector:
         """Scores that are in the archive; raises ``KeyError`` where one is not."""
         return self.ledger.sample(PlaysKey(policy_id, task.id, purpose), seeds)
 
-    def samples(self, source: Task, target: Task, purpose: Purpose, seeds: SeedSet) -> list[Plays]:
-        """Of all fine-tunes on ``source``, on ``target``."""
-        return [self.sample(each, target, purpose, seeds) for each in self.policy_ids(source)]
+    def samples(
+        self, source: Task, target: Task, purpose: Purpose, seeds: SeedSet, attempt: int = 0
+    ) -> list[Plays]:
+        """Of all fine-tunes of one attempt at ``source``, on ``target``."""
+        policies = self.policy_ids(source, attempt)
+        return [self.sample(policy, target, purpose, seeds) for policy in policies]
 
 
 def _without(facts: dict[str, Any], key: str) -> dict[str, Any]:

@@ -7,8 +7,9 @@ the scope, acceptance on fresh seeds.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from archive import Purpose, Reason, Verdict
 from archive.schema import Definition, GainKind, Rule, TaskId
@@ -30,6 +31,9 @@ from evo.record.playability import evidence_columns
 from evo.search.growth import Assessment, Candidate, rank
 from evo.search.stages import Stage
 
+RaceEnd = tuple[Decision | None, Evidence]
+UNLEARNED = frozenset({Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP})
+
 
 @dataclass(frozen=True)
 class Selected(Assessment[Task]):
@@ -47,6 +51,8 @@ class TransferOracle:
 
     def __init__(self, config: RunConfig, ledger: Ledger, collector: Collector) -> None:
         self.config, self.ledger, self.collector = config, ledger, collector
+        self._again: Counter[TaskId] = Counter()
+        """How often each game of the scope was trained again."""
         self.thresholds = Thresholds(
             config.growth.alpha1,
             config.growth.alpha2,
@@ -71,16 +77,15 @@ class TransferOracle:
         self, candidates: Sequence[Candidate[Task]], scope: Sequence[Task]
     ) -> list[Selected]:
         """Selection: refuses what cannot pass, as early as that shows, and ranks the others."""
-        parent, stage = candidates[0].parent, self.selection
         self.collector.calibrate([candidate.game for candidate in candidates])
         playable = self._playable(candidates, scope)
-        self.collector.finetune([candidate.game for candidate in playable])
-        order = stage.scan_order(parent, scope)
-        ids = [task.id for task in order]
-        races = [selection(stage.race_settings, ids, stage.no_evidence) for _ in playable]
-        ends = self._race(stage, playable, races, order)
+        for candidate in playable:
+            self.collector.attempts.follow(candidate.game.id, candidate.parent.id)
+        ends = self._learned(playable, scope)
+        while self._trained_again(candidates[0].parent, [seen for _, seen in ends.values()]):
+            ends = self._select(playable, scope)
         selected = []
-        for candidate, (decision, evidence) in zip(playable, ends, strict=True):
+        for candidate, (decision, evidence) in zip(playable, ends.values(), strict=True):
             if decision is None:
                 values = self._values(evidence)
                 selected.append(Selected(candidate, *values, evidence, tuple(scope)))
@@ -88,6 +93,52 @@ class TransferOracle:
                 self._record(candidate, decision, evidence, scope)
         self._record_unranked(selected)
         return selected
+
+    def _learned(
+        self, candidates: Sequence[Candidate[Task]], scope: Sequence[Task]
+    ) -> dict[TaskId, RaceEnd]:
+        """Fine-tune and select; what learned nothing although there was something to learn is
+        fine-tuned again, under another training seed."""
+        self.collector.finetune([candidate.game for candidate in candidates])
+        ends = self._select(candidates, scope)
+        for _ in range(self.config.transfer.attempts - 1):
+            again = [each for each in candidates if self._deserves_another(each, ends)]
+            self.collector.restart([candidate.game for candidate in again])
+            self.collector.finetune([candidate.game for candidate in again])
+            ends |= self._select(again, scope)
+        return ends
+
+    def _deserves_another(self, candidate: Candidate[Task], ends: Mapping[TaskId, RaceEnd]) -> bool:
+        decision, _ = ends[candidate.game.id]
+        failed = decision is not None and decision.reason in UNLEARNED
+        return failed and self.collector.headroom(candidate.game)
+
+    def _select(
+        self, candidates: Sequence[Candidate[Task]], scope: Sequence[Task]
+    ) -> dict[TaskId, RaceEnd]:
+        """The selection races of candidates of one list."""
+        if not candidates:
+            return {}
+        stage, parent = self.selection, candidates[0].parent
+        order = stage.scan_order(parent, scope)
+        ids, start = [task.id for task in order], stage.no_evidence(parent, scope)
+        races = [selection(stage.race_settings, ids, start) for _ in candidates]
+        return self._race(stage, candidates, races, order)
+
+    def _trained_again(self, parent: Task, seen: Sequence[Evidence]) -> bool:
+        """Another attempt at the parent where it is not known clearly what it learned, or where a
+        candidate teaches more of it than its own fine-tune learned, beyond noise: a game that
+        learned little would call everything new."""
+        config, count = self.config, self._again
+        most = config.transfer.scope_attempts - 1
+        if self.thresholds.rule is Rule.VALUES or not seen or count[parent.id] >= most:
+            return False
+        overtaken = any(evidence.values.captured.low > 1 for evidence in seen)
+        if not overtaken and self.selection.is_clear(parent, config.growth.initial_clarity):
+            return False
+        count[parent.id] += 1
+        self.selection.train_again(parent)
+        return True
 
     def _record_unranked(self, selected: Sequence[Selected]) -> None:
         """The decisions on those whose estimates pass no threshold, though no bound decides."""
@@ -103,7 +154,7 @@ class TransferOracle:
         candidates: Sequence[Candidate[Task]],
         races: Sequence[Race],
         scope: Sequence[Task],
-    ) -> list[tuple[Decision | None, Evidence]]:
+    ) -> dict[TaskId, RaceEnd]:
         """Each candidate's race, in lockstep, on plays that are made when a question needs them."""
         by_id = {candidate.game.id: candidate for candidate in candidates}
 
@@ -120,7 +171,7 @@ class TransferOracle:
             }
 
         ends = run_together(dict(zip(by_id, races, strict=True)), answer)
-        return [ends[task_id] for task_id in by_id]
+        return {task_id: ends[task_id] for task_id in by_id}
 
     def confirm(self, ranked: Sequence[Selected]) -> Selected | None:
         """Acceptance tests, the smallest γ first, until one passes or the limit is reached."""
@@ -137,26 +188,38 @@ class TransferOracle:
         return accepted
 
     def _tested(self, selected: Selected) -> Selected | None:
-        """One acceptance test on fresh seeds, the games first that seem to teach it most."""
-        candidate, seen, stage = selected.candidate, selected.evidence.taught, self.acceptance
-        order = sorted(selected.scope, key=lambda task: -(seen[task.id].value or 0.0))
-        ids = [task.id for task in order]
-        race = acceptance(stage.race_settings, ids, stage.no_evidence)
-        [(decision, evidence)] = self._race(stage, [candidate], [race], order)
-        assert decision is not None
+        """One acceptance test on the list's fresh seeds; once more where that shows that the parent
+        was badly trained."""
+        candidate = selected.candidate
+        decision, evidence = self._test(selected)
+        while decision.reason is not Reason.COVERED:
+            if not self._trained_again(candidate.parent, [evidence]):
+                break
+            decision, evidence = self._test(selected)
         if self.config.growth.beyond_scripts:
-            decision = self._held_against_scripts(candidate.game, decision)
-        self._record(candidate, decision, evidence, order)
+            decision = self._held_against_scripts(candidate, decision)
+        self._record(candidate, decision, evidence, selected.scope)
         if decision.verdict is not Verdict.ACCEPTED:
             return None
         return Selected(candidate, *self._values(evidence), evidence, selected.scope)
 
-    def _held_against_scripts(self, task: Task, decision: Decision) -> Decision:
+    def _test(self, selected: Selected) -> tuple[Decision, Evidence]:
+        """The games first that seem to teach it most."""
+        candidate, seen = selected.candidate, selected.evidence.taught
+        stage = self.acceptance.of_list(candidate.place)
+        order = sorted(selected.scope, key=lambda task: -(seen[task.id].value or 0.0))
+        start = stage.no_evidence(candidate.parent, selected.scope)
+        race = acceptance(stage.race_settings, [task.id for task in order], start)
+        [(decision, evidence)] = self._race(stage, [candidate], [race], order).values()
+        assert decision is not None
+        return decision, evidence
+
+    def _held_against_scripts(self, candidate: Candidate[Task], decision: Decision) -> Decision:
         """The decision where scripts must not earn as much, look by look until that is decided."""
-        stage, held = self.acceptance, decision
+        task, held = candidate.game, decision
+        stage = self.acceptance.of_list(candidate.place)
         for plays in stage.looks.plays if decision.verdict is Verdict.ACCEPTED else ():
-            seeds = self.collector.seeds(stage.purpose, plays)
-            own = self.collector.own_plays(task, stage.purpose, seeds)
+            own = self.collector.own_plays(task, stage.purpose, stage.seeds(plays))
             self.collector.play([*own, *stage.scripted(task, plays)])
             held = gated(decision, stage.against_scripts(task))
             if held.decided:
@@ -183,8 +246,11 @@ class TransferOracle:
 
     def _against_scripts(self, task: Task, evidence: Evidence) -> ScriptComparison | None:
         """The game's fine-tune beside the scripts, on the plays that the decision rests on."""
+        if evidence.purpose is None:
+            return None
         stages = {stage.purpose: stage for stage in (self.selection, self.acceptance)}
-        return stages[evidence.purpose].against_scripts(task) if evidence.purpose else None
+        stage = replace(stages[evidence.purpose], first_play=evidence.first_play)
+        return stage.against_scripts(task)
 
     def _record(
         self,
@@ -208,7 +274,7 @@ class TransferOracle:
             **decision_columns(decision, evidence, self.thresholds, len(scope)),
             **script_columns(self._against_scripts(task, evidence)),
             **evidence_columns(self.collector.well_posed(task), self.collector.few_shot(task)),
-            **self.ledger.spent_on(task, self.collector.policy_ids(task)),
+            **self.ledger.spent_on(task, self.collector.made_policy_ids(task)),
         }
         if decision_key(row) not in self.ledger.decisions:
             self.ledger.commit(decisions=[row])

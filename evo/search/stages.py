@@ -3,48 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 from archive import Purpose
 from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey
 from archive.statistics.candidate_bounds import CandidateBounds
-from archive.statistics.decision_rule import Evidence, Own, Thresholds
+from archive.statistics.decision_rule import Answer, Evidence, Own, Thresholds, learned
 from archive.statistics.intervals import Scores
 from archive.statistics.looks import Looks
 from archive.statistics.race import Bounds, Question, RaceSettings
 from archive.statistics.scripts import ScriptComparison, compare
 from archive.statistics.transfer_values import replicated_gains
 from evo.jobs.evaluate import Task
-from evo.record.collector import Collector, PlayRequest
+from evo.record.collector import Collector, PlayRequest, SeedSet
+from evo.search.growth import Place
+from xgl.random_streams import seed as named_seed
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Selection or acceptance: on plays of which purpose, at which looks, against which
-    thresholds."""
+    """Selection or acceptance: on plays of which purpose, from which play seed on, at which looks,
+    against which thresholds."""
 
     collector: Collector
     purpose: Purpose
     looks: Looks
     thresholds: Thresholds
     scan: int
+    first_play: int = 0
+
+    def seeds(self, plays: int) -> SeedSet:
+        """The first so many seeds of this stage."""
+        return self.collector.seeds(self.purpose, plays, self.first_play)
 
     @property
     def race_settings(self) -> RaceSettings:
         """What its races have in common."""
         return RaceSettings(self.looks, self.thresholds, self.scan)
 
-    @property
-    def no_evidence(self) -> Evidence:
+    def no_evidence(self, parent: Task, scope: Sequence[Task]) -> Evidence:
         """Evidence before the first play."""
-        return Evidence(self.purpose, self.looks)
+        speakers = self.collector.named_attempts([parent, *scope])
+        return Evidence(self.purpose, self.looks, self.first_play, speakers)
+
+    def of_list(self, place: Place[Task]) -> Self:
+        """This stage on seeds that no other list plays on. So the luck of the maps differs from
+        list to list, and a run's wrong verdicts do not come in bunches."""
+        facts = (place.generation, *place.parent.id, place.round)
+        return replace(self, first_play=named_seed(self.purpose, *facts, bits=40))
 
     def plays(
         self, candidate: Task, parent: Task, scope: Sequence[Task], question: Question
     ) -> list[PlayRequest]:
         """The plays that a question is answered from."""
         collector = self.collector
-        at = (self.purpose, collector.seeds(self.purpose, question.plays))
+        at = (self.purpose, self.seeds(question.plays))
         sources = [task for task in scope if task.id in question.taught]
         requests: list[PlayRequest] = []
         if question.own or sources:
@@ -61,14 +75,14 @@ class Stage:
         if question.helps:  # asked once its own gain is established, or was before
             requests += self.scripted(candidate, self.looks.plays[0])
         if self.thresholds.definition == Definition.DEF37:
-            requests += [plays for task in sources for plays in collector.own_plays(task, *at)]
+            for task in sources:
+                for attempt in range(self.attempts(task)):
+                    requests += collector.own_plays(task, *at, attempt)
         return requests
 
     def scripted(self, task: Task, plays: int) -> list[PlayRequest]:
         """Scripted players on the first seeds on which the game's own fine-tune plays."""
-        return self.collector.scripted(
-            task, self.purpose, self.collector.seeds(self.purpose, plays)
-        )
+        return self.collector.scripted(task, self.purpose, self.seeds(plays))
 
     def against_scripts(self, task: Task) -> ScriptComparison | None:
         """The game's fine-tunes beside the scripts, at the last look at which these have played;
@@ -77,7 +91,7 @@ class Stage:
         if not played:
             return None
         collector = self.collector
-        at = (task, self.purpose, collector.seeds(self.purpose, played[-1]))
+        at = (task, self.purpose, self.seeds(played[-1]))
         scripts = {
             each.policy_id: collector.sample(each.policy_id, *at)
             for each in collector.scripted(*at)
@@ -95,9 +109,9 @@ class Stage:
         """The bounds that a question asks for; its plays must have been made."""
         return self._candidate_bounds(candidate, parent, scope).bounds(question)
 
-    def own(self, task: Task, plays: int) -> Own:
+    def own(self, task: Task, plays: int, attempt: int = 0) -> Own:
         """What fine-tuning on the game did for the game itself."""
-        return self._candidate_bounds(task, task, ()).own(plays)
+        return self._candidate_bounds(task, task, ()).own(plays, attempt)
 
     def _candidate_bounds(
         self, candidate: Task, parent: Task, scope: Sequence[Task]
@@ -105,13 +119,41 @@ class Stage:
         named = {task.id: task for task in scope}
         return CandidateBounds(self, self.looks, self.thresholds, candidate, parent, named)
 
+    def is_clear(self, task: Task, clarity: float) -> bool:
+        """Whether a game's best fine-tune learned it so clearly that shares of its gain can be told
+        from chance: the gain's lower bound is beyond this share of it."""
+        plays = self.looks.plays[-1]
+        self.collector.play(self.collector.own_plays(task, self.purpose, self.seeds(plays)))
+        own = self.own(task, plays)
+        clear = own.gain.low > clarity * max(own.gain.value or 0.0, 0.0)
+        return clear and learned(own, self.thresholds.rule) is Answer.YES
+
+    def train_again(self, task: Task) -> None:
+        """One more attempt at a game; those that learned it stay in force, the best first."""
+        collector, plays = self.collector, self.looks.plays[-1]
+        collector.attempts.add(task.id)
+        collector.finetune([task])
+        places = range(self.attempts(task))
+        at = (self.purpose, self.seeds(plays))
+        collector.play(each for place in places for each in collector.own_plays(task, *at, place))
+        own = [self.own(task, plays, place) for place in places]
+        usable = [k for k in places if learned(own[k], self.thresholds.rule) is Answer.YES]
+        best_first = sorted(usable, key=lambda place: -(own[place].gain.value or 0.0))
+        collector.attempts.prefer(task.id, best_first or [0])
+
     # -- archive.statistics.candidate_bounds.GainSource --------------------------------------------
 
-    def gains(self, source: Task, target: Task, plays: int, kind: GainKind) -> Scores:
+    def gains(
+        self, source: Task, target: Task, plays: int, kind: GainKind, attempt: int = 0
+    ) -> Scores:
         """Per-play gains in bits of the source's fine-tunes on the target: (n,), or (R, n)."""
-        at = (target, self.purpose, self.collector.seeds(self.purpose, plays))
+        at = (target, self.purpose, self.seeds(plays))
         base = self.collector.sample(BASE_POLICY, *at)
-        return replicated_gains(self.collector.samples(source, *at), base, kind)
+        return replicated_gains(self.collector.samples(source, *at, attempt), base, kind)
+
+    def attempts(self, source: Task) -> int:
+        """How many attempts at a game are in force."""
+        return len(self.collector.attempts.of(source.id))
 
     # -- the order of a scan -----------------------------------------------------------------------
 
@@ -132,7 +174,7 @@ class Stage:
         collector = self.collector
         policies = (BASE_POLICY, *collector.policy_ids(source))
         for plays in reversed(self.looks.plays):
-            seeds = collector.seeds(self.purpose, plays)
+            seeds = self.seeds(plays)
             keys = [PlaysKey(policy, target.id, self.purpose) for policy in policies]
             if all(collector.ledger.has_scores(key, seeds) for key in keys):
                 return float(self.gains(source, target, plays, self.thresholds.gain).mean())

@@ -94,3 +94,8 @@ def test_ids_can_be_shortened() -> None:
         resolve("a", [])
     with pytest.raises(LookupFailedError, match=r"found no id ''"):
         resolve("", known)
+
+
+def test_a_run_folder_is_opened_as_its_archive(run_folder: Path) -> None:
+    with Archive.open(run_folder) as by_run, Archive.open(run_folder / "archive") as by_archive:
+        assert by_run.folder == by_archive.folder

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 GAME = "assign(s=story())\nelicit(t, 8)\nreward(xed(t | s))\n"
 TINY = (
     "+experiment=scope_growth",
+    "finetune=reinforce",
     "finetune.tokens=10000",
     "finetune.learning_rate=0.003",
     "transfer.gain=total",

@@ -11,7 +11,7 @@ import pytest
 import torch
 from support.search import Search
 
-from evo.config.schema import FinetuneConfig, JudgeConfig, PlayerConfig
+from evo.config.schema import FinetuneConfig, JudgeConfig, PlayerConfig, WarmStartConfig
 from evo.jobs.evaluate import Task
 from evo.jobs.job import ModelHostSettings
 from evo.jobs.model_host import ModelHost
@@ -45,9 +45,13 @@ def make_model_host() -> MakeModelHost:
     def make(**finetune: object) -> ModelHost:
         settings = {
             "tokens": 400,
+            "steps": None,
             "maps": 2,
             "rollouts": 2,
+            "warm_start": WarmStartConfig(rounds=0),
             "learning_rate": 3e-3,
+            "decay": 0.0,
+            "averaged": 0.0,
             "baseline": "group_mean",
             "scale_advantages": True,
             "entropy_bonus": 0.0,

@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from xgl.cli.commands import COMMANDS
 from xgl.errors import MAX_MESSAGE, XGLError, excerpt, missing_package
-from xgl.streams import prepare_streams
+from xgl.streams import Completion, prepare_streams
 from xgl.version import __version__
 
 
@@ -56,6 +56,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="python -m xgl", description="Xent games in XGL.")
     parser.add_argument("--version", action="version", version=f"xent-evo {__version__}")
+    parser.add_argument(
+        "--completion", action=Completion, help="print a script for bash, zsh or tcsh"
+    )
     words = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in COMMANDS:
         word = words.add_parser(command.name, help=command.help, description=command.help)

@@ -18,7 +18,7 @@ from xgl.judge.caches import PrefixCache, ScoreCache
 from xgl.judge.forward import Bits, CachedPrefix, supports_prefix_sharing, tree_bits
 from xgl.judge.statistics import Statistics
 from xgl.lm.language_model import LanguageModel
-from xgl.lm.memory import ForwardBudget, out_of_memory, release_memory, retry_in_halves
+from xgl.lm.memory import ForwardBudget, few_threads, out_of_memory, release_memory, retry_in_halves
 from xgl.lm.prefix_sharing import (
     MAX_TREE_TOKENS,
     Ids,
@@ -77,9 +77,10 @@ class ScoringEngine:
             requested_tokens=sum(len(each.ids) - 1 for each in sequences),
             new_tokens=sum(len(each.ids) - 1 for each in new),
         )
-        for sequence, bits in self._computed(new):
-            known[sequence] = bits
-            self._scores.put(sequence, bits)
+        with few_threads(self.lm):
+            for sequence, bits in self._computed(new):
+                known[sequence] = bits
+                self._scores.put(sequence, bits)
         return [known[each] for each in sequences]
 
     def forget(self) -> None:

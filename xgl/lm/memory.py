@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import gc
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -24,6 +25,25 @@ LEARN_BYTES = 20
 """Of an entry of the vocabulary at a token that is learned: logits, their logarithms, gradients."""
 DRAW_BYTES = 56
 """Of an entry of the vocabulary while a token is drawn: logits, order, float64 sums."""
+
+
+SMALL = 20_000_000
+"""Parameters of a model below which threads cost more than they save."""
+
+
+@contextmanager
+def few_threads(lm: LanguageModel) -> Iterator[None]:
+    """Within, a small model on a CPU computes on one thread."""
+    before = torch.get_num_threads()
+    few = lm.device.type == "cpu" and sum(each.numel() for each in lm.model.parameters()) < SMALL
+    if not few or before == 1:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @dataclass(frozen=True)

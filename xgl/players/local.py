@@ -11,7 +11,7 @@ import numpy as np
 
 from xgl.errors import OversizeError
 from xgl.lm.language_model import LanguageModel, cached_encoder
-from xgl.lm.memory import retry_in_halves, rows_to_sample
+from xgl.lm.memory import few_threads, retry_in_halves, rows_to_sample
 from xgl.lm.prefix_sharing import Ids
 from xgl.lm.sampling import Continuation, Decoding, StopCondition, sample, stop_tokens
 from xgl.random_streams import stream
@@ -62,10 +62,22 @@ class LocalPolicy:
         for first in range(0, len(fitting), rows):
             batch = fitting[first : first + rows]
             pairs = [(turns[index], prompts[index]) for index in batch]
-            sampled = retry_in_halves(self._sample, pairs, "moves to sample")
+            with few_threads(self.lm):
+                sampled = retry_in_halves(self._sample, pairs, "moves to sample")
             for index, move in zip(batch, sampled, strict=True):
                 moves[index] = replace(move, rounds_shown=shown[index])
         return moves
+
+    def writes(self, turn: Turn, text: str) -> Move | OversizeError:
+        """The move that the policy would have made, had it written ``text``, as far as its limit;
+        without log-probabilities. An error value where the view does not fit the model's window.
+        """
+        shown = self._rounds_shown(turn)
+        prompt = self._prompt(turn.request.view, shown)
+        if not self._fits(prompt, turn):
+            return OversizeError("view too long")
+        ids = (*self._encode(f" {text}"), *self._encode(STOP))[: self._limit(turn, prompt)]
+        return replace(self._move(prompt, Continuation(ids, ())), rounds_shown=shown)
 
     def _rows(self, lengths: Sequence[int]) -> int:
         return min(

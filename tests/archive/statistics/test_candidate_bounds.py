@@ -28,7 +28,12 @@ class Gains:
     rng: np.random.Generator
     drawn: dict[tuple[TaskId, TaskId], tuple[Scores, Scores]] = field(default_factory=dict)
 
-    def gains(self, source: TaskId, target: TaskId, plays: int, kind: GainKind) -> Scores:
+    def attempts(self, source: TaskId) -> int:
+        return 1
+
+    def gains(
+        self, source: TaskId, target: TaskId, plays: int, kind: GainKind, attempt: int = 0
+    ) -> Scores:
         pair = (source, target)
         if pair not in self.drawn:
             total, permuted = (mean + self.rng.normal(0, 12, 192) for mean in self.means[pair])

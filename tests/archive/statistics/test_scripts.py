@@ -109,7 +109,7 @@ def test_the_first_plays_are_those_of_the_smallest_play_seeds() -> None:
         "f": sample([1, 1, 1, 50, 50, 50]),
         "script:a": sample([0] * 4),
     }
-    found = beyond_scripts(plays(selection=made), ["f"], GAME, "selection", 3)
+    found = beyond_scripts(plays(selection=made), ["f"], GAME, "selection", range(3))
     assert found is not None
     assert (found.plays, found.total.value) == (3, 1)
     paired = beyond_scripts(plays(selection=made), ["f"], GAME, "selection")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from archive import Purpose
+from evo.jobs.credit import training_seeds
 from evo.jobs.evaluate import (
     ScoredPlay,
     Task,
@@ -19,7 +20,6 @@ from evo.jobs.evaluate import (
     floor_of,
     with_floor,
 )
-from evo.jobs.finetune import training_seeds
 from xgl import Cast, Instance, play_all
 from xgl.errors import OversizeError
 from xgl.players import ScriptedPlayer

@@ -13,7 +13,7 @@ from support.search import services
 
 from evo import run
 from evo.config.schema import ClusterConfig
-from evo.jobs.cluster import STARTS, start_local
+from evo.jobs.cluster import STARTS, check_cores, start_local
 from evo.jobs.executor import AdapterReferences, Pool, check_losses, pools
 from evo.jobs.job import ClusterError, Evaluation, Job, Result, Training, WorkersLostError
 from xgl.errors import ConfigError
@@ -117,3 +117,12 @@ def test_ray_is_started_again_and_then_given_up(caplog: pytest.LogCaptureFixture
     with pytest.raises(ClusterError, match=r"in 3 attempts, the last: .* during startup\.$"):
         start_local(lambda: start(3), pause=0)
     assert len(starts) == STARTS
+
+
+@pytest.mark.parametrize(("workers", "trainers"), [(64, 0), (7, 2)])
+def test_far_more_processes_than_cores_are_questioned(workers: int, trainers: int) -> None:
+    asked = ClusterConfig(workers=workers, trainers=trainers)
+    with pytest.raises(ConfigError, match=f"found {workers + trainers} processes.*for 2 cores"):
+        check_cores(asked, 2)
+    check_cores(asked, 64)
+    check_cores(ClusterConfig(), 1)

@@ -42,7 +42,7 @@ VERDICTS = [
         "acceptance",
     ),
     (
-        Nature(own=0.0, lucky={"own": 10.0}),
+        Nature(own=-0.5, lucky={"own": 10.0}),
         "undecided",
         "own gain not confirmed",
         False,
@@ -209,7 +209,7 @@ def test_proposals_have_their_fates(search: Search) -> None:
 
 
 def test_gains_and_floors_are_of_the_base_players_calibration(search: Search) -> None:
-    nature = Nature(forfeits=0.1)
+    nature = Nature(forfeits=0.15)
     search.run(of_limits(l7=nature), "growth.list_size=1", sampler=Listed([code(7)]))
     rows = [row for row in search.rows("scores") if row["outcome"] == "forfeit"]
     calibration = [
@@ -369,3 +369,71 @@ def test_a_game_may_have_to_be_beyond_every_script(
         assert row["script_plays"] in row["looks"]
         with Archive.open(search.folder / name / "archive") as archive:
             assert not verify(archive).faults
+
+
+def test_a_candidate_that_learned_nothing_gets_a_second_attempt(search: Search) -> None:
+    """Its first fine-tune, under the training seed that it shares with its parent, is unlucky."""
+    world = of_limits(l7=Nature(unlucky=True))
+    sampler = Listed([code(7)])
+    assert search.run(world, "growth.list_size=1", "transfer.attempts=2", sampler=sampler) == 0
+    [row] = search.rows("decisions")
+    made = [each for each in search.rows("finetunes") if each["game_id"] == row["game_id"]]
+    assert [each["replicate"] for each in made] == [0, 1]
+    assert (row["verdict"], row["finetune_id"]) == ("accepted", made[1]["finetune_id"])
+    assert row["tokens"] == 10 * row["plays"] + 2 * 1000
+    assert verified(search) == []
+
+
+def test_without_headroom_there_is_no_second_attempt(search: Search) -> None:
+    world = of_limits(l7=Nature(unlucky=True, flat=True))
+    sampler = Listed([code(7)])
+    search.run(world, "growth.list_size=1", "transfer.attempts=2", sampler=sampler)
+    [row] = search.rows("decisions")
+    assert row["reason"] == "not playable"
+    assert sum(each["game_id"] == row["game_id"] for each in search.rows("finetunes")) == 1
+
+
+def test_a_badly_trained_parent_is_trained_again_and_gamma_is_the_largest(search: Search) -> None:
+    """Its first fine-tune learned a third; the candidate, a copy, three times as much of it."""
+    copy = Nature(teaches=1.0, covered=1.0)
+    world = of_limits(l8=Nature(weak=1 / 3), l7=copy)
+    sampler = Listed([code(7)])
+    assert search.run(world, "growth.list_size=1", sampler=sampler) == 0
+    [row] = search.rows("decisions")
+    assert row["reason"] == "covered by the scope"
+    parent = row["parent_game_id"]
+    made = [each["finetune_id"] for each in search.rows("finetunes") if each["game_id"] == parent]
+    assert len(made) == 2
+    assert row["scope_finetunes"] == made[::-1], "the better one first"
+    assert row["gamma"] == pytest.approx(1, abs=0.1)
+    assert verified(search) == []
+    by_gamma_alone = "transfer.rule=values"
+    search.run(world, "growth.list_size=1", by_gamma_alone, sampler=sampler, name="values")
+    [row] = search.rows("decisions", "values")
+    assert row["verdict"] == "accepted"
+
+
+def test_every_list_is_accepted_on_maps_of_its_own(search: Search) -> None:
+    sampler = Listed([code(7), code(6), code(5)])
+    world = of_limits(l6=Nature(covered=0.3), l5=Nature(covered=0.4))
+    limits = ("growth.list_size=1", "growth.max_candidates=null")
+    search.run(world, *limits, sampler=sampler)
+    first = {
+        row["round"]: row["first_play"]
+        for row in search.rows("decisions")
+        if row["purpose"] == "acceptance"
+    }
+    assert len(set(first.values())) == len(first) > 1
+    maps: dict[int, set[int]] = {}
+    for row in search.rows("scores"):
+        if row["purpose"] == "acceptance":
+            [place] = [k for k, start in first.items() if 0 <= row["play_seed"] - start < 1000]
+            maps.setdefault(place, set()).add(row["map_seed"])
+    assert not set.intersection(*maps.values())
+    assert verified(search) == []
+
+
+def verified(search: Search) -> list[str]:
+    """Faults that a check of the archive finds."""
+    with Archive.open(search.folder / "run" / "archive") as archive:
+        return [str(fault) for fault in verify(archive).faults]

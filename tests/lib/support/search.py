@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,14 +34,16 @@ from xgl.runtime.requests import Seeds
 
 PARENT = 8
 """Games are told apart by the limit of their elicit; this one is the initial scope."""
-PURPOSES = {
-    seeds.map_seed: purpose for purpose in Purpose for seeds in evaluation_seeds(purpose, 0, 300)
-}
+PURPOSES = defaultdict(
+    lambda: Purpose.ACCEPTANCE,  # whose seeds are others for each list
+    {seeds.map_seed: purpose for purpose in Purpose for seeds in evaluation_seeds(purpose, 0, 300)},
+)
 SMALL = [
     "+experiment=scope_growth",
     "transfer.calibration_plays=8",
     "transfer.selection_plays=[8,16]",
     "transfer.acceptance_plays=[16,32]",
+    "transfer.attempts=1",
     "growth.generations=1",
 ]
 
@@ -72,6 +75,10 @@ class Nature:
     """Whether the fine-tune under run seed 0's first training seed learns nothing."""
     scripted: float = 5.0
     """What content words gain, in bits."""
+    weak: float = 1.0
+    """Share that such a fine-tune learns of what the others do."""
+    flat: bool = False
+    """Whether what the base player says does not matter to it."""
     lucky: dict[str, float] = field(default_factory=dict)
     """Truths of another kind on selection plays."""
 
@@ -127,9 +134,10 @@ class FakeExecutor:
         return Result(scores, ())
 
     def _train(self, job: Training) -> Result[Any]:
-        first = job.seed == named_seed("training", 0)
-        lost = first and self.world(job.task.game).unlucky
-        adapter = f"{job.task.game_id} {'' if lost else job.task.game.code}".encode()
+        first, nature = job.seed == named_seed("training", 0), self.world(job.task.game)
+        lost = first and nature.unlucky
+        share = nature.weak if first else 1.0
+        adapter = f"{job.task.game_id} {share} {'' if lost else job.task.game.code}".encode()
         made = Finetune(adapter, [1.0, 2.0], [3.0, 2.5], [0.5, 0.4], 0.9, 0.0, 900, 100, 0.25)
         return Result(made, (MapText(2 * named_seed(job.seed), 0, "a training text", 3),))
 
@@ -162,6 +170,8 @@ class FakeExecutor:
         noise = stream("noise", who, job.task.game_id, seeds.map_seed).normal(0, 0.7)
         score = luck + noise + self._gain(job, adapter, target, PURPOSES[seeds.map_seed])
         made, permuted = (f"move of {who}",), luck - 1.0
+        if target.flat and adapter is None:
+            permuted = score - 0.5
         clipped = 2 * permuted - score if target.artifact else score
         return ScoredPlay(
             seeds, score, score, "finished", permuted, made, target.tokens, 0.5, clipped, permuted
@@ -170,14 +180,14 @@ class FakeExecutor:
     def _gain(self, job: Evaluation, adapter: bytes | None, target: Nature, purpose: str) -> float:
         if adapter is None:
             return 0.0
-        game_id, _, text = adapter.decode().partition(" ")
+        game_id, learned, text = adapter.decode().split(" ", 2)
         if not text:
             return 0.0
         if game_id == job.task.game_id:
-            return target.own
+            return float(learned) * target.own
         source = self.world(game(parse(text, "xent"), job.task.game.metadata)).at(purpose)
         share = source.teaches if limit(job.task.game) == PARENT else target.covered
-        return share * target.own
+        return float(learned) * share * target.own
 
 
 def _plus(play: ScoredPlay, bits: float) -> ScoredPlay:

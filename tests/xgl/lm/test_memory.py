@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from xgl.lm.memory import out_of_memory, retry_in_halves
+from xgl.lm.language_model import LanguageModel
+from xgl.lm.memory import few_threads, out_of_memory, retry_in_halves
 
 
 def squares(room: int) -> tuple[list[int], object]:
@@ -64,3 +65,17 @@ def test_kinds_of_errors() -> None:
     assert out_of_memory(MemoryError())
     assert out_of_memory(RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"))
     assert not out_of_memory(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
+
+
+@pytest.mark.parametrize(("parameters", "threads"), [(1000, 1), (20_000_000, 2)])
+def test_a_small_model_computes_on_one_thread(parameters: int, threads: int) -> None:
+    model = torch.nn.Linear(parameters, 1, bias=False, device="meta")
+    lm = LanguageModel(model, None, torch.device("cpu"))
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with few_threads(lm):
+            assert torch.get_num_threads() == threads
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,159 @@
+"""The warm start of a fine-tune: best-of-n distillation (docs/specification.md, "Fine-tuning").
+
+A move that a game pays for may be one that the base player never makes: then REINFORCE has
+nothing to reinforce. In these rounds some moves are made of words in the player's view, whichever
+they are; rewards alone say which moves are imitated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from evo.config.schema import WarmStartConfig
+from evo.jobs.credit import Credit, groups_of
+from evo.jobs.lora import AdaptedModel
+from evo.jobs.policy_gradient import ROUNDING
+from xgl.errors import OversizeError
+from xgl.language.syntax import REGISTERS
+from xgl.lm.language_model import LanguageModel, continuation_logits
+from xgl.lm.memory import micro_batches, retry_in_halves
+from xgl.players.local import LocalPolicy
+from xgl.random_streams import stream
+from xgl.runtime.requests import Move, Turn, View
+
+QUOTES, IN_ORDER = 0.3, 0.65
+"""Proposals up to the first share are quotes of a text, up to the second words of it in its
+order, beyond it in any order."""
+
+
+class ExploringPolicy:
+    """A policy of whose moves a share is made of words in view instead; all are a function of the
+    turn."""
+
+    def __init__(self, policy: LocalPolicy, proposals: float) -> None:
+        self.policy, self.proposals = policy, proposals
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        """One move a turn; an error value where the view does not fit the model's window."""
+        texts = [self._proposal(turn) for turn in turns]
+        own = iter(self.policy.moves([t for t, text in zip(turns, texts, strict=True) if not text]))
+        return [
+            self.policy.writes(turn, text) if text else next(own)
+            for turn, text in zip(turns, texts, strict=True)
+        ]
+
+    def _proposal(self, turn: Turn) -> str:
+        """A move made of words in view; empty where the policy makes its own."""
+        rng = stream("proposal", *turn.key)
+        if rng.random() >= self.proposals:
+            return ""
+        return words_in_view(turn.request.view, turn.request.max_len, rng)
+
+
+def words_in_view(view: View, most: int, rng: np.random.Generator) -> str:
+    """From 1 to ``most`` words of one text that the player sees: a quote, words in the text's order
+    or in any order. Empty where nothing is in view."""
+    texts = [item.text.split() for item in view.items if item.label in REGISTERS]
+    texts = [words for words in texts if words]
+    if not texts:
+        return ""
+    words = texts[rng.integers(len(texts))]
+    count, form = min(int(rng.integers(1, most + 1)), len(words)), rng.random()
+    if form < QUOTES:
+        first = int(rng.integers(len(words) - count + 1))
+        return " ".join(words[first : first + count])
+    places = rng.choice(len(words), count, replace=False)
+    if form < IN_ORDER:
+        places = np.sort(places)
+    return " ".join(words[place].strip(".,;:!?\"'") for place in places).strip()
+
+
+@dataclass(frozen=True)
+class Imitation:
+    """A move to imitate, and its weight in the loss."""
+
+    move: Move
+    weight: float
+
+
+def best_of_groups(credits: Sequence[Credit], settings: WarmStartConfig) -> list[Imitation]:
+    """The best moves of each group, with weights exp(score / temperature) that sum to 1 in a group
+    of which all are above the mean, and to as many as there are moves over all.
+
+    Scores are in units of the mean standard deviation within groups; where it is nothing, no move
+    is better than another.
+    """
+    groups = groups_of(credits)
+    values = np.array([credit.reward_to_go for credit in credits])
+    spread = float(np.mean([values[group].std() for group in groups])) if groups else 0.0
+    if spread <= ROUNDING:
+        return []
+    moves: list[Move] = []
+    weights: list[float] = []
+    for group in groups:
+        scores = (values[group] - values[group].mean()) / spread
+        odds = np.exp((scores - scores.max()) / settings.temperature)
+        for place in np.argsort(-scores, kind="stable")[: settings.imitated]:
+            if scores[place] > 0:
+                moves.append(credits[group[place]].move)
+                weights.append(float(odds[place] / odds.sum()))
+    mean = sum(weights) / len(weights)
+    return [Imitation(move, each / mean) for move, each in zip(moves, weights, strict=True)]
+
+
+def imitate(
+    lm: LanguageModel,
+    adapted: AdaptedModel,
+    optimizer: torch.optim.Optimizer,
+    imitations: Sequence[Imitation],
+    settings: WarmStartConfig,
+    clip: float,
+    rng: np.random.Generator,
+    memory_bytes: int,
+) -> tuple[float, float]:
+    """Gradient steps towards the moves; returns the policy's entropy before their tokens (bits a
+    token, over the first pass) and the last gradient norm, which ends the steps if not finite."""
+    entropy = norm = 0.0
+    for epoch in range(settings.epochs):
+        order = rng.permutation(len(imitations))
+        for first in range(0, len(order), settings.batch):
+            batch = [imitations[index] for index in order[first : first + settings.batch]]
+            optimizer.zero_grad()
+            nats = _gradient(lm, adapted, batch, memory_bytes)
+            entropy += nats if epoch == 0 else 0.0
+            norm = float(torch.nn.utils.clip_grad_norm_(adapted.parameters(), clip))
+            if not math.isfinite(norm):
+                return math.nan, norm
+            optimizer.step()
+    tokens = sum(len(each.move.token_ids) for each in imitations)
+    return entropy / tokens / math.log(2), norm
+
+
+def _gradient(
+    lm: LanguageModel, adapted: AdaptedModel, batch: Sequence[Imitation], memory_bytes: int
+) -> float:
+    """Gather the gradient of −Σ weight · log π(move) / tokens; returns the summed entropy, nats."""
+    tokens = sum(len(each.move.token_ids) for each in batch)
+    rows = [(each.move.prompt_ids, len(each.move.token_ids)) for each in batch]
+
+    def gather(part: Sequence[Imitation]) -> list[float]:
+        moves = [each.move for each in part]
+        with adapted.whole_gradient():
+            logits, ids, mask = continuation_logits(
+                lm, [move.prompt_ids for move in moves], [move.token_ids for move in moves]
+            )
+            logprobs = logits.log_softmax(-1)
+            weights = torch.tensor([each.weight for each in part], device=lm.device)
+            chosen = logprobs.gather(2, ids[:, :, None])[:, :, 0]
+            (-((chosen * mask).sum(1) * weights).sum() / tokens).backward()
+        with torch.no_grad():
+            entropy = -(logprobs.exp() * logprobs).sum(-1)
+        return [float((entropy * mask).sum())]
+
+    parts = [batch[part] for part in micro_batches(lm, rows, memory_bytes)]
+    return sum(e for part in parts for e in retry_in_halves(gather, part, "moves to imitate"))

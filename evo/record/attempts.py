@@ -1,0 +1,63 @@
+"""Which fine-tunes speak for a game, and under which training seeds they were made.
+
+An *attempt* at a game is its fine-tune, or ``finetune.replicates`` of them, under training seeds of
+its own. Most games have one; what it learned is a draw, so there may be further ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from archive.schema import TaskId
+from xgl.random_streams import seed as named_seed
+
+
+class Attempts:
+    """The attempts in force of every game of a run, the best first; each is a number from 0, the
+    same training seeds for the same number whatever the game."""
+
+    def __init__(self, run_seed: int, replicates: int) -> None:
+        self.run_seed, self.replicates = run_seed, replicates
+        self._in_force: dict[TaskId, tuple[int, ...]] = {}
+        self._last: dict[TaskId, int] = {}
+        self._made: dict[TaskId, int] = {}
+
+    def of(self, task_id: TaskId) -> tuple[int, ...]:
+        """Attempts in force, the best first."""
+        return self._in_force.get(task_id, (0,))
+
+    def made(self, task_id: TaskId) -> int:
+        """How many attempts the game had so far."""
+        return self._made.get(task_id, 1)
+
+    def follow(self, task_id: TaskId, parent: TaskId) -> None:
+        """Let a new game be fine-tuned under the training seeds of its parent's best attempt."""
+        if task_id not in self._in_force:
+            self._in_force[task_id] = self.of(parent)[:1]
+            self._last[task_id] = self.of(parent)[0]
+
+    def replace(self, task_id: TaskId) -> None:
+        """Let a fresh attempt stand in the place of all others."""
+        self._in_force[task_id] = (self._fresh(task_id),)
+
+    def add(self, task_id: TaskId) -> None:
+        """Put a fresh attempt beside the others, as the last."""
+        self._in_force[task_id] = (*self.of(task_id), self._fresh(task_id))
+
+    def prefer(self, task_id: TaskId, places: Sequence[int]) -> None:
+        """Of those in force keep the ones at ``places``, in this order."""
+        self._in_force[task_id] = tuple(self.of(task_id)[place] for place in places)
+
+    def repetition(self, task_id: TaskId, place: int, replicate: int) -> int:
+        """Number of the training seed of one fine-tune of the attempt at ``place``."""
+        return self.of(task_id)[place] * self.replicates + replicate
+
+    def training_seed(self, task_id: TaskId, place: int, replicate: int) -> int:
+        """The training seed itself, one for all games that are at this repetition."""
+        repetition = self.repetition(task_id, place, replicate)
+        return named_seed("training", self.run_seed, *([repetition] if repetition else []))
+
+    def _fresh(self, task_id: TaskId) -> int:
+        self._last[task_id] = self._last.get(task_id, 0) + 1
+        self._made[task_id] = self.made(task_id) + 1
+        return self._last[task_id]

@@ -1,0 +1,192 @@
+"""The warm start: moves made of words in view, and the best of each map imitated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evo.config.compose import load
+from evo.config.schema import WarmStartConfig
+from evo.jobs.credit import Credit, groups_of
+from evo.jobs.evaluate import Task, evaluation_seeds
+from evo.jobs.job import Evaluation, ModelHostSettings, Training
+from evo.jobs.lora import AdaptedModel, LoraSettings
+from evo.jobs.model_host import ModelHost
+from evo.jobs.warm_start import ExploringPolicy, best_of_groups, imitate, words_in_view
+from evo.search.initial_scope import metadata
+from xgl import game, parse
+from xgl.lm.language_model import LanguageModel, continuation_logits
+from xgl.players.local import LocalPolicy
+from xgl.runtime.requests import Item, Move, MoveRequest, Seeds, Turn, View
+
+STORY = "A lighthouse stood, tall and white, above the sea."
+RIVAL = "assign(s=story())\nelicit(x, 8)\nassign(t=story())\nreward(xed(s | x) - xed(t | x))"
+
+
+def view(*items: Item) -> View:
+    return View("black", "elicit(t, 8)", items, "t")
+
+
+def turn(play_seed: int, *items: Item) -> Turn:
+    shown = items or (Item("s", STORY),)
+    return Turn(MoveRequest(view(*shown), 8, 0), Seeds(2, play_seed))
+
+
+# -- moves made of words in view -------------------------------------------------------------------
+
+texts = st.lists(
+    st.text(st.characters(codec="ascii", categories=["L"]), min_size=1, max_size=6),
+    min_size=1,
+    max_size=12,
+).map(" ".join)
+
+
+@given(st.lists(texts, min_size=1, max_size=3), st.integers(1, 10), st.integers(0, 10**6))
+def test_words_come_from_one_text_in_view(shown: list[str], most: int, seed: int) -> None:
+    items = [Item("st"[index % 2], text) for index, text in enumerate(shown)]
+    words = words_in_view(view(*items), most, np.random.default_rng(seed)).split()
+    assert 1 <= len(words) <= most
+    assert any(all(words.count(w) <= text.split().count(w) for w in words) for text in shown)
+
+
+@pytest.mark.parametrize("items", [(), (Item("s", " "),), (Item("reward", "4.2 (1.0 3.2)"),)])
+def test_where_no_text_is_in_view_none_is_made(items: tuple[Item, ...]) -> None:
+    """Neither of the numbers of a reward, nor of the failure of an ensure."""
+    assert words_in_view(view(*items), 8, np.random.default_rng(0)) == ""
+
+
+def test_a_share_of_the_moves_is_made_of_words_in_view(lm: LanguageModel) -> None:
+    policy, turns = LocalPolicy(lm), [turn(seed) for seed in range(200)]
+    own = policy.moves(turns)
+    assert ExploringPolicy(policy, 0.0).moves(turns) == own
+    half = ExploringPolicy(policy, 0.5).moves(turns)
+    assert half == ExploringPolicy(policy, 0.5).moves(turns)
+    made = [a != b for a, b in zip(own, half, strict=True)]
+    assert 70 < sum(made) < 130
+    words = {word.strip(",.") for word in STORY.split()} | set(STORY.split())
+    every = ExploringPolicy(policy, 1.0).moves(turns)
+    cut = [m.text.split()[:-1] for m in every if isinstance(m, Move)]  # a limit may cut the last
+    assert all(set(each) <= words for each in cut)
+
+
+def test_a_move_that_the_policy_writes_is_read_as_one_that_it_made(lm: LanguageModel) -> None:
+    policy = LocalPolicy(lm)
+    move = policy.writes(turn(0), "white lighthouse")
+    assert isinstance(move, Move)
+    assert move.text == "white lighthouse"
+    assert lm.decode(move.token_ids) == " white lighthouse\n"
+    (own,) = policy.moves([turn(0)])
+    assert isinstance(own, Move)
+    assert move.prompt_ids == own.prompt_ids
+    long = policy.writes(turn(0), "white lighthouse " * 9)
+    assert isinstance(long, Move)
+    assert len(long.token_ids) == 8
+
+
+# -- the best of each map --------------------------------------------------------------------------
+
+
+def credits(*groups: list[float]) -> list[Credit]:
+    return [
+        Credit(Move(f"{group}.{index}"), value, (group, 1, 0))
+        for group, values in enumerate(groups)
+        for index, value in enumerate(values)
+    ]
+
+
+def test_the_best_of_each_group_weigh_by_their_scores() -> None:
+    """Scores 3 and 1 above the means of two groups; the spread of both groups is √5."""
+    settings = WarmStartConfig(imitated=2, temperature=1.0)
+    best = best_of_groups(credits([3, 1, -1, -3], [13, 11, 9, 7]), settings)
+    assert [each.move.text for each in best] == ["0.0", "0.1", "1.0", "1.1"]
+    ratio = np.exp(2 / np.sqrt(5))
+    assert best[0].weight / best[1].weight == pytest.approx(ratio)
+    assert sum(each.weight for each in best) == pytest.approx(4)
+
+
+def test_nothing_below_the_mean_is_imitated() -> None:
+    best = best_of_groups(credits([5, 0, 0, 0]), WarmStartConfig(imitated=4))
+    assert [each.move.text for each in best] == ["0.0"]
+
+
+@pytest.mark.parametrize("groups", [[], [[2.0]], [[1.0, 1.0], [3.0, 3.0]], [[0.1 + 0.2, 0.3]]])
+def test_equal_scores_teach_nothing(groups: list[list[float]]) -> None:
+    assert best_of_groups(credits(*groups), WarmStartConfig()) == []
+
+
+def test_groups_are_the_moves_of_one_place_on_one_map() -> None:
+    mixed = [*credits([1, 2]), *credits([3, 4])]
+    assert [group.tolist() for group in groups_of(mixed)] == [[0, 1, 2, 3]]
+    assert [group.tolist() for group in groups_of(credits([1, 2], [3]))] == [[0, 1], [2]]
+
+
+def test_what_is_imitated_becomes_likelier_by_its_weight(lm: LanguageModel) -> None:
+    policy, adapted = LocalPolicy(lm), AdaptedModel(lm, LoraSettings(4, 8))
+    moves = [policy.writes(turn(0), text) for text in ("white lighthouse", "stood above the sea")]
+    assert all(isinstance(move, Move) for move in moves)
+    best = best_of_groups(
+        [Credit(m, v, (0, 0, 0)) for m, v in zip(moves, (4.0, 0.0), strict=True)],  # type: ignore[arg-type]
+        WarmStartConfig(),
+    )
+    with adapted.new_adapter(0):
+        before = [_logprob(lm, move) for move in moves]  # type: ignore[arg-type]
+        optimizer = torch.optim.AdamW(adapted.parameters(), lr=3e-3)
+        entropy, norm = imitate(
+            lm, adapted, optimizer, best, WarmStartConfig(), 1.0, np.random.default_rng(0), 1 << 30
+        )
+        after = [_logprob(lm, move) for move in moves]  # type: ignore[arg-type]
+    assert 0 < entropy < 12
+    assert norm > 0
+    assert after[0] - before[0] > max(0.5, after[1] - before[1])
+
+
+def _logprob(lm: LanguageModel, move: Move) -> float:
+    with torch.no_grad():
+        logits, ids, mask = continuation_logits(lm, [move.prompt_ids], [move.token_ids])
+    chosen = logits.log_softmax(-1).gather(2, ids[:, :, None])[:, :, 0]
+    return float((chosen * mask).sum())
+
+
+# -- in a fine-tune --------------------------------------------------------------------------------
+
+WARM = WarmStartConfig(rounds=3, maps=2, rollouts=4, epochs=1)
+
+
+def test_the_warm_start_ends_with_half_of_the_budget(
+    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
+) -> None:
+    task = make_task()
+    alone = make_model_host(tokens=1, warm_start=WARM).do(Training(task, 0)).outcome
+    plenty = make_model_host(tokens=10**4, warm_start=WARM).do(Training(task, 0)).outcome
+    assert len(alone.curve) == 1  # one round was all that half of one token paid for
+    assert alone.curve[0] == plenty.curve[0]
+    assert len(plenty.curve) == len(plenty.entropy) == len(plenty.grad_norm) > 3
+
+
+def test_a_warm_start_is_a_function_of_the_seed(
+    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
+) -> None:
+    task, host = make_task(), make_model_host(tokens=1500, warm_start=WARM, averaged=0.5)
+    first = host.do(Training(task, 0)).outcome
+    assert host.do(Training(task, 1)).outcome.adapter != first.adapter
+    assert host.do(Training(task, 0)).outcome.adapter == first.adapter
+
+
+@pytest.mark.long
+def test_a_game_is_learned_whose_best_moves_the_base_player_never_makes() -> None:
+    """Under the default settings, with every one of three training seeds."""
+    config = load(["+experiment=scope_growth"])
+    host = ModelHost(ModelHostSettings(config.judge, config.player, config.finetune))
+    task = Task(game(parse(RIVAL, "xent"), metadata(config.game)), "black", -20.0)
+    seeds = tuple(evaluation_seeds("acceptance", 0, 48))
+    adapters = [host.do(Training(task, seed)).outcome.adapter for seed in range(3)]
+    base, *learned = (
+        np.mean([s.score for s in host.do(Evaluation(task, (adapter,), seeds)).outcome[0]])
+        for adapter in (None, *adapters)
+    )
+    assert min(learned) - base > 6
