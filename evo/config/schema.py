@@ -195,6 +195,9 @@ class TransferConfig:
     """Base plays that fix a game's floor and show whether it can be played."""
     selection_plays: Looks = (32, 96)
     """Plays of each policy at each look of the selection, cumulative."""
+    script_plays: Annotated[int, Strict(), Field(ge=2)] = 16
+    """Selection plays of each scripted player on a playable game, at most those of the first look;
+    in an acceptance test they make all of the first look's."""
     acceptance_plays: Looks = (96, 192)
     """Fresh plays of each policy at each look of the acceptance test, cumulative."""
     scan: Count = 8
