@@ -40,7 +40,8 @@ class JudgeConfig:
     """The model that scores texts, and where maps come from."""
 
     model: str = "embedded"
-    """Model reference: embedded, smollm2, a folder or a hub id."""
+    """Model reference: embedded, smollm2, a folder or a hub id; or vllm:MODEL@URL, a server that
+    tells the log-probabilities of prompts."""
     dtype: Dtype = "auto"
     """float32, bfloat16, or auto: bfloat16 on a GPU, float32 elsewhere."""
     batch_tokens: Annotated[int, Strict(), Field(ge=64)] | None = None
@@ -53,6 +54,10 @@ class JudgeConfig:
     """MiB of key-value caches of prefixes that many texts share."""
     stories: Literal["corpus", "judge"] = "corpus"
     """Where maps come from: corpus (held-out stories of the package) or judge (it writes)."""
+
+    def __post_init__(self) -> None:
+        if self.stories == "judge" and self.model.startswith("vllm:"):
+            raise ValueError("stories: found judge, and a server writes none, expected corpus")
 
 
 @settings
