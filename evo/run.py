@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from evo.config.ggbench import GGBenchRunConfig
     from evo.config.measure import MeasureRunConfig
     from evo.config.schema import RunConfig
     from evo.config.toy import ToyRunConfig
@@ -21,11 +22,13 @@ USAGE = """usage: python -m evo.run +experiment=scope_growth [key=value …]
        python -m evo.run +experiment=transfer_triplet [key=value …]
        python -m evo.run +experiment=toy_growth [toy.key=value …]
        python -m evo.run +experiment=measure measure=FOLDER 'players=[NAME,…]' [key=value …]
+       python -m evo.run +experiment=gg_bench [ggbench.key=value …]
        python -m evo.run resume=RUN_FOLDER [cluster.key=value …] [budget.key=value …]
 
 experiments: scope_growth; transfer_triplet: what three games of the paper teach each other;
              toy_growth: scope growth on the paper's toy model, in seconds;
-             measure: models on the games that python -m archive export --format xent wrote
+             measure: models on the games that python -m archive export --format xent wrote;
+             gg_bench: two-player games that are programs, opponents that learn by self-play
 useful keys: model=smollm2  seed=N  name=NAME  growth.initial_scope=[FILE,…]
              growth.max_candidates=N  finetune.tokens=N  cluster.workers=N
              budget.tokens=N  budget.seconds=N  budget.dollars=N
@@ -80,7 +83,7 @@ def _print_completion(shell: str) -> int:
 
 def experiments() -> dict[str, Experiment[Any]]:
     """Every kind of run by name. The code that does one is loaded once its settings are valid."""
-    from evo.config import compose, measure, toy
+    from evo.config import compose, ggbench, measure, toy
     from evo.runner import Experiment
 
     return {
@@ -88,6 +91,7 @@ def experiments() -> dict[str, Experiment[Any]]:
         "transfer_triplet": Experiment(compose.load, compose.resume, _plan_transfer_triplet),
         "toy_growth": Experiment(toy.load, toy.resume, _plan_toy),
         "measure": Experiment(measure.load, measure.resume, _plan_measure),
+        "gg_bench": Experiment(ggbench.load, ggbench.resume, _plan_ggbench),
     }
 
 
@@ -115,6 +119,12 @@ def _plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) -
     from evo.measure.experiment import plan_measure
 
     return plan_measure(config, services.console)
+
+
+def _plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) -> RunPlan:
+    from evo.ggbench.experiment import plan_ggbench
+
+    return plan_ggbench(config, services.console)
 
 
 def _silence_libraries() -> None:

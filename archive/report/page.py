@@ -20,6 +20,8 @@ from markupsafe import Markup
 from archive.charts.document import style_sheet
 from archive.charts.plot import plain
 from archive.errors import WriteError
+from archive.query import find_run
+from archive.report import programs
 from archive.report.contents import GameFacts
 from archive.report.figures.curves import cover_curve, learning_curve, spark
 from archive.report.figures.descent import growth, lineage
@@ -34,6 +36,7 @@ from archive.report.summary import summary
 from archive.report.token_bits import with_token_bits
 from archive.report.wording import bounds, counted, duration, listed, signed
 from archive.schema import Definition
+from archive.statistics import program_games
 from archive.statistics.transfer_matrix import TransferMatrix
 from archive.store.archive import Archive
 from archive.store.disk import write_whole, writing
@@ -65,8 +68,13 @@ def write_report(
     """
     path = Path(path)
     _require_free(path, force)
-    report = gather_report(archive, run_id, measured)
-    text = page(with_token_bits(report) if judge else report)
+    found = find_run(archive, run_id).run_id
+    written = program_games.gather(archive, found)
+    if written["gg_games"]:
+        text = programs.html(written, found)
+    else:
+        report = gather_report(archive, run_id, measured)
+        text = page(with_token_bits(report) if judge else report)
     with writing(path):
         write_whole(path, text.encode())
     return len(text.encode())

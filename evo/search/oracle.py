@@ -82,7 +82,7 @@ class TransferOracle:
         for candidate in playable:
             self.collector.attempts.follow(candidate.game.id, candidate.parent.id)
         ends = self._learned(playable, scope)
-        if self._trained_again(candidates[0].parent, [evidence for _, evidence in ends.values()]):
+        while self._trained_again(candidates[0].parent, [seen for _, seen in ends.values()]):
             ends = self._select(playable, scope)
         selected = []
         for candidate, (decision, evidence) in zip(playable, ends.values(), strict=True):
@@ -126,13 +126,15 @@ class TransferOracle:
         return self._race(stage, candidates, races, order)
 
     def _trained_again(self, parent: Task, seen: Sequence[Evidence]) -> bool:
-        """Another attempt at the parent where a candidate teaches more of it than its own fine-tune
-        learned, beyond noise: a game that learned little would call everything new."""
-        rules, count = self.config.transfer, self._again
-        overtaken = any(evidence.values.captured.low > 1 for evidence in seen)
-        if self.thresholds.rule is Rule.VALUES or not overtaken:
+        """Another attempt at the parent where it is not known clearly what it learned, or where a
+        candidate teaches more of it than its own fine-tune learned, beyond noise: a game that
+        learned little would call everything new."""
+        config, count = self.config, self._again
+        most = config.transfer.scope_attempts - 1
+        if self.thresholds.rule is Rule.VALUES or not seen or count[parent.id] >= most:
             return False
-        if count[parent.id] >= rules.scope_attempts - 1:
+        overtaken = any(evidence.values.captured.low > 1 for evidence in seen)
+        if not overtaken and self.selection.is_clear(parent, config.growth.initial_clarity):
             return False
         count[parent.id] += 1
         self.selection.train_again(parent)
