@@ -283,11 +283,19 @@ class GrowthSettings:
 class GrowthConfig(GrowthSettings):
     """Algorithm 1: thresholds, lists, the initial scope."""
 
+    schedule: Literal["open_ended", "paper"] = "open_ended"
+    """Which questions are asked when: open_ended, or paper: literally Algorithm 1. The latter alone
+    knows generations, coverage_against and max_accepts_per_parent."""
     alpha1: Positive = 0.3
     alpha2: Fraction = 0.2
     generations: Count = 3
     list_size: Count = 11
     max_candidates: Count | None = 11
+    lookahead: Count = 4
+    """Open-ended: another list is opened when no more candidates than these are being examined;
+    with at least as many as there are workers none of these waits."""
+    least_yield: NonNegative = 1.0
+    """Open-ended: the run ends when surely fewer games than these join in a core-hour; 0: never."""
     initial_scope: Annotated[tuple[str, ...], Field(min_length=1)] = ("rival",)
     """Game files (.xgl or .xent), or names of the library."""
     diversity: NonNegative = 0.0
