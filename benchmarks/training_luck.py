@@ -27,6 +27,7 @@ from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.record.attempts import Attempts
 from evo.record.collector import Collector, PlayRequest
+from evo.record.ledger import decision_key
 from evo.record.progress import Silence
 from evo.search.growth import Candidate, Place, rank
 from evo.search.oracle import TransferOracle
@@ -140,8 +141,9 @@ class SimulatedLedger:
         self.decisions: dict[Any, Any] = {}
         self.rows: list[dict[str, Any]] = []
 
-    def commit(self, decisions: Sequence[dict[str, Any]]) -> None:
+    def commit(self, decisions: Sequence[dict[str, Any]] = (), **_: object) -> None:
         self.rows += decisions
+        self.decisions |= {decision_key(row): row for row in decisions}
 
     def has_scores(self, key: object, seeds: object) -> bool:
         return False

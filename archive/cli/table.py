@@ -19,7 +19,7 @@ from archive.cli.command import (
 )
 from archive.schema import Definition, GainKind, Verdict
 
-_XENT = "--format xent"
+_XENT = "--format xent and inspect"
 
 _COMPONENTS = (
     Argument("--alpha", "least value of a link, above 0", type=float, required=True, metavar="A"),
@@ -71,13 +71,13 @@ _EXPORT = (
     Argument("folder", "a new or empty folder", metavar="FOLDER"),
     Argument(
         "--format",
-        "game files (default), a measure for the authors' package, prompts to train on, or an "
-        "environment of verifiers",
-        choices=("xgl", "xent", "dataset", "verifiers"),
+        "game files (default); a measure for the authors' package, or for Inspect; prompts to "
+        "train on; an environment of verifiers; archived moves for SFT or DPO; adapters for PEFT",
+        choices=("xgl", "xent", "inspect", "dataset", "verifiers", "sft", "dpo", "peft"),
         default="xgl",
     ),
     Argument("--eta", "games of the smallest η-cover; default: all", metavar="η"),
-    Argument("--maps", "of a game, at most; default: 20 (dataset, verifiers: 256)", metavar="N"),
+    Argument("--maps", "of a game, at most; default: 20 (rows to train on: 256)", metavar="N"),
     flag("--allow-inexact", "also games that mean nearly the same there", group=_XENT),
     choice("--definition", "value of the cover; default: the run's", Definition, group=_XENT),
     flag("--skip-unplayable", "cover without games of no defined value", group=_XENT),

@@ -25,7 +25,7 @@ from xgl.errors import ConfigError
 Run = TypeVar("Run")
 SEARCHES = ("scope_growth", "transfer_triplet")
 """Experiments that a :class:`RunConfig` describes."""
-EXPERIMENTS = (*SEARCHES, "toy_growth", "measure", "gg_bench")
+EXPERIMENTS = (*SEARCHES, "long_growth", "toy_growth", "measure", "gg_bench")
 OPTIONS = {"cluster": "local", "meta_sampler": MetaSamplerConfig().name}
 """What a group's defaults are called, where not ``default``."""
 VARIANTS = {"model": "embedded"}

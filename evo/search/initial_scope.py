@@ -75,7 +75,7 @@ def learn_initial_scope(config: RunConfig, selection: Stage, initial: Sequence[T
             raise ConfigError(
                 f"growth.initial_scope: game {task.game_id}: {_fault(selection, task)}"
             )
-    plays = selection.looks.plays[-1]
+    plays = selection.looks.plays[0]
     selection.collector.play(each for task in usable for each in selection.scripted(task, plays))
     return usable
 
