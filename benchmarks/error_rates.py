@@ -1,11 +1,12 @@
 """How often rounds of simulated candidates end in a wrong verdict.
 
-    python benchmarks/error_rates.py [--rounds 2000]
+    python benchmarks/error_rates.py [--rounds 2000] [--rule values]
 
 Rounds run the search's own races (``archive.statistics.race``) and ranking under the default plays;
 scores are drawn instead of played: gains of a mean and spread like the main job's (9 bits on
 average, 12 bits of spread a play, correlation ½ between policies on one map). A round is a list of
-eight candidates, of which the acceptance test may take one.
+eight candidates, of which the acceptance test may take one. Plays alone are random here, given
+the fine-tunes; ``training_luck.py`` draws these too.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from archive import Purpose, Verdict
-from archive.schema import Definition, GainKind, TaskId
-from archive.statistics.decision_rule import Evidence, Own, Thresholds
-from archive.statistics.intervals import mean_interval, two_sided
+from archive.schema import Definition, GainKind, Rule, TaskId
+from archive.statistics.candidate_bounds import CandidateBounds
+from archive.statistics.decision_rule import Evidence, Thresholds
 from archive.statistics.looks import Looks, error_per_test
 from archive.statistics.race import (
     Bounds,
@@ -32,7 +33,6 @@ from archive.statistics.race import (
     run_together,
     selection,
 )
-from archive.statistics.transfer_values import transfer_values
 from evo.config.compose import load
 from evo.search.growth import Assessment, Candidate, Place, rank
 
@@ -43,8 +43,8 @@ Gains = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Truth:
-    """True values of every candidate: its own gain in bits, C on the parent, C of the scope's
-    first game on it, C of all others."""
+    """True values of every candidate: its own gain in bits, C on the parent, C of the parent, which
+    is the scope's first game, on it, C of all others on it and of it on them."""
 
     title: str
     own: float
@@ -62,10 +62,10 @@ class Rules:
     confirmations: int
 
 
-def rules(alpha1: float, alpha2: float) -> Rules:
+def rules(alpha1: float, alpha2: float, rule: Rule) -> Rules:
     """The defaults of the group ``transfer`` with other thresholds."""
     transfer = load(["+experiment=scope_growth"]).transfer
-    thresholds = Thresholds(alpha1, alpha2, Definition.CAPTURED, GainKind.TOTAL)
+    thresholds = Thresholds(alpha1, alpha2, Definition.CAPTURED, GainKind.TOTAL, rule)
     error = 1 - transfer.confidence
     share = error_per_test(error, transfer.confirmations)
     return Rules(
@@ -75,31 +75,44 @@ def rules(alpha1: float, alpha2: float) -> Rules:
     )
 
 
+CANDIDATE = TaskId("candidate", "black")
+
+
 class Drawn:
-    """Plays of one candidate for one purpose: gains (n,) of every policy that may be asked for."""
+    """Plays of one candidate for one purpose: gains (n,) of every policy that may be asked for. The
+    parent is the scope's first game."""
 
     def __init__(self, truth: Truth, scope: int, plays: int, rng: np.random.Generator) -> None:
-        self.parent_own, self.on_parent = _paired([MEAN, truth.helps * MEAN], plays, rng)
+        self.truth, self.plays, self.rng = truth, plays, rng
+        self.scope = {
+            TaskId(str(index), "black"): TaskId(str(index), "black") for index in range(scope)
+        }
+        self.parent = next(iter(self.scope))
         shares = [truth.covered] + [truth.others] * (scope - 1)
-        self.own, *taught = _paired([truth.own, *(s * truth.own for s in shares)], plays, rng)
-        self.taught = {TaskId(str(index), "black"): gains for index, gains in enumerate(taught)}
+        drawn = _paired([truth.own, *(share * truth.own for share in shares)], plays, rng)
+        sources = (CANDIDATE, *self.scope)
+        self.drawn = {
+            (each, CANDIDATE): sample for each, sample in zip(sources, drawn, strict=True)
+        }
 
-    def bounds(self, question: Question, looks: Looks) -> Bounds:
-        """What ``evo.search.stages`` finds in an archive."""
-        n, plain = question.plays, two_sided(looks.confidence(question.plays))
-        wide = two_sided(looks.confidence(question.plays, len(self.taught)))
-        own, none = self.own[:n], None
-        gain = mean_interval(own, plain)
-        helps = transfer_values(self.on_parent[:n], self.parent_own[:n], none, plain, plain)
-        return Bounds(
-            own=Own(gain, gain, 1.0, gain) if question.own else None,
-            help_gain=helps.gain if question.helps else None,
-            values=helps if question.helps else None,
-            taught={
-                game: transfer_values(self.taught[game][:n], own, none, wide, plain).captured
-                for game in question.taught
-            },
-        )
+    def gains(
+        self, source: TaskId, target: TaskId, plays: int, kind: GainKind, attempt: int = 0
+    ) -> Gains:
+        """Of one game of the scope or the candidate on another."""
+        if (source, target) not in self.drawn:  # the candidate and a game of the scope, on that
+            share = self.truth.helps if target == self.parent else self.truth.others
+            own, crossed = _paired([MEAN, share * MEAN], self.plays, self.rng)
+            self.drawn |= {(target, target): own, (CANDIDATE, target): crossed}
+        return self.drawn[source, target][:plays]
+
+    def attempts(self, source: TaskId) -> int:
+        """Every game was fine-tuned once."""
+        return 1
+
+    def bounds(self, question: Question, settings: RaceSettings) -> Bounds:
+        """What the search finds in an archive."""
+        at = (settings.looks, settings.thresholds, CANDIDATE, self.parent, self.scope)
+        return CandidateBounds(self, *at).bounds(question)
 
 
 def _paired(means: list[float], plays: int, rng: np.random.Generator) -> Gains:
@@ -117,7 +130,7 @@ def accepts(truth: Truth, scope: int, rules: Rules, rng: np.random.Generator) ->
     drawn = {name: Drawn(truth, scope, settings.looks.plays[-1], rng) for name in names}
     nothing = Evidence(Purpose.SELECTION, settings.looks)
     races = {name: selection(settings, ids, nothing) for name in names}
-    ends = run_together(races, _answering(drawn, settings.looks))
+    ends = run_together(races, _answering(drawn, settings))
     going = {name: evidence for name, (decision, evidence) in ends.items() if decision is None}
     assessed = [
         Assessment(
@@ -142,14 +155,14 @@ def confirmed(
     """Whether one acceptance test on fresh plays takes its candidate."""
     fresh = {"": Drawn(truth, len(order), settings.looks.plays[-1], rng)}
     race = acceptance(settings, order, Evidence(Purpose.ACCEPTANCE, settings.looks))
-    decision, _ = run_together({"": race}, _answering(fresh, settings.looks))[""]
+    decision, _ = run_together({"": race}, _answering(fresh, settings))[""]
     return decision is not None and decision.verdict is Verdict.ACCEPTED
 
 
 def _answering(
-    drawn: Mapping[str, Drawn], looks: Looks
+    drawn: Mapping[str, Drawn], settings: RaceSettings
 ) -> Callable[[Mapping[str, Question]], dict[str, Bounds]]:
-    return lambda asked: {name: drawn[name].bounds(asked[name], looks) for name in asked}
+    return lambda asked: {name: drawn[name].bounds(asked[name], settings) for name in asked}
 
 
 def upper_bound(count: int, trials: int, confidence: float = 0.99) -> float:
@@ -175,6 +188,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rule", type=Rule, choices=list(Rule), default=Rule.CROSS_RATIO)
     arguments = parser.parse_args()
     titles = ["eight candidates, each a", "scope", "1 − α2", "rounds", "accepting", "99 % bound"]
     print("|", " | ".join([*titles, "one straight to the test", "99 % bound"]), "|")
@@ -182,7 +196,7 @@ def main() -> None:
     for truth, alpha2 in [(t, 0.1) for t in WRONG] + [(t, a) for t in RIGHT for a in (0.1, 0.2)]:
         for scope in (1, 10, 100):
             rng = np.random.default_rng([arguments.seed, scope])
-            n, courses = arguments.rounds, rules(0.3, alpha2)
+            n, courses = arguments.rounds, rules(0.3, alpha2, arguments.rule)
             ids = [TaskId(str(index), "black") for index in range(scope)]
             row = [truth.title, scope, f"{1 - alpha2:.1f}", n]
             for trial in (

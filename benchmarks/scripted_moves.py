@@ -1,15 +1,16 @@
-"""What simple scripted players earn in the papers' twelve programs: is there skill to be had?
+"""What scripted players earn in the papers' twelve programs: is there skill to be had?
 
     python benchmarks/scripted_moves.py [--dialect xent] [--plays 256] [--games simple_cut …]
 
-Each script answers every elicit by a rule; its mean score in bits stands beside that of its moves
-on other maps. Where nothing beats the empty move, a player that learns to say nothing plays well.
+Each script answers every elicit by a rule (docs/specification.md, "Scripts"); its mean score in
+bits stands beside that of its moves on other maps. Where nothing beats the empty move, a player
+that learns to say nothing plays well.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -20,90 +21,37 @@ from learnability import PROGRAMS, tasks
 from machine import described
 
 from evo.config.compose import load
-from evo.config.schema import RunConfig
-from evo.jobs.evaluate import Task, evaluate, evaluation_seeds
+from evo.jobs.evaluate import ScoredPlay, Task, evaluate, evaluate_together, evaluation_seeds
 from evo.jobs.job import ModelHostSettings
 from evo.jobs.model_host import ModelHost
 from training.embedded import wordnet
 from xgl.models.corpus import content_words
+from xgl.players.scripts import SCRIPTS, ScriptPlayer, visible_texts
 from xgl.runtime.lockstep import Cast
 from xgl.runtime.requests import Move, OversizeError, Turn
 
-Script = Callable[[Random, Sequence[str]], str]
-"""From the stories in view to a move."""
 FLOOR = -100.0
 """Bits of an unfinished play, for the table only."""
 
 
-def own(count: int) -> Script:
-    """Content words of the first story, in its order."""
-    return lambda rng, stories: " ".join(content_words(stories[0])[:count])
-
-
-def first(count: int) -> Script:
-    return lambda rng, stories: " ".join(stories[0].split()[:count])
-
-
-def last(count: int) -> Script:
-    return lambda rng, stories: " ".join(stories[0].split()[-count:])
-
-
-def quote(count: int) -> Script:
-    """Words that stand side by side somewhere in a story."""
-
-    def said(rng: Random, stories: Sequence[str]) -> str:
-        words = rng.choice(stories).split()
-        start = rng.randrange(max(1, len(words) - count))
-        return " ".join(words[start : start + count])
-
-    return said
-
-
-def related(net: wordnet.WordNet) -> Script:
-    """Up to three words that WordNet relates to words of the stories."""
-
-    def said(rng: Random, stories: Sequence[str]) -> str:
-        have = {word for story in stories for word in content_words(story)}
-        near = [n for word in sorted(have) for n in net.related(word)[:1] if n not in have]
-        return " ".join(rng.sample(near, min(3, len(near))))
-
-    return said
-
-
-SCRIPTS: dict[str, Script] = {
-    "nothing": lambda rng, stories: "",
-    "a full stop": lambda rng, stories: ".",
-    "and": lambda rng, stories: "and",
-    "two own words": own(2),
-    "four own words": own(4),
-    "first word": first(1),
-    "first four words": first(4),
-    "last word": last(1),
-    "last four words": last(4),
-    "any word": quote(1),
-    "any three words": quote(3),
-}
-
-
 @dataclass(frozen=True)
-class Scripted:
-    """A player that knows the stories in view and nothing else."""
+class RelatedWords:
+    """Says up to three words that WordNet relates to words of the texts in view."""
 
-    script: Script
+    net: wordnet.WordNet
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        return [Move(self._said(turn)) for turn in turns]
+        return [Move(self._related(turn)) for turn in turns]
 
-    def _said(self, turn: Turn) -> str:
-        items = turn.request.view.items
-        stories = [item.text for item in items if len(item.text.split()) > 8]
-        return self.script(Random(str(turn.key)), stories or ["nothing"])
+    def _related(self, turn: Turn) -> str:
+        texts = visible_texts(turn.request.view)
+        have = {word for text in texts for word in content_words(text)}
+        near = [n for word in sorted(have) for n in self.net.related(word)[:1] if n not in have]
+        return " ".join(Random(str(turn.key)).sample(near, min(3, len(near))))
 
 
-def row(name: str, model_host: ModelHost, task: Task, script: Script, plays: int) -> str:
+def row(name: str, scores: Sequence[ScoredPlay]) -> str:
     """The table's row."""
-    seeds = evaluation_seeds("scripted", 0, plays)
-    scores = evaluate(Scripted(script), Cast(model_host.judge, model_host.stories, {}), task, seeds)
     kept = float(np.mean([score.outcome == "finished" for score in scores]))
     mean = float(np.mean([score.score for score in scores]))
     permuted = float(np.mean([score.permuted for score in scores]))
@@ -111,8 +59,15 @@ def row(name: str, model_host: ModelHost, task: Task, script: Script, plays: int
     return "| " + " | ".join(cells) + " |"
 
 
-def model_host_of(config: RunConfig) -> ModelHost:
-    return ModelHost(ModelHostSettings(config.judge, config.player, config.finetune))
+def rows(
+    host: ModelHost, task: Task, plays: int, related: RelatedWords | None = None
+) -> Iterator[str]:
+    """One for each script, and for related words where these are known."""
+    on = Cast(host.judge, host.stories, {}), task, evaluation_seeds("scripted", 0, plays)
+    each = evaluate_together(ScriptPlayer(host.judge.count), tuple(SCRIPTS), *on)
+    yield from map(row, SCRIPTS, each)
+    if related:
+        yield row("related words", evaluate(related, *on))
 
 
 def main() -> None:
@@ -124,18 +79,15 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(2)
     config = load(["+experiment=scope_growth"])
-    model_host = model_host_of(config)
-    scripts = dict(SCRIPTS)
-    if options.wordnet:
-        scripts["related words"] = related(wordnet.read(options.wordnet))
+    host = ModelHost(ModelHostSettings(config.judge, config.player, config.finetune))
+    related = RelatedWords(wordnet.read(options.wordnet)) if options.wordnet else None
     print(described())
     for name in options.games:
         (task,) = tasks([name], config, options.dialect)
-        print(f"\n**{name}**\n\n| says | finished | bits | on other maps | specific |")
+        print(f"\n**{name}**\n\n| script | finished | bits | on other maps | specific |")
         print("| --- " * 5 + "|")
-        for told, script in scripts.items():
-            floored = replace(task, floor=FLOOR)
-            print(row(told, model_host, floored, script, options.plays), flush=True)
+        for line in rows(host, replace(task, floor=FLOOR), options.plays, related):
+            print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -12,20 +12,25 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from evo.config.ggbench import GGBenchRunConfig
     from evo.config.measure import MeasureRunConfig
     from evo.config.schema import RunConfig
     from evo.config.toy import ToyRunConfig
     from evo.runner import Experiment, RunPlan, Services
 
 USAGE = """usage: python -m evo.run +experiment=scope_growth [key=value …]
+       python -m evo.run +experiment=long_growth [key=value …]
        python -m evo.run +experiment=transfer_triplet [key=value …]
        python -m evo.run +experiment=toy_growth [toy.key=value …]
        python -m evo.run +experiment=measure measure=FOLDER 'players=[NAME,…]' [key=value …]
+       python -m evo.run +experiment=gg_bench [ggbench.key=value …]
        python -m evo.run resume=RUN_FOLDER [cluster.key=value …] [budget.key=value …]
 
-experiments: scope_growth; transfer_triplet: what three games of the paper teach each other;
+experiments: scope_growth; long_growth: the same for two hours on two cores, from four games;
+             transfer_triplet: what three games of the paper teach each other;
              toy_growth: scope growth on the paper's toy model, in seconds;
-             measure: models on the games that python -m archive export --format xent wrote
+             measure: models on the games that python -m archive export --format xent wrote;
+             gg_bench: two-player games that are programs, opponents that learn by self-play
 useful keys: model=smollm2  seed=N  name=NAME  growth.initial_scope=[FILE,…]
              growth.max_candidates=N  finetune.tokens=N  cluster.workers=N
              budget.tokens=N  budget.seconds=N  budget.dollars=N
@@ -80,14 +85,17 @@ def _print_completion(shell: str) -> int:
 
 def experiments() -> dict[str, Experiment[Any]]:
     """Every kind of run by name. The code that does one is loaded once its settings are valid."""
-    from evo.config import compose, measure, toy
+    from evo.config import compose, ggbench, measure, toy
     from evo.runner import Experiment
 
+    growth = Experiment(compose.load, compose.resume, _plan_scope_growth)
     return {
-        "scope_growth": Experiment(compose.load, compose.resume, _plan_scope_growth),
+        "scope_growth": growth,
+        "long_growth": growth,
         "transfer_triplet": Experiment(compose.load, compose.resume, _plan_transfer_triplet),
         "toy_growth": Experiment(toy.load, toy.resume, _plan_toy),
         "measure": Experiment(measure.load, measure.resume, _plan_measure),
+        "gg_bench": Experiment(ggbench.load, ggbench.resume, _plan_ggbench),
     }
 
 
@@ -115,6 +123,12 @@ def _plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) -
     from evo.measure.experiment import plan_measure
 
     return plan_measure(config, services.console)
+
+
+def _plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) -> RunPlan:
+    from evo.ggbench.experiment import plan_ggbench
+
+    return plan_ggbench(config, services.console)
 
 
 def _silence_libraries() -> None:

@@ -146,6 +146,42 @@ def samplers(arguments: Namespace) -> CommandResult:
         return CommandResult(gather(archive, arguments.run_id), show)
 
 
+def ratings(arguments: Namespace) -> CommandResult:
+    """Models and games of a measure, rated together at an equilibrium (docs/ratings.md)."""
+    from archive.ratings.near_copies import Copies
+    from archive.ratings.preferences import Preference
+    from archive.statistics.measure_ratings import (
+        RatingQuestion,
+        measure_ratings,
+        useful_workers,
+    )
+    from archive.statistics.paired_scores import read_paired_scores
+    from archive.views.progress import resampling
+    from archive.views.ratings import as_json, show
+
+    question = RatingQuestion(
+        Preference(arguments.preference),
+        Copies(arguments.copies),
+        number("--confidence", arguments.confidence, "between 0.5 and 1", lambda p: 0.5 < p < 1),
+        _count("--resamples", arguments.resamples, 0),
+    )
+    with ExitStack() as stack:
+        archives = [stack.enter_context(Archive.open(run)) for run in arguments.runs]
+        scores = read_paired_scores(archives)
+    workers = useful_workers(scores, question)
+    if arguments.workers is not None:
+        workers = _count("--workers", arguments.workers, 1)
+    with resampling() as progress:
+        found = measure_ratings(scores, question, workers, progress)
+    return CommandResult(as_json(found), lambda _, console: show(found, console))
+
+
+def _count(name: str, text: str, least: int) -> int:
+    """A whole number of at least ``least``. Raises ArchiveError."""
+    expected = f"a whole number from {least} up"
+    return int(number(name, text, expected, lambda n: n >= least and n == int(n)))
+
+
 def verify(arguments: Namespace) -> CommandResult:
     """Whether the archive is consistent. Exit code 2 where it is not."""
     from archive.verification import verify

@@ -19,7 +19,7 @@ from archive.cli.command import (
 )
 from archive.schema import Definition, GainKind, Verdict
 
-_XENT = "--format xent"
+_XENT = "--format xent and inspect"
 
 _COMPONENTS = (
     Argument("--alpha", "least value of a link, above 0", type=float, required=True, metavar="A"),
@@ -71,13 +71,13 @@ _EXPORT = (
     Argument("folder", "a new or empty folder", metavar="FOLDER"),
     Argument(
         "--format",
-        "game files (default), a measure for the authors' package, prompts to train on, or an "
-        "environment of verifiers",
-        choices=("xgl", "xent", "dataset", "verifiers"),
+        "game files (default); a measure for the authors' package, or for Inspect; prompts to "
+        "train on; an environment of verifiers; archived moves for SFT or DPO; adapters for PEFT",
+        choices=("xgl", "xent", "inspect", "dataset", "verifiers", "sft", "dpo", "peft"),
         default="xgl",
     ),
     Argument("--eta", "games of the smallest η-cover; default: all", metavar="η"),
-    Argument("--maps", "of a game, at most; default: 20 (dataset, verifiers: 256)", metavar="N"),
+    Argument("--maps", "of a game, at most; default: 20 (rows to train on: 256)", metavar="N"),
     flag("--allow-inexact", "also games that mean nearly the same there", group=_XENT),
     choice("--definition", "value of the cover; default: the run's", Definition, group=_XENT),
     flag("--skip-unplayable", "cover without games of no defined value", group=_XENT),
@@ -90,6 +90,32 @@ _EXPORT = (
     ),
     Argument("--without-judge", group=_XENT, dest="with_judge", action="store_false"),
     flag("--no-scores", "load no judge, and do not measure how far scores moved", group=_XENT),
+)
+_RATINGS = (
+    Argument("runs", "runs of +experiment=measure on one measure", metavar="RUN", nargs="+"),
+    Argument(
+        "--preference",
+        "who scored more on a map (default), or by how much of mθ",
+        choices=("win", "margin"),
+        default="win",
+    ),
+    Argument(
+        "--copies",
+        "games that count as one: equal ones (default), near ones the more, or within sampling "
+        "noise of each other",
+        choices=("exact", "noise", "merged"),
+        default="exact",
+    ),
+    Argument(
+        "--resamples", "of the maps; 0: no intervals; default: 200", metavar="B", default="200"
+    ),
+    Argument("--confidence", "of intervals; default: 0.95", metavar="P", default="0.95"),
+    Argument(
+        "--workers",
+        "processes; default: one for each core where there is much to do",
+        metavar="N",
+        default=None,
+    ),
 )
 _MERGE = (
     Argument("runs", "run folders, or archive folders", metavar="RUN", nargs="+"),
@@ -156,6 +182,12 @@ COMMANDS = (
         "show what each meta-sampler proposed: funnel, cost, similarity",
         reading.samplers,
         (*RUN, JSON),
+    ),
+    Subcommand(
+        "ratings",
+        "rate the models and games of measured runs together, at an equilibrium",
+        reading.ratings,
+        (*_RATINGS, JSON),
     ),
     Subcommand(
         "export",

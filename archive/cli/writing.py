@@ -43,35 +43,91 @@ def report(arguments: Namespace) -> CommandResult:
 
 
 def export(arguments: Namespace) -> CommandResult:
-    """Games as files, as a measure for the authors' package, or to train on."""
-    from archive.export import export_dataset, export_verifiers, export_xent, export_xgl
-    from archive.views.tables import counted
-
+    """Games as files, as a measure for an evaluation, or as rows and environments to train on."""
     eta = None if arguments.eta is None else _eta(arguments.eta)
     maps = None if arguments.maps is None else _count(arguments.maps)
-    run_id, folder = arguments.run_id, arguments.folder
     with opened(arguments) as archive:
-        if arguments.format == "xgl":
-            files = export_xgl(archive, run_id, folder, eta)
-            return _lines(f"{len(files)} games written to {folder}")
-        if arguments.format == "dataset":
-            count = {} if maps is None else {"count": maps}
-            prompts = export_dataset(archive, run_id, folder, eta, **count)
-            rows = " and ".join(f"{rows} {split}" for split, rows in prompts.rows.items())
-            left_out = [
-                f"left out: {task_id.game_id} ({task_id.role}): {why}"
-                for task_id, why in prompts.left_out.items()
-            ]
-            return _lines(f"{rows} prompts written to {folder}; see its README.md", *left_out)
-        if arguments.format == "verifiers":
-            count = {} if maps is None else {"count": maps}
-            made = export_verifiers(archive, run_id, folder, eta, **count)
-            rows = " and ".join(f"{rows} {split}" for split, rows in made.rows.items())
-            return _lines(f"{rows} tasks written to {folder} as {made.name}; see its README.md")
-        measure = export_xent(archive, run_id, folder, _options(arguments, eta, maps))
+        return _lines(*_EXPORTS[arguments.format](archive, arguments, eta, maps))
+
+
+def _xgl(archive: Archive, arguments: Namespace, eta: float | None, _: int | None) -> list[str]:
+    from archive.export import export_xgl
+
+    files = export_xgl(archive, arguments.run_id, arguments.folder, eta)
+    return [f"{len(files)} games written to {arguments.folder}"]
+
+
+def _measure(
+    archive: Archive, arguments: Namespace, eta: float | None, maps: int | None
+) -> list[str]:
+    from archive.export import export_xent
+    from archive.views.tables import counted
+
+    options = _options(arguments, eta, maps)
+    measure = export_xent(archive, arguments.run_id, arguments.folder, options)
     delta = "" if measure.selection.delta is None else f", Δ = {measure.selection.delta:.3f}"
     members = counted(len(measure.members), "game")
-    return _lines(f"{members}{delta} written to {folder}; see its README.md")
+    return [f"{members}{delta} written to {arguments.folder}; see its README.md"]
+
+
+def _dataset(
+    archive: Archive, arguments: Namespace, eta: float | None, maps: int | None
+) -> list[str]:
+    from archive.export import export_dataset
+
+    folder = arguments.folder
+    made = export_dataset(archive, arguments.run_id, folder, eta, **_counted(maps))
+    rows = " and ".join(f"{rows} {split}" for split, rows in made.rows.items())
+    return [
+        f"{rows} prompts written to {folder}; see its README.md",
+        *(f"left out: {of.game_id} ({of.role}): {why}" for of, why in made.left_out.items()),
+    ]
+
+
+def _verifiers(
+    archive: Archive, arguments: Namespace, eta: float | None, maps: int | None
+) -> list[str]:
+    from archive.export import export_verifiers
+
+    folder = arguments.folder
+    made = export_verifiers(archive, arguments.run_id, folder, eta, **_counted(maps))
+    rows = " and ".join(f"{rows} {split}" for split, rows in made.rows.items())
+    return [f"{rows} tasks written to {folder} as {made.name}; see its README.md"]
+
+
+def _moves(
+    archive: Archive, arguments: Namespace, eta: float | None, maps: int | None
+) -> list[str]:
+    from archive.export import export_moves
+
+    folder, kind = arguments.folder, arguments.format
+    rows = export_moves(archive, arguments.run_id, folder, kind, eta, **_counted(maps))
+    return [f"{rows} rows written to {folder}; see its README.md"]
+
+
+def _peft(archive: Archive, arguments: Namespace, eta: float | None, _: int | None) -> list[str]:
+    from archive.export import export_peft
+    from archive.views.tables import counted
+
+    made = export_peft(archive, arguments.run_id, arguments.folder, eta)
+    without = f"; {counted(made.without, 'game')} without a fine-tune" if made.without else ""
+    return [f"{counted(len(made.names), 'adapter')} written to {arguments.folder}{without}"]
+
+
+_EXPORTS = {
+    "xgl": _xgl,
+    "xent": _measure,
+    "inspect": _measure,
+    "dataset": _dataset,
+    "verifiers": _verifiers,
+    "sft": _moves,
+    "dpo": _moves,
+    "peft": _peft,
+}
+
+
+def _counted(maps: int | None) -> dict[str, int]:
+    return {} if maps is None else {"count": maps}
 
 
 def _options(arguments: Namespace, eta: float | None, maps: int | None) -> Options:
@@ -84,6 +140,7 @@ def _options(arguments: Namespace, eta: float | None, maps: int | None) -> Optio
         allow_inexact=arguments.allow_inexact,
         with_judge=arguments.with_judge,
         compare=not arguments.no_scores,
+        inspect=arguments.format == "inspect",
         **({} if maps is None else {"maps": maps}),
     )
 

@@ -64,17 +64,26 @@ bits by the judge (`{judge}` in the run), or counts as the game's floor where it
 ## One answer for all moves
 
 ```python
+from pathlib import Path
+
+import torch
 from datasets import load_dataset
 from trl import GRPOConfig, GRPOTrainer
 from xgl.judge.load import load_judge
 from xgl.models.resolve import resolve
 from xgl.rewards import Rewards
 
-rows = load_dataset(".")  # this folder
+rows = load_dataset(str(Path.cwd()))  # this folder
 trainer = GRPOTrainer(
     str(resolve("embedded")),  # a model to try it with; yours goes here
     reward_funcs=Rewards(load_judge("{judge}"), normalise=True),
-    args=GRPOConfig("trained", max_steps=3, max_completion_length=32),
+    args=GRPOConfig(
+        "trained",
+        max_steps=3,
+        logging_steps=1,
+        max_completion_length=32,
+        bf16=torch.cuda.is_available(),
+    ),
     train_dataset=rows["train"],
 )
 trainer.train()
@@ -88,6 +97,9 @@ them, and the bits of every token.
 ## A rollout of several turns
 
 ```python
+from pathlib import Path
+
+import torch
 from datasets import load_dataset
 from trl import GRPOConfig, GRPOTrainer
 from xgl.environments.trl import environment_factory
@@ -101,8 +113,14 @@ trainer = GRPOTrainer(
     environment_factory=environment_factory(
         judge, others=LocalPolicy(judge.lm), normalise=True
     ),
-    args=GRPOConfig("trained", max_steps=3, max_completion_length=64),
-    train_dataset=load_dataset(".", "environments")["train"],
+    args=GRPOConfig(
+        "trained",
+        max_steps=3,
+        logging_steps=1,
+        max_completion_length=64,
+        bf16=torch.cuda.is_available(),
+    ),
+    train_dataset=load_dataset(str(Path.cwd()), "environments")["train"],
 )
 trainer.train()
 ```

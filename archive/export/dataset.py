@@ -57,7 +57,7 @@ def export_dataset(
         by_task[each.task_id].append(each)
     if not by_task:
         raise ExportError("found no map whose texts are archived, expected a run that played")
-    left_out = {task_id: why for task_id, of in by_task.items() if (why := _unfit(of[0].row))}
+    left_out = {task_id: why for task_id, of in by_task.items() if (why := unfit(of[0].row))}
     if len(left_out) == len(by_task):
         raise ExportError(f"found no game that one prompt can ask for: {reasons(left_out)}")
     rows = [each for task_id, of in by_task.items() if task_id not in left_out for each in of]
@@ -107,7 +107,7 @@ def _unasked(each: TaskRow) -> dict[str, Any]:
     return {name: columns[name] for name in ENVIRONMENT_FEATURES}
 
 
-def _unfit(row: Row) -> str:
+def unfit(row: Row) -> str:
     """Why one prompt cannot ask for a game's moves; empty where it can."""
     others = [name for name in row.players if name != row.role]
     if others:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from archive.store.disk import digests, require_free, write_folder
 from xgl.language.canonical import Game
 from xgl.lowering.lower import FAILURES
 
+TASK = files("archive.export").joinpath("templates", "inspect_task.py.txt")
+"""The measure as a task of Inspect."""
 MAPS = 20
 """Maps of a game in the authors' benchmark."""
 
@@ -33,7 +36,7 @@ MAPS = 20
 class Options:
     """``eta``: of the cover (None: the whole scope); ``maps``: of a game, at most;
     ``with_judge``: weights in the folder (None: where they are small); ``compare``: load the
-    judge and measure how far the scores moved."""
+    judge and measure how far the scores moved; ``inspect``: a task for Inspect beside the games."""
 
     eta: float | None = None
     definition: Definition | None = None
@@ -42,6 +45,7 @@ class Options:
     allow_inexact: bool = False
     with_judge: bool | None = None
     compare: bool = True
+    inspect: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,8 @@ def export_xent(
             judges.copy(source, aside / judges.FOLDER)
         for name, text in _texts(measure, run, source, copied).items():
             (aside / name).write_text(text, encoding="utf-8")
+        if options.inspect:
+            (aside / "task.py").write_text(TASK.read_text("utf-8"), encoding="utf-8")
         facts = _facts(archive, measure, run, source, copied)
         facts["files"] = digests(aside)
         facts["judge"]["sha256"] = _weights_digest(facts["files"])

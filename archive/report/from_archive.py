@@ -22,6 +22,7 @@ from archive.report.contents import (
     StageCost,
 )
 from archive.report.game_cards import gather_games, interval
+from archive.report.leaderboard import Ratings, gather_ratings
 from archive.report.player_measures import PlayerMeasure, gather_measures
 from archive.report.scope_covers import Covers, gather_covers
 from archive.schema import SCHEMA_VERSION, SCRIPT_POLICY, Definition, GainKind, TaskId
@@ -70,6 +71,7 @@ class RunReport:
     stages: tuple[StageCost, ...]
     covers: Covers
     measures: tuple[PlayerMeasure, ...]
+    ratings: Ratings | str | None
 
 
 def gather_report(
@@ -99,6 +101,9 @@ def gather_report(
         stages=_stages(archive, mine),
         covers=gather_covers(archive, run.run_id, matrix, definition(thresholds)),
         measures=gather_measures(archive, run.run_id, by_generation, measured),
+        ratings=gather_ratings(
+            archive, measured, {game.task_id: (game.place, game.name) for game in games}
+        ),
     )
 
 

@@ -20,18 +20,23 @@ from markupsafe import Markup
 from archive.charts.document import style_sheet
 from archive.charts.plot import plain
 from archive.errors import WriteError
+from archive.query import find_run
+from archive.report import programs
 from archive.report.contents import GameFacts
 from archive.report.figures.curves import cover_curve, learning_curve, spark
 from archive.report.figures.descent import growth, lineage
 from archive.report.figures.heat_map import heat_map
 from archive.report.figures.histograms import histograms, share_bar
+from archive.report.figures.ratings import leaderboard
 from archive.report.figures.shades import token_legend, token_shade, value_legend
 from archive.report.figures.thresholds import thresholds
 from archive.report.from_archive import RunReport, definition, gather_report
+from archive.report.leaderboard import Ratings
 from archive.report.summary import summary
 from archive.report.token_bits import with_token_bits
 from archive.report.wording import bounds, counted, duration, listed, signed
 from archive.schema import Definition
+from archive.statistics import program_games
 from archive.statistics.transfer_matrix import TransferMatrix
 from archive.store.archive import Archive
 from archive.store.disk import write_whole, writing
@@ -63,8 +68,13 @@ def write_report(
     """
     path = Path(path)
     _require_free(path, force)
-    report = gather_report(archive, run_id, measured)
-    text = page(with_token_bits(report) if judge else report)
+    found = find_run(archive, run_id).run_id
+    written = program_games.gather(archive, found)
+    if written["gg_games"]:
+        text = programs.html(written, found)
+    else:
+        report = gather_report(archive, run_id, measured)
+        text = page(with_token_bits(report) if judge else report)
     with writing(path):
         write_whole(path, text.encode())
     return len(text.encode())
@@ -122,6 +132,7 @@ def _figures(report: RunReport) -> dict[str, Any]:
         "thresholds": None,
         "covers": None,
         "players": None,
+        "leaderboard": None,
         "generations": [],
     }
     names = [game.name for game in games]
@@ -137,6 +148,8 @@ def _figures(report: RunReport) -> dict[str, Any]:
             for measure in report.measures
             if len(measure.generations) > 1
         ]
+    if isinstance(report.ratings, Ratings):
+        drawn["leaderboard"] = leaderboard(report.ratings.found)
     return drawn
 
 
@@ -172,9 +185,15 @@ def _environment() -> Environment:
         "duration": duration,
         "shade": token_shade,
         "signed": signed,
+        "known": known,
         "short": lambda text: str(text)[:12],
     }
     return environment
+
+
+def known(value: float, digits: int) -> str:
+    """A number with a real minus; – where there is none."""
+    return "–" if math.isnan(value) else f"{value:.{digits}f}".replace("-", "−")
 
 
 def drawing(svg: str) -> Markup:

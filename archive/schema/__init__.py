@@ -1,4 +1,4 @@
-"""What the archive holds: eleven tables, each column with type, unit, meaning and null meaning.
+"""What the archive holds: eighteen tables, each column with type, unit, meaning and null meaning.
 
 Bits are base-2 logarithms of the judge's probabilities. Tokens of the player and tokens of the
 judge are told apart in the units. An added, changed or removed column raises SCHEMA_VERSION.
@@ -25,7 +25,9 @@ from archive.schema.enums import (
     TaskId,
     Verdict,
 )
+from archive.schema.ggbench import GGBENCH
 from archive.schema.plays import FINETUNES, MAPS, MEASURES, ROUNDS, SCORES
+from archive.schema.ratings import RATINGS
 from archive.schema.search import COVERS, DECISIONS, GAMES, PROPOSALS, RUNS, SCOPES
 
 __all__ = [
@@ -46,7 +48,7 @@ __all__ = [
     "Verdict",
 ]
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 7
 
 TABLES: Mapping[str, Table] = MappingProxyType(
     {
@@ -63,6 +65,8 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             COVERS,
             ROUNDS,
             MEASURES,
+            RATINGS,
+            *GGBENCH,
         )
     }
 )

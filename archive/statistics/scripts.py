@@ -17,6 +17,7 @@ from archive.statistics.intervals import (
     mean_interval,
     two_sided,
 )
+from archive.statistics.looks import Looks
 from archive.statistics.plays import PURPOSES, Plays
 from archive.statistics.replay import Case, Policies
 from archive.statistics.transfer_values import replicated_gains
@@ -108,15 +109,22 @@ def shown_comparison(
     return next((comparison for comparison in each if comparison is not None), None)
 
 
+def script_confidence(looks: Looks, plays: int) -> float:
+    """Of each bound of a comparison on so many plays: that of the first look at which a test has as
+    many."""
+    return looks.confidence(next(look for look in looks.plays if look >= plays))
+
+
 def scripts_again(
     case: Case, row: Mapping[str, object], plays: Mapping[PlaysKey, Plays], policies: Policies
 ) -> ScriptComparison | None:
     """The comparison of a row of ``decisions`` once more, on the plays that it names."""
     first = row["script_plays"]
-    if not isinstance(first, int) or first not in case.looks.plays:
+    if not isinstance(first, int) or not 0 < first <= case.looks.plays[-1]:
         return None
     its = next(iter(policies.get(case.candidate, ())), ())
-    wanted, level = range(case.first_play, case.first_play + first), case.looks.confidence(first)
+    wanted = range(case.first_play, case.first_play + first)
+    level = script_confidence(case.looks, first)
     return beyond_scripts(plays, its, case.candidate, case.purpose, wanted, level)
 
 

@@ -11,7 +11,7 @@ from archive.query import runs
 from archive.schema import TABLES
 from archive.statistics.decision_cases import read_record
 from archive.store.archive import Archive
-from archive.verification import derivations, files, references
+from archive.verification import derivations, files, programs, ratings, references
 from archive.verification.findings import Finding, Verification
 
 __all__ = ["Finding", "Verification", "verify"]
@@ -33,6 +33,10 @@ _ROWS: tuple[Callable[[Archive], Iterator[Finding]], ...] = (
     references.policies,
     references.proposals,
     references.outcomes,
+    programs.texts,
+    programs.references,
+    programs.pairs,
+    programs.scores,
 )
 
 
@@ -54,7 +58,9 @@ def verify(archive: Archive) -> Verification:
         checked |= {name: archive.count(name) for name in TABLES}
         faults = _run(_ROWS, archive)
         faults += _derived(archive, unchecked)
+        faults += islice(ratings.ratings(archive), LIMIT)
         named = archive.table("finetunes", ["adapter_hash"])["adapter_hash"].to_pylist()
+        named += archive.table("gg_agents", ["weights_sha256"])["weights_sha256"].to_pylist()
         notes += files.unnamed_adapters(archive, named)
     return Verification(str(archive.folder), faults, notes, checked, dict(unchecked))
 

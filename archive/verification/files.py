@@ -101,7 +101,7 @@ def adapters(archive: Archive) -> Iterator[Finding]:
 
 
 def unnamed_adapters(archive: Archive, named: Sequence[str]) -> Iterator[Finding]:
-    """Adapters that no fine-tuning names."""
+    """Adapters that no fine-tuning and no checkpoint names."""
     for digest in sorted(set(archive.adapters()) - set(named)):
         path = archive.folder / ADAPTERS / f"{digest}.safetensors"
-        yield Finding(str(path), "an adapter that no fine-tuning names", "none")
+        yield Finding(str(path), "an adapter that no row names", "none")

@@ -22,7 +22,9 @@ from archive.query import (
     verdict_counts,
 )
 from archive.schema import SCHEMA_VERSION, TABLES, Definition, Verdict
+from archive.statistics import program_games
 from archive.store.archive import Archive
+from archive.views import programs
 from archive.views.tables import (
     SHORT,
     add,
@@ -54,6 +56,7 @@ class Inspection:
     verdicts: Sequence[VerdictCount]
     decisions: Sequence[Mapping[str, Any]]
     rows: Mapping[str, int]
+    programs: Mapping[str, program_games.Rows]
 
 
 _GAINS = (
@@ -91,16 +94,22 @@ def gather(archive: Archive, run_id: str | None = None, decisions: int = 10) -> 
         verdicts=verdict_counts(archive, run.run_id),
         decisions=recent_decisions(archive, run.run_id, decisions),
         rows={name: archive.count(name) for name in TABLES},
+        programs=program_games.gather(archive, run.run_id),
     )
 
 
 def show(state: Inspection, console: Console) -> None:
     """Prints the state: runs, scope, verdicts, decisions, tables."""
     console.print(_runs(state))
-    console.print(heading(f"Scope of run {state.run_id}"))
-    # As it stands, since wrapping many programs takes longer than reading them.
-    console.out(shown(_scope(state)).plain, highlight=False)
-    for part in (_verdicts(state), _decisions(state), _tables(state)):
+    if state.scopes or not state.programs["gg_games"]:
+        console.print(heading(f"Scope of run {state.run_id}"))
+        # As it stands, since wrapping many programs takes longer than reading them.
+        console.out(shown(_scope(state)).plain, highlight=False)
+    if state.programs["gg_games"]:
+        parts = [*programs.tables(state.programs), _tables(state)]
+    else:
+        parts = [_verdicts(state), _decisions(state), _tables(state)]
+    for part in parts:
         console.print(part)
     console.print(shown(f"The tables are in {state.folder}, schema {state.schema_version}."))
 

@@ -17,6 +17,7 @@ from textwrap import dedent
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from evo.config.ggbench import GGBenchRunConfig
 from evo.config.measure import MeasureRunConfig
 from evo.config.schema import MetaSamplerConfig, RunConfig
 from evo.config.toy import ToyRunConfig
@@ -29,6 +30,7 @@ RUNS = {
     "Runs on language models": RunConfig,
     "The toy model": ToyRunConfig,
     "Measuring a model": MeasureRunConfig,
+    "Games that are programs": GGBenchRunConfig,
 }
 _HEAD = "| key | default | may be | meaning |\n| --- | --- | --- | --- |\n"
 _KINDS = {int: "whole number", float: "number", bool: "true or false", str: "text", tuple: "list"}

@@ -25,7 +25,7 @@ from xgl.errors import ConfigError
 Run = TypeVar("Run")
 SEARCHES = ("scope_growth", "transfer_triplet")
 """Experiments that a :class:`RunConfig` describes."""
-EXPERIMENTS = (*SEARCHES, "toy_growth", "measure")
+EXPERIMENTS = (*SEARCHES, "long_growth", "toy_growth", "measure", "gg_bench")
 OPTIONS = {"cluster": "local", "meta_sampler": MetaSamplerConfig().name}
 """What a group's defaults are called, where not ``default``."""
 VARIANTS = {"model": "embedded"}
@@ -35,6 +35,7 @@ MAY_BE_MISSING = (
     "budget.",
     "tracking.",
     "measure.chat.",
+    "ggbench.chat.",
     *(f"meta_sampler.settings.{key}" for key in ACCESS),
 )
 """Settings that an archived configuration may lack, being older than they are: results do not

@@ -22,6 +22,7 @@ RESUMABLE = ("players", "player", "budget.", "measure.chat.", "estimate")
 
 Price = tuple[NonNegative, NonNegative]
 Several = Annotated[int, Strict(), Field(ge=2)]
+NonNegativeCount = Annotated[int, Strict(), Field(ge=0)]
 
 
 @settings
@@ -55,6 +56,8 @@ class MeasureConfig:
     """cpu, cuda, or auto: a GPU where there is one."""
     confidence: Confidence = 0.95
     """Of the intervals."""
+    rating_resamples: NonNegativeCount = 200
+    """Bootstrap samples of the maps behind the bounds of equilibrium ratings; 0: no bounds."""
     chat: ChatConfig = ChatConfig()
 
 
@@ -110,7 +113,7 @@ class MeasureRunConfig:
     def science_hash(self) -> str:
         """Of what results depend on; who is measured, prices and budgets are no part of it."""
         facts = {"seed": self.seed, **asdict(self.measure)}
-        del facts["chat"], facts["folder"], facts["device"]
+        del facts["chat"], facts["folder"], facts["device"], facts["rating_resamples"]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 

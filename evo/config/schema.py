@@ -40,7 +40,8 @@ class JudgeConfig:
     """The model that scores texts, and where maps come from."""
 
     model: str = "embedded"
-    """Model reference: embedded, smollm2, a folder or a hub id."""
+    """Model reference: embedded, smollm2, a folder or a hub id; or vllm:MODEL@URL, a server that
+    tells the log-probabilities of prompts."""
     dtype: Dtype = "auto"
     """float32, bfloat16, or auto: bfloat16 on a GPU, float32 elsewhere."""
     batch_tokens: Annotated[int, Strict(), Field(ge=64)] | None = None
@@ -53,6 +54,10 @@ class JudgeConfig:
     """MiB of key-value caches of prefixes that many texts share."""
     stories: Literal["corpus", "judge"] = "corpus"
     """Where maps come from: corpus (held-out stories of the package) or judge (it writes)."""
+
+    def __post_init__(self) -> None:
+        if self.stories == "judge" and self.model.startswith("vllm:"):
+            raise ValueError("stories: found judge, and a server writes none, expected corpus")
 
 
 @settings
@@ -190,6 +195,9 @@ class TransferConfig:
     """Base plays that fix a game's floor and show whether it can be played."""
     selection_plays: Looks = (32, 96)
     """Plays of each policy at each look of the selection, cumulative."""
+    script_plays: Annotated[int, Strict(), Field(ge=2)] = 16
+    """Selection plays of each scripted player on a playable game, at most those of the first look;
+    in an acceptance test they make all of the first look's."""
     acceptance_plays: Looks = (96, 192)
     """Fresh plays of each policy at each look of the acceptance test, cumulative."""
     scan: Count = 8
@@ -202,8 +210,9 @@ class TransferConfig:
     """Fine-tunes of a candidate, each under a training seed of its own: another where the last
     learned nothing although calibration plays showed something to learn."""
     scope_attempts: Count = 3
-    """Fine-tunes of a game of the scope: another where a candidate teaches more of it than its own
-    fine-tune learned, beyond noise; γ is the largest of all their values."""
+    """Fine-tunes of a game of the scope: another where it is not clear what it learned
+    (growth.initial_clarity), or a candidate teaches more of it than its own fine-tune learned,
+    beyond noise; γ is the largest of all their values."""
     max_forfeit_rate: Share = 0.25
     """Games that the base player leaves unfinished more often are refused."""
     min_steps: Natural = 12
@@ -274,11 +283,19 @@ class GrowthSettings:
 class GrowthConfig(GrowthSettings):
     """Algorithm 1: thresholds, lists, the initial scope."""
 
+    schedule: Literal["open_ended", "paper"] = "open_ended"
+    """Which questions are asked when: open_ended, or paper: literally Algorithm 1. The latter alone
+    knows generations, coverage_against and max_accepts_per_parent."""
     alpha1: Positive = 0.3
     alpha2: Fraction = 0.2
     generations: Count = 3
     list_size: Count = 11
     max_candidates: Count | None = 11
+    lookahead: Count = 4
+    """Open-ended: another list is opened when no more candidates than these are being examined;
+    with at least as many as there are workers none of these waits."""
+    least_yield: NonNegative = 1.0
+    """Open-ended: the run ends when surely fewer games than these join in a core-hour; 0: never."""
     initial_scope: Annotated[tuple[str, ...], Field(min_length=1)] = ("rival",)
     """Game files (.xgl or .xent), or names of the library."""
     diversity: NonNegative = 0.0

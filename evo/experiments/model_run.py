@@ -132,12 +132,21 @@ def plan_models(
     check_trackers(config.tracking)
     initial = initial_tasks(config)
     for reference in dict.fromkeys((config.judge.model, config.player.model)):
-        resolve(reference)
+        _check_model(reference)
     sampler = services.sampler(config.meta_sampler.name, config.meta_sampler.settings)
     _check_cluster(config.cluster)
     if isinstance(sampler, Remote) and not resumed:
         sampler.check()
     return ModelPlan(config, initial, sampler, services, make_session)
+
+
+def _check_model(reference: str) -> None:
+    if not reference.startswith("vllm:"):
+        resolve(reference)
+        return
+    from xgl.judge.load import check_judge  # loads torch: only where a server is the judge
+
+    check_judge(reference)
 
 
 def _check_cluster(cluster: ClusterConfig) -> None:

@@ -124,6 +124,7 @@ class Box:
     def __enter__(self) -> Self:
         """Raises :class:`NoLockError` and :class:`GameFaultError`."""
         self._number, self._until = 0, monotonic() + self.limits.start + self.limits.total
+        self._closed = False
         self._process = _started(self.limits)
         assert self._process.stdin
         assert self._process.stdout
@@ -142,7 +143,10 @@ class Box:
         self.close()
 
     def close(self) -> None:
-        """Kill the process and all that it may have started."""
+        """Kill the process and all that it may have started; once, as its id may be another's."""
+        if self._closed:
+            return
+        self._closed = True
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -247,7 +251,7 @@ class Box:
         return legal
 
     def _batch(self, answer: Mapping[str, Any], games: int) -> Batch:
-        features = _floats(answer, "features", games * self.spaces.features)
+        features = _floats(answer, "features", games * self.spaces.features).copy()
         bits = np.frombuffer(_bytes(answer, "masks"), np.uint8)
         if bits.size != -(-games * self.spaces.actions // 8):
             raise _malformed("masks")

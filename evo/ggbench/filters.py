@@ -35,9 +35,10 @@ STAGES = (
     "timeout",
     "undecided",
     "training",
+    "solution",
     "opponent",
 )
-"""In their order; the last two come after self-play."""
+"""In their order; the last three come with self-play, and ``solution`` refuses nothing."""
 
 
 @dataclass(frozen=True)

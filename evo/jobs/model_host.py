@@ -31,6 +31,7 @@ from evo.jobs.repeated_play import RoundScore, repeat
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError
 from xgl.judge.engine import EngineSettings
+from xgl.judge.server_judge import connect, is_server
 from xgl.judge.statistics import Statistics
 from xgl.judge.story_sources import CorpusStories, JudgeStories
 from xgl.judge.transformer_judge import TransformerJudge
@@ -48,10 +49,8 @@ class ModelHost:
     def __init__(self, settings: ModelHostSettings) -> None:
         self.settings = settings
         player = load_model(settings.player.model, settings.player.dtype, settings.device)
-        judge = weight_sharing_copy(player)
-        if _reference(settings.judge) != _reference(settings.player):
-            judge = load_model(settings.judge.model, settings.judge.dtype, settings.device)
-        self.judge = TransformerJudge(judge, _engine_settings(settings.judge))
+        self.judge = _judge(settings, player)
+        judge = self.judge.lm
         self.stories = Recorder(self._stories(judge), self.judge)
         self.adapted = AdaptedModel(player, lora_settings(settings.player))
         same = same_tokens(player.tokenizer, judge.tokenizer)
@@ -180,6 +179,17 @@ def single_threaded() -> None:
 def same_tokens(one: Any, other: Any) -> bool:
     """Whether two tokenizers make the same tokens of every text."""
     return one is other or one.backend_tokenizer.to_str() == other.backend_tokenizer.to_str()
+
+
+def _judge(settings: ModelHostSettings, player: LanguageModel) -> TransformerJudge:
+    """Of a server, the player's own weights, or others."""
+    engine = _engine_settings(settings.judge)
+    if is_server(settings.judge.model):
+        return connect(settings.judge.model, engine.score_cache_bytes)
+    lm = weight_sharing_copy(player)
+    if _reference(settings.judge) != _reference(settings.player):
+        lm = load_model(settings.judge.model, settings.judge.dtype, settings.device)
+    return TransformerJudge(lm, engine)
 
 
 def _engine_settings(judge: JudgeConfig) -> EngineSettings:

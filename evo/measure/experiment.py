@@ -16,12 +16,24 @@ import torch
 from rich.console import Console
 
 from archive import Archive, Purpose, RunEvent
+from archive.errors import RatingError
 from archive.schema import PlaysKey
+from archive.statistics.measure_ratings import (
+    MeasureRatings,
+    RatingQuestion,
+    measure_ratings,
+    rating_id,
+    rating_rows,
+    useful_workers,
+)
+from archive.statistics.paired_scores import read_paired_scores
+from archive.views.progress import resampling
+from archive.views.ratings import show as show_ratings
 from evo.config.measure import MeasureRunConfig
 from evo.config.schema import JudgeConfig, PlayerConfig
 from evo.jobs.job import ModelHostSettings
 from evo.jobs.model_host import ModelHost, single_threaded
-from evo.jobs.repeated_play import Row, round_floor, round_rows, with_round_floor
+from evo.jobs.repeated_play import RoundScore, Row, round_floor, round_rows, with_round_floor
 from evo.measure import report
 from evo.measure.estimate import describe, estimate
 from evo.measure.folder import ExportedMeasure, MeasureGame, read
@@ -32,9 +44,10 @@ from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome
 from xgl.chat.accounting import Budget
 from xgl.errors import BudgetError, ConfigError
+from xgl.judge.load import check_judge
 from xgl.models.resolve import resolve
 from xgl.players.chat import ChatPlayer
-from xgl.runtime.requests import Player
+from xgl.runtime.requests import MoveCounts, Player
 
 UNBOUNDED_WINDOW = 1 << 20
 
@@ -74,7 +87,7 @@ def plan_measure(config: MeasureRunConfig, console: Console) -> MeasurePlan:
     """Find the measure, the players and their models; raises what each of them raises."""
     exported = read(config.exported)
     judge = config.measure.judge or exported.judge
-    resolve(judge)
+    check_judge(judge)
     reference = config.measure.base or judge
     resolve(reference)
     base = LocalPlayer(
@@ -165,6 +178,7 @@ class MeasureSession:
         stored = json.dumps(asdict(config) | {"digest": plan.exported.digest}, sort_keys=True)
         self.identity = RunIdentity(run_id, config.seed, stored, config.science_hash())
         self.ledger = Ledger(archive, run_id)
+        self.ratings: MeasureRatings | None = None
 
     def __enter__(self) -> Self:
         self.host = _model_host(self.plan)
@@ -179,6 +193,7 @@ class MeasureSession:
             missing = [m for m in self._games_of(player) if not self._rows(player.name, m)]
             if missing:
                 self._play_all(player, missing)
+        self.ratings = self._rated()
         return RunOutcome(RunEvent.FINISHED, 0, "every player has played every game", None)
 
     def higher_budget(self) -> tuple[str, ...]:
@@ -194,6 +209,8 @@ class MeasureSession:
             report.show(self.console, results, confidence)
             path = report.draw(self.plan.folder, results, confidence)
             self.console.print(f"figure   {path}", highlight=False, soft_wrap=True)
+        if self.ratings:
+            show_ratings(self.ratings, self.console)
 
     def commands(self) -> Sequence[tuple[str, str]]:
         """None: the figure is all there is."""
@@ -236,12 +253,22 @@ class MeasureSession:
         )
         measured = self._measured(player.name, member, rows, dollars)
         self.ledger.commit(rounds=rows, maps=maps, measures=measured)
-        self._say(player, member, measured)
+        self._say(player, member, measured, scores)
 
-    def _say(self, player: Measured, member: MeasureGame, measured: Sequence[Row]) -> None:
+    def _say(
+        self,
+        player: Measured,
+        member: MeasureGame,
+        measured: Sequence[Row],
+        scores: Sequence[RoundScore],
+    ) -> None:
         narms = f"narms {measured[0]['narms']:.2f}" if measured else "its base never improved"
+        forfeits = sum(each.outcome == "forfeit" for each in scores)
+        made = sum((each.counts for each in scores), MoveCounts())
+        failed = f"{forfeits} forfeits, {made.format_failures} format failures"
+        place = f"[{monotonic() - self.started:6.1f} s] {player.name} {member.name}"
         self.console.print(
-            f"[{monotonic() - self.started:6.1f} s] {player.name} {member.name}: {narms}",
+            f"{place}: {narms}; {failed}, {made.cut_moves} cut moves",
             highlight=False,
             markup=False,
             soft_wrap=True,
@@ -257,6 +284,30 @@ class MeasureSession:
             return []
         score = result(policy, self._floored(member, rows if is_base else None), levels, rows)
         return [measures_row(score, rows, self.plan.config.measure.confidence, dollars)]
+
+    def _rated(self) -> MeasureRatings | None:
+        """Models and games rated together, as rows too; None with fewer than two models, or where
+        they cannot be rated, which is said."""
+        measure, archive = self.plan.config.measure, self.ledger.archive
+        question = RatingQuestion(
+            confidence=measure.confidence,
+            resamples=measure.rating_resamples,
+            seed=self.plan.config.seed,
+        )
+        try:
+            scores = read_paired_scores([archive])
+            if len(scores.models) < 2:
+                return None
+            with resampling() as progress:
+                workers = useful_workers(scores, question)
+                found = measure_ratings(scores, question, workers, progress)
+        except RatingError as error:
+            self.console.print(f"no ratings: {error}", highlight=False, soft_wrap=True)
+            return None
+        known = archive.table("ratings", ["rating_id"])["rating_id"].to_pylist()
+        if rating_id(found) not in known:
+            self.ledger.commit(ratings=rating_rows(found))
+        return found
 
     # -- what is known -------------------------------------------------------------------------
 

@@ -14,10 +14,12 @@ from evo.config.measure import ChatConfig
 from evo.config.schema import PlayerConfig
 from evo.jobs.lora import AdaptedModel, LoraSettings, lora_settings
 from evo.jobs.model_host import ModelHost, load_model, same_tokens
+from evo.jobs.peft_folder import peft_base, with_peft_folder
 from xgl.chat.accounting import Budget, Prices
 from xgl.chat.client import read_key
 from xgl.chat.settings import OPENAI, Answers, ChatSettings, Requests
 from xgl.errors import ConfigError
+from xgl.lm.language_model import LanguageModel
 from xgl.models.resolve import resolve
 from xgl.players.chat import ChatPlayer
 from xgl.players.local import LocalPolicy
@@ -25,10 +27,12 @@ from xgl.runtime.requests import Player
 from xgl.settings import shared
 
 EXPECTED = (
-    "expected embedded, smollm2, a model folder or a hub id; adapter:RUN_FOLDER:FINETUNE_ID; or "
+    "expected embedded, smollm2, a model folder or a hub id; adapter:RUN_FOLDER:FINETUNE_ID; "
+    "peft:FOLDER or peft:FOLDER@MODEL for a LoRA trained elsewhere; or "
     "chat:MODEL, chat:MODEL@URL for a model behind an OpenAI-compatible endpoint"
 )
 _CHAT = re.compile(r"chat:(?P<model>.+?)(@(?P<url>https?://.*))?")
+_PEFT = re.compile(r"peft:(?P<folder>[^@]+)(@(?P<model>.+))?")
 _ADAPTER = re.compile(r"adapter:(?P<run>.+):(?P<id>[0-9a-f]+)")
 
 
@@ -51,7 +55,15 @@ class ChatName:
     url: str
 
 
-Name = LocalName | AdapterName | ChatName
+@dataclass(frozen=True)
+class PeftName:
+    """``model``: its base; empty: the one that its configuration names."""
+
+    folder: str
+    model: str
+
+
+Name = LocalName | AdapterName | PeftName | ChatName
 
 
 def parse_player(text: str) -> Name:
@@ -66,32 +78,42 @@ def parse_player(text: str) -> Name:
         return ChatName(match["model"], match["url"] or OPENAI)
     if match := _ADAPTER.fullmatch(text):
         return AdapterName(match["run"], match["id"])
-    if not text or text.startswith(("chat:", "adapter:")):
+    if match := _PEFT.fullmatch(text):
+        return PeftName(match["folder"], match["model"] or "")
+    if not text or text.startswith(("chat:", "adapter:", "peft:")):
         raise ConfigError(f"players: found {text!r}, {EXPECTED}")
     return LocalName(text)
 
 
 @dataclass(frozen=True)
 class LocalPlayer:
-    """A model of this machine, with an adapter where one is named."""
+    """A model of this machine, with an adapter where one is named: one of a run, or the ``folder``
+    of a LoRA that was trained elsewhere."""
 
     name: str
     reference: str
     adapter: bytes | None = None
+    folder: Path | None = None
     lora: LoraSettings = field(default_factory=lambda: lora_settings(PlayerConfig()))
 
     @contextmanager
     def seated(self, lab: ModelHost, dtype: str, budget: Budget) -> Iterator[Player]:
         """The player beside the model host's judge. Its budget is looked at between games."""
+        if self.folder is not None:
+            base = load_model(self.reference, dtype, lab.settings.device)
+            yield self._policy(with_peft_folder(base, self.folder), lab)
+            return
         adapted = lab.adapted
         if self.adapter or self.reference != lab.settings.player.model:
             adapted = AdaptedModel(
                 load_model(self.reference, dtype, lab.settings.device), self.lora
             )
-        same = same_tokens(adapted.base.tokenizer, lab.judge.lm.tokenizer)
         with adapted.with_adapter(self.adapter) as lm:
-            count = None if same else lab.judge.count
-            yield LocalPolicy(lm, count=count, memory_bytes=lab.memory)
+            yield self._policy(lm, lab)
+
+    def _policy(self, lm: LanguageModel, lab: ModelHost) -> LocalPolicy:
+        same = same_tokens(lm.tokenizer, lab.judge.lm.tokenizer)
+        return LocalPolicy(lm, count=None if same else lab.judge.count, memory_bytes=lab.memory)
 
 
 @dataclass(frozen=True)
@@ -122,6 +144,10 @@ def find_player(text: str, chat: ChatConfig) -> Measured:
             return LocalPlayer(text, reference)
         case AdapterName(run, finetune):
             return _adapted(text, Path(run), finetune)
+        case PeftName(folder, model):
+            base = model or peft_base(Path(folder))
+            resolve(base)
+            return LocalPlayer(text, base, folder=Path(folder))
         case ChatName(model, url):
             return RemotePlayer(text, chat_settings(model, url, chat))
 
@@ -157,4 +183,4 @@ def _adapted(text: str, run: Path, beginning: str) -> LocalPlayer:
         adapter = archive.get_adapter(finetunes[0]["adapter_hash"])
     player = PlayerConfig(**json.loads(begun[-1]["config_json"])["player"])
     resolve(player.model)
-    return LocalPlayer(text, player.model, adapter, lora_settings(player))
+    return LocalPlayer(text, player.model, adapter, lora=lora_settings(player))

@@ -66,7 +66,7 @@ def learn_initial_scope(config: RunConfig, selection: Stage, initial: Sequence[T
             raise ConfigError(f"growth.initial_scope: game {task.game_id}: {refusal}")
     _learn(selection, initial)
     for _ in range(growth.initial_attempts - 1):
-        weak = [task for task in initial if _is_weak(selection, task, growth.initial_clarity)]
+        weak = [task for task in initial if not selection.is_clear(task, growth.initial_clarity)]
         collector.restart(weak)
         _learn(selection, weak)
     usable = [task for task in initial if _is_learned(selection, task)]
@@ -75,7 +75,7 @@ def learn_initial_scope(config: RunConfig, selection: Stage, initial: Sequence[T
             raise ConfigError(
                 f"growth.initial_scope: game {task.game_id}: {_fault(selection, task)}"
             )
-    plays = selection.looks.plays[-1]
+    plays = selection.looks.plays[0]
     selection.collector.play(each for task in usable for each in selection.scripted(task, plays))
     return usable
 
@@ -95,13 +95,6 @@ def _own(selection: Stage, task: Task) -> Own:
 
 def _is_learned(selection: Stage, task: Task) -> bool:
     return learned(_own(selection, task), selection.thresholds.rule) is Answer.YES
-
-
-def _is_weak(selection: Stage, task: Task, clarity: float) -> bool:
-    """Whether so little was learned that shares of it could hardly be told from chance."""
-    gain = _own(selection, task).gain
-    unclear = gain.low <= clarity * max(gain.value or 0.0, 0.0)
-    return unclear or not _is_learned(selection, task)
 
 
 def _fault(selection: Stage, task: Task) -> str:

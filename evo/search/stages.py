@@ -13,7 +13,7 @@ from archive.statistics.decision_rule import Answer, Evidence, Own, Thresholds, 
 from archive.statistics.intervals import Scores
 from archive.statistics.looks import Looks
 from archive.statistics.race import Bounds, Question, RaceSettings
-from archive.statistics.scripts import ScriptComparison, compare
+from archive.statistics.scripts import ScriptComparison, compare, script_confidence
 from archive.statistics.transfer_values import replicated_gains
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector, PlayRequest, SeedSet
@@ -73,12 +73,20 @@ class Stage:
             requests += collector.crossed([candidate], other, *at)
             requests += collector.crossed([other], candidate, *at)
         if question.helps:  # asked once its own gain is established, or was before
-            requests += self.scripted(candidate, self.looks.plays[0])
+            requests += self.scripted(candidate, self.script_plays)
         if self.thresholds.definition == Definition.DEF37:
             for task in sources:
                 for attempt in range(self.attempts(task)):
                     requests += collector.own_plays(task, *at, attempt)
         return requests
+
+    @property
+    def script_plays(self) -> int:
+        """First plays that scripts make too: few where nothing is decided by them."""
+        transfer = self.collector.config.transfer
+        if self.purpose is Purpose.ACCEPTANCE:
+            return transfer.acceptance_plays[0]
+        return min(transfer.script_plays, transfer.selection_plays[0])
 
     def scripted(self, task: Task, plays: int) -> list[PlayRequest]:
         """Scripted players on the first seeds on which the game's own fine-tune plays."""
@@ -87,7 +95,8 @@ class Stage:
     def against_scripts(self, task: Task) -> ScriptComparison | None:
         """The game's fine-tunes beside the scripts, at the last look at which these have played;
         None where they have not."""
-        played = [n for n in self.looks.plays if self._scripts_played(task, n)]
+        numbers = sorted({self.script_plays, *self.looks.plays})
+        played = [n for n in numbers if self._scripts_played(task, n)]
         if not played:
             return None
         collector = self.collector
@@ -97,7 +106,7 @@ class Stage:
             for each in collector.scripted(*at)
         }
         base, own = collector.sample(BASE_POLICY, *at), collector.samples(task, *at)
-        return compare(own, scripts, base, self.looks.confidence(played[-1]))
+        return compare(own, scripts, base, script_confidence(self.looks, played[-1]))
 
     def _scripts_played(self, task: Task, plays: int) -> bool:
         ledger = self.collector.ledger
@@ -119,18 +128,32 @@ class Stage:
         named = {task.id: task for task in scope}
         return CandidateBounds(self, self.looks, self.thresholds, candidate, parent, named)
 
+    def is_clear(self, task: Task, clarity: float) -> bool:
+        """Whether a game's best fine-tune learned it so clearly that shares of its gain can be told
+        from chance: the gain's lower bound is beyond this share of it."""
+        plays = self.looks.plays[-1]
+        self.collector.play(self.collector.own_plays(task, self.purpose, self.seeds(plays)))
+        own = self.own(task, plays)
+        clear = own.gain.low > clarity * max(own.gain.value or 0.0, 0.0)
+        return clear and learned(own, self.thresholds.rule) is Answer.YES
+
     def train_again(self, task: Task) -> None:
         """One more attempt at a game; those that learned it stay in force, the best first."""
-        collector, plays = self.collector, self.looks.plays[-1]
+        collector = self.collector
         collector.attempts.add(task.id)
         collector.finetune([task])
         places = range(self.attempts(task))
-        at = (self.purpose, self.seeds(plays))
+        at = (self.purpose, self.seeds(self.looks.plays[-1]))
         collector.play(each for place in places for each in collector.own_plays(task, *at, place))
+        self.prefer_best(task)
+
+    def prefer_best(self, task: Task) -> None:
+        """Of the attempts in force keep those that learned the game, the best first."""
+        plays, places = self.looks.plays[-1], range(self.attempts(task))
         own = [self.own(task, plays, place) for place in places]
         usable = [k for k in places if learned(own[k], self.thresholds.rule) is Answer.YES]
         best_first = sorted(usable, key=lambda place: -(own[place].gain.value or 0.0))
-        collector.attempts.prefer(task.id, best_first or [0])
+        self.collector.attempts.prefer(task.id, best_first or [0])
 
     # -- archive.statistics.candidate_bounds.GainSource --------------------------------------------
 

@@ -6,9 +6,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from typing import Protocol
 
 from xgl.errors import JudgeError, OversizeError
 from xgl.judge.engine import EngineSettings, ScoringEngine
+from xgl.judge.forward import Bits
+from xgl.judge.statistics import Statistics
 from xgl.language.dialects import Scoring
 from xgl.lm.language_model import ENCODING, LanguageModel, cached_encoder
 from xgl.lm.prefix_sharing import ScoredSequence
@@ -27,14 +30,34 @@ LONG_WORD, TRIES = 64, 16
 _TRUTH_SCORING = Scoring(bos=True, first_token=True)
 
 
+class Engine(Protocol):
+    """Computes bits of token sequences, and counts what it did."""
+
+    statistics: Statistics
+
+    def bits(self, sequences: Sequence[ScoredSequence]) -> list[Bits]:
+        """Bits of each sequence's scored tokens, in order."""
+        ...
+
+    def forget(self) -> None:
+        """Drop what is kept of earlier calls."""
+        ...
+
+
 class TransformerJudge:
     """Scores strings with ``lm`` by way of a :class:`~xgl.judge.engine.ScoringEngine`."""
 
-    def __init__(self, lm: LanguageModel, settings: EngineSettings | None = None) -> None:
+    def __init__(
+        self,
+        lm: LanguageModel,
+        settings: EngineSettings | None = None,
+        engine: Engine | None = None,
+    ) -> None:
+        """``engine``: who computes bits instead of ``lm``, whose tokens it then has."""
         self.lm = lm
         self._encode = cached_encoder(lm)
         preamble = (lm.bos, *self._encode(TRUTH_PREAMBLE))[:-1]  # the last may merge with the quote
-        self.engine = ScoringEngine(lm, settings, [preamble])
+        self.engine: Engine = engine or ScoringEngine(lm, settings, [preamble])
 
     # -- the Judge protocol ----------------------------------------------------------------
 

@@ -102,14 +102,37 @@ def load(reference: str, *, device: str = "cpu", dtype: str = "auto") -> tuple[A
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         reason = " ".join(str(error).split())[:200]
         raise ModelNotFound(f"model {reference!r}: {folder} does not load: {reason}") from error
+    _prepared(tokenizer, reference)
+    if reason := unsupported(model):
+        raise ModelNotFound(f"model {reference!r}: {reason}; such models are not supported")
+    return model.to(chosen).eval(), tokenizer
+
+
+def load_tokenizer(reference: str) -> Any:
+    """The tokenizer of a reference, without its weights. Raises ModelNotFound."""
+    from transformers import AutoTokenizer
+
+    on_hub = HUB_ID.fullmatch(reference) and not os.path.isdir(Path(reference).expanduser())
+    source = reference if on_hub else resolve(reference)
+    try:
+        with smollm2.quiet():
+            tokenizer = AutoTokenizer.from_pretrained(source)
+    except (OSError, ValueError, KeyError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ModelNotFound(
+            f"model {reference!r}: its tokenizer does not load: {reason}"
+        ) from error
+    return _prepared(tokenizer, reference)
+
+
+def _prepared(tokenizer: Any, reference: str) -> Any:
+    """With a BOS, and no warning for long texts."""
     if tokenizer.eos_token_id is None:
         raise ModelNotFound(f"model {reference!r}: its tokenizer has no EOS token; one is needed")
     if tokenizer.bos_token_id is None:
         tokenizer.bos_token = tokenizer.eos_token
     tokenizer.model_max_length = UNLIMITED
-    if reason := unsupported(model):
-        raise ModelNotFound(f"model {reference!r}: {reason}; such models are not supported")
-    return model.to(chosen).eval(), tokenizer
+    return tokenizer
 
 
 def unsupported(model: Any) -> str:

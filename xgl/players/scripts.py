@@ -122,6 +122,11 @@ def _content_words(place: int) -> Script:
     return script
 
 
+def _one_word(scene: Scene) -> str:
+    """The first word that a text is about."""
+    return scene.head(_later(corpus.content_words(scene.text(0)), scene.failures)[:1])
+
+
 def _rare_words(scene: Scene) -> str:
     """Words that a text is about, the rarest in the corpus first."""
     rarity, words = _rarity(), corpus.content_words(scene.text(0))
@@ -172,6 +177,7 @@ SCRIPTS: Mapping[str, Script] = {
     "content_words": _content_words(0),
     "second_content_words": _content_words(1),
     "last_content_words": _content_words(1 << 30),
+    "one_word": _one_word,
     "rare_words": _rare_words,
     "mixed_words": _mixed_words,
     "missing_words": _missing_words,

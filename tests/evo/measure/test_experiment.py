@@ -22,7 +22,7 @@ from evo.record.run_folder import RunIdentity, record
 
 ONE = {"first": GAMES["first"]}
 SAID = ("dog", "cat", "bird")
-FAST = ["measure.rounds=3", "measure.m=2"]
+FAST = ["measure.rounds=3", "measure.m=2", "measure.rating_resamples=2"]
 Run = Callable[..., int]
 
 
@@ -51,7 +51,7 @@ def server() -> Iterator[ChatServer]:
 
 def tables(folder: str) -> dict[str, list[dict[str, Any]]]:
     with Archive.open(Path("runs") / folder / "archive") as archive:
-        return {t: list(archive.rows(t)) for t in ("runs", "rounds", "measures", "maps")}
+        return {t: list(archive.rows(t)) for t in ("runs", "rounds", "measures", "maps", "ratings")}
 
 
 def plays(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
@@ -74,6 +74,11 @@ def test_two_players_side_by_side(
     assert {row["policy_id"] for row in found["rounds"]} == {"embedded", chat}
     # 3 maps, 3 rounds and the control's 2, 2 games, 2 players
     assert len(found["rounds"]) == 3 * 5 * 2 * 2
+    assert "Models, rated by win" in shown
+    rated = {row["policy_id"]: row["rating"] for row in found["ratings"] if row["policy_id"]}
+    assert max(rated.values()) == pytest.approx(0, abs=1e-6)
+    assert set(rated) == {"embedded", chat}
+    assert len({row["game_id"] for row in found["ratings"]} - {None}) == 2
     for row in found["measures"]:
         mine = ("game_id", "role")
         rows = [r for r in found["rounds"] if all(r[key] == row[key] for key in mine)]

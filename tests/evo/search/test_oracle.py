@@ -325,7 +325,7 @@ def test_scripts_play_every_playable_game_in_one_job_and_no_other(search: Search
     assert search.run(world, sampler=Listed(texts)) == 0
     jobs = [job for job in search.executor.jobs if isinstance(job, ScriptedEvaluation)]
     assert [(limit(job.task.game), len(job.seeds)) for job in jobs] == [
-        (PARENT, 16),
+        (PARENT, 8),
         (7, 8),
         (7, 16),
     ]

@@ -50,6 +50,7 @@ def said(script: str, *texts: str, **facts: int) -> str:
         ("content_words", "red hen grain barn"),
         ("second_content_words", "captain ahab sailed stormy"),
         ("last_content_words", "captain ahab sailed stormy"),
+        ("one_word", "red"),
         ("mixed_words", "red captain hen ahab"),
     ],
 )

@@ -2,30 +2,30 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-DISTANCES = [-4, -3, -2, -1, 1, 2, 3, 4]
+DISTANCES = [-4, -3, -2, -1, 0, 1, 2, 3, 4]
 WEIGHTS = 4
-TILT = 9
+TILT = 5
 
 
 class CustomEnv(gym.Env):
     """Seesaw: load a beam without tipping it; who leaves no answer wins."""
 
     def __init__(self):
-        self.action_space = spaces.Discrete(8 * WEIGHTS)
+        self.action_space = spaces.Discrete(9 * WEIGHTS)
         # moves that are allowed, my weights, the other's, empty places, the tilt as a level
-        size = 8 * WEIGHTS + 2 * WEIGHTS + 8 + 2 * TILT + 1
+        size = 9 * WEIGHTS + 2 * WEIGHTS + 9 + 2 * TILT + 1
         self.observation_space = spaces.Box(0, 1, (size,), np.float32)
 
     def reset(self, seed=None, options=None):
         super().reset(seed=seed)
-        self.beam = [0] * 8
+        self.beam = [0] * 9
         self.weights = [list(range(1, WEIGHTS + 1)), list(range(1, WEIGHTS + 1))]
         self.tilt = 0
         self.current_player = 0
         return self._observation(), {}
 
     def step(self, action):
-        weight, place = action // 8 + 1, action % 8
+        weight, place = action // 9 + 1, action % 9
         if action not in self.valid_moves():
             return self._observation(), -10, True, False, {}
         self.weights[self.current_player].remove(weight)
@@ -37,16 +37,17 @@ class CustomEnv(gym.Env):
 
     def valid_moves(self):
         return [
-            8 * (weight - 1) + place
+            9 * (weight - 1) + place
             for weight in self.weights[self.current_player]
-            for place in range(8)
+            for place in range(9)
             if not self.beam[place] and abs(self.tilt + weight * DISTANCES[place]) <= TILT
         ]
 
     def render(self):
         places = [str(weight) if weight else "." for weight in self.beam]
         lines = [
-            "Beam: " + " ".join(places[:4]) + " ^ " + " ".join(places[4:]),
+            "Beam: " + " ".join(places[:4]) + " [" + places[4] + "] " + " ".join(places[5:]),
+            f"(the middle stands in brackets)",
             f"Tilt: {self.tilt} (allowed: {-TILT} to {TILT}; above 0 is to the right)",
         ]
         for player, weights in enumerate(self.weights):
@@ -58,12 +59,12 @@ class CustomEnv(gym.Env):
         seen = [0.0] * self.observation_space.shape[0]
         for move in self.valid_moves():
             seen[move] = 1.0
-        at = 8 * WEIGHTS
+        at = 9 * WEIGHTS
         for weight in self.weights[self.current_player]:
             seen[at + weight - 1] = 1.0
         for weight in self.weights[1 - self.current_player]:
             seen[at + WEIGHTS + weight - 1] = 1.0
         for place, weight in enumerate(self.beam):
             seen[at + 2 * WEIGHTS + place] = float(not weight)
-        seen[at + 2 * WEIGHTS + 8 + TILT + self.tilt] = 1.0
+        seen[at + 2 * WEIGHTS + 9 + TILT + self.tilt] = 1.0
         return np.array(seen, np.float32)

@@ -1,0 +1,112 @@
+"""Fine-tunes of a run as adapter folders of PEFT, one for each fine-tune of a selected game."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from archive.errors import ExportError
+from archive.export.selection import choose
+from archive.query import find_run
+from archive.store.archive import Archive
+from archive.store.disk import require_free, write_folder
+
+_KEY = re.compile(r"base_model\.model\..*?\.?layers\.(\d+)\..*?(\w+)\.lora_A\.weight")
+_README = """# Adapters of run `{run_id}`
+
+LoRA adapters of the base model `{model}`, one folder a fine-tune: `GAME-ROLE-REPLICATE`.
+
+```python
+from peft import PeftModel
+from xgl.models.resolve import load
+
+model, tokenizer = load("{model}")
+model = PeftModel.from_pretrained(model, "{first}")
+```
+
+`python -m evo.run +experiment=measure measure=MEASURE players=peft:{first}@{model}` measures one.
+"""
+
+
+@dataclass(frozen=True)
+class Adapters:
+    """Folders written, and selected games without a fine-tune."""
+
+    names: tuple[str, ...]
+    without: int
+
+
+def export_peft(
+    archive: Archive, run_id: str | None, folder: str | Path, eta: float | None = None
+) -> Adapters:
+    """Writes a folder for each fine-tune of the newest scope, or of its cover at `eta`.
+
+    Raises what :func:`archive.export.xent.export_xent` raises of folder, run and η; ExportError
+    where no game of it was fine-tuned.
+    """
+    folder = Path(folder)
+    require_free(folder)
+    run = find_run(archive, run_id).run_id
+    selected = choose(archive, run, eta).covers
+    rows = archive.rows("finetunes", filters=[("run_id", "=", run)])
+    kept = [row for row in rows if (row["game_id"], row["role"]) in set(map(tuple, selected))]
+    if not kept:
+        raise ExportError("found no fine-tune of the scope's games, expected a run that trained")
+    player = _player(archive, run)
+    names = [f"{row['game_id'][:12]}-{row['role']}-{row['replicate']}" for row in kept]
+
+    def fill(aside: Path) -> None:
+        for name, row in zip(names, kept, strict=True):
+            _write(aside / name, archive.get_adapter(row["adapter_hash"]), player)
+        text = _README.format(run_id=run, model=player["model"], first=names[0])
+        (aside / "README.md").write_text(text, encoding="utf-8")
+
+    write_folder(folder, fill)
+    tuned = {(row["game_id"], row["role"]) for row in kept}
+    return Adapters(tuple(names), len(selected) - len(tuned))
+
+
+def _player(archive: Archive, run_id: str) -> dict[str, Any]:
+    """The player's settings in the run's configuration."""
+    rows = archive.rows("runs", ["config_json"], [("run_id", "=", run_id)])
+    try:
+        player = dict(json.loads(rows[-1]["config_json"])["player"])
+        return {name: player[name] for name in ("model", "lora_rank", "lora_alpha")}
+    except (ValueError, KeyError, TypeError):
+        raise ExportError(
+            "the run has no adapters: found no player in its configuration, expected a run of a "
+            "language model"
+        ) from None
+
+
+def _write(folder: Path, adapter: bytes, player: Mapping[str, Any]) -> None:
+    folder.mkdir()
+    (folder / "adapter_model.safetensors").write_bytes(adapter)
+    config = adapter_config(adapter, player)
+    (folder / "adapter_config.json").write_text(json.dumps(config, indent=2) + "\n", "utf-8")
+
+
+def adapter_config(adapter: bytes, player: Mapping[str, Any]) -> dict[str, Any]:
+    """PEFT's ``adapter_config.json`` of an archived adapter: which layers it is on stands in the
+    names of its tensors."""
+    size = int.from_bytes(adapter[:8], "little")
+    keys = [key for key in json.loads(adapter[8 : 8 + size]) if key.endswith("lora_A.weight")]
+    places = [match for key in keys if (match := _KEY.fullmatch(key))]
+    if len(places) != len(keys) or not keys:
+        raise ExportError("an adapter holds tensors that are no LoRA of blocks, expected such ones")
+    return {
+        "peft_type": "LORA",
+        "task_type": "CAUSAL_LM",
+        "base_model_name_or_path": player["model"],
+        "r": player["lora_rank"],
+        "lora_alpha": player["lora_alpha"],
+        "lora_dropout": 0.0,
+        "bias": "none",
+        "target_modules": sorted({match[2] for match in places}),
+        "layers_to_transform": sorted({int(match[1]) for match in places}),
+        "inference_mode": True,
+    }

@@ -1,0 +1,122 @@
+"""Archived moves as rows for supervised fine-tuning and for preference training (TRL's
+SFTTrainer and DPOTrainer)."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from archive.errors import ExportError
+from archive.export.dataset import opening, unfit
+from archive.export.rows import MAPS, TaskRow, task_rows
+from archive.export.selection import choose
+from archive.query import find_run
+from archive.store.archive import Archive
+from archive.store.disk import require_free, write_folder
+from xgl.runtime.prompt import first_messages
+
+KINDS = ("sft", "dpo")
+_README = """---
+configs:
+- config_name: default
+  data_files: train.jsonl
+---
+# Moves of run `{run_id}` for {trainer}
+
+{count} rows for `load_dataset(FOLDER)`. {what} Beside them stand
+`id`, `game_id`, `role`, `map_seed` and scores in bits. The maps are those that the run evaluated
+its fine-tunes on, where its moves are archived.
+"""
+_WHAT = {
+    "sft": (
+        "TRL's `SFTTrainer`",
+        "`prompt` asks for the moves of a game on a map, `completion` holds those of the best "
+        "finished play of any policy.",
+    ),
+    "dpo": (
+        "TRL's `DPOTrainer`",
+        "`prompt` asks for the moves of a game on a map; `chosen` holds those of the best finished "
+        "play of any policy, `rejected` those of the worst.",
+    ),
+}
+Play = tuple[float, tuple[str, ...]]
+
+
+def export_moves(
+    archive: Archive,
+    run_id: str | None,
+    folder: str | Path,
+    kind: str,
+    eta: float | None = None,
+    count: int = MAPS,
+) -> int:
+    """Writes rows of `kind`, sft or dpo, and a card; how many they are.
+
+    Raises what :func:`archive.export.xent.export_xent` raises of folder, run and η; ExportError
+    where no archived play makes a row.
+    """
+    folder = Path(folder)
+    require_free(folder)
+    run = find_run(archive, run_id).run_id
+    plays = _plays(archive, run)
+    rows = [
+        made
+        for each in task_rows(archive, choose(archive, run, eta), count)
+        if not unfit(each.row)
+        for made in _rows(each, plays[(*each.task_id, each.row.map_seed)], kind)
+    ]
+    if not rows:
+        raise ExportError(
+            "found no finished play of a game that one prompt can ask for"
+            + (", and a worse one on the same map" if kind == "dpo" else "")
+        )
+    trainer, what = _WHAT[kind]
+
+    def fill(aside: Path) -> None:
+        text = _README.format(run_id=run, trainer=trainer, count=len(rows), what=what)
+        (aside / "README.md").write_text(text, encoding="utf-8")
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        (aside / "train.jsonl").write_text(lines, encoding="utf-8")
+
+    write_folder(folder, fill)
+    return len(rows)
+
+
+def _plays(archive: Archive, run_id: str) -> defaultdict[tuple[str, str, int], list[Play]]:
+    """Finished plays by game, role and map."""
+    columns = ["game_id", "role", "map_seed", "score", "moves", "outcome"]
+    plays: defaultdict[tuple[str, str, int], list[Play]] = defaultdict(list)
+    for row in archive.rows("scores", columns, [("run_id", "=", run_id)]):
+        if row["outcome"] == "finished":
+            key = row["game_id"], row["role"], row["map_seed"]
+            plays[key].append((row["score"], tuple(row["moves"])))
+    return plays
+
+
+def _rows(each: TaskRow, plays: Sequence[Play], kind: str) -> Iterator[dict[str, Any]]:
+    asks = each.row.asks
+    whole = sorted(play for play in plays if len(play[1]) == len(asks))
+    request = opening(each.row)
+    if not whole or request is None:
+        return
+    row = {
+        "id": each.id,
+        "game_id": each.row.game.game_id,
+        "role": each.row.role,
+        "map_seed": each.row.map_seed,
+        "prompt": first_messages(request, later=asks[1:]),
+    }
+    (worst, said_worst), (best, said_best) = whole[0], whole[-1]
+    if kind == "sft":
+        yield row | {"completion": _answer(said_best), "score": best}
+    elif best > worst:
+        scores = {"chosen_score": best, "rejected_score": worst}
+        yield row | {"chosen": _answer(said_best), "rejected": _answer(said_worst)} | scores
+
+
+def _answer(moves: Sequence[str]) -> list[dict[str, str]]:
+    text = "\n".join(f"<move>{move}</move>" for move in moves)
+    return [{"role": "assistant", "content": text}]

@@ -1,0 +1,369 @@
+"""Models and games of a measure rated together (docs/ratings.md)."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from archive.errors import RatingError
+from archive.ratings.bradley_terry import elo
+from archive.ratings.leaderboard import TEMPERATURE, copy_rule, leaderboard
+from archive.ratings.near_copies import Copies
+from archive.ratings.normal_form import Array
+from archive.ratings.preferences import Preference, margins, mean_preferences, wins
+from archive.ratings.rating import TIE, Solution, ranks
+from archive.ratings.uncertainty import (
+    Progress,
+    Resampled,
+    bootstrap,
+    cross_fit,
+)
+from archive.schema import TABLES, TaskId
+from archive.statistics.intervals import Scores
+from archive.statistics.paired_scores import GameScores, PairedScores
+
+WORTH_PROCESSES = 40_000
+"""Models × games × resamples from which starting processes pays."""
+DRAWN = 1.0
+"""Drawn comparisons added to each pair of models, without which a clean sweep has no finite Elo."""
+FEW_GAMES = 2.0
+"""Effective number of games below which ratings rest on next to nothing."""
+
+
+@dataclass(frozen=True)
+class RatingQuestion:
+    """``resamples``: of the maps, 0 for no intervals; ``confidence`` of each interval."""
+
+    preference: Preference = Preference.WIN
+    copies: Copies = Copies.EXACT
+    confidence: float = 0.95
+    resamples: int = 200
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """``value`` with bounds over maps, NaN where nothing was resampled."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ModelRating:
+    """``rating`` and ``cce_rating`` in units of preference, 0 for the best; bounds are NaN without
+    resamples. ``warm_rating``: at temperature 0.1. ``fitted_rating``: by maps that its equilibrium
+    did not see. ``first``: P(rank 1). ``narms``: mean normalised score, NaN without levels."""
+
+    model: str
+    rating: Estimate
+    rank: int
+    rank_low: float
+    rank_high: float
+    first: float
+    mass: float
+    cce_rating: Estimate
+    cce_mass: float
+    warm_rating: float
+    fitted_rating: float
+    elo: float
+    narms: float
+
+
+@dataclass(frozen=True)
+class GameRating:
+    """``rating``: how much less than the best it separates the models that the equilibrium plays, 0
+    for games with mass. ``equal_to``: games of one number count as one. ``separation``: mean |u|
+    over pairs of models; ``separates``: the two furthest apart, None where all are alike."""
+
+    task_id: TaskId
+    exported_id: str
+    rating: Estimate
+    rank: int
+    mass: Estimate
+    cce_rating: float
+    cce_mass: float
+    fitted_rating: float
+    fitted_mass: float
+    equal_to: int
+    separation: float
+    separates: tuple[str, str] | None
+
+
+@dataclass(frozen=True)
+class MeasureRatings:
+    """All that is said of a measure. Models and games stand in order of rating, ``by_game``
+    (models, games) and ``by_rival`` (models, models) in the same: what each adds to a model's
+    rating. ``above`` (models, models): P(the first is rated above the second).
+
+    ``disagreements``: pairs of models that NE and CCE order differently. ``failed``: resamples that
+    reached no equilibrium. ``fitted_value``: what the game player gets on maps that the equilibrium
+    did not see, ``value`` on those that it did.
+    """
+
+    question: RatingQuestion
+    models: tuple[ModelRating, ...]
+    games: tuple[GameRating, ...]
+    by_game: Scores
+    by_rival: Scores
+    above: Scores
+    disagreements: tuple[tuple[str, str], ...]
+    left_out: tuple[str, ...]
+    effective_games: float
+    exploitability: float
+    cce_exploitability: float
+    temperature: float
+    folds: int
+    crossings: int
+    failed: int
+    value: float
+    fitted_value: float
+
+
+def useful_workers(scores: PairedScores, question: RatingQuestion) -> int:
+    """One process a core where there is much to resample; else one."""
+    work = len(scores.models) * len(scores.games) * question.resamples
+    return (os.cpu_count() or 1) if work >= WORTH_PROCESSES else 1
+
+
+def outcomes_of(game: GameScores, preference: Preference) -> Array | None:
+    """(maps, models, models); None where the game has no levels and they are needed."""
+    if preference is Preference.WIN:
+        return wins(game.best)
+    return None if game.step is None else margins(game.best, game.step)
+
+
+def measure_ratings(
+    scores: PairedScores,
+    question: RatingQuestion,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> MeasureRatings:
+    """Rate a complete block. Raises :class:`RatingError` where no equilibrium is reached, or no
+    game can be used."""
+    made = [(game, outcomes_of(game, question.preference)) for game in scores.games]
+    games = [game for game, outcomes in made if outcomes is not None]
+    outcomes = [each for _, each in made if each is not None]
+    if not games:
+        raise RatingError("preference margin: found no game with levels, expected some, or win")
+    without = [
+        f"game {game.task_id.game_id} is left out: it has no levels, which margin needs"
+        for game, each in made
+        if each is None
+    ]
+    return _Rated(scores, games, outcomes, question, workers, progress).ratings(without)
+
+
+class _Rated:
+    """Both equilibria of one block, with what resampling says of them."""
+
+    def __init__(
+        self,
+        scores: PairedScores,
+        games: Sequence[GameScores],
+        outcomes: Sequence[Array],
+        question: RatingQuestion,
+        workers: int,
+        progress: Progress | None,
+    ) -> None:
+        self.scores, self.games, self.question = scores, games, question
+        self.preferences = mean_preferences(outcomes)
+        rule = copy_rule(outcomes, question.copies)
+        self.ne, self.cce = (leaderboard(outcomes, each, rule) for each in Solution)
+        self.warm = leaderboard(outcomes, Solution.NE, rule, TEMPERATURE)
+        self.fitted = cross_fit(outcomes, Solution.NE, rule, question.seed)
+        total, half = question.resamples, progress
+        drawn = []
+        for place, each in enumerate(Solution):
+            shown = half and _shifted(half, place * total, 2 * total)
+            drawn.append(bootstrap(outcomes, each, rule, total, question.seed, workers, shown))
+        self.drawn, self.drawn_cce = drawn
+
+    def ratings(self, without: Sequence[str]) -> MeasureRatings:
+        models, games = self._models(), self._games()
+        order = sorted(range(len(models)), key=lambda m: (models[m].rank, models[m].model))
+        shown = sorted(range(len(games)), key=lambda g: (games[g].rank, -self.ne.task_masses[g], g))
+        path = self.ne.path
+        above = np.full_like(self.ne.by_rival, np.nan)
+        if len(self.drawn.models):
+            above = self.drawn.above
+        return MeasureRatings(
+            question=self.question,
+            models=tuple(models[place] for place in order),
+            games=tuple(games[place] for place in shown),
+            by_game=self.ne.by_task[np.ix_(order, shown)],
+            by_rival=self.ne.by_rival[np.ix_(order, order)],
+            above=above[np.ix_(order, order)],
+            disagreements=self._disagreements(order),
+            left_out=(*self.scores.left_out, *without),
+            effective_games=self.ne.effective_tasks,
+            exploitability=self.ne.exploitability,
+            cce_exploitability=self.cce.exploitability,
+            temperature=path.temperature if path else 0.0,
+            folds=path.folds if path else 0,
+            crossings=path.crossings if path else 0,
+            failed=self.drawn.failed + self.drawn_cce.failed,
+            value=self.ne.task_value,
+            fitted_value=self.fitted.task_value,
+        )
+
+    def _models(self) -> list[ModelRating]:
+        rank, strength = ranks(self.ne.models), elo(self.preferences, DRAWN)
+        ratings = self._intervals(self.ne.models, self.drawn, self.drawn.models)
+        others = self._intervals(self.cce.models, self.drawn_cce, self.drawn_cce.models)
+        low, high = self.drawn.bounds(self.drawn.ranks, self.question.confidence)
+        first = self.drawn.first if len(self.drawn.models) else np.full(len(rank), np.nan)
+        narms = self.scores.mean_narms()
+        return [
+            ModelRating(
+                name,
+                ratings[m],
+                int(rank[m]),
+                float(low[m]),
+                float(high[m]),
+                float(first[m]),
+                float(self.ne.model_masses[m]),
+                others[m],
+                float(self.cce.model_masses[m]),
+                float(self.warm.models[m]),
+                float(self.fitted.models[m]),
+                float(strength[m]),
+                float(narms[m]),
+            )
+            for m, name in enumerate(self.scores.models)
+        ]
+
+    def _games(self) -> list[GameRating]:
+        rank = ranks(self.ne.tasks)
+        ratings = self._intervals(self.ne.tasks, self.drawn, self.drawn.tasks)
+        masses = self._intervals(self.ne.task_masses, self.drawn, self.drawn.task_masses)
+        return [
+            GameRating(
+                game.task_id,
+                game.exported_id,
+                ratings[g],
+                int(rank[g]),
+                masses[g],
+                float(self.cce.tasks[g]),
+                float(self.cce.task_masses[g]),
+                float(self.fitted.tasks[g]),
+                float(self.fitted.task_masses[g]),
+                int(self.ne.classes[g]),
+                *_separation(self.preferences[g], self.scores.models),
+            )
+            for g, game in enumerate(self.games)
+        ]
+
+    def _intervals(self, values: Array, drawn: Resampled, sample: Array) -> list[Estimate]:
+        low, high = drawn.bounds(sample, self.question.confidence)
+        return [Estimate(*map(float, each)) for each in zip(values, low, high, strict=True)]
+
+    def _disagreements(self, order: Sequence[int]) -> tuple[tuple[str, str], ...]:
+        return tuple(
+            (self.scores.models[a], self.scores.models[b])
+            for a, b in combinations(order, 2)
+            if self.ne.models[a] - self.ne.models[b] > TIE
+            and self.cce.models[b] - self.cce.models[a] > TIE
+        )
+
+
+def _shifted(progress: Progress, done: int, total: int) -> Progress:
+    return lambda count, _: progress(done + count, total)
+
+
+def _separation(preferences: Array, models: Sequence[str]) -> tuple[float, tuple[str, str] | None]:
+    """Mean |u| of pairs of models, and the better and the worse of the two furthest apart."""
+    if len(models) < 2 or not preferences.any():
+        return 0.0, None
+    better, worse = np.unravel_index(int(preferences.argmax()), preferences.shape)
+    pairs = np.triu_indices(len(models), 1)
+    return float(np.abs(preferences[pairs]).mean()), (models[int(better)], models[int(worse)])
+
+
+def notes(found: MeasureRatings) -> Iterator[str]:
+    """What a reader must know beside the numbers, a sentence each."""
+    yield from found.left_out
+    if found.effective_games < FEW_GAMES and len(found.games) > 1:
+        yield (
+            f"the equilibrium rests on {found.effective_games:.1f} of {len(found.games)} games: "
+            "some model wins one of them clean; look at the CCE and at temperature 0.1 beside it"
+        )
+    for better, worse in found.disagreements:
+        yield f"NE rates {better} above {worse}, CCE the other way round"
+    if found.failed:
+        yield f"{found.failed} of {2 * found.question.resamples} resamples reached no equilibrium"
+
+
+# -- rows ----------------------------------------------------------------------------------------
+
+
+def rating_id(found: MeasureRatings) -> str:
+    """Names what was rated and how, 16 hexadecimal digits."""
+    facts = [
+        *map(str, astuple(found.question)),
+        *sorted(each.model for each in found.models),
+        *sorted(f"{each.task_id.game_id} {each.task_id.role}" for each in found.games),
+    ]
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
+
+
+def rating_rows(found: MeasureRatings) -> list[dict[str, Any]]:
+    """Rows of the table ``ratings``, but for the run's id: models, then games, best first."""
+    question = found.question
+    shared = {
+        "rating_id": rating_id(found),
+        "preference": str(question.preference),
+        "copies": str(question.copies),
+        "confidence": question.confidence,
+        "resamples": question.resamples,
+        "seed": question.seed,
+        "exploitability": found.exploitability,
+        "effective_games": found.effective_games,
+    }
+    rows = [*map(_model_row, found.models), *map(_game_row, found.games)]
+    names = TABLES["ratings"].names[1:]
+    return [{name: _known((shared | row).get(name)) for name in names} for row in rows]
+
+
+def _model_row(each: ModelRating) -> dict[str, Any]:
+    facts = ("rank", "rank_low", "rank_high", "first", "mass", "cce_mass", "warm_rating")
+    more = ("fitted_rating", "elo", "narms")
+    return {
+        "kind": "model",
+        "policy_id": each.model,
+        **_bounds("rating", each.rating),
+        "cce_rating": each.cce_rating.value,
+        **{name: getattr(each, name) for name in (*facts, *more)},
+    }
+
+
+def _game_row(each: GameRating) -> dict[str, Any]:
+    facts = ("rank", "cce_rating", "cce_mass", "fitted_rating", "fitted_mass", "equal_to")
+    better, worse = each.separates or (None, None)
+    return {
+        "kind": "game",
+        "game_id": each.task_id.game_id,
+        "role": each.task_id.role,
+        **_bounds("rating", each.rating),
+        **_bounds("mass", each.mass),
+        **{name: getattr(each, name) for name in (*facts, "separation")},
+        "better": better,
+        "worse": worse,
+    }
+
+
+def _bounds(name: str, interval: Estimate) -> dict[str, float | None]:
+    return {name: interval.value, f"{name}_low": interval.low, f"{name}_high": interval.high}
+
+
+def _known(value: Any) -> Any:
+    """None for what is not a number."""
+    return None if isinstance(value, float) and math.isnan(value) else value

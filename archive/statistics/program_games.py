@@ -1,0 +1,45 @@
+"""Rows of games that are programs, of one run, and what stands in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from archive.store.archive import Archive
+
+Rows = Sequence[Mapping[str, Any]]
+TABLES = ("gg_games", "gg_filters", "gg_pairs", "gg_plays", "gg_scores")
+
+
+def gather(archive: Archive, run_id: str) -> dict[str, Rows]:
+    """The rows of one run that the tables are made of."""
+    mine = [("run_id", "=", run_id)]
+    return {name: archive.table(name, filters=mine).to_pylist() for name in TABLES}
+
+
+def stage_of(game: Mapping[str, Any], verdicts: Rows) -> str:
+    """Where a game stands: ready, or refused and why."""
+    if game["failed"]:
+        return f"no text: {game['failed']}"
+    if not verdicts:
+        return "waiting"
+    last = verdicts[-1]
+    return "ready" if last["passed"] else f"refused: {last['stage']}: {last['reason']}"
+
+
+def confirmed(pairs: Rows, program_id: str) -> Mapping[str, Any] | None:
+    """The pair whose loser is the game's opponent."""
+    found = (p for p in pairs if p["program_id"] == program_id and p["purpose"] == "confirmation")
+    return next((pair for pair in found if pair["passed"]), None)
+
+
+def null_counts(pairs: Rows) -> list[tuple[str, int, int]]:
+    """For the paper's rule and for fresh games: how many pairs of equals passed, of how many."""
+    rules = (("the paper's: best of the pairs", "selection"), ("fresh games", "confirmation"))
+    found = [(name, [p for p in pairs if p["purpose"] == f"null_{rule}"]) for name, rule in rules]
+    return [(name, sum(p["passed"] for p in rows), len(rows)) for name, rows in found if rows]
+
+
+def newest_scores(scores: Rows) -> dict[str, Mapping[str, Any]]:
+    """The last row of each player."""
+    return {row["player"]: row for row in scores}

@@ -1,0 +1,107 @@
+"""Games that are programs: ids, references, verdicts of pairs and scores, taken again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from itertools import groupby
+from typing import Any
+
+from archive.statistics.win_rates import (
+    bootstrap,
+    confirms,
+    over_answers,
+    over_plays,
+    selects,
+    tallies_of,
+)
+from archive.store.archive import Archive
+from archive.verification.findings import Finding
+
+Row = Mapping[str, Any]
+REFERRING = ("gg_filters", "gg_agents", "gg_pairs", "gg_plays")
+
+
+def texts(archive: Archive) -> Iterator[Finding]:
+    """A game is addressed by its three texts."""
+    for row in archive.rows("gg_games"):
+        parts = [row[name].encode(errors="surrogatepass") for name in ("rules", "source", "moves")]
+        digest = sha256(b"".join(b"%d\n%b" % (len(part), part) for part in parts)).hexdigest()
+        if digest != row["program_id"]:
+            yield Finding(f"gg_games, program_id {row['program_id']}", "another game", digest)
+
+
+def references(archive: Archive) -> Iterator[Finding]:
+    """Rows name games of their run, and weights that are stored."""
+    known = {(row["run_id"], row["program_id"]) for row in archive.rows("gg_games")}
+    for table in REFERRING:
+        named = {(row["run_id"], row["program_id"]) for row in archive.rows(table)}
+        for run_id, program in sorted(named - known):
+            yield Finding(
+                f"{table}, run {run_id}, program_id {program}", "no game", "a row of gg_games"
+            )
+    stored = set(archive.adapters())
+    for row in archive.rows("gg_agents"):
+        if row["weights_sha256"] not in stored:
+            place = f"gg_agents, program_id {row['program_id']}, quarter {row['quarter']}"
+            yield Finding(place, "no weights", f"adapters/{row['weights_sha256']}.safetensors")
+
+
+def pairs(archive: Archive) -> Iterator[Finding]:
+    """Whether each pair passed, from its wins; and that an opponent is one that passed."""
+    for row in archive.rows("gg_pairs"):
+        rule = confirms if row["purpose"].endswith("confirmation") else selects
+        expected = bool(rule(row["wins"], row["games"]))
+        if row["passed"] != expected:
+            place = f"gg_pairs, program_id {row['program_id']}, {row['winner']} and {row['loser']}"
+            found = f"passed {row['passed']} with {row['wins']} of {row['games']}"
+            yield Finding(place, found, f"passed {expected}")
+    yield from _opponents(archive)
+
+
+def _opponents(archive: Archive) -> Iterator[Finding]:
+    """A game is ready exactly where a pair was confirmed."""
+    confirmed = {
+        (row["run_id"], row["program_id"])
+        for row in archive.rows("gg_pairs")
+        if row["purpose"] == "confirmation" and row["passed"]
+    }
+    for row in archive.rows("gg_filters"):
+        if row["stage"] == "opponent":
+            expected = (row["run_id"], row["program_id"]) in confirmed
+            if row["passed"] != expected:
+                place = f"gg_filters, program_id {row['program_id']}, opponent"
+                yield Finding(place, f"passed {row['passed']}", f"passed {expected}")
+
+
+def scores(archive: Archive) -> Iterator[Finding]:
+    """Every score from the plays that were there when it was written: the newest is of all."""
+    plays = archive.rows("gg_plays")
+    rows = archive.rows("gg_scores")
+    rows.sort(key=lambda row: (row["run_id"], row["player"]))
+    for (run_id, player), group in groupby(rows, lambda row: (row["run_id"], row["player"])):
+        newest = list(group)[-1]
+        tallies = tallies_of((row for row in plays if row["run_id"] == run_id), player)
+        place = f"gg_scores, run {run_id}, player {player}"
+        if not tallies:
+            yield Finding(place, "a score", "none: there is no play")
+            continue
+        rate, paper, (low, high) = over_plays(tallies), over_answers(tallies), bootstrap(tallies)
+        expected = {
+            "games": rate.games,
+            "win_rate": rate.mean,
+            "half_width": rate.half_width,
+            "low": low,
+            "high": high,
+            "paper_rate": paper.mean if paper else None,
+            "paper_half_width": paper.half_width if paper else None,
+        }
+        for name, value in expected.items():
+            if not _same(newest[name], value):
+                yield Finding(f"{place}, {name}", str(newest[name]), str(value))
+
+
+def _same(found: float | None, expected: float | None) -> bool:
+    if found is None or expected is None:
+        return found is expected
+    return abs(found - expected) < 1e-9

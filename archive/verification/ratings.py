@@ -1,0 +1,75 @@
+"""Ratings against the rounds that they are computed from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from archive.errors import RatingError
+from archive.ratings.near_copies import Copies
+from archive.ratings.preferences import Preference
+from archive.schema import TABLES, TaskId
+from archive.statistics.measure_ratings import RatingQuestion, measure_ratings, rating_rows
+from archive.statistics.paired_scores import read_paired_scores
+from archive.store.archive import Archive
+from archive.verification.findings import Finding
+
+Row = dict[str, Any]
+TOLERANCE = 1e-6
+"""Of every number: a rating is a limit, and resamples are drawn again."""
+_KEY = ("kind", "policy_id", "game_id", "role")
+
+
+def ratings(archive: Archive) -> Iterator[Finding]:
+    """Every rating, computed again from the rounds of its models on its games."""
+    by_id: dict[tuple[str, str], list[Row]] = {}
+    for row in archive.rows("ratings"):
+        by_id.setdefault((row["run_id"], row["rating_id"]), []).append(row)
+    for (run_id, rating_id), rows in by_id.items():
+        name = f"ratings, run {run_id}, rating_id {rating_id}"
+        try:
+            expected = _again(archive, rows)
+        except (RatingError, ValueError) as error:
+            yield Finding(name, "ratings", f"rounds that give some ({error})")
+            continue
+        yield from _differences(name, rows, expected)
+
+
+def _again(archive: Archive, rows: Sequence[Row]) -> list[Row]:
+    models = [row["policy_id"] for row in rows if row["kind"] == "model"]
+    games = [TaskId.of(row) for row in rows if row["kind"] == "game"]
+    first = rows[0]
+    question = RatingQuestion(
+        Preference(first["preference"]),
+        Copies(first["copies"]),
+        first["confidence"],
+        first["resamples"],
+        first["seed"],
+    )
+    return rating_rows(measure_ratings(read_paired_scores([archive], models, games), question))
+
+
+def _differences(name: str, rows: Sequence[Row], expected: Sequence[Row]) -> Iterator[Finding]:
+    wanted = {_key(row): row for row in expected}
+    for row in rows:
+        where = f"{name}, {' '.join(str(part) for part in _key(row) if part)}"
+        again = wanted.pop(_key(row), None)
+        if again is None:
+            yield Finding(where, "a row", "none: its rounds are not complete")
+            continue
+        for column in TABLES["ratings"].names[1:]:
+            if not _equal(row[column], again[column]):
+                yield Finding(where, f"{column} {row[column]}", f"{again[column]}, from the rounds")
+    for key in wanted:
+        yield Finding(name, "no row", f"one of {' '.join(str(part) for part in key if part)}")
+
+
+def _key(row: Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in _KEY)
+
+
+def _equal(found: Any, expected: Any) -> bool:
+    if isinstance(found, float) and isinstance(expected, float):
+        return math.isclose(found, expected, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+    return bool(found == expected)

@@ -1,0 +1,143 @@
+"""The leaderboard of a measure: models and games rated together."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from archive.statistics.measure_ratings import (
+    Estimate,
+    GameRating,
+    MeasureRatings,
+    ModelRating,
+    notes,
+)
+from archive.views.tables import SHORT, add, counted, number, shown, table
+
+MOST_CONTRIBUTIONS = 12
+"""Games whose contributions are shown."""
+
+
+def as_json(found: MeasureRatings) -> dict[str, Any]:
+    """Everything; what is not a number is null."""
+    models = [each.model for each in found.models]
+    games = [f"{each.task_id.game_id}" for each in found.games]
+    return {
+        **_plain(found.__dict__),
+        "notes": list(notes(found)),
+        "by_game": {m: _row(games, row) for m, row in zip(models, found.by_game, strict=True)},
+        "by_rival": {m: _row(models, row) for m, row in zip(models, found.by_rival, strict=True)},
+        "above": {m: _row(models, row) for m, row in zip(models, found.above, strict=True)},
+    }
+
+
+def _row(names: list[str], values: Any) -> dict[str, float | None]:
+    return {name: _plain(float(value)) for name, value in zip(names, values, strict=True)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return None if math.isnan(value) else value
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple) and not hasattr(value, "_asdict"):
+        return [_plain(each) for each in value]
+    if hasattr(value, "_asdict"):
+        return _plain(value._asdict())
+    if hasattr(value, "__dataclass_fields__"):
+        return _plain({name: getattr(value, name) for name in value.__dataclass_fields__})
+    return value
+
+
+def show(found: MeasureRatings, console: Console) -> None:
+    """Models, games, what games add to models' ratings, and what to know beside them."""
+    console.print(_models(found))
+    console.print(_games(found))
+    if len(found.models) > 1:
+        console.print(_contributions(found))
+    console.print(
+        shown(
+            f"\nexploitability {found.exploitability:.1e} (NE), {found.cce_exploitability:.1e} "
+            f"(CCE); {found.effective_games:.1f} effective games; {counted(found.folds, 'fold')}, "
+            f"{counted(found.crossings, 'crossing')}"
+        )
+    )
+    for each in notes(found):
+        console.print(shown(f"note: {each}"), soft_wrap=True)
+
+
+def _models(found: MeasureRatings) -> Table:
+    many = found.question
+    bounds = f", {many.confidence:.0%} over {many.resamples} resamples of maps"
+    title = f"Models, rated by {many.preference}{bounds if many.resamples else ''}"
+    columns = ("rank", "model", "NE", "P(1st)", "mass", "CCE", "τ=0.1", "held out", "Elo", "narms")
+    result = table(title, *columns)
+    for each in found.models:
+        add(result, *_model_cells(each))
+    return result
+
+
+def _model_cells(each: ModelRating) -> tuple[str, ...]:
+    ranks = "" if math.isnan(each.rank_low) else f"\n{each.rank_low:.0f}–{each.rank_high:.0f}"
+    return (
+        f"{each.rank}{ranks}",
+        each.model,
+        _interval(each.rating),
+        _number(each.first),
+        _number(each.mass),
+        _number(each.cce_rating.value, 3),
+        _number(each.warm_rating, 3),
+        _number(each.fitted_rating, 3),
+        _number(each.elo, 0),
+        _number(each.narms),
+    )
+
+
+def _games(found: MeasureRatings) -> Table:
+    result = table(
+        "Games, by how far they separate the models that the equilibrium plays",
+        *("game", "NE", "mass", "CCE mass", "held-out mass", "like", "separates", "mean |u|"),
+    )
+    firsts: dict[int, GameRating] = {}
+    for each in found.games:
+        first = firsts.setdefault(each.equal_to, each)
+        add(
+            result,
+            each.task_id.game_id[:SHORT],
+            _interval(each.rating),
+            _interval(each.mass),
+            _number(each.cce_mass),
+            _number(each.fitted_mass),
+            "" if first is each else first.task_id.game_id[:SHORT],
+            "" if each.separates is None else f"{each.separates[0]}\n> {each.separates[1]}",
+            _number(each.separation),
+        )
+    return result
+
+
+def _contributions(found: MeasureRatings) -> Table:
+    """Games with the largest contributions; a row sums to the rating but for the rest."""
+    size = abs(found.by_game).max(axis=0)
+    places = [int(g) for g in (-size).argsort(kind="stable")[:MOST_CONTRIBUTIONS] if size[g] > 0]
+    ids = [found.games[place].task_id.game_id[:SHORT] for place in places]
+    result = table("What each game adds to a model's NE rating", "model", *ids, "rest", "rating")
+    for place, each in enumerate(found.models):
+        parts = found.by_game[place, places]
+        rest = float(found.by_game[place].sum() - parts.sum())
+        cells = [f"{float(part):+.3f}" for part in parts]
+        add(result, each.model, *cells, f"{rest:+.3f}", f"{each.rating.value:+.3f}")
+    return result
+
+
+def _interval(interval: Estimate) -> str:
+    value = f"{interval.value:.3f}"
+    return (
+        value if math.isnan(interval.low) else f"{value}\n[{interval.low:.2f}, {interval.high:.2f}]"
+    )
+
+
+def _number(value: float, digits: int = 2) -> str:
+    return number(None if math.isnan(value) else value, digits)

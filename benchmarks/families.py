@@ -1,0 +1,211 @@
+"""Which programs of the library the player learns beyond every scripted player: families to begin a
+scope with.
+
+    python benchmarks/families.py [--games rival one_way_cut …] [--training-seeds 1] [--plays 96]
+                                  [--scripts-only] [--json FILE] [key=value …]
+
+Each program is read by the rules of the growth dialect and fine-tuned on as in a search; the base
+player, the fine-tune and every script then play the same fresh maps. A program is *beyond scripts*
+where the lead over each script is established, in all and about the map (one-sided bounds at 97.5 %
+over plays, given the fine-tune). ``--scripts-only`` says what scripts earn, without training.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from learnability import sample
+from machine import described
+
+from archive.schema import GainKind
+from archive.statistics.intervals import Interval, mean_interval
+from archive.statistics.plays import Plays
+from archive.statistics.scripts import SHOWN_CONFIDENCE, ScriptComparison, compare
+from archive.statistics.transfer_values import gains
+from evo.config.compose import load
+from evo.config.schema import RunConfig
+from evo.jobs.evaluate import Task, evaluation_seeds, floor_of
+from evo.jobs.executor import RayExecutor
+from evo.jobs.job import (
+    Evaluation,
+    Finetune,
+    Job,
+    ModelHostSettings,
+    ScriptedEvaluation,
+    Training,
+)
+from evo.search.initial_scope import metadata
+from xgl import analyse, game, parse
+from xgl.library import find
+from xgl.players.scripts import SCRIPTS
+from xgl.random_streams import seed as named_seed
+
+PROGRAMS = (
+    "rival",
+    "contrast",
+    "pair",
+    "echo",
+    "single_text",
+    "multi_texts",
+    "missing_link",
+    "simple_cut",
+    "one_way_cut",
+    "unexpected_prefix",
+    "story_ring",
+    "unrelated_prefixes",
+    "one_way_explanations",
+    "dex_texts",
+)
+"""Programs with one player whose plays the embedded model's window holds."""
+
+
+@dataclass(frozen=True)
+class Learned:
+    """One fine-tune on one program beside the scripts; gains in bits a play."""
+
+    program: str
+    training_seed: int
+    forfeits: float
+    """Of the base player's plays."""
+    total: Interval
+    specific: Interval
+    scripts: ScriptComparison
+    seconds: float
+
+    @property
+    def beyond(self) -> bool:
+        """Whether the lead over every script is established, in all and about the map."""
+        return self.scripts.total.low > 0 and self.scripts.specific.low > 0
+
+
+def task_of(name: str, config: RunConfig) -> Task:
+    """A library program by the rules of the growth dialect."""
+    program = parse(find(name).text, config.game.dialect)
+    (role,) = analyse(program).players
+    return Task(game(program, metadata(config.game)), role)
+
+
+class Study:
+    """Trains and plays; every program on the same maps."""
+
+    def __init__(self, config: RunConfig, plays: int) -> None:
+        settings = ModelHostSettings(config.judge, config.player, config.finetune)
+        self.executor = RayExecutor(config.cluster, settings)
+        self.config = config
+        self.seeds = tuple(evaluation_seeds("families", config.seed, plays))
+
+    def _one(self, job: Job) -> object:
+        (result,) = self.executor.do([job])
+        return result.outcome
+
+    def floored(self, task: Task) -> tuple[Task, float]:
+        """The task with its floor, and the base player's rate of unfinished plays."""
+        count = self.config.transfer.calibration_plays
+        warm = tuple(evaluation_seeds("calibration", self.config.seed, count))
+        (scores,) = self._one(Evaluation(task, (None,), warm))
+        floor = floor_of([(each.outcome, each.score) for each in scores], task)
+        lost = sum(each.outcome != "finished" for each in scores) / count
+        return replace(task, floor=0.0 if floor is None else floor), lost
+
+    def plays(self, task: Task, adapter: bytes | None) -> Plays:
+        """Of the base player, or of a fine-tune."""
+        (scores,) = self._one(Evaluation(task, (adapter,), self.seeds))
+        return sample(scores)
+
+    def scripted(self, task: Task) -> dict[str, Plays]:
+        """Of every script, by name."""
+        scores = self._one(ScriptedEvaluation(task, tuple(SCRIPTS), self.seeds))
+        return dict(zip(SCRIPTS, map(sample, scores), strict=True))
+
+    def learned(self, name: str, training_seeds: Sequence[int]) -> list[Learned]:
+        """One fine-tune for each training seed; one job after another, whose results are printed as
+        they come."""
+        task, lost = self.floored(task_of(name, self.config))
+        base, scripts = self.plays(task, None), self.scripted(task)
+        found = []
+        for seed in training_seeds:
+            made: Finetune = self._one(Training(task, named_seed("training", seed)))
+            own = self.plays(task, made.adapter)
+            level = 2 * SHOWN_CONFIDENCE - 1
+            total, specific = (mean_interval(gains(own, base, kind), level) for kind in GainKind)
+            beside = compare([own], scripts, base, SHOWN_CONFIDENCE)
+            found.append(Learned(name, seed, lost, total, specific, beside, made.seconds))
+        return found
+
+
+def row(each: Learned) -> str:
+    """A line of the table."""
+    cells = (
+        each.program,
+        f"{each.forfeits:.0%}",
+        bits(each.total),
+        bits(each.specific),
+        f"{each.scripts.best} {each.scripts.best_gain:+.1f}",
+        bits(each.scripts.total),
+        bits(each.scripts.specific),
+        "**yes**" if each.beyond else "no",
+        f"{each.seconds:.0f}",
+    )
+    return "| " + " | ".join(cells) + " |"
+
+
+HEAD = (
+    "| program | base forfeits | gain | specific gain | best script | beyond scripts | specific "
+    "| beyond | s |\n" + "| --- " * 9 + "|"
+)
+
+
+def bits(interval: Interval) -> str:
+    return f"{interval.value:+.1f} [{interval.low:.1f}, {interval.high:.1f}]"
+
+
+def scripts_only(study: Study, names: Sequence[str]) -> None:
+    """What scripts gain over the base player: total, and specific."""
+    print("| program | best in all | gain | best about the map | gain |\n" + "| --- " * 5 + "|")
+    for name in names:
+        task, _ = study.floored(task_of(name, study.config))
+        base, scripts = study.plays(task, None), study.scripted(task)
+        cells = [name]
+        for kind in GainKind:
+            means = {each: float(gains(p, base, kind).mean()) for each, p in scripts.items()}
+            best = max(means, key=means.__getitem__)
+            cells += [best, f"{means[best]:+.1f}"]
+        print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--games", nargs="+", default=PROGRAMS)
+    parser.add_argument("--training-seeds", type=int, default=1)
+    parser.add_argument("--plays", type=int, default=96)
+    parser.add_argument("--scripts-only", action="store_true")
+    parser.add_argument("--json", type=Path, help="write what was found")
+    parser.add_argument("overrides", nargs="*", metavar="key=value")
+    options = parser.parse_args()
+    config = load(["+experiment=scope_growth", *options.overrides])
+    study = Study(config, options.plays)
+    print(f"{described()}\n", flush=True)
+    try:
+        if options.scripts_only:
+            scripts_only(study, options.games)
+            return
+        print(HEAD, flush=True)
+        found: list[Learned] = []
+        for name in options.games:
+            for each in study.learned(name, range(options.training_seeds)):
+                found.append(each)
+                print(row(each), flush=True)
+        families = dict.fromkeys(each.program for each in found if each.beyond)
+        print(f"\nbeyond every script under some seed: {', '.join(families) or 'none'}")
+    finally:
+        study.executor.close()
+    if options.json:
+        options.json.write_text(json.dumps([asdict(each) for each in found], indent=1))
+
+
+if __name__ == "__main__":
+    main()

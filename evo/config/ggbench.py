@@ -1,0 +1,117 @@
+"""Settings of ``+experiment=gg_bench``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, Strict
+
+from evo.config.compose import check_resumable, compose_as, from_archive, with_overrides
+from evo.config.measure import ChatConfig
+from evo.config.schema import BudgetConfig, NamedRun
+from xgl.settings import Count, Flag, Natural, Positive, settings
+
+NAME = "gg_bench"
+ROLLOUT = 2048
+"""Steps of the learner between two updates (Table 4 of the paper)."""
+QUARTERS = 4
+
+RESUMABLE = ("ggbench.players", "ggbench.workers", "ggbench.chat.", "budget.", "estimate")
+"""Settings that a resumed run may change."""
+Rungs = Annotated[tuple[Natural, ...], Field(min_length=1)]
+
+
+@settings
+class TrainConfig:
+    """Self-play: PPO as in Table 4, over legal moves where masked."""
+
+    steps: Annotated[int, Strict(), Field(ge=QUARTERS * ROLLOUT)] = 24576
+    """Steps of the learner on each game, in four quarters of whole rollouts of 2,048; the paper's:
+    1,000,000, which are rounded up."""
+    masked: Flag = True
+    """Choose among legal moves only (MaskablePPO); false, as in the paper: learn them from −10."""
+    games: Count = 16
+    """Games played at once."""
+
+
+@settings
+class OpponentConfig:
+    """The opponent: the loser of the pair of agents that differ most."""
+
+    simulations: Count = 100
+    """Of a search for one move (§ 2.2)."""
+    ladder: Rungs = (100, 25, 0)
+    """Simulations of the loser, tried in this order until a pair is confirmed; 0: the policy's own
+    moves, drawn."""
+    selection: Annotated[int, Strict(), Field(ge=2)] = 6
+    """Games of each pair, seats in turn."""
+    confirmation: Annotated[int, Strict(), Field(ge=2)] = 30
+    """Fresh games of the chosen pair."""
+    most_positions: Count = 50000
+    """Positions of a game that is solved exactly, at most."""
+    null_trials: Natural = 50
+    """Pairs of equal agents that are put to the same test, over all games together; 0: none."""
+
+
+@settings
+class GGBenchConfig:
+    """Games that are programs, their opponents and players."""
+
+    games: tuple[str, ...] = ()
+    """Names of games that ship, or folders; none: all that ship."""
+    players: tuple[str, ...] = ("random", "greedy", "mcts", "optimal", "embedded")
+    """random; greedy, the last checkpoint; mcts or mcts@N, a search with random roll-outs; optimal,
+    where a game is solved; a local model; chat:MODEL or chat:MODEL@URL."""
+    plays: Annotated[int, Strict(), Field(ge=1)] = 30
+    """Of each player on each game, seats in turn."""
+    attempts: Count = 5
+    """Requests for one move of a chat model; then the play ends as its fault."""
+    workers: Count | None = None
+    """Processes that train; null: one for each core, at most 8."""
+    seconds: Positive = 3600.0
+    """Of one game's filters, or of one of its jobs, before it is given up."""
+    train: TrainConfig = TrainConfig()
+    opponent: OpponentConfig = OpponentConfig()
+    chat: ChatConfig = ChatConfig()
+
+
+@settings
+class GGBenchRunConfig(NamedRun):
+    """Everything that a run of gg-bench depends on."""
+
+    experiment: Literal["gg_bench"]
+    """What to do."""
+    estimate: Flag = False
+    """Only say what would be asked for, and stop."""
+    ggbench: GGBenchConfig = GGBenchConfig()
+    budget: BudgetConfig = BudgetConfig()
+
+    def science_hash(self) -> str:
+        """Of what results depend on; who plays, prices, workers and budgets are no part of it."""
+        facts = {"seed": self.seed, **asdict(self.ggbench)}
+        for free in ("chat", "players", "workers", "seconds"):
+            del facts[free]
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def load(arguments: Sequence[str]) -> GGBenchRunConfig:
+    """The settings of a run, from its command line; raises :class:`ConfigError`."""
+    return compose_as(GGBenchRunConfig, [NAME], [_long(each) for each in arguments])
+
+
+def resume(stored: dict[str, Any], overrides: Sequence[str]) -> GGBenchRunConfig:
+    """Raises :class:`ConfigError` for a setting that must stay."""
+    check_resumable(overrides, RESUMABLE, "players, workers, chat, budget.* and estimate")
+    if not overrides:
+        return from_archive(GGBenchRunConfig, stored)
+    fresh = asdict(load([f"+experiment={NAME}", *overrides]))
+    return from_archive(GGBenchRunConfig, with_overrides(stored, fresh, overrides))
+
+
+def _long(argument: str) -> str:
+    """Prices' keys are models, which no default can name."""
+    return f"++{argument}" if argument.startswith("ggbench.chat.prices") else argument

@@ -1,0 +1,300 @@
+"""``python -m evo.run +experiment=gg_bench``: games that are programs, opponents, players.
+
+A commit holds one game's way to its opponent, or all plays of one player on one game; what is
+committed is not done again.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from typing import Any, Self
+
+from rich.console import Console
+
+from archive import Archive, RunEvent
+from archive.views import programs
+from evo.config.ggbench import GGBenchRunConfig
+from evo.ggbench import page
+from evo.ggbench.box import Box, GameFaultError
+from evo.ggbench.evaluate import Play, new_plays, play_model
+from evo.ggbench.filters import digest
+from evo.ggbench.game import Game, find, packaged_names
+from evo.ggbench.jobs import (
+    Opponent,
+    Prepared,
+    end_with_parent,
+    give_policies,
+    limits_of,
+    plays_of,
+    prepare,
+)
+from evo.ggbench.players import (
+    AgentPlayer,
+    ChatMover,
+    ChatPlayer,
+    LocalMover,
+    LocalPlayer,
+    Mover,
+    Player,
+    find_player,
+)
+from evo.ggbench.records import Records, game_row
+from evo.jobs.model_host import load_model, single_threaded
+from evo.record.run_folder import RunIdentity
+from evo.runner import RunOutcome
+from xgl.chat.accounting import Budget
+from xgl.errors import BudgetError, ConfigError
+
+MOST_WORKERS = 8
+
+
+def plan_ggbench(config: GGBenchRunConfig, console: Console) -> GGBenchPlan:
+    """Find games and players; raises what each of them raises."""
+    settings = config.ggbench
+    games = tuple(find(name) for name in settings.games or packaged_names())
+    players = tuple(find_player(name, settings) for name in settings.players)
+    _check_all(games, players, config)
+    return GGBenchPlan(config, console, games, players)
+
+
+def _check_all(games: Sequence[Game], players: Sequence[Player], config: GGBenchRunConfig) -> None:
+    names = [game.name for game in games]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ConfigError(f"ggbench.games: {twice[0]!r} stands there twice")
+    named = [player.name for player in players]
+    if twice := [name for name in named if named.count(name) > 1]:
+        raise ConfigError(f"ggbench.players: {twice[0]!r} stands there twice")
+    priced = [p for p in players if isinstance(p, ChatPlayer) and p.settings.prices]
+    if config.budget.dollars is not None and not priced:
+        raise ConfigError(
+            "budget.dollars: found an amount and no price of a chat model, expected "
+            "ggbench.chat.prices={MODEL:[prompt,answer]}"
+        )
+
+
+@dataclass(frozen=True)
+class GGBenchPlan:
+    """A validated run."""
+
+    config: GGBenchRunConfig
+    console: Console
+    games: tuple[Game, ...]
+    players: tuple[Player, ...]
+
+    @property
+    def folder(self) -> Path:
+        """Of the run."""
+        return self.config.folder
+
+    def announce(self) -> bool:
+        """Say what will be done, and what chat models may cost; False for an estimate alone."""
+        settings = self.config.ggbench
+        self.console.print(
+            f"{len(self.games)} games, {settings.train.steps} steps of self-play each; "
+            f"{settings.plays} plays each of {', '.join(p.name for p in self.players)}",
+            highlight=False,
+            soft_wrap=True,
+        )
+        for player in self.players:
+            if isinstance(player, ChatPlayer):
+                text = page.estimate(player, self.games, settings)
+                self.console.print(text, highlight=False, soft_wrap=True)
+        return not self.config.estimate
+
+    def session(self, archive: Archive) -> GGBenchSession:
+        """With what the archive holds."""
+        return GGBenchSession(self, archive)
+
+
+class GGBenchSession:
+    """Does what is not in the archive yet."""
+
+    def __init__(self, plan: GGBenchPlan, archive: Archive) -> None:
+        self.plan, self.config, self.console = plan, plan.config, plan.console
+        self.settings, self.started = plan.config.ggbench, monotonic()
+        known = [row["run_id"] for row in archive.rows("runs", ["run_id"])]
+        run_id = str(known[0]) if known else f"{self.config.name}-{self.config.science_hash()}"
+        stored = json.dumps(asdict(self.config), sort_keys=True)
+        science = self.config.science_hash()
+        self.identity = RunIdentity(run_id, self.config.seed, stored, science)
+        self.records = Records(archive, run_id)
+        self.pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.pool is not None:
+            # What is under way is of no use to anybody any more.
+            for process in list((self.pool._processes or {}).values()):
+                with suppress(OSError):
+                    process.kill()
+            self.pool.shutdown(wait=True, cancel_futures=True)
+
+    def work(self) -> RunOutcome:
+        """Raises :class:`~xgl.errors.PlayerError`, where a budget is spent too."""
+        self._begin()
+        self._prepare_all()
+        for player in self.plan.players:
+            self._play_all(player)
+        message = "every player has met every opponent"
+        return RunOutcome(RunEvent.FINISHED, 0, message, None)
+
+    def higher_budget(self) -> tuple[str, ...]:
+        """The budgets that are set, doubled."""
+        limits = asdict(self.config.budget)
+        return tuple(f"budget.{name}={2 * limit:g}" for name, limit in limits.items() if limit)
+
+    def show(self, outcome: RunOutcome) -> None:
+        """Tables of what is there so far, and a page."""
+        for part in programs.tables(self.records.rows):
+            self.console.print(part)
+        path = page.write(self.plan.folder, self.records)
+        self.console.print(f"page     {path}", highlight=False, soft_wrap=True)
+
+    def commands(self) -> Sequence[tuple[str, str]]:
+        """How to look closer."""
+        return (("inspect", f"python -m archive inspect {self.plan.folder}"),)
+
+    # -- games ---------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        """The games of the run are rows before anything else; a resumed run takes them from
+        there."""
+        if not self.records.rows["gg_games"]:
+            rows = [game_row(game, place) for place, game in enumerate(self.plan.games)]
+            self.records.commit(gg_games=rows)
+
+    def _prepare_all(self) -> None:
+        games = self.records.games()
+        waiting = [game for game in games if not self.records.verdicts(game)]
+        jobs = [(game, self._preparation(games, game)) for game in waiting]
+        for number, (game, prepared) in enumerate(self._computed(jobs), start=1):
+            self.records.add_prepared(game, prepared, self.config.seed)
+            last = prepared.verdicts[-1]
+            state = last.reason if last.passed else f"refused: {last.stage}: {last.reason}"
+            self._say(f"game {number} of {len(waiting)}, {game.title}: {state}")
+            self._check_budget()
+
+    def _preparation(self, games: Sequence[Game], game: Game) -> Callable[[], Prepared]:
+        place, trials = games.index(game), self.settings.opponent.null_trials
+        known = tuple(digest(each.source) for each in games[:place])
+        own = range(trials * place // len(games), trials * (place + 1) // len(games))
+        return partial(prepare, game, known, self.settings, self.config.seed, own)
+
+    # -- plays ---------------------------------------------------------------------------------
+
+    def _play_all(self, player: Player) -> None:
+        met = [(game, self.records.opponent(game)) for game in self.records.games()]
+        waiting = [
+            (game, opponent)
+            for game, opponent in met
+            if opponent and not self.records.played(game, player.name)
+        ]
+        if isinstance(player, AgentPlayer):
+            jobs = [(pair, self._agent_plays(*pair, player)) for pair in waiting]
+            for (game, opponent), plays in self._computed(jobs):
+                self._commit(game, opponent, player, plays)
+        elif waiting:
+            mover = self._mover(player)
+            for game, opponent in waiting:
+                self._commit(game, opponent, player, self._model_plays(game, opponent, mover))
+        if waiting or not any(r["player"] == player.name for r in self.records.rows["gg_scores"]):
+            self.records.add_score(player.name)
+
+    def _agent_plays(
+        self, game: Game, opponent: Opponent, player: AgentPlayer
+    ) -> Callable[[], list[Play]]:
+        weights = self.records.weights(game)
+        arguments = (game, weights, player.agent, opponent, self.settings, self.config.seed)
+        return partial(plays_of, *arguments)
+
+    def _model_plays(self, game: Game, opponent: Opponent, mover: Mover) -> list[Play]:
+        plays = new_plays(game.game_id, self.settings.plays, self.config.seed)
+        try:
+            with Box(game, limits_of(self.settings)) as box:
+                give_policies(box, self.records.weights(game))
+                if opponent.name == "optimal":
+                    box.solve(self.settings.opponent.most_positions, self.settings.seconds)
+                play_model(box, mover, opponent.agent, plays)
+        except GameFaultError as fault:
+            for play in plays:
+                if play.outcome is None:
+                    play.outcome, play.reason = "broken", str(fault)
+        return plays
+
+    def _mover(self, player: LocalPlayer | ChatPlayer) -> Mover:
+        if isinstance(player, LocalPlayer):
+            single_threaded()
+            return LocalMover(load_model(player.reference, "auto", "cpu"), self.config.seed)
+        folder = self.plan.folder / "answers"
+        return ChatMover(player.settings, self.settings.attempts, folder, self._left())
+
+    def _commit(
+        self, game: Game, opponent: Opponent, player: Player, plays: Sequence[Play]
+    ) -> None:
+        if plays:
+            self.records.add_plays(game, player, opponent, plays)
+            wins = sum(play.outcome == "win" for play in plays)
+            self._say(f"{player.name} on {game.title}: {wins} of {len(plays)}")
+            self._check_budget()
+
+    # -- work, budget, progress ----------------------------------------------------------------
+
+    def _computed(self, jobs: Sequence[tuple[Any, Callable[[], Any]]]) -> Iterator[tuple[Any, Any]]:
+        """Each job's key and result, in order, whoever computes it."""
+        workers = min(self.settings.workers or min(os.cpu_count() or 1, MOST_WORKERS), len(jobs))
+        if workers <= 1:
+            for key, job in jobs:
+                yield key, job()
+            return
+        pool = self._workers()
+        futures: list[tuple[Any, Future[Any]]] = [(key, pool.submit(job)) for key, job in jobs]
+        for key, future in futures:
+            yield key, future.result()
+
+    def _workers(self) -> ProcessPoolExecutor:
+        if self.pool is None:
+            count = self.settings.workers or min(os.cpu_count() or 1, MOST_WORKERS)
+            context = multiprocessing.get_context("spawn")
+            self.pool = ProcessPoolExecutor(count, context, initializer=end_with_parent)
+        return self.pool
+
+    def _left(self) -> Budget:
+        """Of tokens and dollars."""
+        budget, (_, tokens, dollars) = self.config.budget, self.records.spent()
+        return Budget(
+            None if budget.tokens is None else max(0, budget.tokens - tokens),
+            None if budget.dollars is None else max(0.0, budget.dollars - dollars),
+        )
+
+    def _check_budget(self) -> None:
+        """Raises :class:`BudgetError` where one is spent."""
+        for (name, limit), spent in zip(
+            (
+                ("seconds", self.config.budget.seconds),
+                ("tokens", self.config.budget.tokens),
+                ("dollars", self.config.budget.dollars),
+            ),
+            self.records.spent(),
+            strict=True,
+        ):
+            if limit is not None and spent >= limit:
+                raise BudgetError(f"the budget of {limit:g} {name} is spent ({spent:g} used)")
+
+    def _say(self, message: str) -> None:
+        self.console.print(
+            f"[{monotonic() - self.started:6.1f} s] {message}",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )

@@ -1,0 +1,189 @@
+"""Who plays against a game's opponent: agents in the box, local models, chat models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from evo.config.ggbench import QUARTERS, GGBenchConfig
+from evo.ggbench.box import Agent
+from evo.ggbench.game import Game
+from evo.ggbench.prompts import play_messages, play_text
+from evo.ggbench.selfplay import agent_name
+from evo.measure.players import ChatName, LocalName, chat_settings, parse_player
+from meta_sampler.chat.cache import AnswerCache, CachedAnswer, key_of
+from xgl.chat.accounting import Budget, Usage
+from xgl.chat.calls import RequestBatch, UsageCounter, run
+from xgl.chat.client import Endpoint, Fault, Reply
+from xgl.chat.settings import ChatSettings
+from xgl.errors import ConfigError
+from xgl.lm.language_model import LanguageModel, continuation_logits
+from xgl.models.resolve import resolve
+from xgl.random_streams import stream
+
+RANDOM, GREEDY, OPTIMAL, MCTS = "random", "greedy", "optimal", "mcts"
+
+
+@dataclass(frozen=True)
+class AgentPlayer:
+    """An agent of the box."""
+
+    name: str
+    agent: Agent
+
+
+@dataclass(frozen=True)
+class LocalPlayer:
+    """A model of this machine."""
+
+    name: str
+    reference: str
+
+
+@dataclass(frozen=True)
+class ChatPlayer:
+    """A model behind an endpoint."""
+
+    name: str
+    settings: ChatSettings
+
+
+Player = AgentPlayer | LocalPlayer | ChatPlayer
+
+
+def find_player(name: str, config: GGBenchConfig) -> Player:
+    """The player of a name. Raises :class:`ConfigError`, :class:`~xgl.errors.ModelNotFound`, and
+    :class:`~xgl.errors.PlayerError` for a key that is missing."""
+    kind, at, simulations = name.partition("@")
+    if name in (RANDOM, OPTIMAL):
+        return AgentPlayer(name, {"kind": name})
+    if name == GREEDY:
+        return AgentPlayer(name, {"kind": "greedy", "policy": agent_name(QUARTERS)})
+    if kind == MCTS:
+        count = simulations if at else str(config.opponent.simulations)
+        if not (count.isdecimal() and int(count) > 0):
+            raise ConfigError(f"ggbench.players: found {name!r}, expected mcts or mcts@N")
+        return AgentPlayer(name, {"kind": "search", "policy": None, "simulations": int(count)})
+    match parse_player(name):
+        case ChatName(model, url):
+            return ChatPlayer(name, chat_settings(model, url, config.chat))
+        case LocalName(reference):
+            resolve(reference)
+            return LocalPlayer(name, reference)
+    raise ConfigError(f"ggbench.players: found {name!r}, expected an agent or a model")
+
+
+# -- models: from positions to moves -------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A position with several legal moves, in a play and after so many moves of it."""
+
+    game: Game
+    board: str
+    legal: tuple[int, ...]
+    play: int
+    after: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A legal move, or None with the reason; what it took."""
+
+    move: int | None
+    usage: Usage = field(default_factory=Usage)
+    reason: str | None = None
+
+
+class Mover(Protocol):
+    """A model that plays."""
+
+    def choose(self, turns: Sequence[Turn]) -> list[Answer]:
+        """An answer to each turn."""
+
+
+class LocalMover:
+    """Draws among the legal moves by the probability that the model gives to their numbers, so it
+    can commit no fault but a prompt that is longer than its window."""
+
+    def __init__(self, lm: LanguageModel, run_seed: int) -> None:
+        self.lm, self.run_seed = lm, run_seed
+
+    def choose(self, turns: Sequence[Turn]) -> list[Answer]:
+        """An answer to each turn."""
+        return [self._answer(turn) for turn in turns]
+
+    @torch.inference_mode()
+    def _answer(self, turn: Turn) -> Answer:
+        prompt = (self.lm.bos, *self.lm.encode(play_text(turn.game, turn.board, turn.legal)))
+        answers = [self.lm.encode(f"{move}\n") for move in turn.legal]
+        length = len(prompt) + max(map(len, answers))
+        if length > self.lm.window:
+            return Answer(None, reason=f"oversize: {length} tokens, at most {self.lm.window}")
+        logits, ids, mask = continuation_logits(self.lm, [prompt] * len(answers), answers)
+        chances = logits.log_softmax(-1).gather(-1, ids[..., None])[..., 0]
+        scores = (chances * mask).sum(-1).double().cpu().numpy()
+        weights = np.exp(scores - scores.max())
+        key = ("ggbench", "local", self.run_seed, turn.game.game_id, turn.play, turn.after)
+        place = stream(*key).choice(len(weights), p=weights / weights.sum())
+        usage = Usage(requests=1, prompt_tokens=len(prompt), new_tokens=0)
+        return Answer(turn.legal[int(place)], usage)
+
+
+class ChatMover:
+    """Asks a chat model, without a history; an answer counts where it is a legal number.
+
+    Answers that were paid for lie in ``folder``.
+    """
+
+    def __init__(self, settings: ChatSettings, attempts: int, folder: Path, budget: Budget) -> None:
+        self.settings = replace(settings, budget=budget)
+        self.attempts, self.cache = attempts, AnswerCache(folder)
+        self.meter = UsageCounter()
+
+    def choose(self, turns: Sequence[Turn]) -> list[Answer]:
+        """Raises :class:`~xgl.errors.PlayerError` where the endpoint gives no answer, and
+        :class:`~xgl.errors.BudgetError`: neither is a lost game."""
+        return run(self._all(turns)) if turns else []
+
+    async def _all(self, turns: Sequence[Turn]) -> list[Answer]:
+        async with Endpoint(self.settings) as endpoint:
+            batch = RequestBatch(self.settings, endpoint, self.meter)
+            return await batch.gather(partial(self._answer, batch, turn) for turn in turns)
+
+    async def _answer(self, batch: RequestBatch, turn: Turn) -> Answer:
+        messages = play_messages(turn.game, turn.board, turn.legal)
+        usage, said = Usage(), ""
+        for attempt in range(self.attempts):
+            draw = (turn.game.game_id, turn.play, turn.after, attempt)
+            key = key_of(self.settings, messages, *draw)
+            known = self.cache.get(key)
+            if known is None:
+                reply, cost = await batch.reply(messages, *draw, asked_again=attempt > 0)
+                if isinstance(reply, Fault):
+                    return Answer(None, usage + cost, f"oversize: {reply.message}")
+                known = _kept(reply, cost)
+                self.cache.put(key, messages, known)
+            usage += self._usage(known)
+            said = known.text.strip()
+            if said.isascii() and said.isdecimal() and int(said) in turn.legal:
+                return Answer(int(said), usage)
+        reason = f"no legal number in {self.attempts} answers; the last: {said[:60]!r}"
+        return Answer(None, usage, reason)
+
+    def _usage(self, answer: CachedAnswer) -> Usage:
+        """Of an answer, whether it was paid for now or before a kill."""
+        prompt, new = answer.prompt_tokens, answer.new_tokens
+        dollars = self.settings.prices.of(prompt, new)
+        return Usage(requests=1, prompt_tokens=prompt, new_tokens=new, dollars=dollars)
+
+
+def _kept(reply: Reply, cost: Usage) -> CachedAnswer:
+    return CachedAnswer(reply.text, reply.cut, cost.prompt_tokens, cost.new_tokens, 0.0)

@@ -1,0 +1,171 @@
+"""What the archive holds of a run of gg-bench, and what it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from archive import Archive
+from archive.statistics.win_rates import Tally, bootstrap, over_answers, over_plays, tallies_of
+from evo.ggbench.evaluate import Play
+from evo.ggbench.filters import Verdict
+from evo.ggbench.game import Game
+from evo.ggbench.jobs import Opponent, Prepared
+from evo.ggbench.players import ChatPlayer, Player
+
+Row = dict[str, Any]
+NAMES = ("gg_games", "gg_filters", "gg_agents", "gg_pairs", "gg_plays", "gg_scores")
+
+
+class Records:
+    """Reads a run's rows once, then keeps up with what it commits itself."""
+
+    def __init__(self, archive: Archive, run_id: str) -> None:
+        self.archive, self.run_id = archive, run_id
+        self.rows: dict[str, list[Row]] = {name: archive.rows(name) for name in NAMES}
+
+    def commit(self, **tables: Sequence[Mapping[str, Any]]) -> None:
+        """Rows without the run's id. Raises :class:`archive.ArchiveError`."""
+        complete = {
+            name: [{"run_id": self.run_id, **row} for row in rows] for name, rows in tables.items()
+        }
+        self.archive.commit({name: rows for name, rows in complete.items() if rows})
+        for name, rows in complete.items():
+            self.rows[name] += rows
+
+    # -- what is there -------------------------------------------------------------------------
+
+    def games(self) -> list[Game]:
+        """In their order; those that a request failed for are left out."""
+        rows = sorted(self.rows["gg_games"], key=lambda row: row["place"])
+        return [_game(row) for row in rows if row["failed"] is None]
+
+    def verdicts(self, game: Game) -> list[Row]:
+        """Of its filters, in their order."""
+        return self._of("gg_filters", game)
+
+    def opponent(self, game: Game) -> Opponent | None:
+        """Of a game that came that far."""
+        for row in self._of("gg_pairs", game):
+            if row["purpose"] == "confirmation" and row["passed"]:
+                return Opponent(row["loser"], row["rung"])
+        return None
+
+    def weights(self, game: Game) -> dict[int, bytes]:
+        """Of the checkpoints, by quarter."""
+        rows = self._of("gg_agents", game)
+        return {row["quarter"]: self.archive.get_adapter(row["weights_sha256"]) for row in rows}
+
+    def played(self, game: Game, player: str) -> bool:
+        """Whether the player's plays are there, which are committed all at once."""
+        return any(row["player"] == player for row in self._of("gg_plays", game))
+
+    def spent(self) -> tuple[float, int, float]:
+        """Seconds of work, tokens and dollars, in all sessions."""
+        timed = ("gg_filters", "gg_agents", "gg_pairs", "gg_plays")
+        seconds = sum(row["seconds"] for name in timed for row in self.rows[name])
+        paid = [*self.rows["gg_plays"], *self.rows["gg_games"]]
+        tokens = sum(row["tokens"] or 0 for row in paid)
+        return seconds, tokens, sum(row["dollars"] or 0.0 for row in paid)
+
+    def tallies(self, player: str) -> list[Tally]:
+        """Of each game that the player has played."""
+        return tallies_of(self.rows["gg_plays"], player)
+
+    def _of(self, table: str, game: Game) -> list[Row]:
+        return [row for row in self.rows[table] if row["program_id"] == game.game_id]
+
+    # -- what is new ---------------------------------------------------------------------------
+
+    def add_prepared(self, game: Game, prepared: Prepared, run_seed: int) -> None:
+        """Filters, checkpoints and pairs of one game, one commit."""
+        agents = [
+            {
+                "program_id": game.game_id,
+                "quarter": each.quarter,
+                "steps": each.steps,
+                "weights_sha256": self.archive.put_adapter(each.weights),
+                "seed": run_seed,
+                "seconds": each.seconds,
+            }
+            for each in prepared.checkpoints
+        ]
+        pairs = [{"program_id": game.game_id, **asdict(pair)} for pair in prepared.pairings]
+        filters = [verdict_row(game, verdict) for verdict in prepared.verdicts]
+        self.commit(gg_filters=filters, gg_agents=agents, gg_pairs=pairs)
+
+    def add_plays(
+        self, game: Game, player: Player, opponent: Opponent, plays: Sequence[Play]
+    ) -> None:
+        """All plays of one player on one game, one commit."""
+        rows = [_play_row(game, player, opponent, play) for play in plays]
+        self.commit(gg_plays=rows)
+
+    def add_score(self, player: str) -> None:
+        """Of a player that has played all games."""
+        if tallies := self.tallies(player):
+            self.commit(gg_scores=[{"player": player, **score(tallies)}])
+
+
+def score(tallies: Sequence[Tally]) -> Row:
+    """The row of ``gg_scores``, but for run and player."""
+    rate, paper, (low, high) = over_plays(tallies), over_answers(tallies), bootstrap(tallies)
+    return {
+        "games": rate.games,
+        "win_rate": rate.mean,
+        "low": low,
+        "high": high,
+        "half_width": rate.half_width,
+        "paper_rate": paper.mean if paper else None,
+        "paper_half_width": paper.half_width if paper else None,
+    }
+
+
+def game_row(
+    game: Game, place: int, tokens: int | None = None, dollars: float | None = None
+) -> Row:
+    """The row of ``gg_games``, but for the run."""
+    return {
+        "program_id": game.game_id,
+        "place": place,
+        "name": game.name,
+        "title": game.title,
+        "category": game.category,
+        "author": game.author,
+        "rules": game.rules,
+        "source": game.source,
+        "moves": game.moves,
+        "failed": None,
+        "tokens": tokens,
+        "dollars": dollars,
+    }
+
+
+def _game(row: Row) -> Game:
+    texts = (row["rules"], row["source"], row["moves"])
+    return Game(row["name"], *texts, row["category"], row["author"])
+
+
+def verdict_row(game: Game, verdict: Verdict) -> Row:
+    """The row of ``gg_filters``, but for the run."""
+    return {"program_id": game.game_id, **asdict(verdict)}
+
+
+def _play_row(game: Game, player: Player, opponent: Opponent, play: Play) -> Row:
+    priced = isinstance(player, ChatPlayer) and bool(player.settings.prices)
+    return {
+        "program_id": game.game_id,
+        "player": player.name,
+        "opponent": opponent.title,
+        "number": play.number,
+        "seat": play.seat,
+        "seed": play.seed,
+        "outcome": play.outcome,
+        "moves": play.moves,
+        "asked": play.usage.requests if play.usage.requests else None,
+        "tokens": play.usage.tokens if play.usage.requests else None,
+        "dollars": play.usage.dollars if priced else None,
+        "reason": play.reason,
+        "seconds": play.seconds,
+    }

@@ -1,0 +1,187 @@
+"""Self-play (§ 2.2, App. B.5): PPO against random moves, then against its own past checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.numpy import load, save
+from sb3_contrib import MaskablePPO
+from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import VecEnv
+
+from evo.config.ggbench import QUARTERS, ROLLOUT, TrainConfig
+from evo.ggbench.box import Batch, Box
+from xgl.random_streams import seed
+
+FIRST_EXPLORATION, LAST_EXPLORATION = 1.0, 0.1
+"""Probability of a random move of the opponent, at the beginning and at the end."""
+HYPERPARAMETERS: dict[str, Any] = {
+    "learning_rate": 3e-4,
+    "gamma": 0.99,
+    "gae_lambda": 0.95,
+    "clip_range": 0.2,
+    "batch_size": 64,
+}
+"""Table 4; all else is the library's default."""
+
+Layers = list[tuple[NDArray[np.float32], NDArray[np.float32]]]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The policy after a quarter: its steps so far, and its weights as safetensors."""
+
+    quarter: int
+    steps: int
+    weights: bytes
+    seconds: float
+
+    @property
+    def name(self) -> str:
+        """How the box calls it."""
+        return agent_name(self.quarter)
+
+
+def agent_name(quarter: int) -> str:
+    """Of the checkpoint after a quarter."""
+    return f"quarter{quarter}"
+
+
+def layers_of(weights: bytes) -> Layers:
+    """Weights (inputs, outputs) and biases (outputs,), layer by layer."""
+    tensors = load(weights)
+    return [(tensors[f"{i}.weights"], tensors[f"{i}.biases"]) for i in range(len(tensors) // 2)]
+
+
+def train(box: Box, settings: TrainConfig, run_seed: int) -> list[Checkpoint]:
+    """Four checkpoints; the box keeps their policies.
+
+    A function of its arguments and the game alone, on one thread. Raises
+    :class:`~evo.ggbench.box.GameFaultError`, for a game that lasts too long, too.
+    """
+    torch.set_num_threads(1)
+    environments = TrainingGames(box, settings.games, run_seed)
+    model = _model(environments, settings, seed("ggbench", "ppo", run_seed, bits=31))
+    rollouts = -(-settings.steps // (QUARTERS * ROLLOUT))
+    progress = _Exploration(environments, QUARTERS * rollouts)
+    checkpoints: list[Checkpoint] = []
+    began = monotonic()
+    for quarter in range(1, QUARTERS + 1):
+        environments.opponents = [each.name for each in checkpoints]
+        model.set_env(environments, force_reset=True)
+        model.learn(rollouts * ROLLOUT, progress, reset_num_timesteps=quarter == 1)
+        weights = _weights(model)
+        checkpoints.append(Checkpoint(quarter, model.num_timesteps, weights, monotonic() - began))
+        box.keep_policy(agent_name(quarter), layers_of(weights))
+        began = monotonic()
+    return checkpoints
+
+
+def _model(environments: VecEnv, settings: TrainConfig, model_seed: int) -> Any:
+    kind: Any = MaskablePPO if settings.masked else PPO
+    return kind(
+        "MlpPolicy",
+        environments,
+        n_steps=max(2, ROLLOUT // settings.games),
+        seed=model_seed,
+        device="cpu",
+        **HYPERPARAMETERS,
+    )
+
+
+def _weights(model: Any) -> bytes:
+    """The actor alone: two hidden layers and the logits."""
+    network = [*model.policy.mlp_extractor.policy_net, model.policy.action_net]
+    linear = [layer for layer in network if isinstance(layer, torch.nn.Linear)]
+    tensors: dict[str, NDArray[np.float32]] = {}
+    for place, layer in enumerate(linear):
+        weights = layer.weight.detach().numpy().T
+        tensors[f"{place}.weights"] = np.ascontiguousarray(weights, np.float32)
+        tensors[f"{place}.biases"] = layer.bias.detach().numpy().astype(np.float32)
+    return save(tensors)
+
+
+class _Exploration(BaseCallback):
+    """Lets the opponents' share of random moves fall linearly, rollout by rollout."""
+
+    def __init__(self, environments: TrainingGames, rollouts: int) -> None:
+        super().__init__()
+        self.environments, self.rollouts, self.done = environments, rollouts, 0
+
+    def _on_rollout_start(self) -> None:
+        share = self.done / max(1, self.rollouts - 1)
+        self.environments.exploration = FIRST_EXPLORATION + share * (
+            LAST_EXPLORATION - FIRST_EXPLORATION
+        )
+        self.done += 1
+
+    def _on_step(self) -> bool:
+        return True
+
+
+class TrainingGames(VecEnv):
+    """Many games of one box, as Stable-Baselines3 sees them; opponents answer in the box."""
+
+    def __init__(self, box: Box, games: int, run_seed: int) -> None:
+        self.box, self.run_seed = box, run_seed
+        self.opponents: Sequence[str] = []
+        self.exploration = FIRST_EXPLORATION
+        self.resets = 0
+        features = gymnasium.spaces.Box(-np.inf, np.inf, (box.spaces.features,), np.float32)
+        super().__init__(games, features, gymnasium.spaces.Discrete(box.spaces.actions))
+
+    def reset(self) -> NDArray[np.float32]:
+        """Begin all games anew, under seeds of their own."""
+        self.resets += 1
+        key = ("ggbench", "train", self.run_seed, self.resets)
+        seeds = [seed(*key, number) for number in range(self.num_envs)]
+        return self._seen(self.box.train(seeds, self.opponents, self.exploration))
+
+    def step_async(self, actions: NDArray[np.int64]) -> None:
+        """Keep the moves."""
+        self.moves = [int(action) for action in actions]
+
+    def step_wait(self) -> tuple[Any, Any, Any, list[dict[str, Any]]]:
+        """Make them; games that ended have begun again."""
+        batch = self.box.learn(self.moves, self.exploration)
+        return self._seen(batch), batch.rewards, batch.ended, [{} for _ in self.moves]
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """(games, actions): which moves are legal."""
+        return self.masks
+
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
+    ) -> list[Any]:
+        """The masks, by which the library asks for them."""
+        return list(getattr(self, method_name)())
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Whether masks can be asked for."""
+        return hasattr(self, attr_name)
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """One value for each game."""
+        return [None] * self.num_envs
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Games have no attributes here."""
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        """They are not."""
+        return [False] * self.num_envs
+
+    def close(self) -> None:
+        """The box is closed by whoever opened it."""
+
+    def _seen(self, batch: Batch) -> NDArray[np.float32]:
+        self.masks = batch.masks
+        return batch.features

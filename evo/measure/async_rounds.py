@@ -1,0 +1,193 @@
+"""Repeated play of an exported measure by a model that is asked asynchronously, one map at a time,
+for evaluation frameworks. What is played and scored is what ``+experiment=measure`` plays."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from archive.statistics.repeated_play import ScoreLevels, arms, narms
+from evo.jobs.evaluate import Task, finite_score
+from evo.measure.folder import ExportedMeasure, MeasureGame, read
+from xgl.analysis.static_facts import analyse
+from xgl.errors import OversizeError
+from xgl.runtime.episode import Episode, EpisodeQueue
+from xgl.runtime.lockstep import Memory
+from xgl.runtime.prompt import Message, first_messages, missing_text, parse_move
+from xgl.runtime.requests import Item, Judge, Move, Play, Player, Rewarded, Seeds, Turn
+from xgl.runtime.rounds import seen
+
+ASK_AGAIN = 2
+"""As for chat players of ``+experiment=measure``."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model says to messages; ``cut``: at its token limit; ``full``: the messages do not
+    fit its window."""
+
+    text: str
+    cut: bool = False
+    full: bool = False
+
+
+Ask = Callable[[list[Message]], Awaitable[Answer]]
+
+
+@dataclass(frozen=True)
+class RoundPlayed:
+    """One round: bits of the measured role, the floor where it did not finish, and the play."""
+
+    score: float
+    play: Play
+
+
+class Table:
+    """The judge of a measure, its games, and the player of everybody but the measured role."""
+
+    def __init__(self, exported: ExportedMeasure, judge: Judge, others: Player) -> None:
+        self.exported, self.judge, self.others = exported, judge, others
+        self.members = {member.name: member for member in exported.members}
+        self.queue = EpisodeQueue()
+
+    async def rounds(self, name: str, seeds: Seeds, count: int, ask: Ask) -> list[RoundPlayed]:
+        """``count`` rounds of a game on one map."""
+        member = self.members[name]
+        task = floored(member)
+        played: list[RoundPlayed] = []
+        earlier: tuple[tuple[Item, ...], ...] = ()
+        for number in range(1, count + 1):
+            play = await self._play(member, seeds, Memory(task.role, number, earlier), ask)
+            played.append(RoundPlayed(finite_score(play, task), play))
+            earlier = (*earlier, seen(task.game, play, task.role))
+        return played
+
+    async def _play(self, member: MeasureGame, seeds: Seeds, memory: Memory, ask: Ask) -> Play:
+        game, role = member.task.game, member.task.role
+        names = analyse(game.program).players
+        episode = Episode(
+            game,
+            seeds.map_seed,
+            self.judge,
+            self.exported.stories[member.name],
+            play_seed=seeds.play_seed,
+            players={name: self.others for name in names if name != role},
+            memory=memory,
+        )
+        await self.queue.start(episode)
+        while episode.turn is not None:
+            await self.queue.step(episode, await move_of(episode.turn, ask))
+        return episode.play
+
+
+def floored(member: MeasureGame) -> Task:
+    """The game with its floor; where the folder has no levels, a bit less than 0 for each token of
+    the role's moves."""
+    task = member.task
+    if np.isfinite(task.floor):
+        return task
+    tokens = analyse(task.game.program, task.game.metadata, task.role).move_tokens
+    return Task(task.game, task.role, -float(tokens))
+
+
+async def move_of(turn: Turn, ask: Ask) -> Move | OversizeError:
+    """One move; a view too long for the model loses its oldest rounds, a quarter at a time."""
+    rounds = len(turn.request.view.earlier)
+    while True:
+        view = turn.request.view.latest(rounds)
+        move = await _attempt(first_messages(replace(turn.request, view=view)), ask)
+        if isinstance(move, Move):
+            return replace(move, rounds_shown=rounds)
+        if not rounds:
+            return move
+        rounds -= max(1, rounds // 4)
+
+
+async def _attempt(messages: list[Message], ask: Ask) -> Move | OversizeError:
+    for attempt in range(1 + ASK_AGAIN):
+        answer = await ask(messages)
+        if answer.full:
+            if attempt == 0:
+                return OversizeError("the view is longer than the model's window")
+            break
+        text = parse_move(answer.text)
+        if text is not None:
+            return Move(text)
+        messages = [
+            *messages,
+            {"role": "assistant", "content": answer.text.strip() or "(no text)"},
+            {"role": "user", "content": missing_text(answer.text, answer.cut)},
+        ]
+    return Move("", format_failure=True)
+
+
+def at_round(levels: ScoreLevels | None, rounds: int) -> int:
+    """ℓ: the round at which a game is scored."""
+    return rounds if levels is None else min(levels.k_m, rounds)
+
+
+def explained(member: MeasureGame, played: Sequence[RoundPlayed]) -> dict[str, Any]:
+    """What a sample's score says beside its value: the score of each round, moves, bits of each
+    token, and how moves were made."""
+    role = member.task.role
+    return {
+        "scores": [each.score for each in played],
+        "outcomes": [each.play.outcome_for(role) for each in played],
+        "moves": [each.play.accepted_moves(role) for each in played],
+        "bits": [token_bits(each.play, role) for each in played],
+        "counts": [asdict(each.play.move_counts(role)) for each in played],
+    }
+
+
+def token_bits(play: Play, role: str) -> list[list[float]]:
+    """Bits of each token of each term that the role was paid."""
+    paid = [e for e in play.events if isinstance(e, Rewarded) and e.player == role]
+    return [[sign * bit for bit in s.bits] for each in paid for sign, _, s in each.terms]
+
+
+def game_narms(
+    samples: Sequence[tuple[str, list[float], dict[str, Any] | None]],
+) -> dict[str, float]:
+    """Normalised score (Def. 42) of each game from its samples: game, scores of the rounds, levels.
+
+    The maps of a game are its samples; a game without levels has no such score.
+    """
+    by_game: defaultdict[str, list[list[float]]] = defaultdict(list)
+    known: dict[str, ScoreLevels] = {}
+    for game, scores, levels in samples:
+        by_game[game].append(scores)
+        if levels is not None:
+            known[game] = ScoreLevels(**levels)
+    return {
+        game: narms(arms(np.array(by_game[game])), levels, at_round(levels, len(by_game[game][0])))
+        for game, levels in known.items()
+    }
+
+
+def sample_facts(member: MeasureGame, seeds: Seeds) -> dict[str, Any]:
+    """Metadata of a sample: its game, its map and the levels that normalise it."""
+    return {
+        "game": member.name,
+        "role": member.task.role,
+        "map_seed": seeds.map_seed,
+        "play_seed": seeds.play_seed,
+        "levels": None if member.levels is None else asdict(member.levels),
+    }
+
+
+def table_of(folder: str, judge: str = "") -> Table:
+    """The measure with its judge loaded (or another), whose model plays the others.
+
+    Raises :class:`~xgl.errors.ConfigError` and ModelNotFound.
+    """
+    from xgl.judge.load import load_judge
+    from xgl.players.local import LocalPolicy
+
+    exported = read(Path(folder))
+    scorer = load_judge(judge or exported.judge)
+    return Table(exported, scorer, LocalPolicy(scorer.lm))

@@ -1,0 +1,132 @@
+"""An exported measure as a task of Inspect (``inspect_ai``), which is not needed to import this.
+
+A sample is one game on one map: the model plays it for K rounds with its earlier ones in view, as
+in ``+experiment=measure``. The control and the bootstrap are the experiment's alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from evo.measure.async_rounds import Answer, Table, at_round, explained, game_narms, sample_facts
+from evo.measure.async_rounds import table_of as measure_table
+from xgl.runtime.prompt import Message
+from xgl.runtime.requests import Seeds
+
+try:
+    from inspect_ai import task as _registered
+except ModuleNotFoundError:  # nobody asks for the task
+
+    def _registered(function: Any) -> Any:
+        return function
+
+
+PLAYED = "rounds"
+"""Where a sample's store keeps its rounds from solver to scorer."""
+
+
+@_registered
+def xent_measure(folder: str, rounds: int = 16, maps: int = 0, judge: str = "") -> Any:
+    """A measure of ``archive export --format inspect`` (or xent): ``rounds`` on each of the first
+    ``maps`` maps of a game (0: all); ``judge`` instead of the folder's."""
+    from inspect_ai import Task
+    from inspect_ai.dataset import Sample
+
+    table = measure_table(folder, judge)
+    samples = [
+        Sample(
+            id=f"{member.name}-{seeds.map_seed}",
+            input=member.task.game.code,
+            metadata=sample_facts(member, seeds),
+        )
+        for member in table.exported.members
+        for seeds in table.exported.seeds(member, maps or None)
+    ]
+    return Task(dataset=samples, solver=_solver(table, rounds), scorer=_scorer(table, rounds))
+
+
+def _solver(table: Table, rounds: int) -> Any:
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser, get_model
+    from inspect_ai.solver import solver
+
+    kinds = {
+        "system": ChatMessageSystem,
+        "user": ChatMessageUser,
+        "assistant": ChatMessageAssistant,
+    }
+
+    async def ask(messages: list[Message]) -> Answer:
+        output = await get_model().generate(
+            [kinds[m["role"]](content=m["content"]) for m in messages]
+        )
+        full = output.stop_reason == "model_length"
+        return Answer(output.completion, output.stop_reason == "max_tokens", full)
+
+    @solver(name="play_rounds")
+    def play_rounds() -> Any:
+        async def solve(state: Any, generate: Any) -> Any:
+            facts = state.metadata
+            seeds = Seeds(facts["map_seed"], facts["play_seed"])
+            played = await table.rounds(facts["game"], seeds, rounds, ask)
+            state.store.set(PLAYED, explained(table.members[facts["game"]], played))
+            return state
+
+        return solve
+
+    return play_rounds()
+
+
+def _scorer(table: Table, rounds: int) -> Any:
+    from inspect_ai.scorer import Score, grouped, mean, scorer, stderr
+
+    metrics = [
+        grouped(mean(), "game"),
+        grouped(stderr(), "game", name_template="{group_name} stderr", all_label="all stderr"),
+        _narms(),
+    ]
+
+    @scorer(metrics=metrics, name="arms")
+    def bits() -> Any:
+        async def score(state: Any, target: Any) -> Any:
+            found = state.store.get(PLAYED)
+            levels = table.members[state.metadata["game"]].levels
+            value = max(found["scores"][: at_round(levels, rounds)])
+            return Score(
+                value=value, answer="\n".join(map(" / ".join, found["moves"])), metadata=found
+            )
+
+        return score
+
+    return bits()
+
+
+def _narms() -> Any:
+    """narms by game, and their mean over games with its standard error."""
+    from inspect_ai.scorer import metric
+
+    @metric(name="narms")
+    def normalised() -> Any:
+        def compute(scores: list[Any]) -> dict[str, float]:
+            samples = [
+                (
+                    each.sample_metadata["game"],
+                    each.score.metadata["scores"],
+                    each.sample_metadata["levels"],
+                )
+                for each in scores
+            ]
+            by_game = game_narms(samples)
+            values = {f"narms {game}": value for game, value in by_game.items()}
+            if not by_game:
+                return values
+            several = np.array(list(by_game.values()))
+            values["narms"] = float(several.mean())
+            if len(several) > 1:
+                values["narms stderr"] = float(several.std(ddof=1) / np.sqrt(len(several)))
+            return values
+
+        return compute
+
+    return normalised()

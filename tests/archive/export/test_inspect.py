@@ -1,0 +1,87 @@
+"""A measure as a task of Inspect, equal to ``+experiment=measure`` on a scripted model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from zlib import crc32
+
+import pytest
+from support.chat_server import ChatServer, Received, Sent, move, reply
+from support.exported import exported
+from support.frameworks import Framework
+from support.measured import Given, build
+
+import evo.run
+from archive import Archive
+from archive.__main__ import main
+from archive.export.xent import TASK
+
+LEVELS = {"b": 1.0, "theta": 0.5, "m": 4, "rounds": 4, "maps": 3, "k_m": 3, "floor": -5.0}
+WORDS = ("a red ball", "dog", "rain and fire", "the king", "boat")
+
+
+def answer(received: Received) -> Sent:
+    """A function of the conversation; now and then without a move."""
+    heard = crc32(json.dumps(received.body["messages"]).encode())
+    return reply("I pass.") if heard % 5 == 0 else move(WORDS[heard % len(WORDS)])
+
+
+def test_the_export_has_a_task_beside_the_games(tmp_path: Path) -> None:
+    given = Given("assign(s=story())\nelicit(x, 4)\nreward(xed(s | x))")
+    folder, out = build(tmp_path / "archive", [given]), tmp_path / "out"
+    asked = ["export", str(folder), str(out), "--format", "inspect", "--no-scores"]
+    assert main(asked) == 0
+    assert (out / "task.py").read_text() == TASK.read_text()
+    assert (out / "measure.json").is_file()
+    compile(TASK.read_text(), "task", "exec")
+
+
+@pytest.mark.long
+def test_inspect_measures_what_the_experiment_measures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    framework = Framework(tmp_path / "frameworks", "inspect", "inspect-ai>=0.3.200")
+    levels = LEVELS | {"policy": "base"}
+    folder = exported(tmp_path / "measure", thresholds={"first": levels, "second": levels})
+    (folder / "task.py").write_text(TASK.read_text())
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("LOCAL_API_KEY", "none")
+    monkeypatch.chdir(tmp_path)
+    with ChatServer(answer) as server:
+        monkeypatch.setenv("LOCAL_BASE_URL", server.url)
+        model = ("--model", "openai-api/local/m", "-T", "rounds=3")
+        written = ("--log-format", "json", "--log-dir", str(tmp_path / "logs"))
+        framework.run("inspect", "eval", "task.py", *model, *written, cwd=folder)
+        player = f"player=chat:m@{server.url}"
+        overrides = ["+experiment=measure", f"measure={folder}", player, "measure.rounds=3"]
+        assert evo.run.main([*overrides, "name=m"]) == 0
+    [path] = (tmp_path / "logs").glob("*.json")
+    log = json.loads(path.read_text())
+    assert log["status"] == "success"
+    metrics = {n: m["value"] for s in log["results"]["scores"] for n, m in s["metrics"].items()}
+    with Archive.open(tmp_path / "runs" / "m" / "archive") as archive:
+        rounds = [row for row in archive.rows("rounds") if not row["control"]]
+        measures = archive.rows("measures")
+    played = {
+        (sample["metadata"]["map_seed"], sample["metadata"]["game"]): score["metadata"]
+        for sample in log["samples"]
+        for score in sample["scores"].values()
+    }
+    assert len(played) == 6
+    names = {"first": "", "second": ""}
+    for (seed, name), found in played.items():
+        own = [row for row in rounds if row["map_seed"] == seed]
+        alike = [
+            sorted((r for r in own if r["game_id"] == game), key=lambda row: row["round"])
+            for game in {row["game_id"] for row in own}
+        ]
+        [same] = [some for some in alike if [r["score"] for r in some] == found["scores"]]
+        assert [row["moves"] for row in same] == found["moves"]
+        names[name] = same[0]["game_id"]
+    for name, game_id in names.items():
+        [row] = [row for row in measures if row["game_id"] == game_id]
+        assert metrics[f"narms {name}"] == pytest.approx(row["narms"])
+        assert {name, f"{name} stderr"} <= set(metrics)
+    values = [row["narms"] for row in measures]
+    assert metrics["narms"] == pytest.approx(sum(values) / len(values))

@@ -1,0 +1,124 @@
+"""Adapters and archived moves as what other trainers read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.doubles import WordJudge
+from support.measured import Given, build, row
+
+from archive import Archive
+from archive.__main__ import main
+from archive.errors import ExportError
+from archive.export import export_moves, export_peft
+from evo.config.measure import ChatConfig
+from evo.config.schema import PlayerConfig
+from evo.jobs.lora import AdaptedModel, lora_settings
+from evo.jobs.peft_folder import peft_base, with_peft_folder
+from evo.measure.players import LocalPlayer, find_player
+from xgl import Cast, Instance, Seeds, play_all
+from xgl.errors import ConfigError
+from xgl.judge.load import load_judge
+from xgl.library import find
+from xgl.players.local import LocalPolicy
+from xgl.rows import Row
+
+CONTRAST = Given(find("contrast").text)
+BOB = Given(find("message").text, "paper", "bob")
+PLAYER = {"model": "embedded", "lora_rank": 4, "lora_alpha": 8, "lora_layers": 2}
+CONFIG = {"judge": {"model": "embedded"}, "player": PLAYER, "seed": 7}
+
+
+@pytest.fixture(scope="module")
+def adapted() -> AdaptedModel:
+    return AdaptedModel(load_judge("embedded").lm, lora_settings(PlayerConfig(**PLAYER)))
+
+
+@pytest.fixture(scope="module")
+def adapter(adapted: AdaptedModel) -> bytes:
+    """One that changes the model: PEFT begins with a B of zeros."""
+    import torch
+
+    with adapted.new_adapter(3):
+        for parameter in adapted.parameters():
+            torch.nn.init.normal_(parameter, std=0.05)
+        return adapted.adapter_bytes()
+
+
+def scores(policy: LocalPolicy) -> list[float]:
+    """Of plays of Contrast on four maps, by the embedded judge."""
+    told = Row(CONTRAST.game, "black", 1, ("the red hen ran", "a tale of rain"), 0.0)
+    cast = Cast(load_judge("embedded"), told, {"black": policy})
+    plays = play_all([Instance(CONTRAST.game, Seeds(seed, 0)) for seed in range(4)], cast)
+    return [play.scores["black"] for play in plays]
+
+
+def test_plain_peft_plays_what_the_archived_adapter_plays(
+    tmp_path: Path, adapted: AdaptedModel, adapter: bytes
+) -> None:
+    folder = build(tmp_path / "archive", [CONTRAST, BOB], config=CONFIG)
+    with Archive.open(folder, "a") as archive:
+        digest = archive.put_adapter(adapter)
+        tuned = {"game_id": CONTRAST.game.game_id, "role": "black", "adapter_hash": digest}
+        archive.commit({"finetunes": [row("finetunes", run_id="r1", finetune_id="f1", **tuned)]})
+    out = tmp_path / "out"
+    assert main(["export", str(folder), str(out), "--format", "peft"]) == 0
+    name = f"{CONTRAST.game.game_id[:12]}-black-0"
+    config = json.loads((out / name / "adapter_config.json").read_text())
+    assert (config["r"], config["lora_alpha"]) == (4, 8)
+    assert config["layers_to_transform"] == [2, 3]
+    with adapted.with_adapter(adapter) as lm:
+        expected = scores(LocalPolicy(lm))
+    with adapted.without_adapter():
+        base = scores(LocalPolicy(adapted.base))
+    plain = with_peft_folder(load_judge("embedded").lm, out / name)
+    assert scores(LocalPolicy(plain)) == pytest.approx(expected, abs=1e-3)
+    assert base != pytest.approx(expected, abs=1e-3)
+    player = find_player(f"peft:{out / name}", ChatConfig())
+    assert isinstance(player, LocalPlayer)
+    assert (player.reference, player.folder) == ("embedded", out / name)
+
+
+def test_a_folder_that_is_no_lora_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is no adapter folder"):
+        peft_base(tmp_path)
+    (tmp_path / "adapter_config.json").write_text('{"peft_type": "IA3"}')
+    with pytest.raises(ConfigError, match="'IA3', expected an adapter of type LORA"):
+        peft_base(tmp_path)
+    (tmp_path / "adapter_config.json").write_text('{"peft_type": "LORA"}')
+    with pytest.raises(ConfigError, match=r"names no base model, expected peft:.*@MODEL"):
+        find_player(f"peft:{tmp_path}", ChatConfig())
+    with pytest.raises(ConfigError, match="does not load on its base model"):
+        with_peft_folder(load_judge("embedded").lm, tmp_path)
+
+
+def test_a_run_without_fine_tunes_has_no_adapters(tmp_path: Path) -> None:
+    folder = build(tmp_path / "archive", [CONTRAST], config=CONFIG)
+    with Archive.open(folder) as archive, pytest.raises(ExportError, match="no fine-tune"):
+        export_peft(archive, None, tmp_path / "out")
+
+
+def test_the_best_and_the_worst_archived_moves_become_rows(tmp_path: Path) -> None:
+    moves = (("a hen",), ("rain and boats",), ("no key",), ("dogs",))
+    folder = build(tmp_path / "archive", [CONTRAST, BOB], moves=moves, judge=WordJudge())
+    with Archive.open(folder) as archive:
+        assert export_moves(archive, None, tmp_path / "sft", "sft") == 3
+        assert export_moves(archive, None, tmp_path / "dpo", "dpo") == 3
+        plays = archive.rows("scores")
+    sft, dpo = (
+        [json.loads(line) for line in (tmp_path / kind / "train.jsonl").read_text().splitlines()]
+        for kind in ("sft", "dpo")
+    )
+    for best, pair in zip(sft, dpo, strict=True):
+        own = sorted(
+            (play["score"], play["moves"])
+            for play in plays
+            if (play["game_id"], play["map_seed"]) == (best["game_id"], best["map_seed"])
+        )
+        assert best["completion"] == pair["chosen"]
+        assert best["completion"][0]["content"] == f"<move>{own[-1][1][0]}</move>"
+        assert pair["rejected"][0]["content"] == f"<move>{own[0][1][0]}</move>"
+        assert (pair["chosen_score"], pair["rejected_score"]) == (own[-1][0], own[0][0])
+        assert [message["role"] for message in best["prompt"]] == ["system", "user"]

@@ -1,0 +1,174 @@
+"""From measured rounds to ratings: which scores are compared, what is left out, what rows say."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.rated import THREE, build, drawn, games
+
+from archive import TABLES, Archive
+from archive.errors import RatingError
+from archive.ratings.near_copies import Copies
+from archive.ratings.preferences import Preference
+from archive.schema import TaskId
+from archive.statistics.measure_ratings import (
+    MeasureRatings,
+    RatingQuestion,
+    measure_ratings,
+    rating_rows,
+)
+from archive.statistics.paired_scores import PairedScores, read_paired_scores
+from archive.verification.ratings import ratings as verified
+
+QUESTION = RatingQuestion(resamples=2)
+
+
+def read(*folders: Path) -> PairedScores:
+    return read_paired_scores([Archive.open(folder) for folder in folders])
+
+
+def rate(folder: Path, question: RatingQuestion = QUESTION) -> MeasureRatings:
+    return measure_ratings(read(folder), question)
+
+
+def test_scores_are_the_best_of_all_rounds_on_common_maps(tmp_path: Path) -> None:
+    given = drawn(0, THREE)
+    found = read(build(tmp_path / "a", given))
+    assert found.models == ("ann", "bob", "cid")
+    assert [game.task_id.game_id for game in found.games] == [g.game_id for g in games(3)]
+    for place, game in enumerate(found.games):
+        assert game.best == pytest.approx(np.stack([given[m][place] for m in found.models]))
+    assert not found.left_out
+
+
+def test_two_runs_on_one_measure_are_one_table(tmp_path: Path) -> None:
+    given = drawn(0, THREE)
+    first = build(tmp_path / "a", {name: given[name] for name in ("ann", "bob")})
+    second = build(tmp_path / "b", {name: given[name] for name in ("bob", "cid")}, run_id="later")
+    assert read(first, second).models == ("ann", "bob", "cid")
+
+
+def test_the_largest_complete_block_is_kept_and_the_rest_named(tmp_path: Path) -> None:
+    given = {name: list(each) for name, each in drawn(0, THREE).items()}
+    given["bob"] = given["bob"][:2]
+    given["dan"] = given["ann"][:1]
+    found = read(build(tmp_path / "a", given))
+    assert len(found.models) * len(found.games) == 6
+    assert found.models == ("ann", "bob", "cid")
+    third = games(3)[2].game_id
+    first, second = found.left_out
+    assert first == f"model dan is left out: it has not played {games(3)[1].game_id}"
+    assert second == f"game {third} is left out: bob has not played it"
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"digest": "other"}, "measure: found d and other"),
+        ({"measure": {"judge": "smollm2", "dtype": "auto", "base": None, "m": 4}}, "judge"),
+        ({"measure": {"judge": None, "dtype": "auto", "base": None, "m": 2}}, "number of levels"),
+    ],
+)
+def test_runs_that_cannot_be_compared_are_refused(
+    tmp_path: Path, changes: dict[str, object], what: str
+) -> None:
+    given = drawn(0, THREE)
+    first = build(tmp_path / "a", given)
+    second = build(tmp_path / "b", given, run_id="later", **changes)
+    with pytest.raises(RatingError, match=f"runs measured and later differ in their {what}"):
+        read(first, second)
+
+
+def test_a_model_with_two_scores_on_one_map_is_refused(tmp_path: Path) -> None:
+    first = build(tmp_path / "a", drawn(0, THREE))
+    second = build(tmp_path / "b", drawn(1, THREE), run_id="later")
+    with pytest.raises(RatingError, match="ann was measured twice on game"):
+        read(first, second)
+
+
+def test_an_archive_without_measured_games_is_refused(tmp_path: Path) -> None:
+    Archive.create(tmp_path / "a").close()
+    with pytest.raises(RatingError, match="found no measured game"):
+        read(tmp_path / "a")
+
+
+def test_a_single_map_is_not_enough(tmp_path: Path) -> None:
+    with pytest.raises(RatingError, match="no game was played by a model on 2 maps"):
+        read(build(tmp_path / "a", drawn(0, THREE, maps=1)))
+
+
+def test_the_model_that_wins_everything_is_first(tmp_path: Path) -> None:
+    skills = {"low": (0.0, 0.0), "high": (50.0, 50.0)}
+    found = rate(build(tmp_path / "a", drawn(0, skills), levels=(0, 1)))
+    high, low = found.models
+    assert (high.model, high.rank, high.first) == ("high", 1, 1.0)
+    assert high.rating.value == pytest.approx(0, abs=1e-6)
+    assert low.rating.value == pytest.approx(-1, abs=1e-6)
+    assert high.elo > low.elo
+    assert high.narms > low.narms
+    assert found.games[0].separates == ("high", "low")
+    assert found.above[0].tolist() == [0.5, 1.0]
+    assert found.by_game.sum(axis=1) == pytest.approx([m.rating.value for m in found.models])
+
+
+def test_models_that_are_alike_share_the_first_rank(tmp_path: Path) -> None:
+    same = [np.arange(4.0), np.ones(4)]
+    found = rate(build(tmp_path / "a", {"ann": same, "bob": same}))
+    assert [each.rank for each in found.models] == [1, 1]
+    assert [each.separates for each in found.games] == [None, None]
+
+
+def test_one_model_is_rated_0(tmp_path: Path) -> None:
+    found = rate(build(tmp_path / "a", drawn(0, {"ann": (1.0, 2.0)})))
+    assert [each.rating.value for each in found.models] == pytest.approx([0.0])
+
+
+def test_margins_need_levels(tmp_path: Path) -> None:
+    margin = dataclasses.replace(QUESTION, preference=Preference.MARGIN)
+    found = rate(build(tmp_path / "a", drawn(0, THREE), levels=(0, 2)), margin)
+    assert len(found.games) == 2
+    assert "it has no levels" in found.left_out[0]
+    with pytest.raises(RatingError, match="found no game with levels"):
+        rate(build(tmp_path / "b", drawn(0, THREE)), margin)
+
+
+def test_without_resamples_there_are_no_bounds(tmp_path: Path) -> None:
+    rows = rating_rows(rate(build(tmp_path / "a", drawn(0, THREE)), RatingQuestion(resamples=0)))
+    assert {row["rating_low"] for row in rows} == {None}
+    assert all(row["rating"] is not None for row in rows)
+
+
+@pytest.mark.parametrize("copies", list(Copies))
+def test_rows_can_be_computed_again_and_a_changed_one_is_found(
+    tmp_path: Path, copies: Copies
+) -> None:
+    folder = build(tmp_path / "a", drawn(0, THREE), levels=(0, 1, 2))
+    rows = rating_rows(rate(folder, dataclasses.replace(QUESTION, copies=copies)))
+    assert all(set(row) | {"run_id"} == set(TABLES["ratings"].names) for row in rows)
+    signed = [{"run_id": "measured", **row} for row in rows]
+    with Archive.open(folder, "a") as archive:
+        archive.commit({"ratings": signed})
+    with Archive.open(folder) as archive:
+        assert list(verified(archive)) == []
+    with Archive.open(folder, "a") as archive:
+        archive.commit({"ratings": [row | {"rating_id": "x", "mass": 0.123} for row in signed]})
+    with Archive.open(folder) as archive:
+        found = [str(each) for each in verified(archive)]
+    assert any("mass 0.123" in each for each in found)
+
+
+def test_only_the_games_and_models_that_are_named_are_rated(tmp_path: Path) -> None:
+    folder = build(tmp_path / "a", drawn(0, THREE))
+    chosen = [TaskId(games(3)[1].game_id, "black")]
+    with Archive.open(folder) as archive:
+        found = read_paired_scores([archive], ["ann", "cid"], chosen)
+    assert (found.models, [game.task_id for game in found.games]) == (("ann", "cid"), chosen)
+
+
+def test_the_schema_names_the_choices_that_there_are() -> None:
+    columns = {column.name: column for column in TABLES["ratings"].columns}
+    assert columns["preference"].values == tuple(Preference)
+    assert columns["copies"].values == tuple(Copies)

@@ -1,0 +1,113 @@
+"""Models at play: prompts, answers that count and that do not, nothing paid twice."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from support.chat_server import ChatServer, Received, Sent, refused, reply
+
+from evo.config.ggbench import GGBenchConfig
+from evo.ggbench.box import Box
+from evo.ggbench.evaluate import new_plays, play_agent, play_model
+from evo.ggbench.game import packaged
+from evo.ggbench.players import ChatMover, ChatPlayer, LocalMover, find_player
+from evo.jobs.model_host import load_model
+from xgl.chat.accounting import Budget
+from xgl.chat.settings import ChatSettings
+from xgl.errors import BudgetError, ConfigError, PlayerError
+
+GAME = packaged("purse")
+RANDOM = {"kind": "random"}
+
+
+def first_legal(received: Received) -> Sent:
+    found = re.search(r"Allowed moves: (\d+)", received.last)
+    assert found
+    return reply(found[1])
+
+
+def chat_plays(url: str, folder: Path, plays: int = 4, **settings: object):
+    mover = ChatMover(
+        ChatSettings("m", url, retries=1, first_backoff=0.0, **settings), 3, folder, Budget()
+    )
+    played = new_plays(GAME.game_id, plays, 0)
+    with Box(GAME) as box:
+        play_model(box, mover, RANDOM, played)
+    return played
+
+
+def test_a_chat_model_plays_whole_games_and_is_told_rules_board_and_moves(tmp_path: Path) -> None:
+    with ChatServer(first_legal) as server:
+        played = chat_plays(server.url, tmp_path)
+        system, user = server.received[0].body["messages"]
+    assert {play.outcome for play in played} <= {"win", "loss"}
+    assert [play.seat for play in played] == [0, 1, 0, 1]
+    assert GAME.rules.strip() in system["content"]
+    assert GAME.moves.strip() in system["content"]
+    assert "Purse: " in user["content"]
+    assert all(play.usage.tokens == 35 * play.usage.requests for play in played)
+
+
+def test_what_was_paid_for_is_not_asked_again(tmp_path: Path) -> None:
+    with ChatServer(first_legal) as server:
+        first = chat_plays(server.url, tmp_path)
+        asked = len(server.received)
+        again = chat_plays(server.url, tmp_path)
+        assert len(server.received) == asked
+    assert [(p.moves, p.outcome, p.usage.tokens) for p in again] == [
+        (p.moves, p.outcome, p.usage.tokens) for p in first
+    ]
+
+
+@pytest.mark.parametrize("answer", ["six", "-1", "99", "", "0.0", "1 or 2", "٣"])
+def test_an_answer_that_is_no_legal_number_is_a_fault_after_its_attempts(
+    answer: str, tmp_path: Path
+) -> None:
+    with ChatServer(lambda received: reply(answer)) as server:
+        (play,) = chat_plays(server.url, tmp_path, plays=1)
+        assert len(server.received) == 3
+    assert play.outcome == "fault"
+    assert "no legal number in 3 answers" in str(play.reason)
+
+
+def test_an_endpoint_that_refuses_is_no_lost_game(tmp_path: Path) -> None:
+    with (
+        ChatServer(lambda received: refused(401)) as server,
+        pytest.raises(PlayerError, match="status 401"),
+    ):
+        chat_plays(server.url, tmp_path, plays=1)
+
+
+def test_a_budget_ends_the_plays(tmp_path: Path) -> None:
+    with ChatServer(first_legal) as server:
+        mover = ChatMover(ChatSettings("m", server.url), 3, tmp_path, Budget(tokens=40))
+        with Box(GAME) as box, pytest.raises(BudgetError):
+            play_model(box, mover, RANDOM, new_plays(GAME.game_id, 4, 0))
+
+
+def test_a_local_model_draws_legal_moves_and_commits_no_fault() -> None:
+    mover = LocalMover(load_model("embedded", "float32", "cpu"), 0)
+    played, again = new_plays(GAME.game_id, 2, 0), new_plays(GAME.game_id, 2, 0)
+    with Box(GAME) as box:
+        play_model(box, mover, RANDOM, played)
+        play_model(box, mover, RANDOM, again)
+    assert {play.outcome for play in played} <= {"win", "loss"}
+    assert [play.moves for play in played] == [play.moves for play in again]
+
+
+def test_an_agent_meets_another_and_a_game_that_breaks_is_no_loss() -> None:
+    played = new_plays(GAME.game_id, 3, 0)
+    with Box(GAME) as box:
+        play_agent(box, RANDOM, {"kind": "optimal"}, played)
+    assert {play.outcome for play in played} == {"broken"}
+
+
+def test_players_are_found_by_name() -> None:
+    config = GGBenchConfig()
+    assert find_player("mcts@7", config).agent["simulations"] == 7
+    chat = find_player("chat:m@http://localhost:1/v1", config)
+    assert isinstance(chat, ChatPlayer)
+    with pytest.raises(ConfigError, match="expected mcts or mcts@N"):
+        find_player("mcts@x", config)

@@ -1,0 +1,178 @@
+"""``+experiment=gg_bench`` from filters to scores: a small run, its budget, its resumption."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from support import hostile
+
+from archive import Archive
+from archive.__main__ import main as archive_main
+from evo.run import main
+from evo.runner import Services
+
+SMALL = (
+    "ggbench.train.steps=8192",
+    "ggbench.plays=2",
+    "ggbench.opponent.simulations=4",
+    "ggbench.opponent.ladder=[0]",
+    "ggbench.opponent.confirmation=4",
+    "ggbench.opponent.null_trials=1",
+    "ggbench.workers=1",
+)
+SECONDS = ("seconds", "event", "at")
+
+
+def run(folder: Path, *overrides: str, small: Sequence[str] = SMALL) -> tuple[int, str]:
+    said = StringIO()
+    begun = [] if any(o.startswith("resume=") for o in overrides) else ["+experiment=gg_bench"]
+    roots = [f"archive.root={folder}", *small] if begun else []
+    code = main([*begun, *roots, *overrides], Services(console=Console(file=said, width=200)))
+    return code, said.getvalue()
+
+
+def science(archive: Path) -> dict[str, list[dict[str, object]]]:
+    """All rows of the family's tables, without their times."""
+    with Archive.open(archive) as opened:
+        names = ("gg_games", "gg_filters", "gg_agents", "gg_pairs", "gg_plays", "gg_scores")
+        return {
+            name: [
+                {key: value for key, value in row.items() if key not in SECONDS}
+                for row in opened.rows(name)
+            ]
+            for name in names
+        }
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("gg_bench")
+
+
+@pytest.fixture(scope="module")
+def drawn(folder: Path) -> Path:
+    """A game that ends undecided."""
+    game = folder / "drawn"
+    game.mkdir()
+    source = hostile.GOOD.replace("int(not self.left), not", "0, not")
+    for name, text in (("rules.md", "# Drawn"), ("env.py", source), ("moves.md", "m")):
+        (game / name).write_text(text)
+    return game
+
+
+@pytest.fixture(scope="module")
+def finished(folder: Path, drawn: Path) -> tuple[Path, str]:
+    games = f"ggbench.games=[purse,{drawn}]"
+    code, said = run(folder, "name=whole", games, "ggbench.players=[random,optimal,embedded]")
+    assert code == 0, said
+    return folder / "whole", said
+
+
+def test_a_run_goes_from_filters_to_scores(finished: tuple[Path, str]) -> None:
+    rows = science(finished[0] / "archive")
+    stages = [(row["stage"], row["passed"]) for row in rows["gg_filters"]]
+    assert ("undecided", False) in stages
+    assert ("opponent", True) in stages
+    assert [row["quarter"] for row in rows["gg_agents"]] == [1, 2, 3, 4]
+    assert {row["player"] for row in rows["gg_scores"]} == {"random", "optimal", "embedded"}
+    assert len(rows["gg_plays"]) == 6
+    assert "every player has met every opponent" in finished[1]
+
+
+def test_its_page_escapes_what_games_say(finished: tuple[Path, str]) -> None:
+    page = (finished[0] / "ggbench.html").read_text()
+    assert "The Shared Purse" in page
+    assert "&quot;&quot;&quot;The Shared Purse: hand in a token" in page
+    assert "<script" not in page
+
+
+@pytest.mark.parametrize("command", ["inspect", "verify"])
+def test_the_archives_commands_know_it(
+    command: str, finished: tuple[Path, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert archive_main([command, str(finished[0])]) == 0
+    shown = capsys.readouterr().out
+    assert ("Win rates" if command == "inspect" else "Everything fits") in shown
+
+
+def test_verify_finds_a_score_that_plays_do_not_give(
+    finished: tuple[Path, str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Archive.open(finished[0] / "archive") as source, Archive.create(folder / "forged") as copy:
+        for digest in source.adapters():
+            copy.put_adapter(source.get_adapter(digest))
+        for name in ("runs", "gg_games", "gg_filters", "gg_agents", "gg_plays"):
+            copy.commit({name: source.rows(name)})
+        copy.commit({"gg_pairs": [row | {"passed": True} for row in source.rows("gg_pairs")]})
+        copy.commit({"gg_scores": [row | {"win_rate": 0.9} for row in source.rows("gg_scores")]})
+    assert archive_main(["verify", str(folder / "forged")]) != 0
+    shown = capsys.readouterr().out
+    assert "win_rate" in shown
+    assert "passed" in shown
+
+
+def test_a_budget_ends_a_run_and_resuming_gives_what_one_run_gives(
+    finished: tuple[Path, str], folder: Path, drawn: Path
+) -> None:
+    games = f"ggbench.games=[purse,{drawn}]"
+    players = "ggbench.players=[random,optimal,embedded]"
+    code, said = run(folder, "name=parts", games, players, "budget.seconds=0.001")
+    assert code == 0
+    assert "the budget of 0.001 seconds is spent" in said
+    resume = f"resume={folder / 'parts'}"
+    code, said = run(folder, resume, "budget.seconds=100000")
+    assert code == 0, said
+    whole, parts = science(finished[0] / "archive"), science(folder / "parts" / "archive")
+    for rows in (whole, parts):
+        for row in (row for each in rows.values() for row in each):
+            row.pop("run_id")
+    assert parts == whole
+    before = json.dumps(parts, default=str)
+    assert run(folder, resume)[0] == 0
+    again = science(folder / "parts" / "archive")
+    for row in (row for each in again.values() for row in each):
+        row.pop("run_id")
+    assert json.dumps(again, default=str) == before
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("ggbench.games=[chess]", "game: found 'chess', expected a folder with a game"),
+        ("ggbench.games=[purse,purse]", "'purse' stands there twice"),
+        ("ggbench.players=[mcts@x]", "expected mcts or mcts@N"),
+        ("ggbench.train.steps=100", "ggbench.train.steps: found 100, expected at least 8192"),
+        ("budget.dollars=1", "no price of a chat model"),
+    ],
+)
+def test_a_users_mistake_is_one_sentence(
+    override: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(tmp_path, override)[0] == 2
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_resumed_run_keeps_its_science(
+    finished: tuple[Path, str], capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    assert run(folder, f"resume={finished[0]}", "ggbench.plays=3")[0] == 2
+    assert "a resumed run keeps its settings" in capsys.readouterr().err
+
+
+def test_an_estimate_spends_nothing(tmp_path: Path) -> None:
+    code, said = run(
+        tmp_path,
+        "estimate=true",
+        "ggbench.games=[purse]",
+        "ggbench.players=['chat:m@http://127.0.0.1:9/v1']",
+        "ggbench.chat.prices={m:[1.0,2.0]}",
+    )
+    assert code == 0
+    assert "dollars" in said
+    assert not list(tmp_path.iterdir())

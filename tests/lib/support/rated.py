@@ -1,0 +1,119 @@
+"""Archives of models measured on games: rounds whose scores are given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from support.measured import row
+
+from archive import Archive
+from xgl.language.canonical import Game, game
+from xgl.language.parser import parse
+
+CODE = "assign(s=story())\nelicit(t, {})\nreward(xed(s | t))"
+SETTINGS = {
+    "digest": "d",
+    "seed": 0,
+    "measure": {"judge": None, "dtype": "auto", "base": None, "m": 4},
+}
+RUN = "measured"
+ROUNDS = 2
+
+Scores = Mapping[str, Sequence[np.ndarray]]
+"""By model, for each game its score on every map, bits."""
+
+
+def games(count: int) -> list[Game]:
+    """So many different games, in the order of their ids."""
+    made = [game(parse(CODE.format(4 + index), "xent")) for index in range(count)]
+    return sorted(made, key=lambda each: each.game_id)
+
+
+def build(
+    folder: Path,
+    scores: Scores,
+    levels: Sequence[int] = (),
+    run_id: str = RUN,
+    **changes: Any,
+) -> Path:
+    """The archive of a measuring run in ``folder``; games in ``levels`` have levels. The second
+    round scores as given, the first a bit less; ``changes`` of the run's settings."""
+    many = max(len(each) for each in scores.values())
+    rows: dict[str, list[dict[str, Any]]] = {
+        "runs": [row("runs", run_id=run_id, config_json=json.dumps({**SETTINGS, **changes}))],
+        "games": [row("games", **_facts(each)) for each in games(many)],
+        "rounds": [],
+        "measures": [],
+    }
+    for model, played in scores.items():
+        for place, (made, each) in enumerate(zip(games(many), played, strict=False)):
+            ids = {"run_id": run_id, "policy_id": model, "game_id": made.game_id, "role": "black"}
+            rows["rounds"] += _rounds(ids, each)
+            if place in levels and len(each):
+                rows["measures"].append(_measure(ids, each))
+    with Archive.create(folder) as archive:
+        archive.commit(rows)
+    return folder
+
+
+def _facts(made: Game) -> dict[str, Any]:
+    return {
+        "game_id": made.game_id,
+        "dialect": made.dialect,
+        "code": made.code,
+        "metadata_json": json.dumps(
+            {
+                "constants": {},
+                "max_characters": made.metadata.max_characters,
+                "max_failures": made.metadata.max_failures,
+                "max_len": made.metadata.max_len,
+                "story_tokens": made.metadata.story_tokens,
+            },
+            sort_keys=True,
+        ),
+    }
+
+
+def _rounds(ids: Mapping[str, str], scores: np.ndarray) -> list[dict[str, Any]]:
+    return [
+        row(
+            "rounds",
+            **ids,
+            purpose="measure",
+            map_seed=2 * place + 1,
+            play_seed=place,
+            round=number,
+            control=False,
+            score=float(score) - (ROUNDS - number),
+        )
+        for place, score in enumerate(scores)
+        for number in range(1, ROUNDS + 1)
+    ]
+
+
+def _measure(ids: Mapping[str, str], scores: np.ndarray) -> dict[str, Any]:
+    return row(
+        "measures",
+        **ids,
+        exported_game_id=f"scope{ids['game_id'][:4]}",
+        m=4,
+        theta=0.5,
+        at_round=2,
+        narms=float(np.mean(scores)),
+    )
+
+
+def drawn(seed: int, skills: Mapping[str, Sequence[float]], maps: int = 6) -> Scores:
+    """Scores of models with a skill for each game, and noise of one bit."""
+    random = np.random.default_rng(seed)
+    return {
+        name: [skill + random.normal(0, 1, maps) for skill in each] for name, each in skills.items()
+    }
+
+
+THREE = {"ann": (3.0, 0.0, 1.0), "bob": (2.0, 2.0, 1.0), "cid": (0.0, 1.0, 0.0)}
+"""Models of different skill for three games."""
