@@ -34,6 +34,8 @@ TOLERANCE = 1e-6
 _FIRST_STEP, _LONGEST_STEP, _SHORTEST_STEP, _CROSSING_STEP = 0.1, 1.0, 1e-10, 1e-4
 _STRAIGHT, _VERY_STRAIGHT = 0.98, 0.995
 _MOST_STEPS, _CORRECTIONS = 20_000, 8
+_ON_THE_WAY, _AT_END = 1e-8, 1e-11
+"""Largest error of a log-probability."""
 _SUPPORTS = (1e-4, 1e-3, 1e-5, 1e-2, 1e-6)
 _NEAR = 0.1
 
@@ -124,7 +126,8 @@ class _Path:
         self.point = np.append(self.log_targets, 0.0)
         self.orientation, self.step = 1.0, _FIRST_STEP
         self.steps = self.folds = self.crossings = 0
-        self.tangent = self._tangent(self.point, np.append(np.zeros(len(self.point) - 1), 1.0))
+        along = np.append(np.zeros(len(self.point) - 1), 1.0)
+        self.tangent = self._tangent(self.point, along, self._system(self.point)[1])
 
     def strategies(self) -> list[Array]:
         """x_i at the point."""
@@ -171,12 +174,12 @@ class _Path:
             border = np.append(np.zeros(len(guess) - 1), 1.0)
         else:
             border = self._metric(guess) * self.tangent
-        corrected = self._correct(guess, border)
+        corrected = self._correct(guess, border, _AT_END if last else _ON_THE_WAY)
         if corrected is None:
             return False
-        point, rounds = corrected
+        point, rounds, derivative = corrected
         try:
-            tangent = self._tangent(point, self._metric(point) * self.tangent)
+            tangent = self._tangent(point, self._metric(point) * self.tangent, derivative)
         except LinAlgError:
             return False
         alike = self._cosine(point, tangent)
@@ -191,15 +194,18 @@ class _Path:
             self.step = min(1.6 * self.step, _LONGEST_STEP)
         return True
 
-    def _correct(self, point: Array, border: Array) -> tuple[Array, int] | None:
-        """Newton's method on F = 0 across the path; None where it does not converge."""
+    def _correct(
+        self, point: Array, border: Array, accuracy: float
+    ) -> tuple[Array, int, Array] | None:
+        """Newton's method on F = 0 across the path: the point, how many steps, and derivatives;
+        None where it does not converge."""
         for rounds in range(_CORRECTIONS):
             residual, derivative = self._system(point)
             size = float(np.abs(residual).max())
             if not np.isfinite(size) or size > 1e3:
                 return None
-            if size <= 1e-11 + 1e-14 * abs(point[-1]):
-                return point, rounds
+            if size <= accuracy + 1e-14 * abs(point[-1]):
+                return point, rounds, derivative
             try:
                 moved = _solve(np.vstack([derivative, border]), np.append(-residual, 0.0))[0]
             except LinAlgError:
@@ -233,9 +239,8 @@ class _Path:
         derivative[np.arange(size), np.arange(size)] += 1.0
         return residual, derivative
 
-    def _tangent(self, point: Array, border: Array) -> Array:
+    def _tangent(self, point: Array, border: Array, derivative: Array) -> Array:
         """Of length 1, in the direction of the path."""
-        derivative = self._system(point)[1]
         wanted = np.append(np.zeros(len(point) - 1), 1.0)
         tangent, sign = _solve(np.vstack([derivative, border]), wanted)
         tangent *= sign * self.orientation

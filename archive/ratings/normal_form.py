@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +64,15 @@ class NormalFormGame:
         """The largest difference between two payoffs of one player; 0 where nothing is at stake."""
         return max(float(np.ptp(each)) for each in self.payoffs)
 
+    @cached_property
+    def by_pair(self) -> dict[tuple[int, int], Array]:
+        """u_i with the axes of i and j first, all i ≠ j, and the others in order."""
+        found = {}
+        for i, j in permutations(self.players, 2):
+            rest = [k for k in self.players if k not in (i, j)]
+            found[i, j] = np.ascontiguousarray(self.payoffs[i].transpose(i, j, *rest))
+        return found
+
     def rescaled(self) -> NormalFormGame:
         """Each player's payoffs from 0 up, all divided by ``span``: the same equilibria."""
         scale = self.span or 1.0
@@ -120,14 +130,10 @@ def exploitability(game: NormalFormGame, joint: Array) -> float:
 
 def cross_derivatives(game: NormalFormGame, strategies: Strategies) -> dict[tuple[int, int], Array]:
     """P_ij (|A_i|, |A_j|) = ∂d_i/∂x_j, all i ≠ j."""
-    return {
-        (i, j): _pair(game.payoffs[i], strategies, i, j)
-        for i in game.players
-        for j in game.players
-        if i != j
-    }
-
-
-def _pair(payoff: Array, strategies: Strategies, i: int, j: int) -> Array:
-    kept = contract(payoff, strategies, [i, j])
-    return kept if i < j else kept.T
+    found = {}
+    for (i, j), tensor in game.by_pair.items():
+        for k in reversed(game.players):
+            if k not in (i, j):
+                tensor = tensor @ strategies[k]
+        found[i, j] = tensor
+    return found

@@ -11,5 +11,7 @@ Each file is one step, in this order:
 * ``covers``: the best η-cover of a matrix; ``missing_values``: what missing values leave open of
   it; ``scope_cover``: the cover of a run's scope; ``transfer_graph``: components (Def. 54);
 * ``repeated_play``: arms, thresholds and normalised scores (Def. 33, 42); ``xent_measure``: the
-  measure over a cover (Def. 43).
+  measure over a cover (Def. 43);
+* ``paired_scores``: what models scored on the same maps; ``measure_ratings``: models and games
+  rated together.
 """
