@@ -136,6 +136,12 @@ def run_config(archive: Archive, run_id: str) -> Mapping[str, Any]:
     return config if isinstance(config, dict) else {}
 
 
+def is_open_ended(config: Mapping[str, Any]) -> bool:
+    """Whether a run grew by the open-ended schedule; settings that do not say so are older."""
+    section = config.get("growth")
+    return isinstance(section, Mapping) and section.get("schedule") == "open_ended"
+
+
 def replicates(config: Mapping[str, Any]) -> int:
     """Fine-tunes of each game under as many training seeds, ``finetune.replicates``; 1 where a
     run's settings do not say."""

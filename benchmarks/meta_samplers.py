@@ -36,7 +36,7 @@ from archive.query import explanation, reason_of
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task
-from evo.jobs.job import Job, ModelHostSettings, Result
+from evo.jobs.job import Job, ModelHostSettings, OneAtATime, Result
 from evo.jobs.job import Outcome as JobOutcome
 from evo.jobs.model_host import ModelHost
 from evo.record.collector import Collector
@@ -59,7 +59,7 @@ HEADS = (
 )
 
 
-class InProcess:
+class InProcess(OneAtATime):
     """An executor of one model host in this process."""
 
     def __init__(self, model_host: ModelHost) -> None:

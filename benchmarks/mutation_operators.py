@@ -36,7 +36,6 @@ WIDE = MutateSettings(
     max_steps=32,
     max_terms=6,
     loops=True,
-    weights={},
     players=PLAYERS,
 )
 LARGE = MutateSettings(
@@ -140,15 +139,13 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--draws", type=int, default=150, help="of each operator")
     draws = options.parse_args().draws
-    scope, total, weighted = parents(), Counter[str](), Counter[str]()
+    scope, total = parents(), Counter[str]()
     print("| operator | children | invalid | degenerate | unsound |\n| --- " + "| --- " * 4 + "|")
     for name, entry in OPERATORS.items():
         counts = raw(entry, name, scope, draws)
         total += counts
-        weighted += Counter({k: entry.weight * v for k, v in counts.items()})
         print(_row(f"`{name}`", counts), flush=True)
     print(_row("all, each as often", total))
-    print(_row("all, by the table's weights", Counter({k: round(v) for k, v in weighted.items()})))
     print(_row("children of the sampler", children(scope, max(4, draws // 10))))
 
 

@@ -19,13 +19,15 @@ if TYPE_CHECKING:
     from evo.runner import Experiment, RunPlan, Services
 
 USAGE = """usage: python -m evo.run +experiment=scope_growth [key=value …]
+       python -m evo.run +experiment=long_growth [key=value …]
        python -m evo.run +experiment=transfer_triplet [key=value …]
        python -m evo.run +experiment=toy_growth [toy.key=value …]
        python -m evo.run +experiment=measure measure=FOLDER 'players=[NAME,…]' [key=value …]
        python -m evo.run +experiment=gg_bench [ggbench.key=value …]
        python -m evo.run resume=RUN_FOLDER [cluster.key=value …] [budget.key=value …]
 
-experiments: scope_growth; transfer_triplet: what three games of the paper teach each other;
+experiments: scope_growth; long_growth: the same for two hours on two cores, from four games;
+             transfer_triplet: what three games of the paper teach each other;
              toy_growth: scope growth on the paper's toy model, in seconds;
              measure: models on the games that python -m archive export --format xent wrote;
              gg_bench: two-player games that are programs, opponents that learn by self-play
@@ -86,8 +88,10 @@ def experiments() -> dict[str, Experiment[Any]]:
     from evo.config import compose, ggbench, measure, toy
     from evo.runner import Experiment
 
+    growth = Experiment(compose.load, compose.resume, _plan_scope_growth)
     return {
-        "scope_growth": Experiment(compose.load, compose.resume, _plan_scope_growth),
+        "scope_growth": growth,
+        "long_growth": growth,
         "transfer_triplet": Experiment(compose.load, compose.resume, _plan_transfer_triplet),
         "toy_growth": Experiment(toy.load, toy.resume, _plan_toy),
         "measure": Experiment(measure.load, measure.resume, _plan_measure),

@@ -74,11 +74,9 @@ class MutateSettings(Caps):
     """Draws for one proposal before it is given up."""
     memory: TopP = 0.99
     """Factor by which each outcome fades the earlier ones."""
-    weights: Mapping[str, Weight] = Field(
-        default_factory=lambda: {"drop_term": 6, "insert_distractor": 6}
-    )
-    """Weights of operators before anything was observed, where they differ from the table in
-    meta_sampler/mutate/operators.py."""
+    weights: Mapping[str, Weight] = Field(default_factory=dict)
+    """Weights of operators (meta_sampler/mutate/operators.py) before anything was observed, where
+    they differ from 1."""
 
     def __post_init__(self) -> None:
         if syn.MAIN_PLAYER not in self.players:

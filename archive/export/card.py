@@ -78,7 +78,11 @@ trainer = GRPOTrainer(
     str(resolve("embedded")),  # a model to try it with; yours goes here
     reward_funcs=Rewards(load_judge("{judge}"), normalise=True),
     args=GRPOConfig(
-        "trained", max_steps=3, max_completion_length=32, bf16=torch.cuda.is_available()
+        "trained",
+        max_steps=3,
+        logging_steps=1,
+        max_completion_length=32,
+        bf16=torch.cuda.is_available(),
     ),
     train_dataset=rows["train"],
 )
@@ -110,7 +114,11 @@ trainer = GRPOTrainer(
         judge, others=LocalPolicy(judge.lm), normalise=True
     ),
     args=GRPOConfig(
-        "trained", max_steps=3, max_completion_length=64, bf16=torch.cuda.is_available()
+        "trained",
+        max_steps=3,
+        logging_steps=1,
+        max_completion_length=64,
+        bf16=torch.cuda.is_available(),
     ),
     train_dataset=load_dataset(str(Path.cwd()), "environments")["train"],
 )

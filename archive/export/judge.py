@@ -46,6 +46,8 @@ class JudgeSource:
 
     @property
     def small(self) -> bool:
+        if self.reference.startswith("vllm:"):  # on a server
+            return False
         return 0 < sum(path.stat().st_size for path in self.weights) <= SMALL
 
     @property
@@ -80,17 +82,12 @@ def reference_of(archive: Archive, run_id: str) -> str:
 
 def load(source: JudgeSource) -> Judge:
     """The judge in float32, as the authors' package would load it. Raises ExportError."""
-    import torch
-
-    from xgl.judge.transformer_judge import TransformerJudge
-    from xgl.lm.language_model import LanguageModel
-    from xgl.models import resolve as models
+    from xgl.judge.load import load_judge
 
     try:
-        model, tokenizer = models.load(source.reference, dtype="float32")
+        return load_judge(source.reference, dtype="float32")
     except ModelNotFound as error:
         raise ExportError(f"the run's judge could not be loaded: {error}") from error
-    return TransformerJudge(LanguageModel(model, tokenizer, torch.device("cpu")))
 
 
 def copy(source: JudgeSource, folder: Path) -> None:

@@ -47,14 +47,9 @@ def _without(report: RunReport, reason: str) -> RunReport:
 def _judge(reference: str, dtype: str) -> Judge:
     """The run's judge."""
     try:
-        import torch
+        from xgl.judge.load import load_judge
 
-        from xgl.judge.transformer_judge import TransformerJudge
-        from xgl.lm.language_model import LanguageModel
-        from xgl.models import resolve
-
-        model, tokenizer = resolve.load(reference, dtype=dtype)
-        return TransformerJudge(LanguageModel(model, tokenizer, torch.device("cpu")))
+        return load_judge(reference, dtype=dtype)
     except (ImportError, XGLError, AttributeError) as error:
         raise _no_judge(error) from error
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from archive.query import ScopeRow, replicates, run_config, scopes
+from archive.query import ScopeRow, is_open_ended, replicates, run_config, scopes
 from archive.schema import (
     BASE_POLICY,
     Definition,
@@ -49,6 +49,11 @@ class RunRecord:
         """One setting of the run, or None."""
         settings = self.config.get(section)
         return settings.get(key) if isinstance(settings, Mapping) else None
+
+    @property
+    def open_ended(self) -> bool:
+        """Whether it grew by the open-ended schedule."""
+        return is_open_ended(self.config)
 
     @property
     def limits(self) -> Limits | None:
@@ -113,7 +118,11 @@ def read_record(archive: Archive, run_id: str) -> RunRecord:
 def cases(record: RunRecord) -> Iterator[tuple[Row, Case | None]]:
     """Every decision with its case; None where it was taken without plays of the candidate's
     own fine-tuning. The scope of a case is Σ_k and what earlier lists of k accepted (Ω_k), or Σ_k
-    alone under ``growth.coverage_against: scope``; all games of a list meet the same scope."""
+    alone under ``growth.coverage_against: scope``; all games of a list meet the same scope. Under
+    the open-ended schedule it is the first ``scope_size`` games, in the order of acceptance."""
+    if record.open_ended:
+        yield from _open_cases(record)
+        return
     alone = record.setting("growth", "coverage_against") == "scope"
     pending: dict[int, dict[TaskId, tuple[str, int]]] = {}
     for row in record.decisions:
@@ -126,6 +135,14 @@ def cases(record: RunRecord) -> Iterator[tuple[Row, Case | None]]:
         yield row, _case(row, tuple(scope))
         if row["verdict"] == Verdict.ACCEPTED:
             accepted.setdefault(TaskId.of(row), place)
+
+
+def _open_cases(record: RunRecord) -> Iterator[tuple[Row, Case | None]]:
+    members = [member.task_id for member in record.scopes.get(0, ())]
+    for row in record.decisions:
+        yield row, _case(row, tuple(members[: row["scope_size"]]))
+        if row["verdict"] == Verdict.ACCEPTED:
+            members.append(TaskId.of(row))
 
 
 def _case(row: Row, scope: tuple[TaskId, ...]) -> Case | None:

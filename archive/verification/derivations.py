@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,8 @@ _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
 def decisions(record: RunRecord, unchecked: Counter[str]) -> Iterator[Finding]:
     """Every decision, taken again. Those whose reason says nothing that plays could answer are
     counted in ``unchecked``."""
-    accepting = {_list(row) for row in record.decisions if row["verdict"] == Verdict.ACCEPTED}
+    accepted = [row for row in record.decisions if row["verdict"] == Verdict.ACCEPTED]
+    accepting = set() if record.open_ended else {_list(row) for row in accepted}
     for row, case in cases(record):
         yield from _settings(record, row)
         if case is None:
@@ -77,7 +79,11 @@ def where(row: Row) -> str:
 
 
 def scopes(record: RunRecord) -> Iterator[Finding]:
-    """Σ_{k+1} = Σ_k ∪ Ω_k, members in the order of their acceptance."""
+    """Σ_{k+1} = Σ_k ∪ Ω_k, members in the order of their acceptance; under the open-ended schedule
+    the initial games and the first k that were accepted."""
+    if record.open_ended:
+        yield from _open_scopes(record)
+        return
     accepted: dict[int, list[ScopeRow]] = {}
     for row in record.decisions:
         if row["verdict"] == Verdict.ACCEPTED:
@@ -95,6 +101,20 @@ def scopes(record: RunRecord) -> Iterator[Finding]:
             name = f"scopes, run {record.run_id}, generation {generation - 1}"
             yield Finding(name, "no members", f"some, since generation {generation} has")
         yield from _difference(record.run_id, generation, members, expected)
+
+
+def _open_scopes(record: RunRecord) -> Iterator[Finding]:
+    initial = [ScopeRow(m.game_id, m.role, None, None, 0) for m in record.scopes.get(0, ())]
+    depths = {member.game_id: 0 for member in initial}
+    members = list(initial)
+    for row in record.decisions:
+        if row["verdict"] == Verdict.ACCEPTED:
+            depth = depths.get(row["parent_game_id"], 0) + 1
+            depths[row["game_id"]] = depth
+            members.append(replace(_member(row), accepted_in=depth))
+    for generation, found in record.scopes.items():
+        expected = members[: len(initial) + generation]
+        yield from _difference(record.run_id, generation, found, expected)
 
 
 def learned(record: RunRecord) -> Iterator[Finding]:

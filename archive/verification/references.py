@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from archive.query import is_open_ended, run_config
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlayOutcome, TaskId
 from archive.store.archive import Archive
 from archive.verification.findings import Finding
@@ -95,12 +96,20 @@ def policies(archive: Archive) -> Iterator[Finding]:
 
 
 def proposals(archive: Archive) -> Iterator[Finding]:
-    """Every decision is on a game that was proposed as a candidate in its place."""
+    """Every decision is on a game that was proposed as a candidate in its place; under the
+    open-ended schedule maybe for another parent."""
     columns = ["run_id", "generation", "parent_game_id", "round", "game_id"]
-    places = archive.table("proposals", columns, [("outcome", "=", "candidate")])
-    known = set(zip(*(places[name].to_pylist() for name in columns), strict=True))
+    run_ids = _distinct(archive, "runs", ["run_id"])["run_id"].to_pylist()
+    open_ended = {each for each in run_ids if is_open_ended(run_config(archive, each))}
+
+    def place(row: Mapping[str, Any]) -> tuple[Any, ...]:
+        free = {"parent_game_id"} if row["run_id"] in open_ended else set()
+        return tuple(row[name] for name in columns if name not in free)
+
+    candidates = archive.rows("proposals", columns, [("outcome", "=", "candidate")])
+    known = set(map(place, candidates))
     for row in archive.rows("decisions", columns):
-        if tuple(row[name] for name in columns) not in known:
+        if place(row) not in known:
             yield Finding(f"decisions, {_named(row, columns)}", "no such candidate", "a proposal")
 
 

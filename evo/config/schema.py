@@ -283,11 +283,19 @@ class GrowthSettings:
 class GrowthConfig(GrowthSettings):
     """Algorithm 1: thresholds, lists, the initial scope."""
 
+    schedule: Literal["open_ended", "paper"] = "open_ended"
+    """Which questions are asked when: open_ended, or paper: literally Algorithm 1. The latter alone
+    knows generations, coverage_against and max_accepts_per_parent."""
     alpha1: Positive = 0.3
     alpha2: Fraction = 0.2
     generations: Count = 3
     list_size: Count = 11
     max_candidates: Count | None = 11
+    lookahead: Count = 4
+    """Open-ended: another list is opened when no more candidates than these are being examined;
+    with at least as many as there are workers none of these waits."""
+    least_yield: NonNegative = 1.0
+    """Open-ended: the run ends when surely fewer games than these join in a core-hour; 0: never."""
     initial_scope: Annotated[tuple[str, ...], Field(min_length=1)] = ("rival",)
     """Game files (.xgl or .xent), or names of the library."""
     diversity: NonNegative = 0.0
@@ -401,6 +409,17 @@ class BudgetConfig(PaidBudget):
     """Seconds of work, added up over workers and meta-sampler; null: no such budget."""
 
 
+@settings
+class TrackingConfig:
+    """Experiment trackers that hear of the run; results do not depend on them."""
+
+    to: tuple[Literal["tensorboard", "trackio", "wandb", "mlflow"], ...] = ()
+    """Trackers, each a package to be installed; they write to RUN/tracking unless their environment
+    variables say otherwise."""
+    project: str = "xent-evo"
+    """What runs are listed under."""
+
+
 def _check_name(name: str) -> str:
     plain = Path(name).name == name and name not in ("", ".", "..")
     if not plain or len(os.fsencode(name)) > 255:
@@ -446,10 +465,11 @@ class RunConfig(NamedRun):
     archive: ArchiveConfig = ArchiveConfig()
     cluster: ClusterConfig = ClusterConfig()
     budget: BudgetConfig = BudgetConfig()
+    tracking: TrackingConfig = TrackingConfig()
 
     def science(self) -> dict[str, Any]:
         """The settings that results depend on; where they end is no part of it."""
-        free = ("cluster", "budget", "name", "archive")
+        free = ("cluster", "budget", "tracking", "name", "archive")
         kept = {k: v for k, v in asdict(self).items() if k not in free}
         del kept["growth"]["generations"]
         return kept

@@ -1,8 +1,8 @@
-"""``+experiment=scope_growth``: Algorithm 1 with the oracle on language models."""
+"""``+experiment=scope_growth``: a scope grows, judged by fine-tunes and plays."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from archive import RunEvent
 from archive.schema import Definition, GainKind
@@ -10,9 +10,13 @@ from archive.statistics.plays import read_run_plays
 from archive.statistics.scope_cover import CoverQuestion, cover_rows
 from evo.experiments.model_run import ModelSession
 from evo.jobs.evaluate import Task
+from evo.record.collector import Request
+from evo.record.workshop import LedgerWorkshop
 from evo.runner import RunOutcome
 from evo.search.growth import ScopeMember, grow
 from evo.search.initial_scope import learn_initial_scope
+from evo.search.open_ended import End, OpenEnded, OpenEndedSettings
+from evo.search.open_oracle import OpenTransferOracle, Seen
 from evo.search.oracle import TransferOracle
 from evo.search.proposals import Proposer
 
@@ -28,18 +32,58 @@ class ScopeGrowth(ModelSession):
         return (len(self.plan.initial) + budget) * self.config.finetune.replicates
 
     def work(self) -> RunOutcome:
-        """Grow to the end of Algorithm 1 and say which end it was."""
-        config, ledger = self.config, self.ledger
-        oracle = TransferOracle(config, ledger, self.collector)
-        proposer = Proposer(
-            self.plan.sampler, ledger, self.display, config.seed, config.growth.diversity
-        )
+        """Grow to the schedule's end and say which end it was."""
+        if self.config.growth.schedule == "paper":
+            return self._work_by_the_paper()
+        return self._work_open_ended()
+
+    def _work_by_the_paper(self) -> RunOutcome:
+        config = self.config
+        oracle = TransferOracle(config, self.ledger, self.collector)
+        proposer = self._proposer(oracle)
         initial = learn_initial_scope(config, oracle.selection, self.plan.initial)
-        scopes = grow(initial, oracle, proposer, config.growth, config.seed)
-        for generation, members in enumerate(scopes):
-            if generation not in ledger.scopes:
-                self._commit_scope(generation, members)
+        self._keep(grow(initial, oracle, proposer, config.growth, config.seed))
         return self._outcome()
+
+    def _work_open_ended(self) -> RunOutcome:
+        config = self.config
+        growth, tests = config.growth, config.transfer.confirmations
+        oracle = OpenTransferOracle(config, self.ledger, self.collector)
+        proposer = self._proposer(oracle.rows)
+        initial = learn_initial_scope(config, oracle.selection, self.plan.initial)
+        settings = OpenEndedSettings(
+            growth.list_size, growth.max_candidates, growth.lookahead, tests, growth.least_yield
+        )
+        workshop = LedgerWorkshop(self.collector)
+        run = OpenEnded(initial, oracle, proposer, workshop, settings, config.seed)
+        self._keep(run.scopes())
+        return self._open_outcome(run)
+
+    def _proposer(self, oracle: TransferOracle) -> Proposer:
+        diversity, seed = self.config.growth.diversity, self.config.seed
+        sampler, decisions = self.plan.sampler, oracle.decisions
+        foresight = self.config.growth.schedule == "open_ended"
+        return Proposer(sampler, self.ledger, self.display, seed, diversity, decisions, foresight)
+
+    def _keep(self, scopes: Iterable[list[ScopeMember[Task]]]) -> None:
+        for generation, members in enumerate(scopes):
+            if generation not in self.ledger.scopes:
+                self._commit_scope(generation, members)
+
+    def _open_outcome(self, run: OpenEnded[Task, Seen, Request]) -> RunOutcome:
+        """Why the open-ended schedule came to its end, and at what yield."""
+        growth, accepted = self.config.growth, len(run.members) - len(self.plan.initial)
+        hours = run.order.spent.seconds / 3600
+        message = "the meta-sampler has nothing new for any game of the scope"
+        if run.end is End.CANDIDATES:
+            message = f"growth.max_candidates={growth.max_candidates} are judged"
+        elif run.end is End.YIELD:
+            message = (
+                f"fewer than growth.least_yield={growth.least_yield:g} games join in a core-hour "
+                f"(at most {run.yield_bound:.2g}, with 95 % confidence)"
+            )
+        pace = f"; {accepted} games joined in {hours:.2f} core-hours" if hours else ""
+        return RunOutcome(RunEvent.FINISHED, 0, message + pace, None)
 
     def _commit_scope(self, generation: int, members: Sequence[ScopeMember[Task]]) -> None:
         """A generation's scope and its cover in one commit: a resumed run lacks both or neither."""

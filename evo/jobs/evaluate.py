@@ -32,6 +32,9 @@ class Task:
     role: str
     floor: float = -math.inf
 
+    def __hash__(self) -> int:
+        return hash(self.id)
+
     @property
     def game_id(self) -> str:
         """Hash of the game's canonical text and metadata."""

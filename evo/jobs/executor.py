@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any, Generic
+from itertools import count
+from typing import Any
 
 import ray
 from cachetools import LRUCache
@@ -74,16 +75,6 @@ class _Place:
     """Empty while its worker starts."""
 
 
-@dataclass
-class _Batch(Generic[Outcome]):
-    """The jobs of one call, by index: what waits for which pool, what is done, what was lost."""
-
-    jobs: Sequence[Job[Outcome]]
-    waiting: dict[str, deque[int]]
-    done: dict[int, Result[Outcome]] = field(default_factory=dict)
-    losses: dict[int, int] = field(default_factory=dict)
-
-
 class AdapterReferences:
     """References to adapters in Ray's object store, the least recently used dropped first.
 
@@ -122,6 +113,12 @@ class RayExecutor:
         self.free: dict[str, deque[_Place]] = {pool.name: deque() for pool in self.pools}
         self.busy: dict[Any, tuple[_Place, int | None]] = {}
         """By the reference that is waited for; None: its worker starts."""
+        self.begun: dict[int, Job[Any]] = {}
+        """By number: jobs that no worker has done yet."""
+        self.losses: Counter[int] = Counter()
+        self.lost: dict[str, deque[int]] = {pool.name: deque() for pool in self.pools}
+        """Jobs whose worker died, to be done by the next that is free."""
+        self.numbers = count()
         for pool in self.pools:
             for _ in range(pool.count):
                 self._start(_Place(pool, None))
@@ -131,51 +128,68 @@ class RayExecutor:
 
         Raises :class:`WorkersLostError` when a job has lost its worker ``RETRIES`` times.
         """
-        waiting: dict[str, deque[int]] = {pool.name: deque() for pool in self.pools}
-        for index, job in enumerate(jobs):
-            waiting[self._pool_of(job)].append(index)
-        batch, following = _Batch(jobs, waiting), 0
+        waiting, numbers = deque(enumerate(jobs)), dict[int, int]()
+        done: dict[int, Result[Outcome]] = {}
+        following = 0
         while following < len(jobs):
-            self._hand_out(batch)
-            self._collect(batch)
-            while following in batch.done:
-                yield batch.done.pop(following)
+            for index, job in list(waiting):
+                if self.has_room(job.trains):
+                    waiting.remove((index, job))
+                    numbers[self.begin(job)] = index
+            if event := self.next_event():
+                done[numbers.pop(event[0])] = event[1]
+            while following in done:
+                yield done.pop(following)
                 following += 1
+
+    def has_room(self, trains: bool) -> bool:
+        """Whether a worker of the pool is free; what has lost its worker goes first."""
+        return bool(self.free[self._pool_of(trains)])
+
+    def begin(self, job: Job[Any]) -> int:
+        """Give a job to a free worker of its pool."""
+        number = next(self.numbers)
+        self.begun[number] = job
+        self._hand_over(number, self.free[self._pool_of(job.trains)].popleft())
+        return number
+
+    def next_event(self) -> tuple[int, Result[Any]] | None:
+        """Wait for one worker: it is ready, has done its job, or died."""
+        reference = self._next()
+        place, number = self.busy.pop(reference)
+        try:
+            outcome = ray.get(reference)
+        except LOST as error:
+            self._lose(place, number, error)
+            return None
+        self._release(place)
+        if number is None:
+            place.node, self.failed_starts = outcome, 0
+            return None
+        del self.begun[number]
+        return number, outcome
 
     def close(self) -> None:
         """Stop the workers and a local Ray."""
         ray.shutdown()
 
-    def _pool_of(self, job: Job[Any]) -> str:
+    def _pool_of(self, trains: bool) -> str:
         """Fine-tunes go to the first pool, plays to the last, which may be the same."""
-        return self.pools[0 if job.trains else -1].name
+        return self.pools[0 if trains else -1].name
 
-    def _hand_out(self, batch: _Batch[Any]) -> None:
-        for name, free in self.free.items():
-            while free and batch.waiting[name]:
-                place, index = free.popleft(), batch.waiting[name].popleft()
-                self.busy[self._send(batch.jobs[index], place.worker)] = place, index
-
-    def _send(self, job: Job[Any], worker: Any) -> Any:
-        """A reference to the result."""
-        detached, adapters = job.detached()
-        method = worker.train if job.trains else worker.play
-        return method.remote(detached, *map(self.references.reference, adapters))
-
-    def _collect(self, batch: _Batch[Any]) -> None:
-        """Wait for one worker: it is ready, has done its job, or died."""
-        reference = self._next()
-        place, index = self.busy.pop(reference)
-        try:
-            outcome = ray.get(reference)
-        except LOST as error:
-            self._lose(place, index, batch, error)
-            return
-        self.free[place.pool.name].append(place)
-        if index is None:
-            place.node, self.failed_starts = outcome, 0
+    def _release(self, place: _Place) -> None:
+        """A worker is free: for a job that was lost, or for the next."""
+        if lost := self.lost[place.pool.name]:
+            self._hand_over(lost.popleft(), place)
         else:
-            batch.done[index] = outcome
+            self.free[place.pool.name].append(place)
+
+    def _hand_over(self, number: int, place: _Place) -> None:
+        job = self.begun[number]
+        detached, adapters = job.detached()
+        method = place.worker.train if job.trains else place.worker.play
+        reference = method.remote(detached, *map(self.references.reference, adapters))
+        self.busy[reference] = place, number
 
     def _next(self) -> Any:
         while True:
@@ -185,9 +199,9 @@ class RayExecutor:
             if all(index is None for _, index in self.busy.values()):
                 log.warning("no worker is ready yet: models load, or the cluster has no room")
 
-    def _lose(self, place: _Place, index: int | None, batch: _Batch[Any], error: Exception) -> None:
+    def _lose(self, place: _Place, number: int | None, error: Exception) -> None:
         """Say that a worker died, put its job back and start another."""
-        if index is None:
+        if number is None:
             self.failed_starts += 1
             if self.failed_starts > RETRIES + sum(pool.count for pool in self.pools):
                 raise WorkersLostError(
@@ -195,18 +209,25 @@ class RayExecutor:
                 ) from error
             log.warning("a worker died as it started; another one starts: %s", _cause(error))
         else:
-            batch.losses[index] = batch.losses.get(index, 0) + 1
-            check_losses(batch.jobs[index], batch.losses[index], error)
-            log.warning(
-                "a worker on node %s died during %s, which is done again (%d of %d)",
-                place.node,
-                _name(batch.jobs[index]),
-                batch.losses[index],
-                RETRIES,
-            )
-            batch.waiting[place.pool.name].appendleft(index)
+            self._lose_job(place, number, error)
         ray.kill(place.worker)  # one that merely cannot be reached would keep its place
         self._start(place)
+
+    def _lose_job(self, place: _Place, number: int, error: Exception) -> None:
+        self.losses[number] += 1
+        job, losses = self.begun[number], self.losses[number]
+        check_losses(job, losses, error)
+        log.warning(
+            "a worker on node %s died during %s, which is done again (%d of %d)",
+            place.node,
+            _name(job),
+            losses,
+            RETRIES,
+        )
+        if free := self.free[place.pool.name]:
+            self._hand_over(number, free.popleft())
+        else:
+            self.lost[place.pool.name].append(number)
 
     def _start(self, place: _Place) -> None:
         remote = ray.remote(num_cpus=1, num_gpus=place.pool.gpus)(_Worker)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from evo.config.schema import FinetuneConfig, JudgeConfig, PlayerConfig
 from evo.jobs.evaluate import ScoredPlay, Task
@@ -164,13 +164,51 @@ class Result(Generic[Outcome]):
 
 
 class Executor(Protocol):
-    """Does jobs; results come in the order of the jobs, each as soon as it can."""
+    """Does jobs: many in order, or one after another as there is room for them."""
 
     def do(self, jobs: Sequence[Job[Outcome]]) -> Iterator[Result[Outcome]]:
-        """Raises :class:`WorkersLostError`."""
+        """Results in the order of the jobs, each as soon as it can; raises
+        :class:`WorkersLostError`."""
+
+    def has_room(self, trains: bool) -> bool:
+        """Whether a worker is free for a job that trains, or for one that does not."""
+
+    def begin(self, job: Job[Any]) -> int:
+        """Give a job to a free worker; returns its number."""
+
+    def next_event(self) -> tuple[int, Result[Any]] | None:
+        """Wait for one worker: the number of a job that it has done, and its result; None where the
+        worker has only become ready. Raises :class:`WorkersLostError`."""
 
     def close(self) -> None:
         """Stop the workers."""
+
+
+class OneAtATime(ABC):
+    """An executor in this process: a job is done when its result is wanted."""
+
+    _begun: Job[Any] | None = None
+    _number = 0
+
+    @abstractmethod
+    def do(self, jobs: Sequence[Job[Outcome]]) -> Iterator[Result[Outcome]]:
+        """Results in the order of the jobs."""
+
+    def has_room(self, trains: bool) -> bool:
+        """Whether none is begun."""
+        return self._begun is None
+
+    def begin(self, job: Job[Any]) -> int:
+        """Remember the job."""
+        self._begun, self._number = job, self._number + 1
+        return self._number
+
+    def next_event(self) -> tuple[int, Result[Any]] | None:
+        """Do it."""
+        assert self._begun is not None
+        job, self._begun = self._begun, None
+        [result] = self.do([job])
+        return self._number, result
 
 
 class ClusterError(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from evo.jobs.evaluate import (
     tokens,
 )
 from xgl.runtime.lockstep import Cast
-from xgl.runtime.requests import Moved, Play, Player, Seeds
+from xgl.runtime.requests import MoveCounts, Moved, Play, Player, Seeds
 from xgl.runtime.rounds import Round, play_rounds, rounds_shown
 
 Row = dict[str, Any]
@@ -44,6 +44,7 @@ class RoundScore:
     tokens: int
     new_tokens: int
     seconds: float
+    counts: MoveCounts = field(default_factory=MoveCounts)
 
 
 def repeat(
@@ -79,6 +80,7 @@ def _round_score(played: Round, task: Task, most_bits: float | None, seconds: fl
         tokens=tokens(play, task.role),
         new_tokens=_new_tokens(play, task.role),
         seconds=seconds,
+        counts=play.move_counts(task.role),
     )
 
 

@@ -33,7 +33,7 @@ from evo.config.measure import MeasureRunConfig
 from evo.config.schema import JudgeConfig, PlayerConfig
 from evo.jobs.job import ModelHostSettings
 from evo.jobs.model_host import ModelHost, single_threaded
-from evo.jobs.repeated_play import Row, round_floor, round_rows, with_round_floor
+from evo.jobs.repeated_play import RoundScore, Row, round_floor, round_rows, with_round_floor
 from evo.measure import report
 from evo.measure.estimate import describe, estimate
 from evo.measure.folder import ExportedMeasure, MeasureGame, read
@@ -44,9 +44,10 @@ from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome
 from xgl.chat.accounting import Budget
 from xgl.errors import BudgetError, ConfigError
+from xgl.judge.load import check_judge
 from xgl.models.resolve import resolve
 from xgl.players.chat import ChatPlayer
-from xgl.runtime.requests import Player
+from xgl.runtime.requests import MoveCounts, Player
 
 UNBOUNDED_WINDOW = 1 << 20
 
@@ -86,7 +87,7 @@ def plan_measure(config: MeasureRunConfig, console: Console) -> MeasurePlan:
     """Find the measure, the players and their models; raises what each of them raises."""
     exported = read(config.exported)
     judge = config.measure.judge or exported.judge
-    resolve(judge)
+    check_judge(judge)
     reference = config.measure.base or judge
     resolve(reference)
     base = LocalPlayer(
@@ -252,12 +253,22 @@ class MeasureSession:
         )
         measured = self._measured(player.name, member, rows, dollars)
         self.ledger.commit(rounds=rows, maps=maps, measures=measured)
-        self._say(player, member, measured)
+        self._say(player, member, measured, scores)
 
-    def _say(self, player: Measured, member: MeasureGame, measured: Sequence[Row]) -> None:
+    def _say(
+        self,
+        player: Measured,
+        member: MeasureGame,
+        measured: Sequence[Row],
+        scores: Sequence[RoundScore],
+    ) -> None:
         narms = f"narms {measured[0]['narms']:.2f}" if measured else "its base never improved"
+        forfeits = sum(each.outcome == "forfeit" for each in scores)
+        made = sum((each.counts for each in scores), MoveCounts())
+        failed = f"{forfeits} forfeits, {made.format_failures} format failures"
+        place = f"[{monotonic() - self.started:6.1f} s] {player.name} {member.name}"
         self.console.print(
-            f"[{monotonic() - self.started:6.1f} s] {player.name} {member.name}: {narms}",
+            f"{place}: {narms}; {failed}, {made.cut_moves} cut moves",
             highlight=False,
             markup=False,
             soft_wrap=True,

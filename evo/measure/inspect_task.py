@@ -93,7 +93,9 @@ def _scorer(table: Table, rounds: int) -> Any:
             found = state.store.get(PLAYED)
             levels = table.members[state.metadata["game"]].levels
             value = max(found["scores"][: at_round(levels, rounds)])
-            return Score(value=value, answer="\n".join(map(str, found["moves"])), metadata=found)
+            return Score(
+                value=value, answer="\n".join(map(" / ".join, found["moves"])), metadata=found
+            )
 
         return score
 

@@ -38,11 +38,15 @@ class Attempts:
 
     def replace(self, task_id: TaskId) -> None:
         """Let a fresh attempt stand in the place of all others."""
-        self._in_force[task_id] = (self._fresh(task_id),)
+        self._in_force[task_id] = (self.fresh(task_id),)
 
     def add(self, task_id: TaskId) -> None:
         """Put a fresh attempt beside the others, as the last."""
-        self._in_force[task_id] = (*self.of(task_id), self._fresh(task_id))
+        self.put(task_id, self.fresh(task_id))
+
+    def put(self, task_id: TaskId, number: int) -> None:
+        """Put an attempt beside the others, as the last."""
+        self._in_force[task_id] = (*self.of(task_id), number)
 
     def prefer(self, task_id: TaskId, places: Sequence[int]) -> None:
         """Of those in force keep the ones at ``places``, in this order."""
@@ -52,12 +56,12 @@ class Attempts:
         """Number of the training seed of one fine-tune of the attempt at ``place``."""
         return self.of(task_id)[place] * self.replicates + replicate
 
-    def training_seed(self, task_id: TaskId, place: int, replicate: int) -> int:
+    def training_seed(self, repetition: int) -> int:
         """The training seed itself, one for all games that are at this repetition."""
-        repetition = self.repetition(task_id, place, replicate)
         return named_seed("training", self.run_seed, *([repetition] if repetition else []))
 
-    def _fresh(self, task_id: TaskId) -> int:
+    def fresh(self, task_id: TaskId) -> int:
+        """The number of a fresh attempt, which is not in force yet."""
         self._last[task_id] = self._last.get(task_id, 0) + 1
         self._made[task_id] = self.made(task_id) + 1
         return self._last[task_id]

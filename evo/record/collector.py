@@ -7,9 +7,10 @@ depend on purpose and run seed alone, so every policy meets a game on the same m
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, ClassVar
 
 from archive import Purpose
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlaysKey, TaskId
@@ -23,13 +24,15 @@ from evo.jobs.job import (
     Evaluation,
     Executor,
     Finetune,
+    Job,
     Repetition,
     Result,
     ScriptedEvaluation,
     Training,
 )
-from evo.jobs.repeated_play import round_rows
+from evo.jobs.repeated_play import RoundScore, round_rows
 from evo.record.attempts import Attempts
+from evo.record.cost import Cost
 from evo.record.ledger import Ledger, Row, finetune_row, score_rows
 from evo.record.playability import FewShot, few_shot, ill_posed, not_few_shot, well_posed
 from evo.record.progress import Listener, training_note
@@ -45,7 +48,7 @@ class PlayRequest:
     """One policy on one game on given seeds."""
 
     policy_id: str
-    task: Task
+    task: Task = field(hash=False)
     purpose: Purpose
     seeds: SeedSet
 
@@ -63,6 +66,31 @@ class PlayRequest:
     def stage(self) -> str:
         """What a person is told of these plays."""
         return "scripts" if self.scripted else self.purpose
+
+
+@dataclass(frozen=True)
+class TrainingRequest:
+    """One fine-tune on a game; ``policy_id`` names it, ``repetition`` its training seed."""
+
+    policy_id: str
+    task: Task = field(hash=False)
+    repetition: int
+    stage: ClassVar[str] = "fine-tuning"
+
+
+@dataclass(frozen=True)
+class RoundsRequest:
+    """Repeated play of a game by the base player."""
+
+    task_id: TaskId
+    task: Task = field(hash=False)
+    stage: ClassVar[str] = "few-shot"
+
+
+Request = PlayRequest | TrainingRequest | RoundsRequest
+"""A fact that the ledger may lack."""
+Pass = tuple[Request, ...]
+"""What one job finds out."""
 
 
 class Collector:
@@ -84,7 +112,10 @@ class Collector:
     def policy_id(self, task: Task, replicate: int = 0, attempt: int = 0) -> str:
         """Id of a fine-tune on a game: a hash of all that its adapter depends on. ``attempt`` is a
         place among those in force, the best first."""
-        facts = (*task.id, self._training_seed(task, replicate, attempt), self.settings_json)
+        return self._policy_id(task, self.attempts.repetition(task.id, attempt, replicate))
+
+    def _policy_id(self, task: Task, repetition: int) -> str:
+        facts = (*task.id, self.attempts.training_seed(repetition), self.settings_json)
         return f"{named_seed('finetune', *facts, bits=64):016x}"
 
     def policy_ids(self, task: Task, attempt: int = 0) -> list[str]:
@@ -132,36 +163,45 @@ class Collector:
             self.drop_adapter(task)
             self.attempts.replace(task.id)
 
-    def _training_seed(self, task: Task, replicate: int, attempt: int) -> int:
-        return self.attempts.training_seed(task.id, attempt, replicate)
-
     # -- stages ------------------------------------------------------------------------------
 
     def calibrate(self, tasks: Sequence[Task]) -> None:
         """Base plays; they fix each game's floor before any fine-tuning."""
-        self.ledger.commit(games=self.ledger.game_rows(tasks))
-        seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
-        self.play(PlayRequest(BASE_POLICY, task, Purpose.CALIBRATION, seeds) for task in tasks)
+        self.register(tasks)
+        self.play(self.calibration_plays(task) for task in tasks)
         for task in tasks:
-            floor = floor_of(self._calibration(task), task)
-            self._floors[task.id] = 0.0 if floor is None else floor
+            self.fix_floor(task)
         if self.config.playability.few_shot_rounds:
             self.repeat([task for task in tasks if not self._cheap_refusal(task)])
 
+    def register(self, tasks: Sequence[Task]) -> None:
+        """Rows for games that the archive does not hold."""
+        self.ledger.commit(games=self.ledger.game_rows(tasks))
+
+    def calibration_plays(self, task: Task) -> PlayRequest:
+        """The base plays of a game's calibration."""
+        seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
+        return PlayRequest(BASE_POLICY, task, Purpose.CALIBRATION, seeds)
+
+    def fix_floor(self, task: Task) -> None:
+        """The floor of a game whose calibration plays are in the archive."""
+        floor = floor_of(self._calibration(task), task)
+        self._floors[task.id] = 0.0 if floor is None else floor
+
     def repeat(self, tasks: Sequence[Task]) -> None:
         """Repeated base plays on calibration maps, with the control; one commit for each game."""
-        playability = self.config.playability
-        seeds = self.seeds(Purpose.CALIBRATION, playability.few_shot_maps)
-        missing = [task for task in tasks if not self._rounds(task)]
-        self.listener.stage("few-shot", missing, len(missing))
-        jobs = [
-            Repetition(self._floored(t), None, seeds, playability.few_shot_rounds) for t in missing
-        ]
-        for task, result in zip(missing, self.executor.do(jobs), strict=True):
-            rows = round_rows(BASE_POLICY, task, Purpose.CALIBRATION, result.outcome)
-            self.ledger.commit(rounds=rows, maps=self._map_rows(result, Purpose.CALIBRATION))
-            tokens = sum(score.tokens for score in result.outcome)
-            self.listener.job("few-shot", task, tokens, result.scoring)
+        self._collect([RoundsRequest(t.id, t) for t in tasks if not self._rounds(t)])
+
+    def rounds_request(self, task: Task) -> list[RoundsRequest]:
+        """Repeated play, where it is asked for and nothing cheaper refuses the game."""
+        asked = self.config.playability.few_shot_rounds and not self._cheap_refusal(task)
+        return [RoundsRequest(task.id, task)] if asked else []
+
+    def _keep_rounds(self, task: Task, result: Result[list[RoundScore]]) -> None:
+        rows = round_rows(BASE_POLICY, task, Purpose.CALIBRATION, result.outcome)
+        self.ledger.commit(rounds=rows, maps=self._map_rows(result, Purpose.CALIBRATION))
+        tokens = sum(score.tokens for score in result.outcome)
+        self.listener.job("few-shot", task, tokens, result.scoring)
 
     def _rounds(self, task: Task) -> list[Row]:
         return self.ledger.rounds.get(PlaysKey(BASE_POLICY, task.id, Purpose.CALIBRATION), [])
@@ -216,25 +256,27 @@ class Collector:
 
     def finetune(self, tasks: Sequence[Task]) -> None:
         """Fine-tune on each game that has no adapter yet, one commit for each fine-tune."""
-        missing = [
-            (task, replicate, attempt)
-            for task in tasks
-            for attempt in range(len(self.attempts.of(task.id)))
-            for replicate, policy_id in enumerate(self.policy_ids(task, attempt))
-            if policy_id not in self.ledger.finetunes
-        ]
-        jobs = [Training(self._floored(t), self._training_seed(t, r, a)) for t, r, a in missing]
-        self.listener.stage("fine-tuning", [task for task, *_ in missing], len(jobs))
-        for one, result in zip(missing, self.executor.do(jobs), strict=True):
-            self._keep(*one, result)
+        requests = [each for task in tasks for each in self.training_requests(task)]
+        self._collect([each for each in requests if not self.knows(each)])
 
-    def _keep(self, task: Task, replicate: int, attempt: int, result: Result[Finetune]) -> None:
-        finetune = result.outcome
+    def training_requests(self, task: Task) -> list[TrainingRequest]:
+        """The fine-tunes of the attempts in force at a game."""
+        numbers = self.attempts.of(task.id)
+        return [each for number in numbers for each in self.attempt_requests(task, number)]
+
+    def attempt_requests(self, task: Task, number: int) -> list[TrainingRequest]:
+        """The fine-tunes of an attempt, in force or not, as many as there are replicates."""
+        replicates = self.config.finetune.replicates
+        repetitions = range(number * replicates, (number + 1) * replicates)
+        return [TrainingRequest(self._policy_id(task, each), task, each) for each in repetitions]
+
+    def _keep(self, request: TrainingRequest, result: Result[Finetune]) -> None:
+        finetune, task = result.outcome, request.task
         digest = self.ledger.archive.put_adapter(finetune.adapter)
-        seed = self._training_seed(task, replicate, attempt)
-        identity = (self.policy_id(task, replicate, attempt), seed, self.settings_json, digest)
+        seed = self.attempts.training_seed(request.repetition)
+        identity = (request.policy_id, seed, self.settings_json, digest)
         row = finetune_row(task, finetune, *identity)
-        row["replicate"] = self.attempts.repetition(task.id, attempt, replicate)
+        row["replicate"] = request.repetition
         self.ledger.commit(finetunes=[row], maps=self._map_rows(result, Purpose.TRAINING))
         note = training_note(finetune.curve)
         self.listener.job("fine-tuning", task, finetune.tokens, result.scoring, note)
@@ -251,15 +293,78 @@ class Collector:
             new = tuple(s for s in dict.fromkeys(before + plays.seeds) if s not in known)
             if new:
                 missing[plays.key] = replace(plays, seeds=new)
-        passes = _passes(list(missing.values()), self.config.player.policies_per_pass)
-        for stage in dict.fromkeys(first.stage for first, *_ in passes):
-            tasks = [first.task for first, *_ in passes if first.stage == stage]
-            self.listener.stage(stage, tasks, len(tasks))
-        jobs = [self._job(each) for each in passes]
-        for one, result in zip(passes, self.executor.do(jobs), strict=True):
-            self._store(one, result)
+        self._collect(list(missing.values()))
 
-    def _store(self, one: Sequence[PlayRequest], result: Result[list[list[ScoredPlay]]]) -> None:
+    # -- requests ------------------------------------------------------------------------------
+
+    def knows(self, request: Request) -> bool:
+        """Whether the ledger holds all that is asked for."""
+        match request:
+            case PlayRequest():
+                return self.ledger.has_scores(request.key, request.seeds)
+            case TrainingRequest():
+                return request.policy_id in self.ledger.finetunes
+            case RoundsRequest():
+                return bool(self._rounds(request.task))
+
+    def cost(self, request: Request) -> Cost:
+        """What a known fact has cost."""
+        match request:
+            case PlayRequest():
+                rows = [self.ledger.scores[request.key][each] for each in request.seeds]
+            case TrainingRequest():
+                rows = [self.ledger.finetunes[request.policy_id]]
+            case RoundsRequest():
+                rows = self._rounds(request.task)
+        return sum(map(Cost.of, rows), Cost())
+
+    def passes(self, requests: Sequence[Request]) -> list[Pass]:
+        """The requests as jobs do them: plays of several policies on the same game and seeds
+        together (``player.policies_per_pass``), all else one by one."""
+        most = self.config.player.policies_per_pass
+        plays = [each for each in requests if isinstance(each, PlayRequest)]
+        others = [each for each in requests if not isinstance(each, PlayRequest)]
+        return [*((each,) for each in others), *map(tuple, _passes(plays, most))]
+
+    def job(self, one: Pass) -> Job[Any]:
+        """The job that a pass is."""
+        match one[0]:
+            case TrainingRequest(_, task, repetition):
+                return Training(self._floored(task), self.attempts.training_seed(repetition))
+            case RoundsRequest(_, task):
+                few = self.config.playability
+                seeds = self.seeds(Purpose.CALIBRATION, few.few_shot_maps)
+                return Repetition(self._floored(task), None, seeds, few.few_shot_rounds)
+        return self._evaluation([each for each in one if isinstance(each, PlayRequest)])
+
+    def store(self, one: Pass, result: Result[Any]) -> None:
+        """Commit what the job of a pass came to."""
+        match one[0]:
+            case TrainingRequest() as request:
+                self._keep(request, result)
+            case RoundsRequest(_, task):
+                self._keep_rounds(task, result)
+            case _:
+                self._keep_plays([x for x in one if isinstance(x, PlayRequest)], result)
+
+    def announce(self, passes: Sequence[Pass]) -> None:
+        """Tell the listener what begins, stage by stage."""
+        by_stage: dict[str, list[Task]] = defaultdict(list)
+        for first, *_ in passes:
+            by_stage[first.stage].append(first.task)
+        for name, tasks in by_stage.items():
+            self.listener.stage(name, tasks, len(tasks))
+
+    def _collect(self, requests: Sequence[Request]) -> None:
+        """Do what is asked for, one commit for each pass."""
+        passes = self.passes(requests)
+        self.announce(passes)
+        for one, result in zip(passes, self.executor.do([*map(self.job, passes)]), strict=True):
+            self.store(one, result)
+
+    def _keep_plays(
+        self, one: Sequence[PlayRequest], result: Result[list[list[ScoredPlay]]]
+    ) -> None:
         """All of a pass in one commit: its batches depend on how many policies took part."""
         rows, purpose, tokens = [], one[0].purpose, 0
         for plays, outcome in zip(one, result.outcome, strict=True):
@@ -269,7 +374,7 @@ class Collector:
         self.ledger.commit(scores=rows, maps=self._map_rows(result, purpose))
         self.listener.job(one[0].stage, one[0].task, tokens, result.scoring)
 
-    def _job(self, plays: Sequence[PlayRequest]) -> Evaluation | ScriptedEvaluation:
+    def _evaluation(self, plays: Sequence[PlayRequest]) -> Evaluation | ScriptedEvaluation:
         first = plays[0]
         if first.scripted:
             scripts = tuple(each.policy_id.removeprefix(SCRIPT_POLICY) for each in plays)

@@ -1,1 +1,1 @@
-"""Scope growth: Algorithm 1, its oracle on language models, and its candidates."""
+"""Scope growth: its schedules, their oracles on language models, and the candidates."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from archive import Purpose, Reason, Verdict
 from archive.schema import Definition, GainKind, Rule, TaskId
@@ -43,6 +44,11 @@ class Selected(Assessment[Task]):
     scope: tuple[Task, ...]
 
 
+def overtakes(evidence: Evidence) -> bool:
+    """Whether a candidate teaches more of its parent than the parent's own fine-tune learned."""
+    return evidence.values.captured.low > 1
+
+
 class TransferOracle:
     """Implements :class:`evo.search.growth.Oracle` with fine-tunes and plays.
 
@@ -51,7 +57,7 @@ class TransferOracle:
 
     def __init__(self, config: RunConfig, ledger: Ledger, collector: Collector) -> None:
         self.config, self.ledger, self.collector = config, ledger, collector
-        self._again: Counter[TaskId] = Counter()
+        self.again: Counter[TaskId] = Counter()
         """How often each game of the scope was trained again."""
         self.thresholds = Thresholds(
             config.growth.alpha1,
@@ -60,6 +66,8 @@ class TransferOracle:
             GainKind(config.transfer.gain),
             Rule(config.transfer.rule),
         )
+        self.decisions: dict[tuple[Any, ...], Row] = {}
+        """Those that this session came to, in order; the archive of a resumed run may hold more."""
         rules = config.transfer
         error = 1 - rules.confidence
         self.selection = self._stage(Purpose.SELECTION, rules.selection_plays, error)
@@ -90,7 +98,7 @@ class TransferOracle:
                 values = self._values(evidence)
                 selected.append(Selected(candidate, *values, evidence, tuple(scope)))
             else:
-                self._record(candidate, decision, evidence, scope)
+                self.record(candidate, candidate.parent, decision, evidence, scope)
         self._record_unranked(selected)
         return selected
 
@@ -129,16 +137,19 @@ class TransferOracle:
         """Another attempt at the parent where it is not known clearly what it learned, or where a
         candidate teaches more of it than its own fine-tune learned, beyond noise: a game that
         learned little would call everything new."""
-        config, count = self.config, self._again
-        most = config.transfer.scope_attempts - 1
-        if self.thresholds.rule is Rule.VALUES or not seen or count[parent.id] >= most:
+        if not seen or not self.may_train_again(parent):
             return False
-        overtaken = any(evidence.values.captured.low > 1 for evidence in seen)
-        if not overtaken and self.selection.is_clear(parent, config.growth.initial_clarity):
+        clarity = self.config.growth.initial_clarity
+        if not any(map(overtakes, seen)) and self.selection.is_clear(parent, clarity):
             return False
-        count[parent.id] += 1
+        self.again[parent.id] += 1
         self.selection.train_again(parent)
         return True
+
+    def may_train_again(self, parent: Task) -> bool:
+        """Whether there may be another attempt at a game of the scope."""
+        most = self.config.transfer.scope_attempts - 1
+        return self.thresholds.rule is not Rule.VALUES and self.again[parent.id] < most
 
     def _record_unranked(self, selected: Sequence[Selected]) -> None:
         """The decisions on those whose estimates pass no threshold, though no bound decides."""
@@ -146,7 +157,9 @@ class TransferOracle:
         for each in selected:
             if each not in ranked:
                 decision = decide(each.evidence, self.thresholds)
-                self._record(each.candidate, decision, each.evidence, each.scope)
+                self.record(
+                    each.candidate, each.candidate.parent, decision, each.evidence, each.scope
+                )
 
     def _race(
         self,
@@ -184,7 +197,7 @@ class TransferOracle:
         reason = Reason.RIVAL_ACCEPTED if accepted else Reason.RIVALS_TESTED
         for each in rest:
             decision = Decision(reason, decided=False)
-            self._record(each.candidate, decision, each.evidence, each.scope)
+            self.record(each.candidate, each.candidate.parent, decision, each.evidence, each.scope)
         return accepted
 
     def _tested(self, selected: Selected) -> Selected | None:
@@ -198,7 +211,7 @@ class TransferOracle:
             decision, evidence = self._test(selected)
         if self.config.growth.beyond_scripts:
             decision = self._held_against_scripts(candidate, decision)
-        self._record(candidate, decision, evidence, selected.scope)
+        self.record(candidate, candidate.parent, decision, evidence, selected.scope)
         if decision.verdict is not Verdict.ACCEPTED:
             return None
         return Selected(candidate, *self._values(evidence), evidence, selected.scope)
@@ -239,28 +252,32 @@ class TransferOracle:
         playable = []
         for candidate in candidates:
             if refusal := self.collector.refusal(candidate.game):
-                self._record(candidate, refusal, Evidence(), scope)
+                self.record(candidate, candidate.parent, refusal, Evidence(), scope)
             else:
                 playable.append(candidate)
         return playable
 
     def _against_scripts(self, task: Task, evidence: Evidence) -> ScriptComparison | None:
         """The game's fine-tune beside the scripts, on the plays that the decision rests on."""
-        if evidence.purpose is None:
+        if evidence.purpose is None or evidence.looks is None:
             return None
         stages = {stage.purpose: stage for stage in (self.selection, self.acceptance)}
-        stage = replace(stages[evidence.purpose], first_play=evidence.first_play)
+        stage = replace(
+            stages[evidence.purpose], first_play=evidence.first_play, looks=evidence.looks
+        )
         return stage.against_scripts(task)
 
-    def _record(
+    def record(
         self,
         candidate: Candidate[Task],
+        parent: Task,
         decision: Decision,
         evidence: Evidence,
         scope: Sequence[Task],
     ) -> None:
-        """Commit a decision, unless it is in the archive, and drop what is no longer needed."""
-        task, parent, place = candidate.game, candidate.parent, candidate.place
+        """Commit a decision, unless it is in the archive, and drop what is no longer needed;
+        ``parent`` is the game whose help was asked about."""
+        task, place = candidate.game, candidate.place
         policy_id = self.collector.policy_id(task)
         row: Row = {
             "generation": place.generation,
@@ -276,8 +293,10 @@ class TransferOracle:
             **evidence_columns(self.collector.well_posed(task), self.collector.few_shot(task)),
             **self.ledger.spent_on(task, self.collector.made_policy_ids(task)),
         }
-        if decision_key(row) not in self.ledger.decisions:
+        key = decision_key(row)
+        if key not in self.ledger.decisions:
             self.ledger.commit(decisions=[row])
+        self.decisions[key] = self.ledger.decisions[key]
         if decision.verdict is not Verdict.ACCEPTED:
             self.collector.drop_adapter(task)
         self.collector.listener.decision(task, decision)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from archive import ProposalOutcome, Reason
 from archive.query import explanation, reason_of
 from evo.jobs.evaluate import Task
 from evo.record.ledger import Ledger, Row
 from evo.record.progress import Listener
+from evo.search.foresight import Judged, coverage_risk
 from evo.search.growth import Place
 from meta_sampler import MetaSampler, Outcome, Progress, Proposal, Provenance, Remote
 from xgl import Game, Program, game, parse
@@ -26,7 +28,7 @@ from xgl.random_streams import stream
 ATTEMPTS = 8
 """Requests to the meta-sampler before a shorter list is taken."""
 POOL = 2
-"""Candidates that are collected for each one that goes on, where distance has a weight."""
+"""Candidates that are collected for each one that goes on, where there is a choice."""
 
 PROGRESS: Mapping[Reason, Progress] = {
     Reason.NEVER_FEASIBLE: Progress.UNPLAYABLE,
@@ -41,6 +43,7 @@ PROGRESS: Mapping[Reason, Progress] = {
     Reason.OWN_GAIN_OPEN: Progress.UNCONFIRMED,
     Reason.NO_HELP: Progress.UNHELPFUL,
     Reason.COVERED: Progress.COVERED,
+    Reason.SAME_SKILL: Progress.COVERED,
     Reason.HELP_OPEN: Progress.OPEN,
     Reason.COVERAGE_OPEN: Progress.OPEN,
     Reason.SCRIPTED: Progress.COVERED,
@@ -59,7 +62,9 @@ class Proposer:
     """Implements :class:`evo.search.growth.Sampler` on a meta-sampler and the ledger.
 
     ``diversity`` is the weight of the distance to the nearest known game where candidates are
-    chosen; with 0 the first ones go on.
+    chosen. With 0 the first ones go on, or with ``foresight`` of twice as many those that are least
+    likely to be covered; what is passed over may be proposed again. A sampler that is paid for is
+    not asked for more than is needed.
     """
 
     def __init__(
@@ -69,8 +74,14 @@ class Proposer:
         listener: Listener,
         seed: int,
         diversity: float = 0.0,
+        decisions: Mapping[Any, Row] | None = None,
+        foresight: bool = False,
     ) -> None:
         self.sampler, self.ledger, self.listener = sampler, ledger, listener
+        self.decisions = ledger.decisions if decisions is None else decisions
+        """Those that the sampler may know of."""
+        self.foresight = foresight and not isinstance(sampler, Remote)
+        self._judged: list[Judged] = []
         self.seed, self.diversity = seed, diversity
         self.known: dict[str, Program] = {}
         """Every game of this run so far, by id."""
@@ -123,7 +134,7 @@ class Proposer:
 
     def _new_candidates(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Proposal]:
         """Request proposals until there are enough candidates, and commit all of them."""
-        pool, size = dict[int, Proposal](), pool_size(n, self.diversity)
+        pool, size = dict[int, Proposal](), pool_size(n, self.diversity or float(self.foresight))
         rows: list[Row] = []
         met = dict(self.known)
         for attempt in range(ATTEMPTS):
@@ -144,12 +155,21 @@ class Proposer:
         """Leave ``n`` candidates in the pool, which has them by the places of their rows."""
         key = (self.seed, place.generation, place.parent.game_id, place.round)
         places = list(pool)
-        distances = [rows[index]["distance"] for index in places]
-        chosen = {places[i] for i in sample_distant(distances, n, self.diversity, *key)}
+        if self.foresight and not self.diversity:
+            risks = {place: self._risk(pool[place]) for place in places}
+            chosen = set(sorted(places, key=risks.__getitem__)[:n])
+        else:
+            distances = [rows[index]["distance"] for index in places]
+            chosen = {places[i] for i in sample_distant(distances, n, self.diversity, *key)}
         for index in places:
             if index not in chosen:
                 rows[index]["outcome"] = ProposalOutcome.PASSED_OVER
                 del pool[index]
+
+    def _risk(self, proposal: Proposal) -> float:
+        """How likely it is that a game of the scope covers the proposal."""
+        assert proposal.game is not None
+        return coverage_risk(proposal.game.program, self._judged)
 
     def _request(
         self, place: Place[Task], scope: Sequence[Task], n: int, attempt: int
@@ -193,19 +213,24 @@ class Proposer:
 
     def _observe(self) -> None:
         """Report new decisions to the sampler, in their order."""
-        decided = [d for d in self.ledger.decisions.values() if d["game_id"] in self.undecided]
+        decided = [d for d in self.decisions.values() if d["game_id"] in self.undecided]
+        self._judged += [
+            Judged(self.known[row["game_id"]], PROGRESS[reason_of(row)] is Progress.COVERED)
+            for row in decided
+        ]
         self.sampler.observe([self._outcome(row) for row in decided])
 
     def _outcome(self, row: Row) -> Outcome:
         proposal = self.undecided.pop(row["game_id"])
+        parent_id = proposal.provenance.parents[0]
         return Outcome(
             row["game_id"],
             proposal.provenance.operators,
             PROGRESS[reason_of(row)],
             f"{row['verdict']}: {explanation(row)}",
-            parent_id=row["parent_game_id"],
+            parent_id=parent_id,
             code=proposal.game.code if proposal.game else proposal.text,
-            parent_code=self.codes[row["parent_game_id"]],
+            parent_code=self.codes[parent_id],
         )
 
 

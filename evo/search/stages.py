@@ -139,16 +139,21 @@ class Stage:
 
     def train_again(self, task: Task) -> None:
         """One more attempt at a game; those that learned it stay in force, the best first."""
-        collector, plays = self.collector, self.looks.plays[-1]
+        collector = self.collector
         collector.attempts.add(task.id)
         collector.finetune([task])
         places = range(self.attempts(task))
-        at = (self.purpose, self.seeds(plays))
+        at = (self.purpose, self.seeds(self.looks.plays[-1]))
         collector.play(each for place in places for each in collector.own_plays(task, *at, place))
+        self.prefer_best(task)
+
+    def prefer_best(self, task: Task) -> None:
+        """Of the attempts in force keep those that learned the game, the best first."""
+        plays, places = self.looks.plays[-1], range(self.attempts(task))
         own = [self.own(task, plays, place) for place in places]
         usable = [k for k in places if learned(own[k], self.thresholds.rule) is Answer.YES]
         best_first = sorted(usable, key=lambda place: -(own[place].gain.value or 0.0))
-        collector.attempts.prefer(task.id, best_first or [0])
+        self.collector.attempts.prefer(task.id, best_first or [0])
 
     # -- archive.statistics.candidate_bounds.GainSource --------------------------------------------
 

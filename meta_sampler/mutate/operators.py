@@ -1,9 +1,7 @@
-"""The table of operators: what each needs, and its weight before anything was observed.
+"""The table of operators, and what each needs.
 
-Weights favour edits of what is there over additions, so that lines of descent vary rather than
-grow. They count draws, and most deletions of a line are redrawn as invalid or unsound: hence the
-large weight of ``delete_line``. A second move makes a game several times as costly to learn: hence
-the small ones of ``insert_elicit`` and ``compose``.
+Before anything was observed all have the same weight: none is favoured for the kinds of games that
+it leads to.
 """
 
 from __future__ import annotations
@@ -17,10 +15,9 @@ from meta_sampler.mutate.program_editor import EditContext, Operator
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An operator, its weight, and whether it needs another player, a loop or another game."""
+    """An operator, and whether it needs another player, a loop or another game."""
 
     apply: Operator
-    weight: float
     needs: str = ""
     """"players", "loops" or "donor"; empty if it can always be drawn."""
 
@@ -39,36 +36,36 @@ class Entry:
 OPERATORS: MappingProxyType[str, Entry] = MappingProxyType(
     {
         # lines
-        "insert_reward": Entry(edits.insert_reward, 0.5),
-        "insert_assign": Entry(edits.insert_assign, 1.0),
-        "insert_elicit": Entry(edits.insert_elicit, 0.7),
-        "insert_story": Entry(edits.insert_story, 1.5),
-        "insert_distractor": Entry(edits.insert_distractor, 2.0),
-        "delete_line": Entry(edits.delete_line, 5.0),
-        "replace_line": Entry(edits.replace_line, 1.0),
-        "swap_lines": Entry(edits.swap_lines, 0.7),
-        "retarget_register": Entry(edits.retarget_register, 0.7),
-        "retarget_player": Entry(player_edits.retarget_player, 1.5, "players"),
-        "change_bound": Entry(edits.change_bound, 1.0),
-        "wrap_loop": Entry(edits.wrap_loop, 1.0, "loops"),
-        "add_ensure": Entry(edits.add_ensure, 0.7),
-        "add_reveal": Entry(player_edits.add_reveal, 1.0, "players"),
-        "negate_reward": Entry(edits.negate_reward, 0.7),
-        "split_reward": Entry(edits.split_reward, 0.5),
+        "insert_reward": Entry(edits.insert_reward),
+        "insert_assign": Entry(edits.insert_assign),
+        "insert_elicit": Entry(edits.insert_elicit),
+        "insert_story": Entry(edits.insert_story),
+        "insert_distractor": Entry(edits.insert_distractor),
+        "delete_line": Entry(edits.delete_line),
+        "replace_line": Entry(edits.replace_line),
+        "swap_lines": Entry(edits.swap_lines),
+        "retarget_register": Entry(edits.retarget_register),
+        "retarget_player": Entry(player_edits.retarget_player, "players"),
+        "change_bound": Entry(edits.change_bound),
+        "wrap_loop": Entry(edits.wrap_loop, "loops"),
+        "add_ensure": Entry(edits.add_ensure),
+        "add_reveal": Entry(player_edits.add_reveal, "players"),
+        "negate_reward": Entry(edits.negate_reward),
+        "split_reward": Entry(edits.split_reward),
         # scores
-        "change_kind": Entry(edits.change_kind, 1.0),
-        "swap_target_prefix": Entry(edits.swap_target_prefix, 0.7),
-        "replace_operand": Entry(edits.replace_operand, 2.0),
-        "add_term": Entry(edits.add_term, 1.0),
-        "drop_term": Entry(edits.drop_term, 2.0),
-        "add_prefix": Entry(edits.add_prefix, 0.7),
-        "drop_prefix": Entry(edits.drop_prefix, 0.7),
+        "change_kind": Entry(edits.change_kind),
+        "swap_target_prefix": Entry(edits.swap_target_prefix),
+        "replace_operand": Entry(edits.replace_operand),
+        "add_term": Entry(edits.add_term),
+        "drop_term": Entry(edits.drop_term),
+        "add_prefix": Entry(edits.add_prefix),
+        "drop_prefix": Entry(edits.drop_prefix),
         # games
-        "crossover": Entry(axioms.crossover, 1.5, "donor"),
-        "compose": Entry(axioms.compose, 0.7),
-        "rescale": Entry(axioms.rescale, 0.7),
-        "zero_sum": Entry(axioms.zero_sum, 1.5, "players"),
-        "update": Entry(axioms.update, 1.5),
+        "crossover": Entry(axioms.crossover, "donor"),
+        "compose": Entry(axioms.compose),
+        "rescale": Entry(axioms.rescale),
+        "zero_sum": Entry(axioms.zero_sum, "players"),
+        "update": Entry(axioms.update),
     }
 )
 

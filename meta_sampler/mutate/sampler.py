@@ -44,7 +44,7 @@ class Mutate:
     ) -> None:
         self.settings = settings or MutateSettings()
         self._operators = dict(operators)
-        table = {name: entry.weight for name, entry in self._operators.items()}
+        table = dict.fromkeys(self._operators, 1.0)
         table |= _checked(self.settings.weights, table)
         self._weights = AdaptiveWeights(table, self.settings.memory)
 
@@ -132,15 +132,15 @@ def _donors(parent: Game, scope: Sequence[Game], context: EditContext) -> Donors
     return [(game_id, lines) for game_id, lines in pairs if lines]
 
 
-SPREAD = 2.0
-"""A weight stays within this factor of its table entry, so that no operator dies out."""
+SPREAD = 4.0
+"""A weight stays within this factor of its first value, so that no operator dies out."""
 
 PRIOR = 8.0
 """Outcomes at the common rate that every operator is taken to have seen already."""
 
 
 class AdaptiveWeights:
-    """Table weights times the ratio of an operator's acceptance rate to the common one."""
+    """First weights times the ratio of an operator's acceptance rate to the common one."""
 
     def __init__(self, table: Mapping[str, float], memory: float) -> None:
         self._table = dict(table)

@@ -3,7 +3,7 @@ requests")."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from typing import Protocol
 
 from xgl.errors import OversizeError
@@ -116,11 +116,14 @@ class MoveCounts:
     """How one player's moves of a play were made: moves, the failed ensures after them, moves that
     no answer held, and moves that were cut, with the tokens cut off them."""
 
-    moves: int
-    failed_ensures: int
-    format_failures: int
-    cut_moves: int
-    cut_tokens: int
+    moves: int = 0
+    failed_ensures: int = 0
+    format_failures: int = 0
+    cut_moves: int = 0
+    cut_tokens: int = 0
+
+    def __add__(self, other: MoveCounts) -> MoveCounts:
+        return MoveCounts(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True, slots=True)

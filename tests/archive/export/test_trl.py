@@ -30,5 +30,5 @@ def test_the_card_trains_the_embedded_model_for_three_steps(tmp_path: Path) -> N
     assert len(programs) == 2
     for program in programs:
         printed = framework.run("python", "-c", program, cwd=out)
-        assert "'train_runtime'" in printed
-        assert printed.count("'reward'") >= 1
+        assert "train_runtime" in printed
+        assert "reward" in printed

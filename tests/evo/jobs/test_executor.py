@@ -15,11 +15,19 @@ from evo import run
 from evo.config.schema import ClusterConfig
 from evo.jobs.cluster import STARTS, check_cores, start_local
 from evo.jobs.executor import AdapterReferences, Pool, check_losses, pools
-from evo.jobs.job import ClusterError, Evaluation, Job, Result, Training, WorkersLostError
+from evo.jobs.job import (
+    ClusterError,
+    Evaluation,
+    Job,
+    OneAtATime,
+    Result,
+    Training,
+    WorkersLostError,
+)
 from xgl.errors import ConfigError
 
 
-class Doomed:
+class Doomed(OneAtATime):
     """A executor on a machine that is too small for any job."""
 
     def do(self, jobs: Sequence[Job[Any]]) -> Iterator[Result[Any]]:

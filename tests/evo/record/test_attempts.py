@@ -8,12 +8,17 @@ from evo.record.attempts import Attempts
 PARENT, CHILD, OTHER = (TaskId(name, "black") for name in ("parent", "child", "other"))
 
 
+def seed_of(attempts: Attempts, task_id: TaskId, replicate: int) -> int:
+    """Of a fine-tune of the best attempt."""
+    return attempts.training_seed(attempts.repetition(task_id, 0, replicate))
+
+
 def test_games_share_training_seeds_until_one_is_trained_again() -> None:
     attempts = Attempts(run_seed=5, replicates=2)
-    assert attempts.training_seed(PARENT, 0, 1) == attempts.training_seed(OTHER, 0, 1)
-    assert attempts.training_seed(PARENT, 0, 0) != attempts.training_seed(PARENT, 0, 1)
+    assert seed_of(attempts, PARENT, 1) == seed_of(attempts, OTHER, 1)
+    assert seed_of(attempts, PARENT, 0) != seed_of(attempts, PARENT, 1)
     attempts.replace(PARENT)
-    seeds = {attempts.training_seed(task, 0, r) for task in (PARENT, OTHER) for r in (0, 1)}
+    seeds = {seed_of(attempts, task, r) for task in (PARENT, OTHER) for r in (0, 1)}
     assert len(seeds) == 4
 
 
@@ -21,10 +26,10 @@ def test_a_child_is_trained_under_the_seeds_of_its_parent_when_first_met() -> No
     attempts = Attempts(0, 1)
     attempts.replace(PARENT)
     attempts.follow(CHILD, PARENT)
-    assert attempts.training_seed(CHILD, 0, 0) == attempts.training_seed(PARENT, 0, 0)
+    assert seed_of(attempts, CHILD, 0) == seed_of(attempts, PARENT, 0)
     attempts.replace(PARENT)
     attempts.follow(CHILD, PARENT)
-    assert attempts.training_seed(CHILD, 0, 0) != attempts.training_seed(PARENT, 0, 0)
+    assert seed_of(attempts, CHILD, 0) != seed_of(attempts, PARENT, 0)
     attempts.replace(CHILD)
     assert attempts.of(CHILD) == (2,), "a fresh seed, not one that it had"
 

@@ -28,6 +28,7 @@ PAUSE = 0.02
 GROWING = (
     "+experiment=scope_growth",
     "growth.initial_scope=[parent.xent]",
+    "growth.schedule=paper",
     "growth.generations=3",
     "growth.list_size=4",
     "growth.max_candidates=24",

@@ -19,6 +19,7 @@ from evo.jobs.job import (
     Finetune,
     Job,
     MapText,
+    OneAtATime,
     Repetition,
     Result,
     ScriptedEvaluation,
@@ -45,6 +46,7 @@ SMALL = [
     "transfer.acceptance_plays=[16,32]",
     "transfer.attempts=1",
     "growth.generations=1",
+    "growth.schedule=paper",
 ]
 
 
@@ -90,7 +92,7 @@ World = Callable[[Game], Nature]
 
 
 @dataclass
-class FakeExecutor:
+class FakeExecutor(OneAtATime):
     """Does jobs by looking up the truth and adding noise that depends on the job alone."""
 
     world: World

@@ -1,0 +1,150 @@
+"""Accepted games a core-hour over seeds, with the curve of each run.
+
+    python benchmarks/yield.py --seeds 40 41 42 --seconds 2400 [--baseline] [key=value …]
+
+``--seconds`` of work on all workers together, for each seed. Prints, as Markdown for
+docs/growth.md, one row a seed, and the core-hours at which each game joined. With ``--baseline``
+the same for ``growth.schedule=paper``. Runs that ``--root`` holds already are read, not made again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from archive import Archive, Reason
+from archive.query import find_run, run_config
+
+HOUR = 3600.0
+COSTS = ("scores", "rounds", "finetunes", "proposals")
+"""Tables whose rows say how many seconds of work they took."""
+HOPELESS = (Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP, Reason.TOO_LONG)
+HEADS = (
+    *("schedule", "seed", "core-hours", "candidates", "fine-tunes", "accepted", "a core-hour"),
+    *("of generation 2", "of 3 and later", "child of another", "after more plays"),
+    "seconds on the hopeless",
+)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What one run came to; ``joined`` are the core-hours at which its games joined."""
+
+    schedule: str
+    seed: int
+    hours: float
+    joined: tuple[float, ...]
+    counts: Counter[str]
+    hopeless: float
+    """Seconds on games that ended as not playable, artifact or too long."""
+
+    @property
+    def row(self) -> str:
+        """One line of the table."""
+        rate = len(self.joined) / self.hours if self.hours else 0.0
+        share = self.hopeless / (self.hours * HOUR) if self.hours else 0.0
+        cells = [self.schedule, self.seed, f"{self.hours:.2f}"]
+        cells += [self.counts["candidates"], self.counts["fine-tunes"], len(self.joined)]
+        cells += [f"{rate:.1f}", *(self.counts[name] for name in HEADS[7:11]), f"{share:.0%}"]
+        return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def grow(root: Path, schedule: str, seed: int, seconds: float, overrides: Sequence[str]) -> Path:
+    """The folder of a run, which is made where it is not there."""
+    folder = root / f"{schedule}-seed{seed}"
+    if not folder.exists():
+        place = [f"seed={seed}", f"archive.root={root}", f"name={folder.name}"]
+        bounds = [f"growth.schedule={schedule}", f"budget.seconds={seconds:g}"]
+        if schedule == "paper":
+            bounds.append("growth.generations=100")
+        command = [sys.executable, "-m", "evo.run", "+experiment=long_growth"]
+        subprocess.run(
+            [*command, *place, *bounds, *overrides], check=True, stdout=subprocess.DEVNULL
+        )
+    return folder
+
+
+def read(folder: Path, schedule: str, seed: int) -> Growth:
+    """What the archive of a run says."""
+    with Archive.open(folder / "archive") as archive:
+        decisions, proposals = archive.rows("decisions"), archive.rows("proposals")
+        parents = {row["game_id"]: row["parent_game_id"] for row in proposals}
+        accepted = [row for row in decisions if row["verdict"] == "accepted"]
+        depths = {row["game_id"]: row["accepted_in"] for row in archive.rows("scopes")}
+        plays = run_config(archive, find_run(archive).run_id)["transfer"]["acceptance_plays"]
+        counts = Counter[str](
+            {
+                "candidates": sum(row["outcome"] == "candidate" for row in proposals),
+                "fine-tunes": archive.count("finetunes"),
+                "of generation 2": sum(depths[row["game_id"]] == 2 for row in accepted),
+                "of 3 and later": sum(depths[row["game_id"]] > 2 for row in accepted),
+                "child of another": sum(
+                    parents[row["game_id"]] != row["parent_game_id"] for row in accepted
+                ),
+                "after more plays": sum(row["looks"][-1] > plays[-1] for row in accepted),
+            }
+        )
+        *_, hours = spent_by_commit(archive)
+        hopeless = sum(row["seconds"] for row in decisions if row["reason"] in HOPELESS)
+        joined = tuple(
+            spent
+            for spent, rows in zip(spent_by_commit(archive), _accepted(archive), strict=True)
+            for _ in range(rows)
+        )
+    return Growth(schedule, seed, hours, joined, counts, hopeless)
+
+
+def spent_by_commit(archive: Archive) -> Iterator[float]:
+    """Core-hours of work that are in the archive after each commit."""
+    seconds = {name: archive.table(name, ["seconds"])["seconds"].to_pylist() for name in COSTS}
+    at, spent = Counter[str](), 0.0
+    for commit in archive.commits:
+        for file in commit.files if not commit.compacts else ():
+            if file.table in seconds:
+                start = at[file.table]
+                spent += sum(seconds[file.table][start : start + file.rows])
+                at[file.table] += file.rows
+        yield spent / HOUR
+
+
+def _accepted(archive: Archive) -> Iterator[int]:
+    """Games that each commit accepted."""
+    verdicts = archive.table("decisions", ["verdict"])["verdict"].to_pylist()
+    at = 0
+    for commit in archive.commits:
+        rows = sum(
+            file.rows for file in commit.files if file.table == "decisions" and not commit.compacts
+        )
+        yield verdicts[at : at + rows].count("accepted")
+        at += rows
+
+
+def main() -> None:
+    """Print the table and the curves."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[40, 41, 42])
+    parser.add_argument("--seconds", type=float, default=2400.0)
+    parser.add_argument("--baseline", action="store_true")
+    parser.add_argument("--root", type=Path, default=Path("runs/yield"))
+    arguments, overrides = parser.parse_known_args()
+    schedules = ["open_ended", *(["paper"] if arguments.baseline else [])]
+    print("| " + " | ".join(HEADS) + " |\n" + "| --- " * len(HEADS) + "|")
+    growths = []
+    for schedule in schedules:
+        for seed in arguments.seeds:
+            folder = grow(arguments.root, schedule, seed, arguments.seconds, overrides)
+            growths.append(read(folder, schedule, seed))
+            print(growths[-1].row, flush=True)
+    print("\ncore-hours at which each game joined:\n")
+    for each in growths:
+        joined = " ".join(f"{hours:.3f}" for hours in each.joined) or "none"
+        print(f"* {each.schedule}, seed {each.seed}: {joined}")
+
+
+if __name__ == "__main__":
+    main()

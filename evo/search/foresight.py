@@ -1,0 +1,38 @@
+"""Which proposals are likely to be covered, by what became of games like them in this run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xgl import Program
+from xgl.analysis.tree_distance import distance
+
+REACH = 3.0
+"""Edits over which what became of a game says less by a factor of e."""
+PRIOR = 1.0
+"""Weight of the common rate, in games that are no edit away."""
+MEMORY = 100
+"""Judged games that are looked at: the newest."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A game that was decided on, and whether a game of the scope covered it."""
+
+    program: Program
+    covered: bool
+
+
+def coverage_risk(program: Program, judged: Sequence[Judged]) -> float:
+    """Probability that a game of the scope covers the program, in [0, 1]: a mean over judged games
+    that weighs near ones more (Nadaraya 1964, On estimating regression; Watson 1964, Smooth
+    regression analysis), with the kernel exp(−tree edits / ``REACH``); 0 before any was covered."""
+    newest = judged[-MEMORY:]
+    if not any(each.covered for each in newest):
+        return 0.0
+    rate = sum(each.covered for each in newest) / len(newest)
+    weights = [math.exp(-distance(program, each.program) / REACH) for each in newest]
+    covered = sum(w for w, each in zip(weights, newest, strict=True) if each.covered)
+    return (covered + PRIOR * rate) / (sum(weights) + PRIOR)

@@ -1,0 +1,325 @@
+"""The oracle of the open-ended schedule on language models.
+
+Each candidate is a process that asks for fine-tunes and plays, and is judged by the races of
+docs/specification.md, "Racing".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from scipy import stats
+
+from archive import Reason, Verdict
+from archive.schema import BASE_POLICY, Rule, TaskId
+from archive.statistics.decision_rule import Decision, Evidence, Thresholds, decide
+from archive.statistics.intervals import Interval
+from archive.statistics.looks import Looks, chunks, error_per_test
+from archive.statistics.race import Question, Race, RaceSettings, acceptance, selection
+from archive.statistics.scripts import gated
+from evo.config.schema import RunConfig
+from evo.jobs.evaluate import Task
+from evo.record.collector import Collector, PlayRequest, Request
+from evo.record.cost import Cost
+from evo.record.ledger import Ledger
+from evo.search.growth import Candidate
+from evo.search.open_ended import Finding, Prospect, Trial
+from evo.search.oracle import UNLEARNED, RaceEnd, TransferOracle, overtakes
+from evo.search.stages import Stage
+from evo.search.virtual_order import Steps
+
+
+@dataclass(frozen=True)
+class Seen(Finding[Task]):
+    """A finding with what selection saw, against which scope; ``decision`` where it has one."""
+
+    evidence: Evidence = field(default_factory=Evidence)
+    scope: tuple[Task, ...] = ()
+    decision: Decision | None = None
+
+
+@dataclass(frozen=True)
+class Tested(Trial):
+    """A trial with what acceptance saw, against which scope."""
+
+    evidence: Evidence = field(default_factory=Evidence)
+    scope: tuple[Task, ...] = ()
+    decision: Decision | None = None
+
+
+class OpenTransferOracle:
+    """Implements :class:`evo.search.open_ended.OpenOracle` with fine-tunes and plays."""
+
+    def __init__(self, config: RunConfig, ledger: Ledger, collector: Collector) -> None:
+        self.config, self.collector = config, collector
+        self._training: set[Task] = set()
+        """Games of the scope that another attempt is being made at."""
+        self.rows = TransferOracle(config, ledger, collector)
+        self.thresholds, self.selection = self.rows.thresholds, self.rows.selection
+
+    # -- evo.search.open_ended.OpenOracle ------------------------------------------------------
+
+    def examine(self, candidate: Candidate[Task], scope: Sequence[Task]) -> Steps[Request, Seen]:
+        """Calibration, fine-tune, and selection with the parent that it was proposed for."""
+        collector, task = self.collector, candidate.game
+        collector.register([task])
+        yield [collector.calibration_plays(task)]
+        collector.fix_floor(task)
+        yield collector.rounds_request(task)
+        seen = Seen(candidate, Prospect.OUT, candidate.parent, scope=tuple(scope))
+        if refusal := collector.refusal(task):
+            return self._recorded(seen, refusal)
+        collector.attempts.follow(task.id, candidate.parent.id)
+        seen = yield from self._learn(seen)
+        if seen.prospect is Prospect.OUT and _is_orphan(seen.decision):
+            return replace(seen, prospect=Prospect.ORPHAN)
+        return self._recorded(seen, seen.decision)
+
+    def adopt(self, orphan: Seen, scope: Sequence[Task]) -> Steps[Request, Seen]:
+        """The games of the scope in turn, in chunks; of a chunk those first that the orphan seems
+        to help most on the fewest plays."""
+        others = [task for task in scope if task != orphan.parent]
+        for chunk in chunks(others, self.config.transfer.scan):
+            promising = yield from self._helped(orphan.candidate.game, chunk)
+            for parent in promising:
+                tried = replace(orphan, parent=parent, scope=tuple(scope))
+                seen = yield from self._select(tried)
+                if not (seen.prospect is Prospect.OUT and _is_orphan(seen.decision)):
+                    return self._recorded(seen, seen.decision)
+        return self._recorded(replace(orphan, prospect=Prospect.OUT), orphan.decision)
+
+    def compare(self, finding: Seen, newer: Sequence[Task]) -> Steps[Request, Seen]:
+        """Selection again, with the newer games in the scope: what was played stays."""
+        wider = replace(finding, scope=(*finding.scope, *newer))
+        seen = yield from self._select(wider)
+        return self._recorded(seen, seen.decision)
+
+    def test(self, finding: Seen, scope: Sequence[Task], attempt: int) -> Steps[Request, Tested]:
+        """The acceptance test on its list's fresh seeds, the games first that seem to teach it
+        most; once more where that shows that the parent was badly trained."""
+        stage = self._acceptance(attempt).of_list(finding.candidate.place)
+        taught, asked = finding.evidence.taught, list[PlayRequest]()
+        order = sorted(scope, key=lambda task: -(taught[task.id].value or 0.0))
+        task, parent = finding.candidate.game, finding.parent
+        decision, evidence = yield from self._race(acceptance, stage, task, parent, order, asked)
+        while decision and decision.reason is not Reason.COVERED:
+            if not (yield from self._train_again(parent, evidence)):
+                break
+            decision, evidence = yield from self._race(
+                acceptance, stage, task, parent, order, asked
+            )
+        assert decision is not None
+        if self.config.growth.beyond_scripts and decision.verdict is Verdict.ACCEPTED:
+            decision = yield from self._held_against_scripts(task, stage, decision)
+        trial = Tested(
+            decision.verdict,
+            evidence.gamma.interval.value,
+            evidence=evidence,
+            scope=tuple(scope),
+            decision=decision,
+        )
+        if decision.verdict is Verdict.UNDECIDED:
+            chance = power(evidence, self.thresholds, self._acceptance(attempt + 1).looks)
+            cost = sum(map(self.collector.cost, dict.fromkeys(asked)), Cost())
+            return replace(trial, power=chance, tokens=max(1, cost.tokens))
+        self.rows.record(finding.candidate, parent, decision, evidence, trial.scope)
+        return trial
+
+    def dismiss(self, finding: Seen, trial: Trial | None) -> None:
+        """By its last test; or because the tests that its list's error pays for went to others."""
+        if isinstance(trial, Tested) and trial.decision:
+            last = (trial.decision, trial.evidence, trial.scope)
+        else:
+            last = (Decision(Reason.RIVALS_TESTED, False), finding.evidence, finding.scope)
+        self.rows.record(finding.candidate, finding.parent, *last)
+
+    def _held_against_scripts(
+        self, task: Task, stage: Stage, decision: Decision
+    ) -> Steps[Request, Decision]:
+        """The decision where scripts must not earn as much, look by look until that is decided."""
+        held = decision
+        for plays in stage.looks.plays:
+            own = self.collector.own_plays(task, stage.purpose, stage.seeds(plays))
+            yield self._blocks([*own, *stage.scripted(task, plays)])
+            held = gated(decision, stage.against_scripts(task))
+            if held.decided:
+                break
+        return held
+
+    # -- parts ---------------------------------------------------------------------------------
+
+    def _acceptance(self, attempt: int) -> Stage:
+        """The stage of a test: that of a first one, or one look at twice the plays, and so on."""
+        rules = self.config.transfer
+        share = error_per_test(1 - rules.confidence, rules.confirmations)
+        plays = tuple(rules.acceptance_plays)
+        if attempt:
+            plays = (plays[-1] * 2**attempt,)
+        return replace(self.rows.acceptance, looks=Looks(plays, share))
+
+    def _learn(self, seen: Seen) -> Steps[Request, Seen]:
+        """Fine-tune and select; what learned nothing although there was something to learn is
+        fine-tuned again, under another training seed."""
+        collector, task = self.collector, seen.candidate.game
+        for attempt in range(self.config.transfer.attempts):
+            if attempt:
+                collector.restart([task])
+            yield collector.training_requests(task)
+            seen = yield from self._select(seen)
+            failed = seen.decision is not None and seen.decision.reason in UNLEARNED
+            if not (failed and collector.headroom(task)):
+                break
+        if (yield from self._train_again(seen.parent, seen.evidence)):
+            seen = yield from self._select(seen)
+        return seen
+
+    def _train_again(self, parent: Task, evidence: Evidence) -> Steps[Request, bool]:
+        """Another attempt at the parent where it is not clear what it learned, or where the
+        candidate surpasses it."""
+        collector, stage = self.collector, self.selection
+        if not self.rows.may_train_again(parent):
+            return False
+        at, speakers = (stage.purpose, stage.seeds(stage.looks.plays[-1])), None
+        while speakers != collector.named_attempts([parent]):
+            speakers = collector.named_attempts([parent])
+            yield self._blocks(collector.own_plays(parent, *at))
+        if not overtakes(evidence) and stage.is_clear(parent, self.config.growth.initial_clarity):
+            return False
+        if parent in self._training or not self.rows.may_train_again(parent):
+            return False  # another candidate was faster
+        yield from self._attempt(parent)
+        return True
+
+    def _attempt(self, task: Task) -> Steps[Request, None]:
+        """One more attempt at a game of the scope. The attempts in force change at once, when all
+        that they are judged by is there."""
+        collector, stage = self.collector, self.selection
+        self.rows.again[task.id] += 1
+        self._training.add(task)
+        number = collector.attempts.fresh(task.id)
+        requests = collector.attempt_requests(task, number)
+        yield requests
+        policies = [BASE_POLICY, *collector.all_policy_ids(task)]
+        policies += [each.policy_id for each in requests]
+        at = (task, stage.purpose, stage.seeds(stage.looks.plays[-1]))
+        yield self._blocks(PlayRequest(policy, *at) for policy in policies)
+        collector.attempts.put(task.id, number)
+        stage.prefer_best(task)
+        self._training.remove(task)
+
+    def _select(self, seen: Seen) -> Steps[Request, Seen]:
+        """The selection race; a finding that is ranked is a prospect."""
+        stage, task = self.selection, seen.candidate.game
+        order = stage.scan_order(seen.parent, seen.scope)
+        decision, evidence = yield from self._race(selection, stage, task, seen.parent, order, [])
+        gamma = evidence.gamma.interval.value
+        if decision is None and (gamma or 0.0) > 1 - self.thresholds.alpha2:
+            decision = decide(evidence, self.thresholds)
+        prospect = Prospect.NEW if decision is None else Prospect.OUT
+        return replace(seen, prospect=prospect, gamma=gamma, evidence=evidence, decision=decision)
+
+    def _helped(self, task: Task, parents: Sequence[Task]) -> Steps[Request, list[Task]]:
+        """Those of ``parents`` that the task seems to help on the fewest plays, the most first."""
+        stage, plays = self.selection, self.selection.looks.plays[0]
+        question = Question(plays, helps=True, learned=plays)
+        speakers = None
+        while speakers != self.collector.named_attempts(parents):
+            speakers = self.collector.named_attempts(parents)
+            asked = [each for p in parents for each in stage.plays(task, p, (), question)]
+            yield self._blocks(asked)
+        values: dict[Task, float] = {}
+        for parent in parents:
+            bounds = stage.bounds(task, parent, (), question)
+            value = bounds.values.of(self.thresholds.definition).value if bounds.values else None
+            if value is not None and value >= self.thresholds.alpha1:
+                values[parent] = value
+        return sorted(values, key=lambda parent: -values[parent])
+
+    def _race(
+        self,
+        kind: Callable[[RaceSettings, Sequence[TaskId], Evidence], Race],
+        stage: Stage,
+        task: Task,
+        parent: Task,
+        scope: Sequence[Task],
+        asked: list[PlayRequest],
+    ) -> Steps[Request, RaceEnd]:
+        """A race to its end; from its start again where meanwhile a game of the scope got another
+        attempt. ``asked`` gets every play that it asked for."""
+        while True:
+            start = stage.no_evidence(parent, scope)
+            race = kind(stage.race_settings, [each.id for each in scope], start)
+            question = next(race)
+            while True:
+                blocks = self._blocks(stage.plays(task, parent, scope, question))
+                asked += blocks
+                yield blocks
+                if stage.no_evidence(parent, scope) != start:
+                    break
+                try:
+                    question = race.send(stage.bounds(task, parent, scope, question))
+                except StopIteration as end:
+                    decision, evidence = end.value
+                    return decision, evidence
+
+    def _blocks(self, requests: Iterable[PlayRequest]) -> list[PlayRequest]:
+        """Requests cut at the looks of their purpose, so that whoever asks for the same plays asks
+        for the same blocks of them."""
+        transfer = self.config.transfer
+        looks = {*transfer.selection_plays, *transfer.acceptance_plays}
+        most = transfer.acceptance_plays[-1]
+        cut: list[PlayRequest] = []
+        for each in requests:
+            count = len(each.seeds)
+            doubled = {most * 2**k for k in range(count.bit_length())}
+            edges = sorted({0, count, *(edge for edge in looks | doubled if edge < count)})
+            cut += [replace(each, seeds=each.seeds[a:b]) for a, b in pairwise(edges)]
+        return cut
+
+    def _recorded(self, seen: Seen, decision: Decision | None) -> Seen:
+        """Record the decision of a finding that is out."""
+        if decision is not None:
+            self.rows.record(seen.candidate, seen.parent, decision, seen.evidence, seen.scope)
+        return seen
+
+
+def _is_orphan(decision: Decision | None) -> bool:
+    return decision is not None and decision.reason in (Reason.NO_HELP, Reason.HELP_OPEN)
+
+
+def power(evidence: Evidence, thresholds: Thresholds, doubled: Looks) -> float:
+    """The chance, given what was seen, that a test of twice the plays accepts: the predictive power
+    of each bound that is still open (Spiegelhalter, Freedman and Blackburn 1986, Monitoring
+    clinical trials: conditional or predictive power?, Controlled Clinical Trials 7), multiplied."""
+    if evidence.looks is None:
+        return 0.0
+    now = float(stats.norm.ppf(evidence.looks.confidence(evidence.looks.plays[-1])))
+    then = float(stats.norm.ppf(doubled.confidence(doubled.plays[-1])))
+    own = [evidence.own.gain]
+    if thresholds.rule is not Rule.VALUES:
+        own += [evidence.own.total, evidence.help_gain]
+    above = [(gain, 0.0) for gain in own] + [(evidence.value(thresholds), thresholds.alpha1)]
+    chances = [_chance(each, bar, now, then) for each, bar in above]
+    below = [*evidence.taught.values()]
+    if thresholds.rule is not Rule.VALUES:
+        below += evidence.ratios
+    chances += [_chance(_negative(each), thresholds.alpha2 - 1, now, then) for each in below]
+    return math.prod(chances)
+
+
+def _negative(seen: Interval) -> Interval:
+    return Interval(None if seen.value is None else -seen.value, -seen.high, -seen.low)
+
+
+def _chance(seen: Interval, bar: float, now: float, then: float) -> float:
+    """That the lower bound at twice the plays is at least ``bar``; 1 where it is already. The
+    bounds' normal quantiles are ``now`` and ``then``."""
+    if seen.low >= bar:
+        return 1.0
+    if seen.value is None or not math.isfinite(seen.low):
+        return 0.0
+    spread = (seen.value - seen.low) / now / math.sqrt(2)
+    return float(stats.norm.cdf((seen.value - bar) / spread - then))

@@ -1,0 +1,93 @@
+"""The open-ended schedule from the entry down, on an executor that knows the true gains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.search import (
+    Killed,
+    Listed,
+    Nature,
+    Search,
+    by_hash,
+    code,
+    of_limits,
+)
+
+from archive import Archive
+from archive.verification import verify
+
+OPEN = ("growth.schedule=open_ended", "growth.list_size=3", "growth.lookahead=2")
+GROWING = (*OPEN, "growth.max_candidates=9", "seed=0")
+
+
+def verdicts(search: Search) -> dict[str, tuple[str, str]]:
+    """Verdict and reason by limit of the game's elicit."""
+    codes = {row["game_id"]: row["code"] for row in search.rows("games")}
+    limits = {code(limit).strip(): f"l{limit}" for limit in range(20)}
+    return {
+        limits[codes[row["game_id"]]]: (row["verdict"], row["reason"])
+        for row in search.rows("decisions")
+    }
+
+
+def faults(search: Search, name: str = "run") -> list[Any]:
+    """What ``archive verify`` finds wrong."""
+    with Archive.open(search.folder / name / "archive") as archive:
+        return verify(archive).faults
+
+
+def test_siblings_that_are_new_join_one_after_the_other(search: Search) -> None:
+    sampler = Listed([code(7), code(6), code(5)])
+    assert search.run(of_limits(), *OPEN, "growth.max_candidates=3", sampler=sampler) == 0
+    assert set(verdicts(search).values()) == {("accepted", "helps and is new")}
+    assert [row["accepted_in"] for row in search.rows("scopes")][-4:] == [0, 1, 1, 1]
+    assert faults(search) == []
+
+
+def test_a_run_killed_after_every_job_ends_the_same(search: Search) -> None:
+    assert search.run(by_hash, *GROWING, name="whole") == 0
+    jobs, whole = len(search.executor.jobs), search.tables("whole")
+    patience, kills = 23, 0
+    while True:
+        try:
+            session = search.run(
+                by_hash, *GROWING, patience=patience, name="killed", resume=kills > 0
+            )
+        except Killed:
+            kills += 1
+            continue
+        assert session == 0
+        break
+    assert kills >= jobs // patience - 1
+    killed = search.tables("killed")
+    assert killed.keys() == whole.keys()
+    for table in whole:
+        assert killed[table] == whole[table], table
+    assert search.adapters("killed") == search.adapters("whole")
+    assert faults(search, "killed") == []
+
+
+def test_a_game_that_helps_another_than_its_parent_is_that_ones_child(search: Search) -> None:
+    """What a game gains on another than the initial one is the other's ``covered`` here."""
+    world = of_limits(l7=Nature(covered=0.5), l6=Nature(teaches=0.0, covered=0.2))
+    settings = ("growth.list_size=1", "growth.max_candidates=2", "growth.lookahead=1")
+    assert search.run(world, *OPEN, *settings, sampler=Listed([code(7), code(6)])) == 0
+    first, second = search.rows("decisions")
+    assert (first["verdict"], second["verdict"]) == ("accepted", "accepted")
+    assert second["parent_game_id"] == first["game_id"]
+    assert [row["accepted_in"] for row in search.rows("scopes")][-3:] == [0, 1, 2]
+    proposals = {row["game_id"]: row["parent_game_id"] for row in search.rows("proposals")}
+    assert proposals[second["game_id"]] == first["parent_game_id"], "it was proposed for another"
+    assert faults(search) == []
+
+
+def test_an_undecided_test_is_repeated_on_twice_the_plays(search: Search) -> None:
+    world = of_limits(l7=Nature(covered=0.72))
+    limited = (*OPEN, "growth.max_candidates=1", "transfer.acceptance_plays=[4,8]")
+    limited = (*limited, "transfer.confirmations=6")
+    assert search.run(world, *limited, sampler=Listed([code(7)])) == 0
+    [row] = search.rows("decisions")
+    assert row["looks"] in ([16], [32], [64], [128])
+    assert row["verdict"] == "accepted"
+    assert faults(search) == []
