@@ -3,6 +3,7 @@ terminal; at its end its results on one screen."""
 
 from __future__ import annotations
 
+import logging
 from collections import Counter, deque
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -22,6 +23,9 @@ from xgl.judge.statistics import Statistics
 
 LATEST = 3
 """Fine-tunes whose outcome the panel shows."""
+
+
+log = logging.getLogger("evo")
 
 
 class Display:
@@ -86,6 +90,7 @@ class Display:
     # -- how it looks ------------------------------------------------------------------------
 
     def _log(self, message: str) -> None:
+        log.info(message)
         if not self.console.is_terminal:
             head = f"[{self.progress.elapsed:6.1f} s, {self.progress.tokens:,} tokens]"
             self.console.print(f"{head} {message}", highlight=False, markup=False, soft_wrap=True)

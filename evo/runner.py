@@ -7,6 +7,7 @@ archive already holds its first part.
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 import threading
@@ -24,12 +25,22 @@ from evo.config.compose import as_yaml, split_override
 from evo.config.flags import read_flags
 from evo.config.schema import ClusterConfig
 from evo.jobs.job import ClusterError, Executor, ModelHostSettings, WorkersLostError
-from evo.record.run_folder import RunIdentity, check_new, open_archive, record, stored_config
+from evo.record.events import Callback
+from evo.record.run_folder import (
+    RunIdentity,
+    check_new,
+    logged,
+    open_archive,
+    record,
+    stored_config,
+    write_config,
+)
 from meta_sampler import BudgetReached, MetaSampler, SamplerError, make
 from meta_sampler.settings import Caps
 from xgl.errors import BudgetError, ConfigError, PlayerError
 from xgl.models.resolve import ModelNotFound
 
+log = logging.getLogger("evo")
 USER_ERRORS = (ConfigError, ArchiveError, ModelNotFound, PlayerError, SamplerError)
 """What a user can cause before a run begins: one sentence, exit code 2."""
 ENDS = (
@@ -79,6 +90,8 @@ class Services:
     executor: Callable[[ClusterConfig, ModelHostSettings], Executor] = ray_executor
     sampler: Callable[[str, Caps], MetaSampler] = make
     console: Console = field(default_factory=Console)
+    callbacks: tuple[Callback, ...] = ()
+    """What hears of each event of a run on language models."""
 
 
 class RunSession(Protocol):
@@ -182,7 +195,10 @@ def run(
         if not plan.announce():
             return 0
         with open_archive(plan.folder, resumed) as archive:
-            return _work(plan.session(archive), archive, plan.folder, resumed, services.console)
+            session = plan.session(archive)
+            write_config(plan.folder, as_yaml(config))
+            with logged(plan.folder):
+                return _work(session, archive, plan.folder, resumed, services.console)
     except USER_ERRORS as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -218,7 +234,9 @@ def _configured(
 def _work(
     session: RunSession, archive: Archive, folder: Path, resumed: bool, console: Console
 ) -> int:
-    record(archive, session.identity, RunEvent.RESUMED if resumed else RunEvent.CREATED)
+    event = RunEvent.RESUMED if resumed else RunEvent.CREATED
+    record(archive, session.identity, event)
+    log.info("%s %s", event, session.identity.run_id)
     try:
         with session, _terminable():
             outcome = session.work()
@@ -230,6 +248,7 @@ def _work(
         with suppress(ArchiveError):  # a commit that was cut short has spent the writer
             record(archive, session.identity, outcome.event)
         session.show(outcome)
+    log.info("ended: %s", outcome.message)
     _show_end(console, session, folder, outcome)
     return outcome.exit_code
 

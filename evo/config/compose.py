@@ -33,6 +33,7 @@ VARIANTS = {"model": "embedded"}
 MAY_BE_MISSING = (
     "cluster.",
     "budget.",
+    "tracking.",
     "measure.chat.",
     "ggbench.chat.",
     *(f"meta_sampler.settings.{key}" for key in ACCESS),
@@ -42,6 +43,7 @@ depend on them, so it gets the defaults."""
 RESUMABLE = (
     "cluster.",
     "budget.",
+    "tracking.",
     "growth.generations",
     *(f"meta_sampler.settings.{key}" for key in ACCESS),
 )
@@ -64,7 +66,8 @@ def resume(stored: dict[str, Any], overrides: Sequence[str]) -> RunConfig:
     check_resumable(
         overrides,
         RESUMABLE,
-        "cluster.*, budget.*, growth.generations and how a remote meta-sampler is reached",
+        "cluster.*, budget.*, tracking.*, growth.generations and how a remote meta-sampler is "
+        "reached",
     )
     sampler = "meta_sampler=" + stored["meta_sampler"]["name"]
     fresh = asdict(load(["+experiment=" + stored["experiment"], sampler, *overrides]))
@@ -135,7 +138,7 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
-    return value
+    return value if value is None or isinstance(value, bool | int | float) else str(value)
 
 
 # -- overrides -----------------------------------------------------------------------------------

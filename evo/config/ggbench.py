@@ -72,7 +72,7 @@ class GGBenchConfig:
     """Requests for one move of a chat model; then the play ends as its fault."""
     workers: Count | None = None
     """Processes that train; null: one for each core, at most 8."""
-    seconds: Positive = 600.0
+    seconds: Positive = 3600.0
     """Of one game's filters, or of one of its jobs, before it is given up."""
     train: TrainConfig = TrainConfig()
     opponent: OpponentConfig = OpponentConfig()

@@ -409,6 +409,17 @@ class BudgetConfig(PaidBudget):
     """Seconds of work, added up over workers and meta-sampler; null: no such budget."""
 
 
+@settings
+class TrackingConfig:
+    """Experiment trackers that hear of the run; results do not depend on them."""
+
+    to: tuple[Literal["tensorboard", "trackio", "wandb", "mlflow"], ...] = ()
+    """Trackers, each a package to be installed; they write to RUN/tracking unless their environment
+    variables say otherwise."""
+    project: str = "xent-evo"
+    """What runs are listed under."""
+
+
 def _check_name(name: str) -> str:
     plain = Path(name).name == name and name not in ("", ".", "..")
     if not plain or len(os.fsencode(name)) > 255:
@@ -454,10 +465,11 @@ class RunConfig(NamedRun):
     archive: ArchiveConfig = ArchiveConfig()
     cluster: ClusterConfig = ClusterConfig()
     budget: BudgetConfig = BudgetConfig()
+    tracking: TrackingConfig = TrackingConfig()
 
     def science(self) -> dict[str, Any]:
         """The settings that results depend on; where they end is no part of it."""
-        free = ("cluster", "budget", "name", "archive")
+        free = ("cluster", "budget", "tracking", "name", "archive")
         kept = {k: v for k, v in asdict(self).items() if k not in free}
         del kept["growth"]["generations"]
         return kept

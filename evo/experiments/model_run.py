@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from shlex import quote
@@ -23,6 +23,7 @@ from evo.record.cost import amount
 from evo.record.ledger import Ledger
 from evo.record.progress import RunProgress
 from evo.record.run_folder import RunIdentity
+from evo.record.trackers import Tracking, check_trackers, tracked
 from evo.runner import RunOutcome, Services
 from evo.search.initial_scope import initial_tasks
 from meta_sampler import MetaSampler, Remote
@@ -82,6 +83,9 @@ class ModelSession(ABC):
             stack.enter_context(self.display)
             executor = self.plan.services.executor(self.config.cluster, settings)
             stack.callback(executor.close)
+            self.ledger.callbacks += self.plan.services.callbacks
+            if self.config.tracking.to:
+                self.ledger.callbacks.append(stack.enter_context(self._tracked()))
             self.collector = Collector(self.config, self.ledger, executor, self.display)
             self._stack = stack.pop_all()
         return self
@@ -91,6 +95,11 @@ class ModelSession(ABC):
 
     def _budget_share(self) -> float:
         return share_spent(self.config.budget, self.ledger.spent)
+
+    def _tracked(self) -> AbstractContextManager[Tracking]:
+        counts = len(self.ledger.scores), len(self.ledger.decisions)
+        run_id, folder = self.identity.run_id, self.plan.folder
+        return tracked(self.config.tracking, run_id, folder, asdict(self.config), counts)
 
     @abstractmethod
     def work(self) -> RunOutcome:
@@ -128,6 +137,7 @@ def plan_models(
     make_session: Callable[[ModelPlan, Archive], ModelSession],
 ) -> ModelPlan:
     """Find games, sampler, models and cluster; raises what each of them raises."""
+    check_trackers(config.tracking)
     initial = initial_tasks(config)
     for reference in dict.fromkeys((config.judge.model, config.player.model)):
         _check_model(reference)

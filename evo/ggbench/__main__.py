@@ -29,6 +29,8 @@ def main(arguments: Sequence[str], ask: Callable[[str], str] = input) -> int:
                 return _list(console)
             case "check":
                 return check(wanted.game, console)
+            case "similarity":
+                return show_similarity(wanted.games or packaged_names(), console)
             case _:
                 game, opponent = find(wanted.game), agent_of(wanted.against)
                 play(game, opponent, wanted.seat - 1, wanted.seed, console, ask)
@@ -45,6 +47,8 @@ def _parser() -> argparse.ArgumentParser:
     of_one = "a game that ships, or a folder with rules.md, env.py and moves.md"
     checked = commands.add_parser("check", help="the filters of a game, one line each")
     checked.add_argument("game", metavar="GAME", help=of_one)
+    alike = commands.add_parser("similarity", help="how alike the programs of games are")
+    alike.add_argument("games", metavar="GAME", nargs="*", help=f"{of_one}; none: all that ship")
     played = commands.add_parser("play", help="play against an opponent")
     played.add_argument("game", metavar="GAME", help=of_one)
     played.add_argument("--against", default="mcts", help="random, mcts (default) or mcts@N")
@@ -59,6 +63,26 @@ def _list(console: Console) -> int:
         game = packaged(name)
         table.add_row(name, game.title, game.category)
     console.print(table)
+    return 0
+
+
+def show_similarity(names: Sequence[str], console: Console) -> int:
+    """Each program's highest similarity to another, and the row of Table 5.
+
+    Raises :class:`ConfigError` for fewer than two games.
+    """
+    from evo.ggbench.similarity import highest, table_5
+
+    if len(names) < 2:
+        raise ConfigError(f"games: found {len(names)}, expected at least 2")
+    values = highest([find(name).source for name in names])
+    table = Table("game", "highest similarity to another")
+    for name, value in zip(names, values, strict=True):
+        table.add_row(name, f"{value:.3f}")
+    console.print(table)
+    row, summary = table_5(values), Table("mean", "SD", "min", "25 %", "50 %", "75 %", "max")
+    summary.add_row(*(f"{value:.3f}" for value in (row.mean, row.sd, *row.quartiles)))
+    console.print(summary)
     return 0
 
 

@@ -22,6 +22,7 @@ from evo.jobs.evaluate import ScoredPlay, Task
 from evo.jobs.job import Finetune, MapText
 from evo.record.budget import check
 from evo.record.cost import Cost
+from evo.record.events import Callback, events_of
 from xgl.analysis.static_facts import analyse
 from xgl.runtime.requests import Seeds
 
@@ -37,6 +38,8 @@ class Ledger:
 
     def __init__(self, archive: Archive, run_id: str, budget: BudgetConfig | None = None) -> None:
         self.archive, self.run_id, self.budget = archive, run_id, budget
+        self.callbacks: list[Callback] = []
+        """What hears of each event once it is committed."""
         self.spent = Cost()
         self.scores: dict[PlaysKey, dict[Seeds, Row]] = defaultdict(dict)
         self.rounds: dict[PlaysKey, list[Row]] = defaultdict(list)
@@ -61,6 +64,9 @@ class Ledger:
         for name, rows in written.items():
             for row in rows:
                 self._remember(name, row)
+        for event in events_of(written) if self.callbacks else ():
+            for callback in self.callbacks:
+                callback(event)
         if self.budget and any(written.get(table) for table in SPENDING):
             check(self.budget, self.spent)
 

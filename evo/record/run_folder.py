@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -12,6 +14,7 @@ from typing import Any
 
 from archive import SCHEMA_VERSION, Archive, ArchiveError, RunEvent
 from archive.store.archive import MARKER, strays
+from archive.store.disk import write_whole, writing
 from xgl.errors import ConfigError
 
 BEGUN = (RunEvent.CREATED, RunEvent.RESUMED)
@@ -88,6 +91,50 @@ def record(archive: Archive, identity: RunIdentity, event: RunEvent) -> None:
     archive.commit({"runs": [run_row(identity, event)]})
 
 
+LOG, CONFIG = "run.log", "config.yaml"
+"""Beside the archive, for people: what happened when, and the composed configuration."""
+
+
+def write_config(folder: Path, text: str) -> None:
+    """The configuration that is in force into a run's folder; raises
+    :class:`archive.ArchiveError`."""
+    with writing(folder):
+        write_whole(folder / CONFIG, text.encode())
+
+
+@contextmanager
+def logged(folder: Path) -> Iterator[None]:
+    """Within, what the run says goes to ``run.log`` too, each line with its time."""
+    log = logging.getLogger("evo")
+    file = _LogFile(folder / LOG, delay=True, encoding="utf-8")
+    file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    handlers: list[logging.Handler] = [file]
+    if not log.hasHandlers() and logging.lastResort:
+        handlers.append(logging.lastResort)  # warnings go to a person, as without a file
+    level = log.level
+    log.setLevel(logging.INFO)
+    for handler in handlers:
+        log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+        for handler in handlers:
+            log.removeHandler(handler)
+        file.close()
+
+
+class _LogFile(logging.FileHandler):
+    """A log on a disk that may be full: the run does not end for it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(OSError):
+            super().emit(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # logging's name
+        """Say nothing."""
+
+
 def _in_use(folder: Path) -> ConfigError:
     return ConfigError(
         f"name: {folder} exists already, expected a new name, or resume={folder} to go on with it"
@@ -96,7 +143,8 @@ def _in_use(folder: Path) -> ConfigError:
 
 def _never_begun(folder: Path) -> bool:
     """Whether a run was killed between making its folder and saying that it began."""
-    if not folder.is_dir() or not {path.name for path in folder.iterdir()} <= {"archive"}:
+    known = {"archive", LOG, CONFIG}
+    if not folder.is_dir() or not {path.name for path in folder.iterdir()} <= known:
         return False
     archive = folder / "archive"
     if not (archive / MARKER).exists():

@@ -41,6 +41,7 @@ def test_a_person_may_leave(capsys: pytest.CaptureFixture[str]) -> None:
         (["play", "chess"], "expected a folder with a game, or one of purse"),
         (["play", "purse", "--against", "mcts@0"], "expected random, mcts or mcts@N"),
         (["check", "/"], "cannot be read"),
+        (["similarity", "purse"], "expected at least 2"),
         (["play", "purse", "--seat", "3"], "invalid choice"),
         ([], "usage"),
     ],
@@ -61,6 +62,14 @@ def test_check_shows_each_filter_and_refuses(
         (tmp_path / name).write_text(text)
     assert main(["check", str(tmp_path)]) == 1
     assert "refused" in capsys.readouterr().out
+
+
+def test_similarity_shows_each_game_and_the_row_of_table_5(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["similarity", "purse", "ford", "tide"]) == 0
+    shown = capsys.readouterr().out
+    assert all(word in shown for word in ("purse", "ford", "tide", "75 %"))
 
 
 def test_the_games_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,91 @@
+"""What happened in a run, as values: for callbacks and trackers. Each is in the archive already."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class FinetuneEvent:
+    """A fine-tune ended. One entry a step: ``curve`` mean scores (bits), ``entropy`` (bits a
+    token), ``grad_norm``."""
+
+    finetune_id: str
+    game_id: str
+    role: str
+    curve: tuple[float, ...]
+    entropy: tuple[float, ...]
+    grad_norm: tuple[float, ...]
+    tokens: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class EvaluationEvent:
+    """A policy played a game; ``mean_score`` in bits, over ``plays``."""
+
+    policy_id: str
+    game_id: str
+    role: str
+    purpose: str
+    plays: int
+    mean_score: float
+
+
+@dataclass(frozen=True)
+class DecisionEvent:
+    """A verdict; ``captured`` of the parent and ``gamma`` from the scope, None where not known."""
+
+    game_id: str
+    role: str
+    verdict: str
+    reason: str
+    captured: float | None
+    gamma: float | None
+
+
+@dataclass(frozen=True)
+class ScopeEvent:
+    """A generation's scope is complete."""
+
+    generation: int
+    game_ids: tuple[str, ...]
+
+
+Event = FinetuneEvent | EvaluationEvent | DecisionEvent | ScopeEvent
+Callback = Callable[[Event], None]
+"""Hears of each event in the process that drives the run, none of whose results depend on it."""
+
+
+def events_of(tables: Mapping[str, Sequence[Row]]) -> Iterator[Event]:
+    """What a commit's rows say, fine-tunes first."""
+    for row in tables.get("finetunes", ()):
+        curves = (tuple(row[name] or ()) for name in ("curve", "entropy", "grad_norm"))
+        yield FinetuneEvent(
+            row["finetune_id"], row["game_id"], row["role"], *curves, row["tokens"], row["seconds"]
+        )
+    plays: dict[tuple[str, str, str, str], list[float]] = defaultdict(list)
+    for row in tables.get("scores", ()):
+        key = (row["policy_id"], row["game_id"], row["role"], str(row["purpose"]))
+        plays[key].append(row["score"])
+    for key, scores in plays.items():
+        yield EvaluationEvent(*key, len(scores), sum(scores) / len(scores))
+    for row in tables.get("decisions", ()):
+        yield DecisionEvent(
+            row["game_id"],
+            row["role"],
+            str(row["verdict"]),
+            str(row["reason"]),
+            row["captured"],
+            row["gamma"],
+        )
+    scopes: dict[int, list[str]] = defaultdict(list)
+    for row in tables.get("scopes", ()):
+        scopes[row["generation"]].append(row["game_id"])
+    for generation, games in scopes.items():
+        yield ScopeEvent(generation, tuple(games))

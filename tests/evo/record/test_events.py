@@ -1,0 +1,177 @@
+"""Callbacks and trackers hear of a run, and change nothing of it."""
+
+from __future__ import annotations
+
+import logging
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evo.config.compose import load
+from evo.config.schema import TrackingConfig
+from evo.record.events import (
+    DecisionEvent,
+    EvaluationEvent,
+    Event,
+    FinetuneEvent,
+    ScopeEvent,
+    events_of,
+)
+from evo.record.run_folder import logged
+from evo.record.trackers import TRACKERS, Tracking, check_trackers, tracked
+from xgl.errors import ConfigError
+
+FINETUNE = {
+    "finetune_id": "abcdef0123456789",
+    "game_id": "game",
+    "role": "black",
+    "curve": [1.0, 2.0],
+    "entropy": [5.0, 4.0],
+    "grad_norm": [0.1, 0.2],
+    "tokens": 100,
+    "seconds": 1.5,
+}
+PLAY = {"policy_id": "base", "game_id": "game", "role": "black", "purpose": "selection"}
+DECISION = {
+    "game_id": "game",
+    "role": "black",
+    "verdict": "accepted",
+    "reason": "helps and is new",
+    "captured": 0.5,
+    "gamma": None,
+}
+COMMIT = {
+    "finetunes": [FINETUNE],
+    "scores": [{**PLAY, "score": 1.0}, {**PLAY, "score": 4.0}],
+    "decisions": [DECISION],
+    "scopes": [{"generation": 1, "game_id": "a"}, {"generation": 1, "game_id": "b"}],
+}
+EVENTS: list[Event] = [
+    FinetuneEvent(
+        "abcdef0123456789", "game", "black", (1.0, 2.0), (5.0, 4.0), (0.1, 0.2), 100, 1.5
+    ),
+    EvaluationEvent("base", "game", "black", "selection", 2, 2.5),
+    DecisionEvent("game", "black", "accepted", "helps and is new", 0.5, None),
+    ScopeEvent(1, ("a", "b")),
+]
+
+
+class Points:
+    """A tracker that keeps what it hears; it fails at the point ``fails_at``."""
+
+    def __init__(self, fails_at: int | None = None) -> None:
+        self.points: list[tuple[str, float, int]] = []
+        self.fails_at, self.closed = fails_at, False
+
+    def log(self, name: str, value: float, step: int) -> None:
+        if len(self.points) == self.fails_at:
+            raise OSError("no room")
+        self.points.append((name, value, step))
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_a_commit_is_events() -> None:
+    assert list(events_of(COMMIT)) == EVENTS
+    assert list(events_of({"maps": [{}]})) == []
+
+
+def test_events_are_points_of_curves_that_go_on() -> None:
+    tracker = Points()
+    tracking = Tracking({"mine": tracker}, evaluations=7, decisions=3)
+    for event in EVENTS:
+        tracking(event)
+    assert tracker.points == [
+        ("finetune/abcdef01/curve", 1.0, 0),
+        ("finetune/abcdef01/curve", 2.0, 1),
+        ("finetune/abcdef01/entropy", 5.0, 0),
+        ("finetune/abcdef01/entropy", 4.0, 1),
+        ("finetune/abcdef01/grad_norm", 0.1, 0),
+        ("finetune/abcdef01/grad_norm", 0.2, 1),
+        ("evaluation/selection/mean_score", 2.5, 8),
+        ("decision/accepted", 1.0, 4),
+        ("decision/captured", 0.5, 4),
+        ("scope/games", 2.0, 1),
+    ]
+    tracking.close()
+    assert tracker.closed
+
+
+def test_a_tracker_that_fails_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    broken, whole = Points(fails_at=3), Points()
+    tracking = Tracking({"broken": broken, "whole": whole}, 0, 0)
+    for event in EVENTS:
+        tracking(event)
+    assert (len(broken.points), len(whole.points)) == (3, 10)
+    assert caplog.messages == ["tracking.to: broken failed and is left out: no room"]
+
+
+def test_a_tracker_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evo.record.trackers.find_spec", lambda _: None)
+    with pytest.raises(ConfigError, match=r"wandb is not installed.*pip install wandb"):
+        check_trackers(TrackingConfig(to=("wandb",)))
+    check_trackers(TrackingConfig())
+
+
+def test_tracking_is_no_science() -> None:
+    run = "+experiment=scope_growth"
+    plain, tracked_run = load([run]), load([run, "tracking.to=[tensorboard,wandb]"])
+    assert plain.science_hash() == tracked_run.science_hash()
+
+
+def test_the_log_holds_what_is_said(tmp_path: Path) -> None:
+    log = logging.getLogger("evo")
+    before = list(log.handlers), log.level
+    with logged(tmp_path):
+        log.info("calibration: %s", "abc")
+    log.info("nobody hears this")
+    lines = (tmp_path / "run.log").read_text().splitlines()
+    assert [line.split(" ", 2)[2] for line in lines] == ["INFO calibration: abc"]
+    assert (list(log.handlers), log.level) == before
+
+
+def test_a_log_that_cannot_be_written_ends_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with logged(tmp_path / "full"):
+        (tmp_path / "full").write_text("no folder")
+        logging.getLogger("evo").info("lost")
+    assert capsys.readouterr().err == ""
+
+
+INSTALLED = [name for name, (package, _) in TRACKERS.items() if find_spec(package)]
+"""None of them is needed to test: each is used where it is at hand."""
+
+
+@pytest.mark.parametrize("name", INSTALLED)
+def test_real_trackers_go_on_with_the_same_run(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "trackio"))
+    for session in range(2):
+        counts = session, session
+        settings: dict[str, Any] = {"seed": 3}
+        with tracked(TrackingConfig(to=(name,)), "run-1", tmp_path, settings, counts) as tracking:  # type: ignore[arg-type]
+            for event in EVENTS:
+                tracking(event)
+    assert caplog.messages == []
+    if name == "mlflow":
+        from mlflow import MlflowClient
+
+        client = MlflowClient(f"sqlite:///{tmp_path / 'tracking' / 'mlflow' / 'mlflow.db'}")
+        place = client.get_experiment_by_name("xent-evo").experiment_id
+        (run,) = client.search_runs([place])
+        history = client.get_metric_history(run.info.run_id, "decision/captured")
+        assert [point.step for point in history] == [1, 2]
+    elif name == "tensorboard":
+        from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+        read = EventAccumulator(str(tmp_path / "tracking" / name))
+        read.Reload()
+        assert {"scope/games", "decision/captured"} <= set(read.Tags()["scalars"])
+    else:
+        assert any(tmp_path.rglob("*run-1*")) or any((tmp_path / "trackio").rglob("*"))
