@@ -76,7 +76,7 @@ def kernel(squared: Array, variance: float = VARIANCE) -> Array:
 
 
 def normalised(similarity: Array, p: float = 1.0) -> Array:
-    """U^(p): the kernel with columns of (p + 1)-norm 1 (Def. 1)."""
+    """U^(p): the kernel with columns of (p + 1)-norm 1 (the ratings paper's first definition)."""
     return similarity / (similarity ** (p + 1)).sum(axis=0) ** (1 / (p + 1))
 
 

@@ -35,7 +35,8 @@ def check_preferences(preferences: Array) -> None:
 
 
 def king_of_the_hill(preferences: Array, *, rebel_may_copy: bool = False) -> NormalFormGame:
-    """Task against king against rebel (§3.1): u_task = |u|, u_king = u, u_rebel = −u.
+    """Task against king against rebel (section 3.1 of the ratings paper): u_task = |u|, u_king = u,
+    u_rebel = −u.
 
     ``preferences`` as for :func:`check_preferences`; means over judgements, of which the task
     player gets the absolute value. The rebel pays 1 for the king's own model, and for a model

@@ -1,5 +1,5 @@
-"""A simulated path of improvement (§1.1, Algorithm 1): models and prompts enter where their rating
-is highest, and what a rating system rewards shows in what enters.
+"""A simulated path of improvement (section 1.1 of the ratings paper): models and prompts enter
+where their rating is highest, and what a rating system rewards shows in what enters.
 
 A prompt is a distribution over K skills, a model a vector of competences; on prompt p model m is
 better than m' by p·(m − m').

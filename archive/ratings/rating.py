@@ -88,7 +88,7 @@ class Ratings:
 
     def contributions(self, player: int, co_player: int) -> Array:
         """δ (|A_i|, |A_j|): what each action of ``co_player`` adds to each rating of ``player``
-        (§4.3); rows sum to the ratings."""
+        (section 4.3 of the ratings paper); rows sum to the ratings."""
         return contributions(self.game, self.joint, player, co_player)
 
 

@@ -1,6 +1,6 @@
 """Which games are fit to be played, in the paper's order: the first filter that refuses ends it.
 
-§ 2.3 of the paper names keyword, execution and timeout; the others refuse what its released
+Section 2.3 of the paper names keyword, execution and timeout; the others refuse what its released
 pipeline lets through: games that are known already, that do not alternate, that differ under one
 seed, and that end undecided.
 """

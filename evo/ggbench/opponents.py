@@ -1,4 +1,4 @@
-"""The opponent of a game (§ 2.4): the loser of the pair of agents that differ most, and that a
+"""The opponent of a game (section 2.4 of its paper): the loser of the pair of agents that differ most, and that a
 stronger one beats in fresh games, too."""
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from xgl.analysis.static_facts import analyse_roles
 from xgl.cli.commands import facts_record
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
-from xgl.rewards import moves
+from xgl.runtime.prompt import parse_moves
 
 SECONDS = 2.0
 
@@ -174,4 +174,4 @@ def test_far_too_many_lines_are_not_all_read() -> None:
 @pytest.mark.parametrize("mark", ["<think>", "<move>", "<move></move>", "<think></think>"])
 def test_a_completion_of_marks_is_read_soon(mark: str) -> None:
     with bounded():
-        assert moves(mark * 100_000)
+        assert len(parse_moves(mark * 100_000, 3)) <= 3

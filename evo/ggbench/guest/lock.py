@@ -26,7 +26,7 @@ ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | 1
 """What the filter answers; REFUSE is an error with EPERM."""
 LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 """Classic BPF: load a word, three comparisons with a constant, return a constant."""
-NUMBER, ARCHITECTURE, THIRD_ARGUMENT = 0, 4, 32
+NUMBER, PLATFORM, THIRD_ARGUMENT = 0, 4, 32
 """Offsets in ``struct seccomp_data``; of the argument, the low half on a little-endian machine."""
 INSTRUCTION = 8
 """Bytes of one."""
@@ -78,7 +78,7 @@ def instructions(machine: str) -> list[tuple[int, int, int, int]]:
         raise LockError(f"no table of system calls for {machine}")
     architecture, numbers = MACHINES[machine]
     program = [
-        (LOAD, 0, 0, ARCHITECTURE),
+        (LOAD, 0, 0, PLATFORM),
         (EQUAL, 1, 0, architecture),
         (RETURN, 0, 0, KILL),
         (LOAD, 0, 0, NUMBER),

@@ -75,7 +75,7 @@ def test_an_answer_that_is_no_legal_number_is_a_fault_after_its_attempts(
 def test_an_endpoint_that_refuses_is_no_lost_game(tmp_path: Path) -> None:
     with (
         ChatServer(lambda received: refused(401)) as server,
-        pytest.raises(PlayerError, match="status 401"),
+        pytest.raises(PlayerError, match="refused with 401"),
     ):
         chat_plays(server.url, tmp_path, plays=1)
 

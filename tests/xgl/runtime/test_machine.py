@@ -130,7 +130,7 @@ def test_several_registers_are_asked_one_after_another(table: Any) -> None:
     assert [[item.text for item in view.items] for view in views] == [[], ["one"], ["one", "two"]]
     assert [turn.request.turn for turn in table.players["bob"].turns] == [0, 1, 2]
     assert events(play, Moved) == [
-        Moved("bob", register, Move(text), 0)
+        Moved("bob", register, Move(text, cut_tokens=1), 0)
         for register, text in [("s", "one"), ("t", "two"), ("p", "three")]
     ]
 
