@@ -1,5 +1,5 @@
-"""The opponent of a game (section 2.4 of its paper): the loser of the pair of agents that differ most, and that a
-stronger one beats in fresh games, too."""
+"""The opponent of a game (section 2.4 of its paper): the loser of the pair of agents that
+differ most, and that a stronger one beats in fresh games, too."""
 
 from __future__ import annotations
 

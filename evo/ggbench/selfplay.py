@@ -1,4 +1,5 @@
-"""Self-play (section 2.2, appendix B.5 of its paper): PPO against random moves, then against its own past checkpoints."""
+"""Self-play (section 2.2, appendix B.5 of its paper): PPO against random moves,
+then against its own past checkpoints."""
 
 from __future__ import annotations
 
