@@ -22,8 +22,8 @@ WORDS = ("a red ball", "dog", "rain and fire", "the king", "boat")
 
 
 def answer(received: Received) -> Sent:
-    """A function of the conversation; now and then without a move."""
-    heard = crc32(json.dumps(received.body["messages"]).encode())
+    """A function of what was said last; now and then without a move."""
+    heard = crc32(received.last.encode())
     return reply("I pass.") if heard % 5 == 0 else move(WORDS[heard % len(WORDS)])
 
 
@@ -76,12 +76,16 @@ def test_inspect_measures_what_the_experiment_measures(
             sorted((r for r in own if r["game_id"] == game), key=lambda row: row["round"])
             for game in {row["game_id"] for row in own}
         ]
-        [same] = [some for some in alike if [r["score"] for r in some] == found["scores"]]
+        [same] = [
+            some
+            for some in alike
+            if [row["score"] for row in some] == pytest.approx(found["scores"], abs=1e-3)
+        ]
         assert [row["moves"] for row in same] == found["moves"]
         names[name] = same[0]["game_id"]
     for name, game_id in names.items():
         [row] = [row for row in measures if row["game_id"] == game_id]
-        assert metrics[f"narms {name}"] == pytest.approx(row["narms"])
+        assert metrics[f"narms {name}"] == pytest.approx(row["narms"], abs=1e-3)
         assert {name, f"{name} stderr"} <= set(metrics)
     values = [row["narms"] for row in measures]
-    assert metrics["narms"] == pytest.approx(sum(values) / len(values))
+    assert metrics["narms"] == pytest.approx(sum(values) / len(values), abs=1e-3)
