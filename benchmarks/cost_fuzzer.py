@@ -41,6 +41,8 @@ from xgl.runtime.requests import Move, ScoreRequest, Seeds, StoryRequest, TokenS
 
 SECONDS, BYTES, MEGABYTES = 2.0, 1_000_000, 512
 LINES, CHARACTERS = 64, 4_096
+Values = dict[tuple[str, str, str], float]
+"""Of a part of a record (most, dense), an operation, a measure (seconds, bytes)."""
 OPERATIONS = ("parse", "analyse", "print", "check", "diagram", "rules", "play")
 KEPT = 6
 """Worst programs that are kept for each operation and measure."""
@@ -464,7 +466,18 @@ def search(steps: int, seed: int, deadline: float = float("inf")) -> Search:
 # -- the report ----------------------------------------------------------------------------------
 
 
-def table(found: Search) -> str:
+def worst_values(records: Sequence[dict[str, Any]]) -> Values:
+    """The largest of each part, operation and measure over the records of several searches."""
+    values: Values = {}
+    for record in records:
+        for part in ("most", "dense"):
+            for row in record[part]:
+                key = part, row["operation"], row["measure"]
+                values[key] = max(values.get(key, 0.0), row["value"])
+    return values
+
+
+def table(values: Values) -> str:
     """The worst of each operation, as Markdown."""
     lines = [
         "| operation | most seconds | most bytes | seconds for each 1,000 characters or 10⁶ units "
@@ -472,16 +485,15 @@ def table(found: Search) -> str:
         "| --- | --- | --- | --- | --- |",
     ]
     for operation in OPERATIONS:
-        slow, wide = (_top(found.most[operation, each]) for each in ("seconds", "bytes"))
-        dense, thick = (_top(found.dense[operation, each]) for each in ("seconds", "bytes"))
+        slow, wide, dense, thick = (
+            values.get((part, operation, measure), 0.0)
+            for part in ("most", "dense")
+            for measure in ("seconds", "bytes")
+        )
         scale = 1e6 if operation == "play" else 1e3
         cells = f"{slow:.2f} | {wide:,.0f} | {scale * dense:.4f} | {thick:.1f}"
         lines.append(f"| {operation} | {cells} |")
     return "\n".join(lines)
-
-
-def _top(worst: Worst) -> float:
-    return worst.cases[0][0] if worst.cases else 0.0
 
 
 def _record(found: Search) -> dict[str, Any]:
@@ -502,7 +514,15 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true", help="the worst programs too")
+    parser.add_argument("--records", type=Path, nargs="+", help="only sum up these, of --json")
     arguments = parser.parse_args()
+    if arguments.records:
+        records = [json.loads(path.read_text(encoding="utf-8")) for path in arguments.records]
+        broken = sum(len(record["broken"]) for record in records)
+        memory = max(record["megabytes"] for record in records)
+        print(f"{sum(r['steps'] for r in records):,} steps, {broken} broken, {memory} MB at most\n")
+        print(table(worst_values(records)))
+        return int(broken > 0)
     found = search(arguments.steps, arguments.seed)
     if arguments.json:
         print(json.dumps(_record(found), indent=1))
@@ -510,7 +530,7 @@ def main() -> int:
         spent = f"{time.process_time():.0f} s of processor time, {found.memory} MB"
         machine = f"{platform.machine()}, Python {platform.python_version()}"
         print(f"{found.steps:,} steps, seed {arguments.seed}: {spent}; {machine}.\n")
-        print(table(found))
+        print(table(worst_values([_record(found)])))
     for cost, case in found.broken:
         print(f"\nBROKEN: {cost}\n{case}")
     return int(bool(found.broken) or found.memory > MEGABYTES)

@@ -17,6 +17,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from learnability import sample
 from machine import described
@@ -29,7 +30,6 @@ from archive.statistics.transfer_values import gains
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task, evaluation_seeds, floor_of
-from evo.jobs.executor import RayExecutor
 from evo.jobs.job import (
     Evaluation,
     Finetune,
@@ -38,6 +38,7 @@ from evo.jobs.job import (
     ScriptedEvaluation,
     Training,
 )
+from evo.jobs.model_host import ModelHost
 from evo.search.initial_scope import metadata
 from xgl import analyse, game, parse
 from xgl.library import find
@@ -94,13 +95,12 @@ class Study:
 
     def __init__(self, config: RunConfig, plays: int) -> None:
         settings = ModelHostSettings(config.judge, config.player, config.finetune)
-        self.executor = RayExecutor(config.cluster, settings)
+        self.host = ModelHost(settings)
         self.config = config
         self.seeds = tuple(evaluation_seeds("families", config.seed, plays))
 
-    def _one(self, job: Job) -> object:
-        (result,) = self.executor.do([job])
-        return result.outcome
+    def _one(self, job: Job[Any]) -> Any:
+        return self.host.do(job).outcome
 
     def floored(self, task: Task) -> tuple[Task, float]:
         """The task with its floor, and the base player's rate of unfinished plays."""
@@ -122,8 +122,7 @@ class Study:
         return dict(zip(SCRIPTS, map(sample, scores), strict=True))
 
     def learned(self, name: str, training_seeds: Sequence[int]) -> list[Learned]:
-        """One fine-tune for each training seed; one job after another, whose results are printed as
-        they come."""
+        """One fine-tune for each training seed."""
         task, lost = self.floored(task_of(name, self.config))
         base, scripts = self.plays(task, None), self.scripted(task)
         found = []
@@ -189,20 +188,17 @@ def main() -> None:
     config = load(["+experiment=scope_growth", *options.overrides])
     study = Study(config, options.plays)
     print(f"{described()}\n", flush=True)
-    try:
-        if options.scripts_only:
-            scripts_only(study, options.games)
-            return
-        print(HEAD, flush=True)
-        found: list[Learned] = []
-        for name in options.games:
-            for each in study.learned(name, range(options.training_seeds)):
-                found.append(each)
-                print(row(each), flush=True)
-        families = dict.fromkeys(each.program for each in found if each.beyond)
-        print(f"\nbeyond every script under some seed: {', '.join(families) or 'none'}")
-    finally:
-        study.executor.close()
+    if options.scripts_only:
+        scripts_only(study, options.games)
+        return
+    print(HEAD, flush=True)
+    found: list[Learned] = []
+    for name in options.games:
+        for each in study.learned(name, range(options.training_seeds)):
+            found.append(each)
+            print(row(each), flush=True)
+    families = dict.fromkeys(each.program for each in found if each.beyond)
+    print(f"\nbeyond every script under some seed: {', '.join(families) or 'none'}")
     if options.json:
         options.json.write_text(json.dumps([asdict(each) for each in found], indent=1))
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from archive.errors import RatingError
-from archive.query import Run, run_config, runs
+from archive.query import run_config, runs
 from archive.schema import Purpose, TaskId
 from archive.statistics.intervals import Scores
 from archive.store.archive import Archive
@@ -87,15 +87,17 @@ def read_paired_scores(
     archives: Sequence[Archive],
     models: Iterable[str] | None = None,
     games: Iterable[TaskId] | None = None,
+    run_id: str | None = None,
 ) -> PairedScores:
-    """The largest complete block of all measured runs in ``archives``, of ``models`` and ``games``
-    where they are given.
+    """The largest complete block of all measured runs in ``archives``, of ``models``, ``games`` and
+    one run where they are given.
 
     Raises :class:`RatingError` where there is none, or where runs differ in what makes scores
     comparable.
     """
-    _require_comparable(archives)
-    known = _games(archives)
+    chosen_runs = [[each for each in _measuring(a) if run_id in (None, each)] for a in archives]
+    _require_comparable(archives, chosen_runs)
+    known = _games(archives, chosen_runs)
     if models is not None:
         kept = set(models)
         for each in known.values():
@@ -124,25 +126,26 @@ def read_paired_scores(
 # -- rows ----------------------------------------------------------------------------------------
 
 
-def _require_comparable(archives: Sequence[Archive]) -> None:
+def _require_comparable(archives: Sequence[Archive], run_ids: Sequence[Sequence[str]]) -> None:
     first: tuple[str, Mapping[str, Any]] | None = None
-    for archive in archives:
-        for run in _measuring(archive):
-            config = run_config(archive, run.run_id)
+    for archive, chosen in zip(archives, run_ids, strict=True):
+        for run_id in chosen:
+            config = run_config(archive, run_id)
             if first is None:
-                first = run.run_id, config
+                first = run_id, config
             for what, (section, key) in SAME.items():
                 one, other = (_setting(each, section, key) for each in (first[1], config))
                 if one != other:
                     raise RatingError(
-                        f"runs {first[0]} and {run.run_id} differ in their {what}: found {one} and "
+                        f"runs {first[0]} and {run_id} differ in their {what}: found {one} and "
                         f"{other}, expected the same: measure the models of one of them again"
                     )
 
 
-def _measuring(archive: Archive) -> list[Run]:
+def _measuring(archive: Archive) -> list[str]:
     """Runs that measured models on an exported measure."""
-    return [run for run in runs(archive) if "digest" in run_config(archive, run.run_id)]
+    known = [run.run_id for run in runs(archive)]
+    return [run_id for run_id in known if "digest" in run_config(archive, run_id)]
 
 
 def _setting(config: Mapping[str, Any], section: str, key: str | None) -> Any:
@@ -150,12 +153,13 @@ def _setting(config: Mapping[str, Any], section: str, key: str | None) -> Any:
     return found if key is None or not isinstance(found, Mapping) else found.get(key)
 
 
-def _games(archives: Sequence[Archive]) -> dict[TaskId, _Game]:
+def _games(archives: Sequence[Archive], run_ids: Sequence[Sequence[str]]) -> dict[TaskId, _Game]:
     known: dict[TaskId, _Game] = {}
     wanted = [("purpose", "=", str(Purpose.MEASURE)), ("control", "=", False)]
     columns = ["policy_id", "game_id", "role", "map_seed", "play_seed", "round", "score"]
-    for archive in archives:
-        for row in archive.rows("rounds", columns, wanted):
+    for archive, chosen in zip(archives, run_ids, strict=True):
+        mine = ("run_id", "in", list(chosen))
+        for row in archive.rows("rounds", columns, [*wanted, mine]) if chosen else ():
             game = known.setdefault(TaskId.of(row), _Game())
             maps = game.rounds.setdefault(row["policy_id"], {})
             scores = maps.setdefault((row["map_seed"], row["play_seed"]), {})
@@ -166,7 +170,7 @@ def _games(archives: Sequence[Archive]) -> dict[TaskId, _Game]:
                     f"different scores ({before:g} and {row['score']:g} bits on one map): name one "
                     "of the two runs"
                 )
-        for row in archive.rows("measures"):
+        for row in archive.rows("measures", filters=[mine]) if chosen else ():
             _add_measured(known.setdefault(TaskId.of(row), _Game()), row)
     return {task_id: known[task_id] for task_id in sorted(known) if known[task_id].rounds}
 

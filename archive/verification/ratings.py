@@ -29,14 +29,14 @@ def ratings(archive: Archive) -> Iterator[Finding]:
     for (run_id, rating_id), rows in by_id.items():
         name = f"ratings, run {run_id}, rating_id {rating_id}"
         try:
-            expected = _again(archive, rows)
+            expected = _again(archive, run_id, rows)
         except (RatingError, ValueError) as error:
             yield Finding(name, "ratings", f"rounds that give some ({error})")
             continue
         yield from _differences(name, rows, expected)
 
 
-def _again(archive: Archive, rows: Sequence[Row]) -> list[Row]:
+def _again(archive: Archive, run_id: str, rows: Sequence[Row]) -> list[Row]:
     models = [row["policy_id"] for row in rows if row["kind"] == "model"]
     games = [TaskId.of(row) for row in rows if row["kind"] == "game"]
     first = rows[0]
@@ -47,7 +47,8 @@ def _again(archive: Archive, rows: Sequence[Row]) -> list[Row]:
         first["resamples"],
         first["seed"],
     )
-    return rating_rows(measure_ratings(read_paired_scores([archive], models, games), question))
+    scores = read_paired_scores([archive], models, games, run_id)
+    return rating_rows(measure_ratings(scores, question))
 
 
 def _differences(name: str, rows: Sequence[Row], expected: Sequence[Row]) -> Iterator[Finding]:

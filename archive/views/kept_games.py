@@ -258,8 +258,8 @@ def beside_scripts(scripts: ScriptComparison) -> str:
     name = scripts.best.removeprefix(SCRIPT_POLICY)
     lead, specific = scripts.total, scripts.specific
     return (
-        f"the best simple rule, {name}, gains {_signed(scripts.best_gain)} bits; training is "
-        f"{_bits(lead)} beyond all rules, {_bits(specific)} about the map"
+        f"the best simple rule, {name}, gains {_signed(scripts.best_gain)} bits; training minus "
+        f"the best rule: {_bits(lead)}, {_bits(specific)} about the map"
     )
 
 

@@ -17,7 +17,7 @@ from evo.config.schema import ClusterConfig, RunConfig
 from evo.display import Display, show_summary
 from evo.jobs.evaluate import Task
 from evo.jobs.job import ModelHostSettings
-from evo.record.budget import reached
+from evo.record.budget import reached, share_spent
 from evo.record.collector import Collector
 from evo.record.cost import amount
 from evo.record.ledger import Ledger
@@ -69,7 +69,12 @@ class ModelSession(ABC):
         self.ledger = Ledger(archive, run_id, self.config.budget)
         _check_budget(self.config, self.ledger)
         title = f"{self.config.experiment.replace('_', ' ')}: {plan.folder}"
-        progress = RunProgress(self.expected_finetunes(), len(self.ledger.finetunes))
+        progress = RunProgress(
+            self.expected_finetunes(),
+            len(self.ledger.finetunes),
+            budget_share=self._budget_share,
+            share_before=self._budget_share(),
+        )
         self.display = Display(self.console, f"{title} (seed {self.config.seed})", progress)
 
     def __enter__(self) -> Self:
@@ -87,6 +92,9 @@ class ModelSession(ABC):
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def _budget_share(self) -> float:
+        return share_spent(self.config.budget, self.ledger.spent)
 
     def _tracked(self) -> AbstractContextManager[Tracking]:
         counts = len(self.ledger.scores), len(self.ledger.decisions)

@@ -16,6 +16,12 @@ def reached(budget: BudgetConfig, spent: Cost) -> str:
     return ""
 
 
+def share_spent(budget: BudgetConfig, spent: Cost) -> float:
+    """Of the budget that is nearest to its end; 0 where none is set."""
+    limits = {name: getattr(budget, name) for name in ("tokens", "seconds", "dollars")}
+    return max((getattr(spent, name) / most for name, most in limits.items() if most), default=0.0)
+
+
 def check(budget: BudgetConfig, spent: Cost) -> None:
     """Raises :class:`BudgetReached` naming the budget that is spent."""
     if name := reached(budget, spent):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -81,6 +81,10 @@ class RunProgress:
     started: float = field(default_factory=time.monotonic)
     tokens: int = 0
     finetunes: int = 0
+    budget_share: Callable[[], float] = lambda: 0.0
+    """Share of the run's budget that is spent by now; 0 where there is none."""
+    share_before: float = 0.0
+    """The same when this session began."""
 
     @property
     def elapsed(self) -> float:
@@ -103,8 +107,13 @@ class RunProgress:
 
     @property
     def remaining(self) -> float | None:
-        """Expected seconds to go, at the pace of this session's fine-tunes."""
-        if self.expected_finetunes is None or not self.finetunes:
-            return None
-        left = max(0, self.expected_finetunes - self.finetunes - self.known_finetunes)
-        return self.elapsed / self.finetunes * left
+        """Expected seconds to go, at the pace of this session: until the fine-tunes are made or the
+        budget is spent, whichever comes first."""
+        ends = []
+        if self.expected_finetunes is not None and self.finetunes:
+            left = max(0, self.expected_finetunes - self.finetunes - self.known_finetunes)
+            ends.append(self.elapsed / self.finetunes * left)
+        spent = self.budget_share()
+        if spent > self.share_before:
+            ends.append(self.elapsed / (spent - self.share_before) * max(0.0, 1 - spent))
+        return min(ends, default=None)

@@ -11,6 +11,7 @@ from support.rated import THREE, build, drawn, games
 
 from archive import TABLES, Archive
 from archive.errors import RatingError
+from archive.merging import merge
 from archive.ratings.near_copies import Copies
 from archive.ratings.preferences import Preference
 from archive.schema import TaskId
@@ -172,3 +173,14 @@ def test_the_schema_names_the_choices_that_there_are() -> None:
     columns = {column.name: column for column in TABLES["ratings"].columns}
     assert columns["preference"].values == tuple(Preference)
     assert columns["copies"].values == tuple(Copies)
+
+
+def test_ratings_of_one_of_several_runs_in_an_archive_are_computed_again(tmp_path: Path) -> None:
+    first = build(tmp_path / "a", drawn(0, THREE))
+    rows = [{"run_id": "measured", **row} for row in rating_rows(rate(first))]
+    with Archive.open(first, "a") as archive:
+        archive.commit({"ratings": rows})
+    build(tmp_path / "b", drawn(1, THREE), run_id="later", digest="other")
+    merge([tmp_path / "a", tmp_path / "b"], tmp_path / "c")
+    with Archive.open(tmp_path / "c") as archive:
+        assert list(verified(archive)) == []

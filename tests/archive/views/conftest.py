@@ -1,4 +1,4 @@
-"""A run that keeps one game of three, on an executor that knows the truth."""
+"""A run that keeps one game of two, on an executor that knows the truth."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def kept_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("kept")
     with pytest.MonkeyPatch.context() as monkeypatch:
         world = of_limits(l20=Nature(scripted=14.0), l21=Nature(own=0.0))
-        sampler = Listed([code(20), code(21), code(22)])
+        sampler = Listed([code(20), code(21)])
         search = Search(folder, monkeypatch)
-        assert search.run(world, "growth.list_size=3", sampler=sampler) == 0
+        assert search.run(world, "growth.list_size=2", sampler=sampler) == 0
         gate = ("growth.list_size=1", "growth.beyond_scripts=true")
         assert search.run(world, *gate, sampler=Listed([code(20)]), name="gated") == 0
     return folder / "run"
