@@ -27,6 +27,9 @@ def distributions(requirements: list[str]) -> set[str]:
     return {MODULES.get(name, name) for name in names if name != "xent_evo"}
 
 
+OTHERS = {"mlflow", "trackio", "wandb", "inspect_ai", "tree_sitter_python"}
+"""Tools that users bring along, imported only beside them, and a module of an extra's package."""
+
 BASE = distributions(PROJECT["dependencies"])
 EXTRA = {name: distributions(PROJECT["optional-dependencies"][name]) for name in EXTRAS}
 
@@ -49,9 +52,7 @@ def test_no_requirement_has_an_upper_bound() -> None:
 def test_every_imported_package_is_required_somewhere() -> None:
     """Every import of the four packages, wherever it stands in a module."""
     known = BASE | set().union(*EXTRA.values()) | {"archive", "conf", "evo", "meta_sampler", "xgl"}
-    known |= {*sys.stdlib_module_names, "markupsafe"}  # of jinja2
-    known |= {"inspect_ai", "mlflow", "trackio", "wandb"}  # only where a user has them already
-    known |= {"tree_sitter_python"}  # comes with tree_sitter, for its grammar
+    known |= {*sys.stdlib_module_names, "markupsafe", *OTHERS}  # markupsafe: of jinja2
     statement = re.compile(r"^ *(?:from|import) ([a-z_]\w*)[\w.]*(?: import .*)?$", re.MULTILINE)
     missing = {
         (found[1], path.name)

@@ -19,11 +19,11 @@ models = "torch transformers peft "
 check("--help", code=0, without=models + "ray hydra pydantic rich numpy pyarrow xgl")
 run = "+experiment=scope_growth"
 for wrong in ("growth.alfa1=3", "seed=-1", "growth.initial_scope=[none]", "judge.model=none"):
-    check(run, wrong, code=2, without=models + "ray scipy.stats jinja2")
-check("resume=none", code=2, without=models + "ray scipy.stats jinja2")
+    check(run, wrong, code=2, without=models + "ray jinja2")
+check("resume=none", code=2, without=models + "ray jinja2")
 import evo.experiments.scope_growth, evo.experiments.transfer_triplet
 print("driver", *sorted(set(models.split()) & set(sys.modules)))
-check(run, "cluster.address=127.0.0.1:1", code=2, without=models + "scipy.stats jinja2")
+check(run, "cluster.address=127.0.0.1:1", code=2, without=models + "jinja2")
 """
 """In one process, each with the packages that nothing so far may have imported. The process that
 drives a run needs no model's libraries at all: its workers do."""

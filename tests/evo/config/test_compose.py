@@ -109,7 +109,7 @@ MISTAKES = [
     (["judge=5"], r"judge=5: .*must be a string"),
     (["model=null"], r"model=null: .*must be a string"),
     (["cluster=none"], r"cluster: found 'none', expected one of"),
-    (["seed=1,2"], r"seed: found '1,2', expected one value"),
+    (["seed=1,2"], r"seed: found '1,2', expected one value: a command is one run"),
     (["~growth.alpha1"], r"growth\.alpha1: missing"),
     (["name=${nope}"], r"nope"),
     (["finetune.learning_rate=fast"], r"finetune\.learning_rate: found 'fast', expected a number"),

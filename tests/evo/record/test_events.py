@@ -143,19 +143,20 @@ def test_a_log_that_cannot_be_written_ends_nothing(
 
 
 INSTALLED = [name for name, (package, _) in TRACKERS.items() if find_spec(package)]
-"""None of them is needed to test: each is used where it is at hand."""
+"""Others' packages, of which the tests need none: each is used where it is at hand."""
 
 
-@pytest.mark.parametrize("name", INSTALLED)
+@pytest.mark.parametrize("name", [*INSTALLED, "none"])
 def test_real_trackers_go_on_with_the_same_run(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("WANDB_SILENT", "true")
     monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "trackio"))
+    to = () if name == "none" else (name,)
     for session in range(2):
         counts = session, session
         settings: dict[str, Any] = {"seed": 3}
-        with tracked(TrackingConfig(to=(name,)), "run-1", tmp_path, settings, counts) as tracking:  # type: ignore[arg-type]
+        with tracked(TrackingConfig(to=to), "run-1", tmp_path, settings, counts) as tracking:  # type: ignore[arg-type]
             for event in EVENTS:
                 tracking(event)
     assert caplog.messages == []
@@ -173,5 +174,7 @@ def test_real_trackers_go_on_with_the_same_run(
         read = EventAccumulator(str(tmp_path / "tracking" / name))
         read.Reload()
         assert {"scope/games", "decision/captured"} <= set(read.Tags()["scalars"])
+    elif name == "none":
+        assert not list(tmp_path.iterdir())
     else:
         assert any(tmp_path.rglob("*run-1*")) or any((tmp_path / "trackio").rglob("*"))
