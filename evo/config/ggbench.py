@@ -43,7 +43,7 @@ class OpponentConfig:
     """The opponent: the loser of the pair of agents that differ most."""
 
     simulations: Count = 100
-    """Of a search for one move (§ 2.2)."""
+    """Of a search for one move (section 2.2)."""
     ladder: Rungs = (100, 25, 0)
     """Simulations of the loser, tried in this order until a pair is confirmed; 0: the policy's own
     moves, drawn."""
