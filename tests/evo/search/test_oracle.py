@@ -28,7 +28,7 @@ VERDICTS = [
     (Nature(), "accepted", "helps and is new", True, "acceptance"),
     (Nature(covered=-0.5), "accepted", "helps and is new", True, "acceptance"),
     (
-        Nature(teaches=0.3, lucky={"teaches": 0.6}),
+        Nature(teaches=0.28, lucky={"teaches": 0.6}),
         "undecided",
         "help to its parent not settled",
         False,
