@@ -30,7 +30,7 @@ def judged_preferences(
 
 def adversarial_tasks(
     preferences: Array, model: int, count: int, random: np.random.Generator
-) -> Array:
+) -> np.ndarray:
     """Places (count,) of tasks drawn from softmax(−λ ū), ū the model's mean preference there."""
     mean = preferences[:, model].mean(axis=1)
     weights = np.exp(-SHARPNESS * (mean - mean.min()))

@@ -178,7 +178,8 @@ def _script_steps(
         return []
     mean = seen.gains.get((case.candidate, case.candidate))
     its = case.candidate.game_id
-    policy = next(iter(policies.get(case.candidate, ())), "unknown")
+    attempt = next(iter(policies.get(case.candidate, ())), ())
+    policy = next(iter(attempt), "unknown")
     own = Gain(policy, its, its, mean.bits if mean else None, mean.plays if mean else 0)
     best = Gain(scripts.best, its, its, scripts.best_gain, scripts.plays)
     leads = {

@@ -65,9 +65,15 @@ Callback = Callable[[Event], None]
 def events_of(tables: Mapping[str, Sequence[Row]]) -> Iterator[Event]:
     """What a commit's rows say, fine-tunes first."""
     for row in tables.get("finetunes", ()):
-        curves = (tuple(row[name] or ()) for name in ("curve", "entropy", "grad_norm"))
         yield FinetuneEvent(
-            row["finetune_id"], row["game_id"], row["role"], *curves, row["tokens"], row["seconds"]
+            finetune_id=row["finetune_id"],
+            game_id=row["game_id"],
+            role=row["role"],
+            curve=tuple(row["curve"] or ()),
+            entropy=tuple(row["entropy"] or ()),
+            grad_norm=tuple(row["grad_norm"] or ()),
+            tokens=row["tokens"],
+            seconds=row["seconds"],
         )
     plays: dict[tuple[str, str, str, str], list[float]] = defaultdict(list)
     for row in tables.get("scores", ()):

@@ -72,7 +72,7 @@ class WeightsAndBiases:
             id=run.run_id,
             name=run.run_id,
             dir=str(run.folder),
-            mode=os.environ.get("WANDB_MODE", "offline"),  # type: ignore[arg-type]
+            mode=os.environ.get("WANDB_MODE", "offline"),
             resume="allow",
             config=dict(run.settings),
         )
