@@ -94,7 +94,7 @@ def test_four_rollouts_of_verifiers_score_the_bits_of_play_all(tmp_path: Path) -
         assert episode["ok"]
         scores = bits(episode["task"]["data"]["info"])
         paid = {t["agent"]["name"]: t["rewards"]["bits"]["score"] for t in episode["traces"]}
-        assert paid == scores
+        assert paid == pytest.approx(scores, abs=1e-4)  # batches move float32's last digits
         retried += sum(trace["metrics"]["failed_ensures"] for trace in episode["traces"])
     assert sorted(len(episode["traces"]) for episode in episodes) == [1, 1, 2, 2]
     assert retried == 2

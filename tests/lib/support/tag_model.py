@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,9 +27,7 @@ def make_tag_model(folder: Path, messages: Sequence[str], answers: Sequence[str]
     _fit(model, rows)
     model.generation_config.do_sample = True
     model.save_pretrained(folder)
-    settings = folder / "tokenizer_config.json"
-    known = json.loads(settings.read_text(encoding="utf-8"))
-    settings.write_text(json.dumps(known | {"chat_template": TEMPLATE}), encoding="utf-8")
+    (folder / "chat_template.jinja").write_text(TEMPLATE, encoding="utf-8")
 
 
 def _prompt(tokenizer: object, message: str) -> list[int]:
