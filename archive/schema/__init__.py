@@ -48,7 +48,7 @@ __all__ = [
     "Verdict",
 ]
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 
 TABLES: Mapping[str, Table] = MappingProxyType(
     {

@@ -19,7 +19,7 @@ def test_tables_are_those_of_the_design() -> None:
         " gg_games gg_filters gg_agents gg_pairs gg_plays gg_scores"
     )
     assert list(TABLES) == names.split()
-    assert SCHEMA_VERSION == 7
+    assert SCHEMA_VERSION == 8
 
 
 @pytest.mark.parametrize("name", TABLES)
