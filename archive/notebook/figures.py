@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from archive.charts.document import document
@@ -23,7 +23,7 @@ from xgl.diagram.svg import Element
 class Figure:
     """A drawing for light and dark screens. ``svg`` is a whole SVG document."""
 
-    svg: str
+    svg: str = field(repr=False)
 
     def _repr_svg_(self) -> str:
         return self.svg
