@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None, services: Services | None = Non
         print(f"xent-evo {__version__}")
         return 0
     prepare_streams()
-    _silence_libraries()
+    silence_libraries()
     try:
         if arguments[0].startswith("--completion"):
             return _print_completion(arguments[0].partition("=")[2] or "".join(arguments[1:]))
@@ -149,7 +149,7 @@ def _plan_ratings_paper(
     return RatingsPaperPlan(config, services.console)
 
 
-def _silence_libraries() -> None:
+def silence_libraries() -> None:
     """Banners and advice of libraries do not belong on the display."""
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

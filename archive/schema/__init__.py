@@ -49,7 +49,7 @@ __all__ = [
     "Verdict",
 ]
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 
 TABLES: Mapping[str, Table] = MappingProxyType(
     {
