@@ -31,7 +31,6 @@ from evo.ggbench.game import Game, find, packaged_names
 from evo.ggbench.jobs import (
     Opponent,
     Prepared,
-    end_with_parent,
     give_policies,
     limits_of,
     plays_of,
@@ -49,6 +48,7 @@ from evo.ggbench.players import (
 )
 from evo.ggbench.records import Records, game_row
 from evo.jobs.model_host import load_model, single_threaded
+from evo.jobs.processes import end_with_parent
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome
 from xgl.chat.accounting import Budget
