@@ -10,8 +10,8 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from evo.ggbench.jobs import end_with_parent
 from evo.jobs.job import WorkersLostError
+from evo.jobs.processes import end_with_parent
 
 MOST_WORKERS = 8
 MOST_LOSSES = 2
