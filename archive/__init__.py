@@ -16,7 +16,7 @@ from archive.errors import (
     WriteError,
 )
 from archive.query import (
-    Run,
+    RunHistory,
     ScopeRow,
     VerdictCount,
     find_run,
@@ -67,8 +67,8 @@ __all__ = [
     "Purpose",
     "Reason",
     "RowError",
-    "Run",
     "RunEvent",
+    "RunHistory",
     "ScopeRow",
     "TaskId",
     "Verdict",

@@ -18,7 +18,7 @@ from archive.store.commits import COMMITS
 
 
 @dataclass(frozen=True)
-class Run:
+class RunHistory:
     """One run with its (event, time in UTC) pairs in order."""
 
     run_id: str
@@ -72,7 +72,7 @@ def find_game(archive: Archive, shortened: str) -> dict[str, Any]:
     return games(archive, [game_id])[game_id]
 
 
-def runs(archive: Archive) -> list[Run]:
+def runs(archive: Archive) -> list[RunHistory]:
     """Every run of the archive, in the order in which they were last touched."""
     rows = archive.rows("runs")
     # Re-inserting moves a run that was resumed to the end.
@@ -80,7 +80,7 @@ def runs(archive: Archive) -> list[Run]:
     for row in rows:
         by_run[row["run_id"]] = [*by_run.pop(row["run_id"], []), row]
     return [
-        Run(
+        RunHistory(
             run_id,
             events[0]["seed"],
             events[-1]["config_hash"],
@@ -91,7 +91,7 @@ def runs(archive: Archive) -> list[Run]:
     ]
 
 
-def find_run(archive: Archive, run_id: str | None = None) -> Run:
+def find_run(archive: Archive, run_id: str | None = None) -> RunHistory:
     """The run that `run_id`, possibly shortened, names; the last touched one by default.
 
     Raises LookupFailedError when the archive holds no run, or not that one.

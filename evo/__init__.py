@@ -1,16 +1,59 @@
-"""The search: scope growth on language models (Algorithm 1), and what it needs to run."""
+"""The search: scope growth on language models (Algorithm 1), and what it needs to run.
+
+>>> import evo
+>>> run = evo.grow({"seed": 3, "growth.max_candidates": 4})  # doctest: +SKIP
+>>> evo.Run.open("runs/scope_growth-seed0").decisions()      # doctest: +SKIP
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from archive.notebook.figures import Figure
+    from archive.notebook.run import Run
+    from evo.api import grow, resume
+    from evo.record.events import (
+        DecisionEvent,
+        EvaluationEvent,
+        Event,
+        FinetuneEvent,
+        ScopeEvent,
+    )
+    from xgl.version import __version__
+
+__all__ = [
+    "DecisionEvent",
+    "EvaluationEvent",
+    "Event",
+    "Figure",
+    "FinetuneEvent",
+    "Run",
+    "ScopeEvent",
+    "__version__",
+    "grow",
+    "resume",
+]
+
+_EVENTS = ("DecisionEvent", "EvaluationEvent", "Event", "FinetuneEvent", "ScopeEvent")
+_HOMES = {
+    **dict.fromkeys(_EVENTS, "evo.record.events"),
+    "Figure": "archive.notebook.figures",
+    "Run": "archive.notebook.run",
+    "__version__": "xgl.version",
+    "grow": "evo.api",
+    "resume": "evo.api",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Loaded when it is asked for: ``python -m evo.run --help`` needs nothing of it."""
-    if name == "__version__":
-        from xgl.version import __version__
-
-        return __version__
+    """Loaded when it is asked for: ``python -m evo.run --help`` needs nothing of it, and a run is
+    read without what only doing one needs."""
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'evo' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from evo.config.ggbench import GGBenchRunConfig
     from evo.config.measure import MeasureRunConfig
+    from evo.config.ratings_paper import RatingsPaperRunConfig
     from evo.config.schema import RunConfig
     from evo.config.toy import ToyRunConfig
     from evo.runner import Experiment, RunPlan, Services
@@ -24,6 +25,7 @@ USAGE = """usage: python -m evo.run +experiment=scope_growth [key=value …]
        python -m evo.run +experiment=toy_growth [toy.key=value …]
        python -m evo.run +experiment=measure measure=FOLDER 'players=[NAME,…]' [key=value …]
        python -m evo.run +experiment=gg_bench [ggbench.key=value …]
+       python -m evo.run +experiment=ratings_paper [ratings_paper.key=value …]
        python -m evo.run resume=RUN_FOLDER [cluster.key=value …] [budget.key=value …]
 
 experiments: scope_growth; long_growth: the same for two hours on two cores, from four games;
@@ -31,6 +33,7 @@ experiments: scope_growth; long_growth: the same for two hours on two cores, fro
              toy_growth: scope growth on the paper's toy model, in seconds;
              measure: models on the games that python -m archive export --format xent wrote;
              gg_bench: two-player games that are programs, opponents that learn by self-play
+             ratings_paper: what equilibrium ratings do to simulated models and tasks
 useful keys: model=smollm2  seed=N  name=NAME  growth.initial_scope=[FILE,…]
              growth.max_candidates=N  finetune.tokens=N  cluster.workers=N
              budget.tokens=N  budget.seconds=N  budget.dollars=N
@@ -53,7 +56,7 @@ def main(arguments: Sequence[str] | None = None, services: Services | None = Non
         print(f"xent-evo {__version__}")
         return 0
     prepare_streams()
-    _silence_libraries()
+    silence_libraries()
     try:
         if arguments[0].startswith("--completion"):
             return _print_completion(arguments[0].partition("=")[2] or "".join(arguments[1:]))
@@ -68,11 +71,17 @@ def main(arguments: Sequence[str] | None = None, services: Services | None = Non
 
 
 def _print_completion(shell: str) -> int:
-    from evo.config import compose, measure, schema, toy
+    from evo.config import compose, ggbench, measure, ratings_paper, schema, toy
     from evo.config.flags import completion
     from xgl.errors import ConfigError
 
-    kinds = (schema.RunConfig, measure.MeasureRunConfig, toy.ToyRunConfig)
+    kinds = (
+        schema.RunConfig,
+        measure.MeasureRunConfig,
+        toy.ToyRunConfig,
+        ggbench.GGBenchRunConfig,
+        ratings_paper.RatingsPaperRunConfig,
+    )
     keys = dict.fromkeys(key for kind in kinds for key in compose.setting_names(kind))
     words = ["resume=", *(f"+experiment={name}" for name in experiments())]
     try:
@@ -85,7 +94,7 @@ def _print_completion(shell: str) -> int:
 
 def experiments() -> dict[str, Experiment[Any]]:
     """Every kind of run by name. The code that does one is loaded once its settings are valid."""
-    from evo.config import compose, ggbench, measure, toy
+    from evo.config import compose, ggbench, measure, ratings_paper, toy
     from evo.runner import Experiment
 
     growth = Experiment(compose.load, compose.resume, _plan_scope_growth)
@@ -96,6 +105,7 @@ def experiments() -> dict[str, Experiment[Any]]:
         "toy_growth": Experiment(toy.load, toy.resume, _plan_toy),
         "measure": Experiment(measure.load, measure.resume, _plan_measure),
         "gg_bench": Experiment(ggbench.load, ggbench.resume, _plan_ggbench),
+        "ratings_paper": Experiment(ratings_paper.load, ratings_paper.resume, _plan_ratings_paper),
     }
 
 
@@ -131,7 +141,15 @@ def _plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) -
     return plan_ggbench(config, services.console)
 
 
-def _silence_libraries() -> None:
+def _plan_ratings_paper(
+    config: RatingsPaperRunConfig, services: Services, resumed: bool
+) -> RunPlan:
+    from evo.ratings_paper.experiment import RatingsPaperPlan
+
+    return RatingsPaperPlan(config, services.console)
+
+
+def silence_libraries() -> None:
     """Banners and advice of libraries do not belong on the display."""
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

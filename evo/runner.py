@@ -21,7 +21,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 from rich.console import Console
 
 from archive import Archive, ArchiveError, RunEvent
-from evo.config.compose import as_yaml, split_override
+from evo.config.compose import SEARCHES, as_yaml, split_override
 from evo.config.flags import read_flags
 from evo.config.schema import ClusterConfig
 from evo.jobs.job import ClusterError, Executor, ModelHostSettings, WorkersLostError
@@ -184,27 +184,49 @@ def run(
     """
     try:
         command = parse_command(arguments, tuple(experiments))
-        chosen, config = _configured(command, experiments)
         if command.show:
-            print(as_yaml(config), end="")
+            print(as_yaml(_configured(command, experiments)[1]), end="")
             return 0
-        resumed = command.resumed is not None
-        if not resumed:
-            check_new(config.folder)
-        plan = chosen.plan(config, services, resumed)
-        if not plan.announce():
-            return 0
-        with open_archive(plan.folder, resumed) as archive:
-            session = plan.session(archive)
-            write_config(plan.folder, as_yaml(config))
-            with logged(plan.folder):
-                return _work(session, archive, plan.folder, resumed, services.console)
+        ended = complete(command, experiments, services)
     except USER_ERRORS as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
+    return 0 if ended is None else ended.outcome.exit_code
+
+
+@dataclass(frozen=True)
+class EndedRun:
+    """A run in its folder, how it ended, and which of ``ENDS`` ended it, if any did."""
+
+    folder: Path
+    outcome: RunOutcome
+    error: BaseException | None
+
+
+def complete(
+    command: CommandLine, experiments: Mapping[str, Experiment[Any]], services: Services
+) -> EndedRun | None:
+    """Begin a run or go on with one, to its end; None where nothing was to be done but to say
+    what would be. Raises any of ``USER_ERRORS`` before a run begins."""
+    chosen, config = _configured(command, experiments)
+    if services.callbacks and config.experiment not in SEARCHES:
+        raise ConfigError(
+            f"callbacks: a run of {config.experiment} reports no events, expected none of them"
+        )
+    resumed = command.resumed is not None
+    if not resumed:
+        check_new(config.folder)
+    plan = chosen.plan(config, services, resumed)
+    if not plan.announce():
+        return None
+    with open_archive(plan.folder, resumed) as archive:
+        session = plan.session(archive)
+        write_config(plan.folder, as_yaml(config))
+        with logged(plan.folder):
+            return _work(session, archive, plan.folder, resumed, services.console)
 
 
 def _configured(
@@ -233,15 +255,16 @@ def _configured(
 
 def _work(
     session: RunSession, archive: Archive, folder: Path, resumed: bool, console: Console
-) -> int:
+) -> EndedRun:
     event = RunEvent.RESUMED if resumed else RunEvent.CREATED
     record(archive, session.identity, event)
     log.info("%s %s", event, session.identity.run_id)
+    stop: BaseException | None = None
     try:
         with session, _terminable():
             outcome = session.work()
     except ENDS as error:
-        outcome = stopped(error, session)
+        stop, outcome = error, stopped(error, session)
     if outcome.failed:
         print(f"error: {outcome.message}", file=sys.stderr)
     if outcome.event:
@@ -250,7 +273,7 @@ def _work(
         session.show(outcome)
     log.info("ended: %s", outcome.message)
     _show_end(console, session, folder, outcome)
-    return outcome.exit_code
+    return EndedRun(folder, outcome, stop)
 
 
 def stopped(error: BaseException, session: RunSession) -> RunOutcome:

@@ -131,6 +131,24 @@ def canvas(
     )
 
 
+def stacked(title: str, *figures: Element, gap: float = 14.0) -> Element:
+    """Figures below each other as one, with a margin around them."""
+    top, width, placed = gap, 0.0, []
+    for figure in figures:
+        placed.append(
+            Element(figure.tag, {**figure.attributes, "x": gap, "y": top}, figure.children)
+        )
+        top += _size(figure, "height") + gap
+        width = max(width, _size(figure, "width"))
+    return canvas((width + 2 * gap, top), title, *placed)
+
+
+def _size(figure: Element, name: str) -> float:
+    size = figure.attributes[name]
+    assert isinstance(size, int | float)
+    return size
+
+
 def mark(title: str, *shapes: Element | None, class_: str = "", **attributes: object) -> Element:
     """Shapes with a tooltip."""
     named = el("g", el("title", title), *shapes, class_=f"mark {class_}".strip())

@@ -19,7 +19,7 @@ from archive.export.judge import JudgeSource
 from archive.export.readme import readme
 from archive.export.selection import ExportedGame, Selection, choose, gather
 from archive.export.thresholds import base_thresholds
-from archive.query import Run, find_run
+from archive.query import RunHistory, find_run
 from archive.schema import Definition
 from archive.store.archive import Archive
 from archive.store.disk import digests, require_free, write_folder
@@ -118,7 +118,9 @@ def exported_game(member: ExportedGame) -> Game:
     return Game(lowered.program, lowered.metadata, member.name, lowered.text)
 
 
-def _texts(measure: MeasureExport, run: Run, source: JudgeSource, copied: bool) -> dict[str, str]:
+def _texts(
+    measure: MeasureExport, run: RunHistory, source: JudgeSource, copied: bool
+) -> dict[str, str]:
     """Every text file but measure.json, by name."""
     name = judges.FOLDER if copied else source.name_there
     files = {each.file: each.text for each in measure.members}
@@ -131,7 +133,7 @@ def _texts(measure: MeasureExport, run: Run, source: JudgeSource, copied: bool) 
 
 
 def _facts(
-    archive: Archive, measure: MeasureExport, run: Run, source: JudgeSource, copied: bool
+    archive: Archive, measure: MeasureExport, run: RunHistory, source: JudgeSource, copied: bool
 ) -> dict[str, Any]:
     selection, members = measure.selection, measure.members
     seeds = dict.fromkeys(one.map_seed for each in members for one in each.maps)

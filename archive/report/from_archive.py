@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from archive.query import Run, ScopeRow, find_run, newest_scope, reason_of, scopes
+from archive.query import RunHistory, ScopeRow, find_run, newest_scope, reason_of, scopes
 from archive.report.contents import (
     Count,
     DecidedCandidate,
@@ -112,7 +112,7 @@ def definition(thresholds: RunThresholds | None) -> Definition:
     return Definition.CAPTURED if thresholds is None else thresholds.definition
 
 
-def _run(archive: Archive, run: Run) -> RunFacts:
+def _run(archive: Archive, run: RunHistory) -> RunFacts:
     rows = archive.rows("runs", ["config_json"], [("run_id", "=", run.run_id)])
     return RunFacts(
         run.run_id, run.seed, run.events, run.code_version, config(rows[-1]), SCHEMA_VERSION

@@ -63,10 +63,7 @@ def gather_games(
     members = sorted(members, key=lambda member: member.accepted_in)
     source = _source(archive, run_id, members, decisions, thresholds)
     readings = [_reading(source.rows[member.game_id]) for member in members]
-    known = [
-        library_titles().get((row["dialect"], row["code"]), "")
-        for row in (source.rows[member.game_id] for member in members)
-    ]
+    known = [_title(source.rows[member.game_id]) for member in members]
     cards = _Cards(members, readings, known, source)
     return tuple(cards.card(place) for place in range(len(members))), source.matrix
 
@@ -287,6 +284,19 @@ def names_by_descent(members: Sequence[ScopeRow], known: Sequence[str]) -> list[
 
 def task_ids(members: Sequence[ScopeRow]) -> list[TaskId]:
     return [member.task_id for member in members]
+
+
+def scope_names(archive: Archive, members: Sequence[ScopeRow]) -> dict[TaskId, str]:
+    """Names of a scope's members as the report gives them, in the order of acceptance. Raises
+    LookupFailedError for a member whose game is not archived."""
+    members = sorted(members, key=lambda member: member.accepted_in)
+    rows = game_rows(archive, (member.game_id for member in members))
+    known = [_title(rows[member.game_id]) for member in members]
+    return dict(zip(task_ids(members), names_by_descent(members, known), strict=True))
+
+
+def _title(row: Row) -> str:
+    return library_titles().get((row["dialect"], row["code"]), "")
 
 
 def _letters() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What the archive holds: eighteen tables, each column with type, unit, meaning and null meaning.
+"""What the archive holds: twenty tables, each column with type, unit, meaning and null meaning.
 
 Bits are base-2 logarithms of the judge's probabilities. Tokens of the player and tokens of the
 judge are told apart in the units. An added, changed or removed column raises SCHEMA_VERSION.
@@ -29,6 +29,7 @@ from archive.schema.ggbench import GGBENCH
 from archive.schema.plays import FINETUNES, MAPS, MEASURES, ROUNDS, SCORES
 from archive.schema.ratings import RATINGS
 from archive.schema.search import COVERS, DECISIONS, GAMES, PROPOSALS, RUNS, SCOPES
+from archive.schema.simulations import IMPROVEMENT_PATHS, REDUNDANCY_RATINGS
 
 __all__ = [
     "BASE_POLICY",
@@ -48,7 +49,7 @@ __all__ = [
     "Verdict",
 ]
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 9
 
 TABLES: Mapping[str, Table] = MappingProxyType(
     {
@@ -66,6 +67,8 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             ROUNDS,
             MEASURES,
             RATINGS,
+            IMPROVEMENT_PATHS,
+            REDUNDANCY_RATINGS,
             *GGBENCH,
         )
     }

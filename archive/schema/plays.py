@@ -136,6 +136,19 @@ SCORES = Table(
     ),
 )
 
+UNCOUNTED = "written before version 8"
+MOVE_COUNTS = (
+    Column(
+        "failed_ensures", INT32, "moves", "of the main player, that an ensure sent back", UNCOUNTED
+    ),
+    Column(
+        "format_failures", INT32, "moves", "that no answer held, played as empty ones", UNCOUNTED
+    ),
+    Column("cut_moves", INT32, "moves", "that were longer than their limit", UNCOUNTED),
+    Column("cut_tokens", INT64, "judge tokens", "cut off them", UNCOUNTED),
+)
+"""How a player's moves were made."""
+
 ROUNDS = Table(
     "rounds",
     "One play of a series on one map, with earlier rounds in the main player's view.",
@@ -174,6 +187,7 @@ ROUNDS = Table(
         Column("moves", STRINGS, "text", "strings that the main player gave, in order"),
         Column("tokens", INT64, "player tokens", "read and sampled in this play"),
         Column("new_tokens", INT64, "player tokens", "sampled, of tokens"),
+        *MOVE_COUNTS,
         SECONDS,
     ),
 )
@@ -229,6 +243,8 @@ MEASURES = Table(
         ),
         Column("above_control_low", FLOAT64, "bits", "its lower bound", "no control was played"),
         Column("above_control_high", FLOAT64, "bits", "its upper bound", "no control was played"),
+        Column("forfeits", INT32, "plays", "of all rounds and the control, forfeited", UNCOUNTED),
+        *MOVE_COUNTS,
         Column("tokens", INT64, "player tokens", "read and sampled in all rounds of the game"),
         Column(
             "dollars",

@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from archive.schema import TABLES, Reason
 
-VERSIONS = (3, 4, 5, 6)
+VERSIONS = (3, 4, 5, 6, 7, 8)
 """Older schema versions that can be read."""
 _ESTIMATES = ("cross_ratio", "gamma_cross_ratio", "beyond_scripts", "specific_beyond_scripts")
+_COUNTS = ("failed_ensures", "format_failures", "cut_moves", "cut_tokens")
 ADDED: Mapping[str, frozenset[str]] = {
     "decisions": frozenset(
         {
@@ -30,6 +31,8 @@ ADDED: Mapping[str, frozenset[str]] = {
         }
     )
     | {f"{name}{end}" for name in _ESTIMATES for end in ("", "_low", "_high")},
+    "rounds": frozenset(_COUNTS),
+    "measures": frozenset({"forfeits", *_COUNTS}),
 }
 """By table, the columns that older files may lack; but for ``detail`` they are null there."""
 _REASON = re.compile(rf"({'|'.join(map(re.escape, Reason))})(?::? (.+))?")

@@ -11,7 +11,14 @@ from archive.query import runs
 from archive.schema import TABLES
 from archive.statistics.decision_cases import read_record
 from archive.store.archive import Archive
-from archive.verification import derivations, files, programs, ratings, references
+from archive.verification import (
+    derivations,
+    files,
+    programs,
+    ratings,
+    references,
+    simulations,
+)
 from archive.verification.findings import Finding, Verification
 
 __all__ = ["Finding", "Verification", "verify"]
@@ -37,6 +44,8 @@ _ROWS: tuple[Callable[[Archive], Iterator[Finding]], ...] = (
     programs.references,
     programs.pairs,
     programs.scores,
+    simulations.entropies,
+    simulations.placements,
 )
 
 

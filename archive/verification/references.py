@@ -23,6 +23,15 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "decisions": ("run_id", "generation", "parent_game_id", "round", "index", "game_id"),
     "scopes": ("run_id", "generation", "game_id", "role"),
     "ratings": ("run_id", "rating_id", "kind", "policy_id", "game_id", "role"),
+    "improvement_paths": (
+        "run_id",
+        "setting",
+        "system",
+        "prompt_setting",
+        "trial",
+        "iteration",
+    ),
+    "redundancy_ratings": ("run_id", "trial", "jitter", "copies", "system", "model"),
 }
 """What tells the rows of a table apart."""
 
@@ -35,6 +44,19 @@ GAMES: Mapping[str, tuple[str, ...]] = {
     "ratings": ("game_id",),
 }
 """Columns that name a row of games."""
+
+RUNS = (
+    "proposals",
+    "finetunes",
+    "scores",
+    "decisions",
+    "scopes",
+    "covers",
+    "ratings",
+    "improvement_paths",
+    "redundancy_ratings",
+)
+"""Tables whose run must have begun."""
 
 
 def game_ids(archive: Archive) -> Iterator[Finding]:
@@ -70,7 +92,7 @@ def games(archive: Archive) -> Iterator[Finding]:
 def runs(archive: Archive) -> Iterator[Finding]:
     """Runs that rows name have begun."""
     known = _distinct(archive, "runs", ["run_id"])["run_id"]
-    for table in ("proposals", "finetunes", "scores", "decisions", "scopes", "covers", "ratings"):
+    for table in RUNS:
         named = _distinct(archive, table, ["run_id"])["run_id"]
         for run_id in _missing(named, known):
             yield _absent(table, "run_id", run_id, "a row of runs")

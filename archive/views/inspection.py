@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from archive.query import (
-    Run,
+    RunHistory,
     ScopeRow,
     VerdictCount,
     explanation,
@@ -48,7 +48,7 @@ class Inspection:
 
     folder: str
     schema_version: int
-    runs: Sequence[Run]
+    runs: Sequence[RunHistory]
     run_id: str
     scopes: Mapping[int, Sequence[ScopeRow]]
     codes: Mapping[str, str]
@@ -70,7 +70,7 @@ _GAINS = (
 )
 
 
-def _accepted(run: Run) -> list[tuple[str, str, object]]:
+def _accepted(run: RunHistory) -> list[tuple[str, str, object]]:
     return [("run_id", "=", run.run_id), ("verdict", "=", Verdict.ACCEPTED.value)]
 
 

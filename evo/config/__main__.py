@@ -19,6 +19,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from evo.config.ggbench import GGBenchRunConfig
 from evo.config.measure import MeasureRunConfig
+from evo.config.ratings_paper import RatingsPaperRunConfig
 from evo.config.schema import MetaSamplerConfig, RunConfig
 from evo.config.toy import ToyRunConfig
 from meta_sampler.settings import SETTINGS
@@ -31,6 +32,7 @@ RUNS = {
     "The toy model": ToyRunConfig,
     "Measuring a model": MeasureRunConfig,
     "Games that are programs": GGBenchRunConfig,
+    "The ratings paper's experiments": RatingsPaperRunConfig,
 }
 _HEAD = "| key | default | may be | meaning |\n| --- | --- | --- | --- |\n"
 _KINDS = {int: "whole number", float: "number", bool: "true or false", str: "text", tuple: "list"}

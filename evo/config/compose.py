@@ -40,6 +40,10 @@ MAY_BE_MISSING = (
 )
 """Settings that an archived configuration may lack, being older than they are: results do not
 depend on them, so it gets the defaults."""
+_OLDER = (
+    " from the archived settings, since an older version began this run, and results depend on it; "
+    "expected a new run: this one can be read, and goes on in its own version only"
+)
 RESUMABLE = (
     "cluster.",
     "budget.",
@@ -114,7 +118,7 @@ def _complete(kind: type[Run], values: Mapping[str, Any], optional: tuple[str, .
     config = kind(**values)
     for key in _missing(config, values):
         if not f"{key}.".startswith(optional):
-            raise ConfigError(f"{key}: missing")
+            raise ConfigError(f"{key}: missing{_OLDER if optional else ''}")
     return config
 
 

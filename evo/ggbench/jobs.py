@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import ctypes
-import signal
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from time import monotonic
 
 from evo.config.ggbench import QUARTERS, GGBenchConfig
-from evo.ggbench.box import LIMITS, Agent, Box, BoxLimits, GameFaultError
+from evo.ggbench.answers import GameFaultError
+from evo.ggbench.box import Agent, Box
 from evo.ggbench.evaluate import Play, new_plays, play_agent
 from evo.ggbench.filters import Verdict, filtered
 from evo.ggbench.game import Game
-from evo.ggbench.guest.lock import PR_SET_PDEATHSIG
+from evo.ggbench.guest_process import LIMITS, BoxLimits
 from evo.ggbench.opponents import OPTIMAL, Pairing, find_opponent, null_trial, searching
 from evo.ggbench.selfplay import Checkpoint, agent_name, layers_of, train
 
@@ -44,13 +42,6 @@ class Opponent:
     def agent(self) -> Agent:
         """As the box knows it."""
         return searching(self.name, self.simulations)
-
-
-def end_with_parent() -> None:
-    """Let this worker process end when the run is killed."""
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def limits_of(config: GGBenchConfig) -> BoxLimits:

@@ -128,6 +128,10 @@ def round_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[RoundS
             "moves": list(each.moves),
             "tokens": each.tokens,
             "new_tokens": each.new_tokens,
+            "failed_ensures": each.counts.failed_ensures,
+            "format_failures": each.counts.format_failures,
+            "cut_moves": each.counts.cut_moves,
+            "cut_tokens": each.counts.cut_tokens,
             "seconds": each.seconds,
         }
         for each in scores

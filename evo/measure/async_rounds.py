@@ -4,13 +4,14 @@ for evaluation frameworks. What is played and scored is what ``+experiment=measu
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from archive.schema import PlayOutcome
 from archive.statistics.repeated_play import ScoreLevels, arms, narms
 from evo.jobs.evaluate import Task, finite_score
 from evo.measure.folder import ExportedMeasure, MeasureGame, read
@@ -148,6 +149,18 @@ def token_bits(play: Play, role: str) -> list[list[float]]:
     """Bits of each token of each term that the role was paid."""
     paid = [e for e in play.events if isinstance(e, Rewarded) and e.player == role]
     return [[sign * bit for bit in s.bits] for each in paid for sign, _, s in each.terms]
+
+
+def failures_per_round(samples: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Means over all rounds of samples, each as :func:`explained` describes it."""
+    outcomes = [outcome for each in samples for outcome in each["outcomes"]]
+    counts = [count for each in samples for count in each["counts"]]
+    if not outcomes:
+        return {}
+    means = {"forfeits": float(np.mean([each == PlayOutcome.FORFEIT for each in outcomes]))}
+    for name in ("failed_ensures", "format_failures", "cut_moves"):
+        means[name] = float(np.mean([each[name] for each in counts]))
+    return {f"{name} a round": mean for name, mean in means.items()}
 
 
 def game_narms(

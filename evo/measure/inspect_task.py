@@ -10,7 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from evo.measure.async_rounds import Answer, Table, at_round, explained, game_narms, sample_facts
+from evo.measure.async_rounds import (
+    Answer,
+    Table,
+    at_round,
+    explained,
+    failures_per_round,
+    game_narms,
+    sample_facts,
+)
 from evo.measure.async_rounds import table_of as measure_table
 from xgl.runtime.prompt import Message
 from xgl.runtime.requests import Seeds
@@ -85,6 +93,7 @@ def _scorer(table: Table, rounds: int) -> Any:
         grouped(mean(), "game"),
         grouped(stderr(), "game", name_template="{group_name} stderr", all_label="all stderr"),
         _narms(),
+        _failures(),
     ]
 
     @scorer(metrics=metrics, name="arms")
@@ -130,3 +139,17 @@ def _narms() -> Any:
         return compute
 
     return normalised()
+
+
+def _failures() -> Any:
+    """Of the model's seat, a round: forfeits, answers without a move, moves that were cut."""
+    from inspect_ai.scorer import metric
+
+    @metric(name="failures")
+    def per_round() -> Any:
+        def compute(scores: list[Any]) -> dict[str, float]:
+            return failures_per_round([each.score.metadata for each in scores])
+
+        return compute
+
+    return per_round()

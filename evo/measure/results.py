@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from archive.schema import PlayOutcome
 from archive.statistics.intervals import Scores
 from archive.statistics.repeated_play import (
     Playability,
@@ -22,6 +23,8 @@ from archive.statistics.repeated_play import (
 from evo.jobs.repeated_play import Row, Series, series
 from evo.measure.folder import MeasureGame
 
+MOVE_COUNTS = ("failed_ensures", "format_failures", "cut_moves", "cut_tokens")
+"""Columns of ``rounds`` and ``measures`` that say how moves were made."""
 EPSILON = 0.05
 """ε of (N, ε, θ, m); the bounds on the probability are archived, so another ε can be tried."""
 
@@ -82,6 +85,12 @@ def result(policy: str, member: MeasureGame, levels: Levels, rows: Sequence[Row]
     )
 
 
+def total(rows: Sequence[Row], name: str) -> int | None:
+    """The sum of a column of counts; None where rows of an older version lack it."""
+    counts = [row[name] for row in rows]
+    return None if None in counts else sum(counts)
+
+
 def measures_row(
     result: GameResult, rows: Sequence[Row], confidence: float, dollars: float | None
 ) -> dict[str, Any]:
@@ -118,6 +127,8 @@ def measures_row(
         "above_control": above.value if above else None,
         "above_control_low": above.low if above else None,
         "above_control_high": above.high if above else None,
+        "forfeits": sum(row["outcome"] == PlayOutcome.FORFEIT for row in rows),
+        **{name: total(rows, name) for name in MOVE_COUNTS},
         "tokens": sum(row["tokens"] for row in rows),
         "dollars": dollars,
         "seconds": sum(row["seconds"] for row in rows),

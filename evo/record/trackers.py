@@ -96,16 +96,32 @@ class Mlflow:
         known = self.client.get_experiment_by_name(run.project)
         place = known.experiment_id if known else self.client.create_experiment(run.project)
         found = self.client.search_runs([place], f"tags.run_id = '{run.run_id}'")
-        begun = found or [
-            self.client.create_run(place, tags={"run_id": run.run_id}, run_name=run.run_id)
-        ]
-        self.id = begun[0].info.run_id
+        if found:
+            self.id = found[0].info.run_id
+            return
+        tags = {"run_id": run.run_id}
+        self.id = self.client.create_run(place, tags=tags, run_name=run.run_id).info.run_id
+        for name, value in _flat(run.settings):
+            self.client.log_param(self.id, name, value[:MLFLOW_CHARACTERS])
 
     def log(self, name: str, value: float, step: int) -> None:
         self.client.log_metric(self.id, name, value, step=step)
 
     def close(self) -> None:
         self.client.set_terminated(self.id)
+
+
+MLFLOW_CHARACTERS = 500
+"""Of a setting that every MLflow store takes."""
+
+
+def _flat(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    """Settings with dotted names, as text."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{path}{name}.")
+        else:
+            yield f"{path}{name}", str(value)
 
 
 class Trackio:

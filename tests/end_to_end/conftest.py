@@ -80,6 +80,22 @@ def commands(tmp_path: Path) -> Commands:
     return Commands(tmp_path)
 
 
+@dataclass(frozen=True)
+class FinishedRun:
+    """The command that did the run ``first``, and where it lies, for tests that only read it."""
+
+    commands: Commands
+    ended: subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="session")
+def first(tmp_path_factory: pytest.TempPathFactory) -> FinishedRun:
+    folder = tmp_path_factory.mktemp("first")
+    (folder / "game.xent").write_text(GAME)
+    commands = Commands(folder)
+    return FinishedRun(commands, commands("evo.run", *commands.tiny("first", "cluster.workers=1")))
+
+
 @pytest.fixture
 def tree(tmp_path: Path) -> Callable[[], dict[str, bytes | None]]:
     """Every path below the working folder with its content (None: a folder)."""

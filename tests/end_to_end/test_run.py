@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
-from archive import Archive
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from archive import Archive, find_run
 from xgl import parse
 
+ROOT = Path(__file__).parents[2]
+NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
+QUIET = "ignore:IProgress not found"
+"""What tqdm says where Jupyter's widgets are not installed."""
 
-def test_a_run_and_what_comes_after_it(commands: Any) -> None:
-    ended = commands("evo.run", *commands.tiny("first", "cluster.workers=1"))
+
+def test_a_run_and_what_comes_after_it(first: Any) -> None:
+    commands, ended = first.commands, first.ended
     assert ended.returncode == 0, ended.stderr
     assert "Traceback" not in ended.stderr + ended.stdout
     for part in ("Kept: ", "Verdicts", "Cost by stage", "fine-tuning"):
@@ -29,6 +40,32 @@ def test_a_run_and_what_comes_after_it(commands: Any) -> None:
     assert files
     for file in files:
         parse(file.read_text(), "xent")
+
+
+def test_the_notebook_runs_on_a_finished_run(first: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a kernel of its own; every cell gives what the page shows it to give, as far as kinds of
+    output go: another run has other numbers."""
+    page = nbformat.read(NOTEBOOK, as_version=4)
+    shown = [_kinds(cell) for cell in page.cells]
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTHONWARNINGS", QUIET)
+    place = {"metadata": {"path": str(first.commands.folder)}}
+    NotebookClient(page, timeout=90, kernel_name="python3", resources=place).execute()
+    assert [_kinds(cell) for cell in page.cells] == shown
+    assert sum("image/svg+xml" in kinds for kinds in shown) == 3
+    with Archive.open(first.commands.folder / "runs" / "first") as archive:
+        assert find_run(archive).run_id in str(page.cells[1].outputs)
+
+
+def _kinds(cell: Any) -> set[str]:
+    outputs = cell.get("outputs", [])
+    return {kind for output in outputs for kind in output.get("data", {output.get("name")})}
+
+
+def test_the_notebook_names_no_machine() -> None:
+    page = nbformat.read(NOTEBOOK, as_version=4)
+    outputs = json.dumps([cell.get("outputs", []) for cell in page.cells])
+    assert not re.findall(r"(?:/home|/root|/tmp|/work|/usr|site-packages)\b", outputs)
 
 
 def _check_archive(commands: Any) -> None:

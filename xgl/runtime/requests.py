@@ -259,6 +259,12 @@ class Play:
             cut_tokens=sum(move.cut_tokens for move in moves),
         )
 
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        from xgl.notebook import play_html
+
+        return play_html(self)
+
     def accepted_moves(self, role: str) -> list[str]:
         """The texts of :meth:`standing`."""
         return [event.move.text for event in self.standing(role)]

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
 
-from archive.charts.plot import Plot, canvas, circle, mark, polyline, running_mean
+from archive.charts.plot import (
+    Plot,
+    canvas,
+    circle,
+    mark,
+    polyline,
+    running_mean,
+    series,
+    text,
+)
 from archive.report.scope_covers import CoverStep
 from archive.report.wording import counted, listed
+from xgl.diagram.shapes import Point
 from xgl.diagram.svg import Element
 
 NAMED = 8
@@ -64,6 +76,70 @@ def learning_curve(curve: Sequence[float]) -> Element | None:
         f"{curve[-1]:.1f} bits"
     )
     return canvas((400, 190), title, *shapes, class_="curve")
+
+
+def learning_curves(
+    shown: Mapping[str, Sequence[Sequence[float]]], others: Sequence[Sequence[float]] = ()
+) -> Element | None:
+    """Running means of mean scores by step: those ``shown`` in colours, each named at its end,
+    before ``others``, thin and nameless. None without a curve of two steps.
+
+    The frame is made for those shown; parts of others beyond it are left out, and counted.
+    """
+    named = [(name, _smooth(c)) for name, curves in shown.items() for c in curves if len(c) > 1]
+    thin = [_smooth(curve) for curve in others if len(curve) > 1]
+    if not named and not thin:
+        return None
+    low, high = _frame([values for _, (_, values) in named], [values for _, values in thin])
+    last = max(float(steps[-1]) for steps, _ in [*thin, *(curve for _, curve in named)])
+    plot = Plot.box((52, 40), (480, 260), (1, last), (low, high), "x")
+    inside = [(values >= low) & (values <= high) for _, values in thin]
+    classes = dict(zip(shown, map(series, count()), strict=False))
+    shapes = [
+        *plot.grid("gradient step", "mean score, bits"),
+        *(
+            polyline(plot.places(steps[part], values[part]), "other thin")
+            for (steps, values), part in zip(thin, inside, strict=True)
+        ),
+        *(
+            mark(name, polyline(plot.places(*curve), f"series {classes[name]}"))
+            for name, curve in named
+        ),
+        *_end_names({name: plot.place(*(each[-1] for each in c)) for name, c in named}, classes),
+    ]
+    if leaving := sum(not part.all() for part in inside):
+        shapes.append(
+            text(532, 24, f"{leaving} of {len(thin)} others leave the frame", "tick", "end")
+        )
+    title = f"Learning curves of {counted(len(named) + len(thin), 'fine-tune')}: bits by step"
+    return canvas((700, 352), title, *shapes, class_="curves")
+
+
+def _frame(
+    shown: Sequence[NDArray[np.float64]], others: Sequence[NDArray[np.float64]]
+) -> tuple[float, float]:
+    """The scores in view: of the others no more than the shown ones' range on either side."""
+    whole = np.concatenate([*shown, *others])
+    low, high = float(whole.min()), float(whole.max())
+    if shown:
+        least, most = float(np.min(np.concatenate(shown))), float(np.max(np.concatenate(shown)))
+        reach = max(most - least, 1.0)
+        low, high = max(low, least - reach), min(high, most + reach)
+    return low, high if high > low else low + 1
+
+
+def _smooth(curve: Sequence[float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Steps and running means of a curve, thinned."""
+    steps, values = thinned(curve, POINTS)
+    return steps, running_mean(values, max(2, len(values) // 6))
+
+
+def _end_names(ends: Mapping[str, Point], classes: Mapping[str, str]) -> Iterator[Element]:
+    """Names beside the ends of curves, none above another."""
+    lowest = -math.inf
+    for name, (x, y) in sorted(ends.items(), key=lambda item: item[1][1]):
+        lowest = max(y + 4, lowest + 15)
+        yield text(x + 8, lowest, name, f"name solid {classes[name]}")
 
 
 def spark(curve: Sequence[float]) -> Element | None:

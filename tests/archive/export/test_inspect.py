@@ -87,5 +87,10 @@ def test_inspect_measures_what_the_experiment_measures(
         [row] = [row for row in measures if row["game_id"] == game_id]
         assert metrics[f"narms {name}"] == pytest.approx(row["narms"], abs=1e-3)
         assert {name, f"{name} stderr"} <= set(metrics)
+    for name in ("failed_ensures", "format_failures", "cut_moves"):
+        mean = sum(row[name] for row in rounds) / len(rounds)
+        assert metrics[f"{name} a round"] == pytest.approx(mean)
+    forfeits = sum(row["outcome"] == "forfeit" for row in rounds)
+    assert metrics["forfeits a round"] == pytest.approx(forfeits / len(rounds))
     values = [row["narms"] for row in measures]
     assert metrics["narms"] == pytest.approx(sum(values) / len(values), abs=1e-3)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -98,3 +100,17 @@ def test_four_rollouts_of_verifiers_score_the_bits_of_play_all(tmp_path: Path) -
         retried += sum(trace["metrics"]["failed_ensures"] for trace in episode["traces"])
     assert sorted(len(episode["traces"]) for episode in episodes) == [1, 1, 2, 2]
     assert retried == 2
+
+
+@pytest.mark.long
+def test_the_constraints_leave_room_for_it(tmp_path: Path) -> None:
+    """Under them pip finds no need for an older release."""
+    report = tmp_path / "report.json"
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--dry-run", "--report", str(report)]
+    constraints = Path(__file__).parents[3] / "constraints.txt"
+    subprocess.run([*pip, "-c", str(constraints), "verifiers"], check=True)
+    chosen = {
+        each["metadata"]["name"]: each["metadata"]["version"]
+        for each in json.loads(report.read_text())["install"]
+    }
+    assert tuple(map(int, chosen["verifiers"].split(".")[:2])) >= (0, 4)

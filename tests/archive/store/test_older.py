@@ -20,17 +20,22 @@ from archive.verification import verify
 MakeRow = Callable[..., dict[str, Any]]
 
 
-def age(folder: Path, reasons: dict[str, str] | None = None, version: int = 3) -> None:
+def age(
+    folder: Path,
+    reasons: dict[str, str] | None = None,
+    version: int = 3,
+    table: str = "decisions",
+) -> None:
     """Rewrites an archive as an older schema version had it, with other texts for some reasons."""
-    missing = ADDED["decisions"] - ({"detail"} if version > 3 else set())
-    schema = pa.schema([f for f in TABLES["decisions"].schema if f.name not in missing])
+    missing = ADDED[table] - ({"detail"} if version > 3 else set())
+    schema = pa.schema([f for f in TABLES[table].schema if f.name not in missing])
     for path in sorted((folder / "commits").iterdir()):
         record = json.loads(path.read_text())
         for file in record["files"]:
-            if file["table"] == "decisions":
+            if file["table"] == table:
                 data = folder / file["file"]
                 rows = pq.read_table(data).to_pylist()
-                for row in rows:
+                for row in rows if table == "decisions" else ():
                     row["reason"] = (reasons or {}).get(row["reason"], row["reason"])
                 pq.write_table(pa.Table.from_pylist(rows, schema), data)
                 content = data.read_bytes()
@@ -120,3 +125,13 @@ def test_an_archive_of_version_4_has_its_details(tmp_path: Path, make_row: MakeR
     assert read == {"rule": None, "detail": "3 steps", "reason": "too long to learn"}
     assert archive.rows("decisions", ["rule"]) == [{"rule": None}]
     assert archive.table("decisions").schema.equals(TABLES["decisions"].schema)
+
+
+@pytest.mark.parametrize("table", ["rounds", "measures"])
+def test_plays_of_version_7_are_not_counted(table: str, tmp_path: Path, make_row: MakeRow) -> None:
+    with Archive.create(tmp_path / "older") as archive:
+        archive.commit({table: [make_row(table, policy_id="m", cut_moves=3)]})
+    age(tmp_path / "older", version=7, table=table)
+    [row] = Archive.open(tmp_path / "older").rows(table)
+    assert row["policy_id"] == "m"
+    assert {name for name in ADDED[table] if row[name] is None} == ADDED[table]

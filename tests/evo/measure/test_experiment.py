@@ -90,6 +90,10 @@ def test_two_players_side_by_side(
         assert row["narms"] == pytest.approx(narms(arms(own), levels, row["at_round"]))
         assert row["narms_low"] <= row["narms_high"]
         assert row["base"] == "embedded"
+        mine_alone = [r for r in rows if r["policy_id"] == row["policy_id"]]
+        assert row["forfeits"] == sum(r["outcome"] == "forfeit" for r in mine_alone)
+        for name in ("failed_ensures", "format_failures", "cut_moves", "cut_tokens"):
+            assert row[name] == sum(r[name] for r in mine_alone)
     of_base = [row["narms"] for row in found["measures"] if row["policy_id"] == "embedded"]
     assert of_base == pytest.approx([2.0, 2.0]), "the base has m at k_m"
     told = int(re.search(r"^embedded: 30 moves, about ([\d,]+)", shown, re.M)[1].replace(",", ""))  # type: ignore[index]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.search import Listed, Nature, Search, code, of_limits
 
 from evo.config.compose import load
 from evo.config.schema import TrackingConfig
@@ -142,6 +143,23 @@ def test_a_log_that_cannot_be_written_ends_nothing(
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize("fails_at", [None, 5])
+def test_results_are_the_same_to_the_bit_with_a_tracker(
+    fails_at: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a tracker that works, and of one that breaks on the way."""
+    tracker = Points(fails_at)
+    monkeypatch.setitem(TRACKERS, "wandb", ("pytest", lambda run: tracker))  # type: ignore[arg-type]
+    search = Search(tmp_path)
+    for name, overrides in (("plain", ()), ("tracked", ("tracking.to=[wandb]",))):
+        sampler = Listed([code(20), code(21)])
+        scope = ("growth.list_size=2", *overrides)
+        assert search.run(of_limits(l21=Nature(own=0.0)), *scope, sampler=sampler, name=name) == 0
+    assert len(tracker.points) > 5 if fails_at is None else len(tracker.points) == fails_at
+    assert search.tables("plain") == search.tables("tracked")
+    assert search.adapters("plain") == search.adapters("tracked")
+
+
 INSTALLED = [name for name, (package, _) in TRACKERS.items() if find_spec(package)]
 """Others' packages, of which the tests need none: each is used where it is at hand."""
 
@@ -155,7 +173,7 @@ def test_real_trackers_go_on_with_the_same_run(
     to = () if name == "none" else (name,)
     for session in range(2):
         counts = session, session
-        settings: dict[str, Any] = {"seed": 3}
+        settings: dict[str, Any] = {"seed": 3, "growth": {"alpha1": 0.3}}
         with tracked(TrackingConfig(to=to), "run-1", tmp_path, settings, counts) as tracking:  # type: ignore[arg-type]
             for event in EVENTS:
                 tracking(event)
@@ -166,6 +184,7 @@ def test_real_trackers_go_on_with_the_same_run(
         client = MlflowClient(f"sqlite:///{tmp_path / 'tracking' / 'mlflow' / 'mlflow.db'}")
         place = client.get_experiment_by_name("xent-evo").experiment_id
         (run,) = client.search_runs([place])
+        assert run.data.params == {"seed": "3", "growth.alpha1": "0.3"}
         history = client.get_metric_history(run.info.run_id, "decision/captured")
         assert [point.step for point in history] == [1, 2]
     elif name == "tensorboard":

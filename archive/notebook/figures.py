@@ -1,0 +1,76 @@
+"""Figures of a run that notebooks show and files hold: SVG, drawn with the report's own kit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from archive.charts.document import document
+from archive.charts.plot import stacked
+from archive.errors import LookupFailedError
+from archive.report.figures.curves import cover_curve, learning_curves
+from archive.report.figures.heat_map import heat_map
+from archive.report.figures.shades import value_legend
+from archive.report.figures.thresholds import thresholds
+from archive.report.from_archive import RunReport, definition
+from archive.schema import Definition
+from archive.store.disk import writing
+from xgl.diagram.svg import Element
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing for light and dark screens. ``svg`` is a whole SVG document."""
+
+    svg: str = field(repr=False)
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def save(self, path: str | Path) -> None:
+        """Write the SVG document to a file. Raises WriteError."""
+        with writing(Path(path)):
+            Path(path).write_text(self.svg, encoding="utf-8")
+
+
+def matrix_figure(report: RunReport, value: Definition | None = None) -> Figure:
+    """Transfer values between the games of the newest scope as a heat map."""
+    shown = value or definition(report.thresholds)
+    parts = [heat_map(report.matrix, report.games, shown), value_legend(shown)]
+    return _figure(stacked(str(parts[0].attributes["aria_label"]), *parts))
+
+
+def decisions_figure(report: RunReport) -> Figure:
+    """Each candidate by its value on its parent and by γ, beside the two thresholds. Raises
+    LookupFailedError where none got so far."""
+    if report.thresholds is None or not report.candidates:
+        raise LookupFailedError(
+            f"run {report.run.run_id}: found no decision with a value and γ, expected at least one"
+        )
+    names = [game.name for game in report.games]
+    return _figure(thresholds(report.candidates, report.thresholds, names))
+
+
+def cover_figure(report: RunReport) -> Figure:
+    """Games of the smallest cover by η. Raises LookupFailedError where no game can be covered."""
+    if not report.covers.steps:
+        raise LookupFailedError(
+            f"run {report.run.run_id}: found no game with a known value, expected at least one"
+        )
+    names = [game.name for game in report.games]
+    return _figure(cover_curve(report.covers.steps, names, len(report.games)))
+
+
+def curves_figure(
+    shown: Mapping[str, Sequence[Sequence[float]]], others: Sequence[Sequence[float]]
+) -> Figure:
+    """Learning curves of games by name, before ``others``. Raises LookupFailedError for none."""
+    drawn = learning_curves(shown, others)
+    if drawn is None:
+        raise LookupFailedError("found no fine-tune of two steps, expected at least one")
+    return _figure(drawn)
+
+
+def _figure(drawn: Element) -> Figure:
+    return Figure(document(drawn))

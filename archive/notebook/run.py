@@ -1,0 +1,221 @@
+"""A run that can be read: what ``evo.grow`` gives back, and what ``Run.open`` finds on a disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import pyarrow as pa
+
+from archive.errors import DamagedError, LookupFailedError
+from archive.notebook import tables
+from archive.notebook.figures import (
+    Figure,
+    cover_figure,
+    curves_figure,
+    decisions_figure,
+    matrix_figure,
+)
+from archive.notebook.frames import Backend, chosen_backend, data_frame
+from archive.notebook.page import bare_html, run_html
+from archive.query import find_game, find_run, newest_run, resolve, run_config, scopes
+from archive.report.from_archive import RunReport, gather_report
+from archive.report.game_cards import scope_names
+from archive.report.page import write_report
+from archive.schema import Definition, GainKind, TaskId
+from archive.store.archive import Archive
+from archive.views.matrix import Choice
+from archive.views.tables import SHORT
+from xgl import Game, Metadata, XGLError, parse
+from xgl import game as make_game
+
+Choices = TypeVar("Choices", bound=StrEnum)
+
+
+def _member(name: str, text: str, kind: type[Choices]) -> Choices:
+    try:
+        return kind(text)
+    except ValueError:
+        known = ", ".join(kind)
+        raise LookupFailedError(f"{name}: found {text!r}, expected one of {known}") from None
+
+
+@dataclass(frozen=True, repr=False)
+class Run:
+    """One run of an archive, as it was when it was opened.
+
+    Tables come as data frames of ``backend``. Nothing here writes, but ``report`` and
+    ``Figure.save``. Games are named by id, which may be short, or by their name in the scope.
+    Methods raise :class:`archive.ArchiveError`: one sentence that says what was expected.
+    """
+
+    archive: Archive
+    run_id: str
+    backend: Backend = field(default="pyarrow", compare=False)
+
+    @classmethod
+    def open(
+        cls, path: str | Path | None = None, run_id: str | None = None, backend: str | None = None
+    ) -> Self:
+        """The run in a run folder or an archive folder; without ``path`` the last in ``./runs``.
+
+        ``run_id`` (may be short) chooses where an archive holds several: by default the last one
+        touched. ``backend``: pandas, polars or pyarrow; by default the first that is installed.
+        """
+        chosen = chosen_backend(backend)
+        archive = Archive.open(newest_run() if path is None else path)
+        return cls(archive, find_run(archive, run_id).run_id, chosen)
+
+    @property
+    def folder(self) -> Path:
+        """The run folder; the archive's own where it is in none."""
+        folder = self.archive.folder
+        return folder.parent if folder.name == "archive" else folder
+
+    @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        """The configuration that the run began with."""
+        return run_config(self.archive, self.run_id)
+
+    # -- tables ------------------------------------------------------------------------------
+
+    def table(self, name: str) -> Any:
+        """The run's rows of any table of the archive (docs/archive.md), as they stand."""
+        return self._frame(tables.of_run(self.archive, self.run_id, name))
+
+    def scope(self) -> Any:
+        """The newest scope, oldest first: name, id, role, parent, γ when accepted, program."""
+        return self._frame(tables.scope(self.archive, self.run_id, self._names))
+
+    def decisions(self) -> Any:
+        """A row for each decision, with its reason, its numbers and the program."""
+        return self._frame(tables.decisions(self.archive, self.run_id))
+
+    def transfer_matrix(
+        self,
+        value: str | None = None,
+        *,
+        everything: bool = False,
+        gain: str | None = None,
+        confidence: float = 0.95,
+    ) -> Any:
+        """What fine-tuning on one game does for another.
+
+        Without ``value`` a row for each pair with gain (bits), C (``captured``) and V
+        (``def37``), their one-sided bounds at ``confidence``, and the plays behind them; ``plays``
+        is 0 where a pair was not measured. With one of ``gain``, ``captured``, ``def37`` a square:
+        a row for each game trained on, a column for each game played.
+
+        Games are the newest scope's; with ``everything`` all that were fine-tuned. ``gain``:
+        total or specific; by default what the run decides by.
+        """
+        kind = None if gain is None else _member("gain", gain, GainKind)
+        if not 0.5 <= confidence < 1:
+            raise LookupFailedError(
+                f"confidence: found {confidence:g}, expected a number from 0.5 to below 1"
+            )
+        choice = Choice(self.run_id, everything, kind, confidence)
+        pairs = tables.transfer_matrix(self.archive, choice)
+        return self._frame(pairs if value is None else tables.square(pairs, value))
+
+    def curves(self) -> Any:
+        """A row for each step of each fine-tune: mean score, entropy, norm of the gradient."""
+        return self._frame(tables.curves(self.archive, self.run_id))
+
+    def cover(self, eta: float, *, finetuned: bool = False, skip_unplayable: bool = False) -> Any:
+        """The fewest games that cover the newest scope at ``eta``, a row for each.
+
+        ``finetuned``: members may be any fine-tuned games; ``skip_unplayable``: leave out games
+        that have no defined value.
+        """
+        if not 0 <= eta < float("inf"):
+            raise LookupFailedError(f"eta: found {eta:g}, expected a number from 0 up")
+        rows = tables.cover(self.archive, self.run_id, eta, finetuned, skip_unplayable)
+        return self._frame(rows)
+
+    def plays(self, game: str) -> Any:
+        """A row for each play of a game: who played, on which map, the moves, the score."""
+        return self._frame(tables.plays(self.archive, self.run_id, self._game_id(game)))
+
+    # -- games -------------------------------------------------------------------------------
+
+    def game(self, game: str) -> Game:
+        """A game of the archive, to look at and to play."""
+        row = find_game(self.archive, self._game_id(game))
+        try:
+            metadata = Metadata(**json.loads(row["metadata_json"]))
+            return make_game(parse(row["code"], row["dialect"]), metadata)
+        except (XGLError, ValueError, TypeError) as error:
+            raise DamagedError(f"game {row['game_id']}", str(error), "a valid program") from error
+
+    def _game_id(self, game: str) -> str:
+        for task_id, name in self._names.items():
+            if game.casefold() == name.casefold():
+                return task_id.game_id
+        return resolve(game, self.archive.table("games", ["game_id"])["game_id"].to_pylist())
+
+    # -- figures -----------------------------------------------------------------------------
+
+    def plot_transfer_matrix(self, value: str | None = None) -> Figure:
+        """A heat map of C (``captured``) or V (``def37``) between the games of the scope."""
+        chosen = None if value is None else _member("value", value, Definition)
+        return matrix_figure(self._report, chosen)
+
+    def plot_curves(self, *games: str) -> Figure:
+        """Learning curves: of the scope, named, before all others, or of ``games`` alone."""
+        chosen = [self._game_id(each) for each in games]
+        names = {task_id.game_id: name for task_id, name in self._names.items()}
+        shown: dict[str, list[list[float]]] = {}
+        others: list[list[float]] = []
+        columns = ["game_id", "curve"]
+        for row in self.archive.rows("finetunes", columns, [("run_id", "=", self.run_id)]):
+            game_id = row["game_id"]
+            if game_id in (chosen or names):
+                shown.setdefault(names.get(game_id, game_id[:SHORT]), []).append(row["curve"])
+            elif not chosen:
+                others.append(row["curve"])
+        return curves_figure(shown, others)
+
+    def plot_decisions(self) -> Figure:
+        """Candidates by what they teach their parent and by what the scope teaches them."""
+        return decisions_figure(self._report)
+
+    def plot_cover(self) -> Figure:
+        """How many games cover the scope, as more is asked of them."""
+        return cover_figure(self._report)
+
+    def report(self, path: str | Path, *, force: bool = False, judge: bool = True) -> Path:
+        """Write the whole run as one page for a browser; ``judge``: with the bits of each token,
+        which needs ``xent-evo[score]``."""
+        write_report(self.archive, self.run_id, path, force=force, judge=judge)
+        return Path(path)
+
+    # -- itself ------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.folder)!r}, run_id={self.run_id!r})"
+
+    def _repr_html_(self) -> str:
+        try:
+            return run_html(self._report)
+        except LookupFailedError as error:  # no scope: a measure, say
+            return bare_html(self.run_id, str(self.settings.get("experiment", "")), str(error))
+
+    @cached_property
+    def _names(self) -> Mapping[TaskId, str]:
+        """The newest scope in the order of acceptance; empty for a run without one."""
+        by_generation = scopes(self.archive, self.run_id)
+        members = by_generation[max(by_generation)] if by_generation else []
+        return scope_names(self.archive, members)
+
+    @cached_property
+    def _report(self) -> RunReport:
+        return gather_report(self.archive, self.run_id)
+
+    def _frame(self, table: pa.Table) -> Any:
+        return data_frame(table, self.backend)

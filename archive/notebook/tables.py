@@ -1,0 +1,176 @@
+"""The tables behind a run's data frames, each made of archived rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from itertools import product, zip_longest
+from typing import Any
+
+import pyarrow as pa
+
+from archive.errors import LookupFailedError
+from archive.query import deciding_value, newest_scope, run_config
+from archive.schema import TABLES, Definition, TaskId
+from archive.statistics.intervals import Interval
+from archive.statistics.plays import read_run_plays
+from archive.statistics.scope_cover import CoverQuestion, scope_cover
+from archive.store.archive import Archive
+from archive.views import matrix as views
+
+VALUES = ("gain", *(each.value for each in Definition))
+"""What a cell of the transfer matrix may be: bits, C or V."""
+_BOUNDED = [f"{value}{part}" for value in VALUES for part in ("", "_low", "_high")]
+_MATRIX = pa.schema(
+    [(name, pa.string()) for name in ("source", "target", "source_role", "target_role")]
+    + [(name, pa.float64()) for name in _BOUNDED]
+    + [("purpose", pa.string()), ("plays", pa.int64())]
+)
+_SCOPE = pa.schema(
+    [(name, pa.string()) for name in ("name", "game_id", "role", "parent_game_id")]
+    + [("gamma", pa.float64()), ("accepted_in", pa.int64())]
+)
+_CURVES = pa.schema(
+    [(name, pa.string()) for name in ("finetune_id", "game_id", "role")]
+    + [(name, pa.int64()) for name in ("replicate", "step")]
+    + [(name, pa.float64()) for name in ("mean_score", "entropy", "grad_norm")]
+)
+_COVER = pa.schema(
+    [
+        ("game_id", pa.string()),
+        ("role", pa.string()),
+        ("covers", pa.list_(pa.string())),
+        ("eta", pa.float64()),
+        ("delta", pa.float64()),
+        ("exact", pa.bool_()),
+    ]
+)
+
+
+def of_run(archive: Archive, run_id: str, name: str) -> pa.Table:
+    """What a run has in a table of the archive, and all of a table that runs share. Raises
+    LookupFailedError for an unknown table."""
+    shared = name in TABLES and "run_id" not in TABLES[name].names
+    table = archive.table(name, None, None if shared else [("run_id", "=", run_id)])
+    return table if shared else table.drop_columns(["run_id"])
+
+
+def decisions(archive: Archive, run_id: str) -> pa.Table:
+    """All decisions of a run in their order, with the program that each is about."""
+    return _with_programs(archive, of_run(archive, run_id, "decisions"))
+
+
+def scope(archive: Archive, run_id: str, names: Mapping[TaskId, str]) -> pa.Table:
+    """The newest scope in the order of ``names``, with programs. Raises LookupFailedError."""
+    members = {member.task_id: member for member in newest_scope(archive, run_id)[1]}
+    rows = [{"name": name, **asdict(members[task_id])} for task_id, name in names.items()]
+    return _with_programs(archive, pa.Table.from_pylist(rows, _SCOPE))
+
+
+def _with_programs(archive: Archive, rows: pa.Table) -> pa.Table:
+    """Rows about games, with the column ``program``: canonical text, null where not archived."""
+    known = archive.table("games", ["game_id", "code"])
+    codes = dict(zip(*(known[name].to_pylist() for name in known.column_names), strict=True))
+    programs = [codes.get(game_id) for game_id in rows["game_id"].to_pylist()]
+    return rows.append_column("program", pa.array(programs, pa.string()))
+
+
+def transfer_matrix(archive: Archive, choice: views.Choice) -> pa.Table:
+    """A row for each pair of games: what fine-tuning on ``source`` does for ``target``.
+
+    Bounds are one-sided. A value is null where undefined or unbounded; in a pair that was not
+    measured all are, and ``plays`` is 0. Raises LookupFailedError without any game.
+    """
+    matrix = views.measured(archive, choice).matrix
+    rows = []
+    for source, target in product(matrix.sources, matrix.targets):
+        row: dict[str, Any] = {"source": source.game_id, "source_role": source.role, "plays": 0}
+        row |= {"target": target.game_id, "target_role": target.role}
+        if cell := matrix.cells.get((source, target)):
+            row |= {"purpose": cell.purpose, "plays": cell.plays}
+            row |= _bounded("gain", cell.values.gain)
+            for each in Definition:
+                row |= _bounded(each, cell.values.of(each))
+        rows.append(row)
+    return pa.Table.from_pylist(rows, _MATRIX)
+
+
+def _bounded(name: str, interval: Interval) -> dict[str, float | None]:
+    """An estimate and its bounds, None where there is none."""
+    parts = {name: interval.value, f"{name}_low": interval.low, f"{name}_high": interval.high}
+    known = interval.value is not None
+    return {
+        key: x if known and x is not None and math.isfinite(x) else None for key, x in parts.items()
+    }
+
+
+def square(pairs: pa.Table, value: str) -> pa.Table:
+    """One value of a transfer matrix: a row for each source, a column for each target.
+
+    Games are named by id, in several roles by id and role. Raises LookupFailedError for a value
+    that is none of ``VALUES``.
+    """
+    if value not in VALUES:
+        raise LookupFailedError(f"value: found {value!r}, expected one of {', '.join(VALUES)}")
+    rows = pairs.to_pylist()
+    tasks = dict.fromkeys((row["target"], row["target_role"]) for row in rows)
+    several = len({game_id for game_id, _ in tasks}) < len(tasks)
+    names = {task: f"{task[0]} ({task[1]})" if several else task[0] for task in tasks}
+    lines: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        source = names[row["source"], row["source_role"]]
+        line = lines.setdefault(source, {"source": source})
+        line[names[row["target"], row["target_role"]]] = row[value]
+    columns = [("source", pa.string()), *((name, pa.float64()) for name in names.values())]
+    return pa.Table.from_pylist(list(lines.values()), pa.schema(columns))
+
+
+def curves(archive: Archive, run_id: str) -> pa.Table:
+    """A row for each optimiser step, from 1, of each fine-tune of a run: the mean score (bits),
+    the policy's entropy (bits a token), the norm of the gradient."""
+    rows = []
+    for tuned in archive.rows("finetunes", filters=[("run_id", "=", run_id)]):
+        names = ("finetune_id", "game_id", "role", "replicate")
+        head = {name: tuned[name] for name in names}
+        steps = zip_longest(tuned["curve"], tuned["entropy"], tuned["grad_norm"])
+        for step, (score, entropy, norm) in enumerate(steps, 1):
+            row = {"step": step, "mean_score": score, "entropy": entropy, "grad_norm": norm}
+            rows.append(head | row)
+    return pa.Table.from_pylist(rows, _CURVES)
+
+
+def cover(
+    archive: Archive, run_id: str, eta: float, finetuned: bool, skip_unplayable: bool
+) -> pa.Table:
+    """A row for each member of a smallest η-cover of the newest scope, by the value that the run
+    decides by. Raises CoverError where there is none, LookupFailedError without a scope."""
+    members = [member.task_id for member in newest_scope(archive, run_id)[1]]
+    deciding = deciding_value(run_config(archive, run_id))
+    question = CoverQuestion(eta, *deciding, finetuned, skip_unplayable=skip_unplayable)
+    answer = scope_cover(read_run_plays(archive, run_id), members, question)
+    sources = [answer.matrix.sources[member] for member in answer.cover.members]
+    rows = [
+        {
+            "game_id": source.game_id,
+            "role": source.role,
+            "covers": [target.game_id for target in targets],
+            "eta": eta,
+            "delta": None if answer.skipped else answer.cover.delta,
+            "exact": answer.cover.exact,
+        }
+        for source, targets in zip(sources, answer.covers, strict=True)
+    ]
+    return _with_programs(archive, pa.Table.from_pylist(rows, _COVER))
+
+
+def plays(archive: Archive, run_id: str, game_id: str) -> pa.Table:
+    """All plays of a game in a run; ``trained_on`` is the game whose fine-tune played, null of the
+    base player and of scripts."""
+    mine = [("run_id", "=", run_id)]
+    rows = archive.table("scores", None, [*mine, ("game_id", "=", game_id)])
+    tuned = archive.rows("finetunes", ["finetune_id", "game_id"], mine)
+    games = {row["finetune_id"]: row["game_id"] for row in tuned}
+    trained_on = [games.get(policy_id) for policy_id in rows["policy_id"].to_pylist()]
+    rows = rows.drop_columns(["run_id", "game_id"])
+    return rows.add_column(1, "trained_on", pa.array(trained_on, pa.string()))

@@ -1,0 +1,60 @@
+"""Simulated experiments: entropies from the vectors that entered, ranks from ratings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from archive.ratings.improvement import skill_entropy
+from archive.ratings.rating import ranks
+from archive.store.archive import Archive
+from archive.verification.findings import Finding
+
+Row = Mapping[str, Any]
+_PATH = ("run_id", "setting", "system", "prompt_setting", "trial")
+_TABLE = ("run_id", "trial", "jitter", "copies", "system")
+TOLERANCE = 1e-9
+
+
+def entropies(archive: Archive) -> Iterator[Finding]:
+    """Of the mean of all vectors so far."""
+    every = sorted(archive.rows("improvement_paths"), key=lambda row: _key(row, _PATH))
+    for key, group in groupby(every, lambda row: _key(row, _PATH)):
+        path = sorted(group, key=lambda row: row["iteration"])
+        where = f"improvement_paths, {' '.join(map(str, key))}"
+        if [row["iteration"] for row in path] != list(range(len(path))):
+            yield Finding(where, "iterations that are missing or twice", "each from 0 on, once")
+            continue
+        for of in ("prompt", "model"):
+            yield from _entropies(where, path, of)
+
+
+def _entropies(where: str, path: Sequence[Row], of: str) -> Iterator[Finding]:
+    flat: list[float] = []
+    for row in path:
+        flat += row[f"{of}s"] or []
+        found = row[f"{of}_entropy"]
+        expected = skill_entropy(np.array(flat).reshape(-1, row["skills"]))
+        if not math.isclose(found, expected, abs_tol=TOLERANCE):
+            place = f"{where}, iteration {row['iteration']}"
+            yield Finding(place, f"{of}_entropy {found}", f"{expected}, from the vectors")
+
+
+def placements(archive: Archive) -> Iterator[Finding]:
+    """Ranks are those of the ratings."""
+    every = sorted(archive.rows("redundancy_ratings"), key=lambda row: _key(row, _TABLE))
+    for key, group in groupby(every, lambda row: _key(row, _TABLE)):
+        rows = [row for row in group if row["rating"] is not None]
+        expected = ranks(np.array([row["rating"] for row in rows]))
+        for row, rank in zip(rows, expected, strict=True):
+            if row["rank"] != rank:
+                where = f"redundancy_ratings, {' '.join(map(str, key))}, model {row['model']}"
+                yield Finding(where, f"rank {row['rank']}", f"{rank}, from the ratings")
+
+
+def _key(row: Row, names: tuple[str, ...]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in names)

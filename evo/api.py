@@ -1,0 +1,128 @@
+"""Runs from Python: what ``python -m evo.run`` does, with a mapping of settings in place of words.
+
+The same runner, validation and folder; what comes back is the run to read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from archive.notebook.run import Run
+from evo.record.events import Callback
+from evo.runner import EXPERIMENT, CommandLine, Services, complete
+from xgl.errors import ConfigError, missing_package
+
+Settings = Mapping[str, Any]
+"""Values by key; keys are dotted (``growth.alpha1``) or nested (``{"growth": {"alpha1": …}}``)."""
+
+
+def grow(
+    settings: Settings | None = None,
+    callbacks: Sequence[Callback] = (),
+    *,
+    quiet: bool = False,
+    backend: str | None = None,
+) -> Run:
+    """Do a run to its end or to its budget, and give it back to be read.
+
+    ``settings`` are those of the command line (docs/configuration.md); ``experiment`` is among
+    them, ``scope_growth`` where it is not named. Each of ``callbacks`` hears of each event
+    (``evo.FinetuneEvent``, ``EvaluationEvent``, ``DecisionEvent``, ``ScopeEvent``) in this process
+    once it is committed; results do not depend on them. ``quiet``: print nothing.
+    ``backend``: of the data frames, see :meth:`Run.open`.
+
+    Raises what the command line answers in one sentence, such as :class:`xgl.errors.ConfigError`,
+    before anything is written. What ends a run early, ``KeyboardInterrupt`` or an error of a
+    callback among others, is raised once what was done is committed: :func:`resume` goes on.
+    """
+    words = tuple(overrides({EXPERIMENT: "scope_growth", **(settings or {})}))
+    return _run(words, None, callbacks, quiet, backend)
+
+
+def resume(
+    folder: str | Path,
+    settings: Settings | None = None,
+    callbacks: Sequence[Callback] = (),
+    *,
+    quiet: bool = False,
+    backend: str | None = None,
+) -> Run:
+    """Go on with the run in a run folder, and do as :func:`grow` does.
+
+    ``settings`` may change what results do not depend on: cluster, budget, tracking.
+    """
+    words = tuple(overrides(settings or {}))
+    return _run(words, str(folder), callbacks, quiet, backend)
+
+
+def _run(
+    words: tuple[str, ...],
+    resumed: str | None,
+    callbacks: Sequence[Callback],
+    quiet: bool,
+    backend: str | None,
+) -> Run:
+    try:
+        from evo.run import experiments, silence_libraries
+
+        silence_libraries()
+        chosen = (word.partition("=")[2] for word in words if word.startswith("+experiment="))
+        command = CommandLine(next(chosen, None), resumed, words)
+        services = Services(console=Console(quiet=quiet), callbacks=tuple(callbacks))
+        ended = complete(command, experiments(), services)
+    except ModuleNotFoundError as error:
+        if (message := missing_package(error)) is None:
+            raise
+        raise ModuleNotFoundError(message, name=error.name) from None
+    if ended is None:
+        raise ConfigError(
+            "estimate: found true, expected false: an estimate leaves no run to give back"
+        )
+    if ended.error is not None and ended.outcome.exit_code:
+        raise ended.error
+    return Run.open(ended.folder, backend=backend)
+
+
+def overrides(settings: Settings, path: str = "") -> Iterator[str]:
+    """Settings as words of a command line. Raises :class:`ConfigError` for a value of a kind that
+    no setting has."""
+    for name, value in settings.items():
+        key = f"{path}{name}"
+        if isinstance(value, Mapping):
+            yield from overrides(value, f"{key}.")
+        elif key == EXPERIMENT:
+            yield f"+{key}={value}"
+        else:
+            yield f"{key}={_word(key, value)}"
+
+
+def _word(key: str, value: Any) -> str:
+    """A value as Hydra reads it."""
+    if hasattr(value, "item") and not getattr(value, "shape", ()):
+        value = value.item()  # a number of NumPy's
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return repr(value)
+        case str() | Path():
+            return _quoted(str(value))
+        case list() | tuple():
+            return f"[{','.join(_word(key, each) for each in value)}]"
+    raise ConfigError(
+        f"{key}: found a value of type {type(value).__name__}, expected text, a number, a truth "
+        "value, None, or a list of these"
+    )
+
+
+def _quoted(text: str) -> str:
+    """In quotes, with backslashes doubled where a quote follows them."""
+    escaped = re.sub(r"(\\*)('|\Z)", lambda part: 2 * part[1] + ("\\'" if part[2] else ""), text)
+    return f"'{escaped}'"

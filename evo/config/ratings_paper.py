@@ -1,0 +1,138 @@
+"""Settings of ``+experiment=ratings_paper``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, Strict
+
+from evo.config.compose import check_resumable, compose_as, from_archive, with_overrides
+from evo.config.schema import NamedRun
+from xgl.errors import ConfigError
+from xgl.settings import Count, Natural, NonNegative, settings
+
+NAME = "ratings_paper"
+RESUMABLE = ("ratings_paper.workers", "ratings_paper.trials", "ratings_paper.variant_trials")
+"""Settings that a resumed run may change."""
+MAIN_SETTING = "main setting"
+"""Title of the setting that ``ratings_paper.path`` describes."""
+Several = Annotated[int, Strict(), Field(ge=2)]
+Copies = Annotated[tuple[Natural, ...], Field(min_length=1)]
+
+
+@settings
+class PathConfig:
+    """The simulated path of improvement, the ratings paper's first figure. It states the candidates
+    alone."""
+
+    skills: Several = 4
+    """K."""
+    prompts: Count = 8
+    """P0: prompts at the start."""
+    models: Several = 8
+    """M0: models at the start."""
+    candidates: Count = 64
+    """P′: prompts of which the best rated enters, in each iteration."""
+    improvements: Count = 16
+    """M′: improvement vectors of which the best rated is added, in each step."""
+    iterations: Count = 15
+    """Models that enter, one after the other."""
+
+
+@settings
+class RedundancyConfig:
+    """Redundant tasks against the model that leads under Elo (that paper's figures 3 and 11), on
+    synthetic preferences: the paper's are not public."""
+
+    trials: Natural = 1
+    """Draws of skills and judgements."""
+    tasks: Count = 500
+    """As many as the paper's prompts."""
+    models: Several = 17
+    """As many as the paper's."""
+    judgements: Count = 8
+    """Noisy verdicts that a preference is the mean of."""
+    sharpness: NonNegative = 10.0
+    """λ: copies are drawn from softmax(−λ ū) of the model's mean preference ū."""
+    copies: Copies = (0, 250, 500)
+    """Exact copies added to the tasks."""
+    near_copies: Copies = (250, 500, 1000)
+    """Copies whose payoffs differ by up to ``jitter``."""
+    jitter: NonNegative = 0.01
+    """Largest change of a near copy's payoff."""
+
+
+@settings
+class RatingsPaperConfig:
+    """The ratings paper's experiments."""
+
+    trials: Count = 8
+    """Paths of improvement of each kind; the paper's: 32."""
+    variant_trials: Natural = 2
+    """Paths of each variant."""
+    workers: Count | None = None
+    """Processes; null: one for each core."""
+    path: PathConfig = PathConfig()
+    variants: tuple[dict[str, Any], ...] = (
+        {"title": "8 skills", "skills": 8},
+        {"title": "16 prompts and models", "prompts": 16, "models": 16},
+        {"title": "32 improvements", "improvements": 32},
+    )
+    """What else the unstated settings may be: each a title, and what of ``path`` it changes."""
+    redundancy: RedundancyConfig = RedundancyConfig()
+
+    def __post_init__(self) -> None:
+        self.paths()
+
+    def paths(self) -> dict[str, tuple[PathConfig, int]]:
+        """All settings of paths by title, each with its trials. Raises :class:`ConfigError`."""
+        by_title = {MAIN_SETTING: (self.path, self.trials)}
+        for variant in self.variants:
+            changes = dict(variant)
+            title = str(changes.pop("title", MAIN_SETTING))
+            if title in by_title:
+                raise ConfigError(
+                    f"variants: found {variant}, expected a title of its own beside what it "
+                    "changes, such as {title: 8 skills, skills: 8}"
+                )
+            try:
+                changed = PathConfig(**asdict(self.path) | changes)
+            except (ConfigError, TypeError) as error:
+                raise ConfigError(f"variants: {title}: {error}") from None
+            by_title[title] = (changed, self.variant_trials)
+        return by_title
+
+
+@settings
+class RatingsPaperRunConfig(NamedRun):
+    """Everything that the ratings paper's experiments depend on."""
+
+    experiment: Literal["ratings_paper"]
+    """What to do."""
+    ratings_paper: RatingsPaperConfig = RatingsPaperConfig()
+
+    def science_hash(self) -> str:
+        """Of what results depend on; how many trials on how many workers is no part of it."""
+        facts = {"seed": self.seed, **asdict(self.ratings_paper)}
+        for free in ("workers", "trials", "variant_trials"):
+            del facts[free]
+        del facts["redundancy"]["trials"]
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def load(overrides: Sequence[str]) -> RatingsPaperRunConfig:
+    """The settings of a run, from its command line; raises :class:`ConfigError`."""
+    return compose_as(RatingsPaperRunConfig, [NAME], overrides)
+
+
+def resume(stored: dict[str, Any], overrides: Sequence[str]) -> RatingsPaperRunConfig:
+    """Raises :class:`ConfigError` for a setting that must stay."""
+    check_resumable(overrides, RESUMABLE, "ratings_paper.workers, trials and variant_trials")
+    if not overrides:
+        return from_archive(RatingsPaperRunConfig, stored)
+    fresh = asdict(load([f"+experiment={NAME}", *overrides]))
+    return from_archive(RatingsPaperRunConfig, with_overrides(stored, fresh, overrides))

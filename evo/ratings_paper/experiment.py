@@ -1,0 +1,146 @@
+"""``python -m evo.run +experiment=ratings_paper``: the ratings paper's simulated experiments.
+
+Each job is a commit; what is committed is not computed again.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Self
+
+from rich.console import Console
+
+from archive import Archive, RunEvent
+from archive.store.disk import write_whole, writing
+from evo.config.ratings_paper import RatingsPaperRunConfig
+from evo.jobs.processes import end_with_parent
+from evo.ratings_paper import page
+from evo.ratings_paper.jobs import PATHS, REDUNDANCY, Job, Row, compute, jobs
+from evo.ratings_paper.results import Results
+from evo.record.run_folder import RunIdentity
+from evo.runner import RunOutcome
+
+KEYS = {
+    PATHS: ("setting", "system", "prompt_setting", "trial"),
+    REDUNDANCY: ("trial", "jitter", "copies", "system"),
+}
+"""What tells the rows of one job from those of others."""
+
+
+@dataclass(frozen=True)
+class RatingsPaperPlan:
+    """A validated run."""
+
+    config: RatingsPaperRunConfig
+    console: Console
+
+    @property
+    def folder(self) -> Path:
+        """Of the run."""
+        return self.config.folder
+
+    def announce(self) -> bool:
+        """Say how much there is to compute."""
+        paths = self.config.ratings_paper.paths().values()
+        chosen = self.config.ratings_paper.redundancy
+        self.console.print(
+            f"{4 * sum(trials for _, trials in paths)} paths of improvement, redundancy among "
+            f"{chosen.tasks} tasks and {chosen.models} models in {chosen.trials} draws",
+            highlight=False,
+            soft_wrap=True,
+        )
+        return True
+
+    def session(self, archive: Archive) -> RatingsPaperSession:
+        """With what the archive holds."""
+        return RatingsPaperSession(self, archive)
+
+
+class RatingsPaperSession:
+    """Computes what is not in the archive yet."""
+
+    def __init__(self, plan: RatingsPaperPlan, archive: Archive) -> None:
+        self.plan, self.config, self.archive = plan, plan.config, archive
+        self.started = monotonic()
+        known = [row["run_id"] for row in archive.rows("runs", ["run_id"])]
+        science = self.config.science_hash()
+        self.run_id = str(known[0]) if known else f"{self.config.name}-{science}"
+        stored = json.dumps(asdict(self.config), sort_keys=True)
+        self.identity = RunIdentity(self.run_id, self.config.seed, stored, science)
+        self.rows: dict[str, list[Row]] = {table: archive.rows(table) for table in KEYS}
+        self.pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.pool is not None:
+            # What is under way is of no use to anybody any more.
+            for process in list((self.pool._processes or {}).values()):
+                with suppress(OSError):
+                    process.kill()
+            self.pool.shutdown(wait=True, cancel_futures=True)
+
+    def work(self) -> RunOutcome:
+        """Raises :class:`archive.ArchiveError` when the disk refuses."""
+        every = jobs(self.config)
+        done = {table: self._done(table) for table in KEYS}
+        waiting = [job for job in every if job.key not in done[job.table]]
+        for number, (job, rows) in enumerate(self._computed(waiting), start=1):
+            complete = [{"run_id": self.run_id, **row} for row in rows]
+            self.archive.commit({job.table: complete})
+            self.rows[job.table] += complete
+            self._say(f"{number} of {len(waiting)}: {job.title}")
+        return RunOutcome(RunEvent.FINISHED, 0, f"{len(every)} results are computed", None)
+
+    def higher_budget(self) -> tuple[str, ...]:
+        """There is no budget."""
+        return ()
+
+    def show(self, outcome: RunOutcome) -> None:
+        """What the paper says beside what was found so far, figures, and a page of both."""
+        results = Results(self.config, self.rows[PATHS], self.rows[REDUNDANCY])
+        for table in page.tables(results):
+            self.plan.console.print(table)
+        with writing(self.plan.folder):
+            for name, content in page.files(results).items():
+                write_whole(self.plan.folder / name, content.encode())
+        path = self.plan.folder / page.PAGE
+        self.plan.console.print(f"page     {path}", highlight=False, soft_wrap=True)
+
+    def commands(self) -> Sequence[tuple[str, str]]:
+        """None: page and figures are all there is."""
+        return ()
+
+    def _done(self, table: str) -> set[tuple[object, ...]]:
+        return {tuple(row[name] for name in KEYS[table]) for row in self.rows[table]}
+
+    def _computed(self, waiting: Sequence[Job]) -> Iterator[tuple[Job, list[Row]]]:
+        """Each job and its rows, in order, whoever computes it."""
+        workers = self.config.ratings_paper.workers or os.cpu_count() or 1
+        if min(workers, len(waiting)) <= 1:
+            for job in waiting:
+                yield job, compute(job)
+            return
+        os.environ.setdefault("OMP_NUM_THREADS", "1")  # of a process: there is one a core
+        context = multiprocessing.get_context("spawn")
+        self.pool = ProcessPoolExecutor(workers, context, initializer=end_with_parent)
+        futures = [self.pool.submit(compute, job) for job in waiting]
+        for job, future in zip(waiting, futures, strict=True):
+            yield job, future.result()
+
+    def _say(self, message: str) -> None:
+        self.plan.console.print(
+            f"[{monotonic() - self.started:6.1f} s] {message}",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )

@@ -1,0 +1,181 @@
+"""What the rows of a run say, beside what the paper says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import Any
+
+import numpy as np
+
+from archive.ratings.examples import Example, examples, largest_error
+from archive.ratings.normal_form import Array
+from archive.ratings.redundancy import RatingSystem
+from evo.config.ratings_paper import MAIN_SETTING, RatingsPaperRunConfig
+
+Row = dict[str, Any]
+SYSTEMS = ("elo", "equilibrium")
+PROMPT_SETTINGS = ("initial", "additional")
+NAMES = {
+    RatingSystem.ELO: "Elo",
+    RatingSystem.NE: "NE",
+    RatingSystem.CCE: "CCE",
+    RatingSystem.NE_SHANNON: "NE, Shannon",
+    RatingSystem.CCE_SHANNON: "CCE, Shannon",
+}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says in one place, what was found, and with which settings that it leaves
+    open."""
+
+    where: str
+    paper: str
+    found: str
+    settings: str
+
+
+@dataclass(frozen=True)
+class Results:
+    """Rows of ``improvement_paths`` and ``redundancy_ratings`` so far."""
+
+    config: RatingsPaperRunConfig
+    paths: Sequence[Row]
+    redundancy: Sequence[Row]
+
+    def entropies(self, of: str, setting: str, system: str, prompt_setting: str) -> Array:
+        """(trials, iterations + 1) nats of ``of``, prompt or model."""
+        key = (setting, system, prompt_setting)
+        by_trial: dict[int, list[Row]] = {}
+        for row in self.paths:
+            if (row["setting"], row["system"], row["prompt_setting"]) == key:
+                by_trial.setdefault(row["trial"], []).append(row)
+        curves = [sorted(rows, key=lambda row: row["iteration"]) for rows in by_trial.values()]
+        values = [[row[f"{of}_entropy"] for row in curve] for curve in curves]
+        return np.array(values, np.float64).reshape(len(values), -1 if values else 0)
+
+    def sequence(self, of: str, system: str) -> Array:
+        """(entered, skills): what entered in trial 0 of the main setting with additional
+        prompts."""
+        rows = [
+            row
+            for row in self.paths
+            if (row["setting"], row["trial"]) == (MAIN_SETTING, 0)
+            and (row["system"], row["prompt_setting"]) == (system, "additional")
+        ]
+        rows.sort(key=lambda row: row["iteration"])
+        flat = [value for row in rows for value in row[of] or ()]
+        return np.array(flat, np.float64).reshape(-1, rows[0]["skills"] if rows else 1)
+
+    def tables_of(self, near: bool) -> list[tuple[float, int]]:
+        """(jitter, copies) of exact or near copies, with the table without copies."""
+        found = {(row["jitter"], row["copies"]) for row in self.redundancy}
+        return sorted((j, n) for j, n in found if n == 0 or (j > 0) == near)
+
+    def ranks(self, jitter: float, copies: int, system: str) -> list[int | None]:
+        """Of the model that the copies are against, trial by trial; None where no equilibrium was
+        reached."""
+        return [
+            row["rank"]
+            for row in sorted(self.redundancy, key=lambda row: row["trial"])
+            if (row["jitter"], row["copies"], row["system"]) == (jitter, copies, system)
+            and row["model"] == row["against"]
+        ]
+
+    def first_models(self, system: str) -> list[int]:
+        """How many models share rank 1 without copies, trial by trial."""
+        rows = [r for r in self.redundancy if r["copies"] == 0 and r["system"] == system]
+        trials = sorted({row["trial"] for row in rows})
+        return [sum(r["rank"] == 1 for r in rows if r["trial"] == trial) for trial in trials]
+
+
+# -- claims --------------------------------------------------------------------------------------
+
+
+def claims(results: Results) -> list[Claim]:
+    """Of all experiments that have rows."""
+    return [*_path_claims(results), *_redundancy_claims(results), *_example_claims(examples())]
+
+
+def ends(curves: Array) -> str:
+    """Mean at the start and at the end, with the spread over trials."""
+    if not len(curves):
+        return "–"
+    spread = f" ± {curves[:, -1].std(ddof=1):.3f}" if len(curves) > 1 else ""
+    return f"{curves[:, 0].mean():.3f} → {curves[:, -1].mean():.3f}{spread}"
+
+
+def _path_claims(results: Results) -> Iterator[Claim]:
+    if not results.paths:
+        return
+    path = results.config.ratings_paper.path
+    used = (
+        f"K = {path.skills}, P0 = {path.prompts}, M0 = {path.models}, M′ = {path.improvements}, "
+        f"{path.iterations} iterations; Elo by mean utility; mean over trials ± standard "
+        f"deviation, nats, ln K = {log(path.skills):.3f}"
+    )
+    said = (
+        ("elo", "initial", "model", "Elo: model entropy falls with the initial prompts"),
+        ("elo", "additional", "model", "more with additional prompts"),
+        ("elo", "additional", "prompt", "Elo: prompt entropy falls too"),
+        ("equilibrium", "initial", "model", "equilibrium: model entropy is preserved"),
+        ("equilibrium", "additional", "model", "with additional prompts too"),
+        ("equilibrium", "additional", "prompt", "equilibrium: prompt entropy is preserved"),
+    )
+    for system, prompt_setting, of, words in said:
+        curves = results.entropies(of, MAIN_SETTING, system, prompt_setting)
+        found = f"{ends(curves)} ({len(curves)} trials)"
+        yield Claim("Fig. 1", words, found, used)
+
+
+def _redundancy_claims(results: Results) -> Iterator[Claim]:
+    if not results.redundancy:
+        return
+    chosen = results.config.ratings_paper.redundancy
+    used = (
+        f"synthetic preferences: {chosen.tasks} tasks, {chosen.models} models of 4 skills, "
+        f"{chosen.judgements} noisy judgements; {chosen.trials} draw"
+        f"{'s' if chosen.trials > 1 else ''}; rank of Elo's leader by number of copies"
+    )
+    for near, where, words in (
+        (False, "Fig. 3", _EXACT),
+        (True, "Fig. 11", _NEAR),
+    ):
+        tables = results.tables_of(near)
+        for system, said in words.items():
+            found = "; ".join(f"{n}: {_listed(results.ranks(j, n, system))}" for j, n in tables)
+            yield Claim(where, said, found, used)
+    shared = _listed(results.first_models(RatingSystem.CCE))
+    yield Claim("Fig. 3", "under CCE the top three models tie", f"{shared} at rank 1", used)
+
+
+_EXACT = {
+    RatingSystem.ELO: "Elo: the target falls from rank 1",
+    RatingSystem.NE: "NE: ranks do not move",
+    RatingSystem.CCE: "CCE: ranks do not move",
+    RatingSystem.NE_SHANNON: "NE with Shannon entropy: they do",
+    RatingSystem.CCE_SHANNON: "CCE with Shannon entropy: they do",
+}
+_NEAR = {
+    RatingSystem.ELO: "Elo: skewed the more, the more near copies",
+    RatingSystem.NE: "NE: degrades gracefully",
+    RatingSystem.CCE: "CCE: degrades gracefully",
+}
+
+
+def _listed(values: Sequence[int | None]) -> str:
+    return ", ".join("–" if value is None else str(value) for value in values)
+
+
+def _example_claims(found: Sequence[Example]) -> Iterator[Claim]:
+    for where, game, words in (
+        ("App. D", "rock", "rock-paper-scissors, also with rock twice: all ratings 0"),
+        ("App. E", "chicken, Sh", "max-entropy equilibria of chicken change with a copy"),
+        ("App. E", "chicken, ", "chicken, also with straight twice: swerve 11/12, ratings 0"),
+    ):
+        mine = [each for each in found if each.game.startswith(game)]
+        if game == "chicken, ":
+            mine = [each for each in mine if "Shannon" not in each.game]
+        yield Claim(where, words, f"so, within {largest_error(mine):.0e}", "none is open")

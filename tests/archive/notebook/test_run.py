@@ -1,0 +1,252 @@
+"""A run as data frames and figures, beside what the archive and its commands say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from archive import Archive, ArchiveError, CoverError, LookupFailedError, NotAnArchiveError
+from archive.notebook import frames
+from archive.notebook.run import Run
+from archive.views.matrix import Choice, gather
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from support.archives import write_large
+
+    return write_large(tmp_path_factory.mktemp("notebook"), 6, 2)
+
+
+@pytest.fixture(scope="module")
+def run(grown: Path) -> Run:
+    return Run.open(grown, backend="pyarrow")
+
+
+def test_a_run_folder_and_its_archive_are_the_same_run(grown: Path) -> None:
+    first, second = Run.open(grown), Run.open(grown / "archive")
+    assert (first.run_id, first.folder) == (second.run_id, second.folder) == ("large-seed0", grown)
+    assert repr(first) == f"Run({str(grown)!r}, run_id='large-seed0')"
+
+
+def test_the_last_run_is_opened_without_a_path(
+    grown: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "only").symlink_to(grown)
+    monkeypatch.chdir(tmp_path)
+    assert Run.open().run_id == "large-seed0"
+
+
+@pytest.mark.parametrize("wrong", ["nowhere", "nowhere/archive"])
+def test_no_run_is_one_sentence(wrong: str, tmp_path: Path) -> None:
+    with pytest.raises(NotAnArchiveError, match="expected a run folder or its archive"):
+        Run.open(tmp_path / wrong)
+
+
+def test_frames_are_of_the_library_that_is_asked_for(grown: Path) -> None:
+    kinds = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.Table}
+    for backend, kind in kinds.items():
+        frame = Run.open(grown, backend=backend).curves()
+        assert isinstance(frame, kind)
+        assert frame.shape == (6 * 40, 8)
+    assert isinstance(Run.open(grown).curves(), pd.DataFrame)
+
+
+def test_without_pandas_and_polars_frames_are_arrow(
+    grown: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frames, "find_spec", lambda name: name == "pyarrow" or None)
+    assert isinstance(Run.open(grown).curves(), pa.Table)
+    with pytest.raises(LookupFailedError, match=r"polars is not installed.*pip install polars"):
+        Run.open(grown, backend="polars")
+    with pytest.raises(LookupFailedError, match="expected one of pandas, polars, pyarrow"):
+        Run.open(grown, backend="dask")
+
+
+def test_decisions_are_the_archive_s_with_programs(run: Run) -> None:
+    rows = run.decisions().to_pylist()
+    with Archive.open(run.folder) as archive:
+        archived = archive.rows("decisions")
+        codes = {row["game_id"]: row["code"] for row in archive.rows("games")}
+    assert [row.pop("program") for row in rows] == [codes.get(row["game_id"]) for row in archived]
+    assert [{"run_id": run.run_id, **row} for row in rows] == archived
+
+
+def test_the_matrix_is_the_command_s(run: Run) -> None:
+    pairs = run.transfer_matrix().to_pylist()
+    with Archive.open(run.folder) as archive:
+        shown = gather(archive, Choice(run.run_id, False, None, 0.95))
+    assert len(pairs) == len(shown.games) ** 2
+    measured = [row for row in pairs if row["plays"]]
+    assert {(row["source"], row["target"]) for row in pairs if not row["plays"]} == set(
+        shown.unmeasured
+    )
+    for pair in shown.pairs:
+        (row,) = [r for r in measured if (r["source"], r["target"]) == (pair.source, pair.target)]
+        for value in ("gain", "captured", "def37"):
+            estimate = getattr(pair, value)
+            parts = (row[value], row[f"{value}_low"], row[f"{value}_high"])
+            assert parts == (estimate.value, estimate.low, estimate.high)
+
+
+def test_the_square_holds_one_value_of_each_pair(run: Run) -> None:
+    pairs, square = run.transfer_matrix().to_pylist(), run.transfer_matrix("captured").to_pylist()
+    names = list(square[0])[1:]
+    assert [row["source"] for row in square] == names
+    known = {(row["source"], row["target"]): row["captured"] for row in pairs}
+    for row, target in product(square, names):
+        assert row[target] == known[row["source"], target]
+    with pytest.raises(LookupFailedError, match="expected one of gain, captured, def37"):
+        run.transfer_matrix("gamma")
+    with pytest.raises(LookupFailedError, match="gain: found 'all'"):
+        run.transfer_matrix(gain="all")
+    with pytest.raises(LookupFailedError, match="confidence: found 1"):
+        run.transfer_matrix(confidence=1)
+
+
+def test_curves_have_a_row_for_each_step(run: Run) -> None:
+    rows = run.curves().to_pylist()
+    tuned = run.table("finetunes").to_pylist()
+    assert len(rows) == sum(len(each["curve"]) for each in tuned)
+    first = [row["mean_score"] for row in rows if row["finetune_id"] == tuned[0]["finetune_id"]]
+    assert first == tuned[0]["curve"]
+    assert [row["step"] for row in rows[:3]] == [1, 2, 3]
+
+
+def test_plays_name_the_game_that_was_trained_on(run: Run) -> None:
+    game_id = run.scope().to_pylist()[0]["game_id"]
+    rows = run.plays(game_id[:10]).to_pylist()
+    with Archive.open(run.folder) as archive:
+        assert len(rows) == len(archive.rows("scores", filters=[("game_id", "=", game_id)]))
+        tuned = {row["finetune_id"]: row["game_id"] for row in archive.rows("finetunes")}
+    assert {(row["policy_id"], row["trained_on"]) for row in rows} == {
+        (row["policy_id"], tuned.get(row["policy_id"])) for row in rows
+    }
+    with pytest.raises(LookupFailedError, match="found no id 'zzz'"):
+        run.plays("zzz")
+
+
+def test_games_are_found_by_name(run: Run) -> None:
+    member = run.scope().to_pylist()[-1]
+    assert run.game(member["name"].upper()).game_id == member["game_id"]
+    assert run.game(member["game_id"]).code == member["program"]
+
+
+def test_a_cover_is_the_command_s(run: Run) -> None:
+    members = run.cover(0.3).to_pylist()
+    covered = {game_id for member in members for game_id in member["covers"]}
+    assert covered == {row["game_id"] for row in run.scope().to_pylist()}
+    assert all(member["delta"] >= 0.3 for member in members)
+    with pytest.raises(CoverError, match="found η 5, expected at most"):
+        run.cover(5)
+    with pytest.raises(LookupFailedError, match="eta: found -1"):
+        run.cover(-1)
+
+
+def test_any_table_is_a_frame(run: Run) -> None:
+    assert run.table("measures").num_rows == 12
+    assert "run_id" not in run.table("scores").column_names
+    assert run.table("games").num_rows == 6
+    with pytest.raises(LookupFailedError):
+        run.table("nonsense")
+
+
+PLOTS: dict[str, Callable[[Run], Any]] = {
+    "matrix": lambda run: run.plot_transfer_matrix(),
+    "def37": lambda run: run.plot_transfer_matrix("def37"),
+    "curves": lambda run: run.plot_curves(),
+    "curve": lambda run: run.plot_curves(run.scope()["name"][0].as_py()),
+    "decisions": lambda run: run.plot_decisions(),
+    "cover": lambda run: run.plot_cover(),
+}
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_figures_are_whole_svg_documents(name: str, run: Run, tmp_path: Path) -> None:
+    figure = PLOTS[name](run)
+    root = ElementTree.fromstring(figure._repr_svg_())
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert "var(--" not in figure.svg  # only browsers would read it
+    figure.save(tmp_path / "figure.svg")
+    assert (tmp_path / "figure.svg").read_text() == figure.svg
+
+
+def test_a_figure_shows_every_value_of_its_table(run: Run) -> None:
+    svg = run.plot_transfer_matrix().svg
+    for row in run.transfer_matrix().to_pylist():
+        if row["captured"] is not None and row["source"] != row["target"]:
+            assert f"C = {row['captured']:.2f}".replace("-", "−") in svg
+
+
+def test_a_curve_is_drawn_for_each_game(run: Run) -> None:
+    names = run.scope()["name"].to_pylist()
+    one = run.plot_curves(names[0]).svg
+    assert names[0] in one
+    assert names[1] not in one
+    assert np.all([name in run.plot_curves().svg for name in names])
+
+
+def test_a_run_of_another_kind_says_what_it_lacks(
+    make_row: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.commit({"runs": [make_row("runs", event="created", config_json="{}")]})
+    run = Run.open(tmp_path, backend="pyarrow")
+    assert run.decisions().num_rows == run.curves().num_rows == 0
+    for question in (run.scope, run.transfer_matrix, run.plot_curves, run.plot_decisions):
+        with pytest.raises(ArchiveError, match=r"found no .*, expected"):
+            question()
+    assert "r1" in run._repr_html_()
+
+
+def test_a_run_shows_itself_and_hides_no_markup(run: Run, hostile_archive: Path) -> None:
+    assert "large-seed0" in run._repr_html_()
+    hostile = Run.open(hostile_archive)
+    html = hostile._repr_html_()
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+    for figure in (hostile.plot_transfer_matrix(), hostile.plot_curves()):
+        assert "<script>" not in figure.svg
+        ElementTree.fromstring(figure.svg)
+
+
+@pytest.fixture
+def hostile_archive(tmp_path: Path, make_row: Callable[..., dict[str, Any]]) -> Path:
+    """A run whose one game is no program, and whose every name is markup."""
+    attack = "</text></svg><script>alert(1)</script>"
+    place = {"game_id": attack, "role": attack}
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.commit(
+            {
+                "runs": [make_row("runs", config_json="{}")],
+                "games": [make_row("games", game_id=attack, dialect="xent", code=attack)],
+                "finetunes": [make_row("finetunes", **place, finetune_id="f", curve=[1.0, 2.0])],
+                "decisions": [make_row("decisions", **place, verdict="refused", detail=attack)],
+                "scopes": [make_row("scopes", **place)],
+            }
+        )
+    return tmp_path
+
+
+def test_opening_a_run_loads_neither_torch_nor_ray_nor_hydra(grown: Path) -> None:
+    program = (
+        "import sys, evo\n"
+        "heavy = ('torch', 'ray', 'hydra', 'transformers', 'openai')\n"
+        "assert not {'numpy', 'pyarrow', *heavy} & set(sys.modules), 'importing'\n"
+        f"run = evo.Run.open({str(grown)!r}, backend='pyarrow')\n"
+        "run.decisions(), run.transfer_matrix(), run.cover(0.3), run.plot_curves()\n"
+        "assert not set(heavy) & set(sys.modules), 'reading'\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,0 +1,190 @@
+"""Runs from Python are those of the command line."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.search import PARENT, FakeExecutor, Killed, Listed, Nature, Search, code
+
+import evo
+from archive import LookupFailedError
+from evo.api import overrides
+from evo.config.compose import load
+from evo.runner import Services
+from xgl.errors import ConfigError
+
+SMALL = {
+    "transfer": {
+        "calibration_plays": 8,
+        "selection_plays": [8, 16],
+        "acceptance_plays": [16, 32],
+        "attempts": 1,
+    },
+    "growth.generations": 1,
+    "growth.schedule": "paper",
+    "growth.list_size": 2,
+}
+LIMITS = (20, 21)
+
+
+class World:
+    """The entry with an executor that knows the truth in place of Ray's."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self.monkeypatch = folder, monkeypatch
+        self.serve()
+        (folder / "parent.xent").write_text(code(PARENT))
+
+    def serve(self, patience: int | None = None) -> None:
+        executor = FakeExecutor(lambda _: Nature(), patience=patience)
+        sampler = Listed([code(limit) for limit in LIMITS])
+        services = partial(Services, executor=lambda *_: executor, sampler=lambda *_: sampler)
+        self.monkeypatch.setattr("evo.api.Services", services)
+
+    def settings(self, name: str) -> dict[str, Any]:
+        scope = [self.folder / "parent.xent"]
+        return {**SMALL, "growth.initial_scope": scope, "archive.root": self.folder, "name": name}
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    return World(tmp_path, monkeypatch)
+
+
+def test_a_run_is_the_command_line_s(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = evo.grow(world.settings("mine"), quiet=True, backend="pyarrow")
+    assert capsys.readouterr() == ("", "")
+    assert (run.folder, run.settings["name"]) == (tmp_path / "mine", "mine")
+    assert {path.name for path in run.folder.iterdir()} == {"archive", "run.log", "config.yaml"}
+    search = Search(tmp_path)
+    sampler = Listed([code(limit) for limit in LIMITS])
+    assert search.run(lambda _: Nature(), "growth.list_size=2", sampler=sampler) == 0
+    assert search.tables("mine") == search.tables("run")
+    assert run.decisions().num_rows == len(LIMITS)
+    assert "Game A" in run._repr_html_()
+
+
+def test_callbacks_hear_what_was_committed_and_change_nothing(world: World, tmp_path: Path) -> None:
+    events: list[Any] = []
+    heard = evo.grow(world.settings("heard"), [events.append], quiet=True, backend="pyarrow")
+    evo.grow(world.settings("alone"), quiet=True)
+    search = Search(tmp_path)
+    assert search.tables("heard") == search.tables("alone")
+    verdicts = [(e.game_id, e.verdict) for e in events if isinstance(e, evo.DecisionEvent)]
+    rows = heard.decisions().to_pylist()
+    assert verdicts == [(row["game_id"], row["verdict"]) for row in rows]
+    tuned = [e.finetune_id for e in events if isinstance(e, evo.FinetuneEvent)]
+    assert tuned == heard.table("finetunes")["finetune_id"].to_pylist()
+    assert [e.generation for e in events if isinstance(e, evo.ScopeEvent)] == [0, 1]
+
+
+def test_a_run_that_a_callback_ended_is_resumed(world: World, tmp_path: Path) -> None:
+    def stop(event: evo.Event) -> None:
+        if isinstance(event, evo.DecisionEvent):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        evo.grow(world.settings("cut"), [stop], quiet=True)
+    cut = evo.Run.open(tmp_path / "cut", backend="pyarrow")
+    assert cut.table("runs")["event"].to_pylist() == ["created", "interrupted"]
+    whole = evo.resume(tmp_path / "cut", quiet=True, backend="pyarrow")
+    assert whole.table("runs")["event"].to_pylist()[-2:] == ["resumed", "finished"]
+    evo.grow(world.settings("undisturbed"), quiet=True)
+    search = Search(tmp_path)
+    assert search.tables("cut") == search.tables("undisturbed")
+
+
+def test_a_killed_run_is_resumed(world: World, tmp_path: Path) -> None:
+    world.serve(patience=3)
+    with pytest.raises(Killed):
+        evo.grow(world.settings("killed"), quiet=True)
+    world.serve()
+    assert evo.resume(tmp_path / "killed", quiet=True, backend="pyarrow").decisions().num_rows == 2
+
+
+def test_a_budget_ends_a_run_without_an_error(world: World) -> None:
+    small = {**world.settings("poor"), "budget": {"tokens": 2000}}
+    run = evo.grow(small, quiet=True, backend="pyarrow")
+    assert run.table("runs")["event"].to_pylist()[-1] == "out_of_budget"
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"nonsense": 1}, "nonsense: unknown key"),
+    ({"growth": {"alpha": 1}}, "growth.alpha: unknown key, did you mean growth.alpha"),
+    ({"seed": "three"}, "seed: "),
+    ({"seed": object()}, "seed: found a value of type object, expected text"),
+    ({"experiment": "grow"}, "experiment: "),
+    ({"experiment": "toy_growth", "growth.alpha1": 1}, "growth"),
+]
+
+
+@pytest.mark.parametrize(("settings", "sentence"), WRONG, ids=str)
+def test_a_mistake_is_one_sentence_and_nothing_is_written(
+    settings: dict[str, Any], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError) as raised:
+        evo.grow(settings)
+    assert sentence in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_reports_no_events_takes_no_callbacks(tmp_path: Path) -> None:
+    settings = {"experiment": "toy_growth", "archive.root": tmp_path}
+    with pytest.raises(ConfigError, match="callbacks: a run of toy_growth reports no events"):
+        evo.grow(settings, [print])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_in_use_is_refused(world: World) -> None:
+    evo.grow(world.settings("twice"), quiet=True)
+    with pytest.raises(ConfigError, match=r"name: .*twice exists already"):
+        evo.grow(world.settings("twice"), quiet=True)
+
+
+TEXTS = st.text(st.characters(codec="ascii", categories=("L", "N", "P", "S", "Zs")), min_size=1)
+
+
+@given(TEXTS.filter(lambda text: "${" not in text))
+def test_any_text_arrives_as_it_is(text: str) -> None:
+    settings = {"experiment": "scope_growth", "tracking.project": text}
+    assert load([*overrides(settings)]).tracking.project == text
+
+
+def test_values_arrive_as_they_are() -> None:
+    config = load(
+        [
+            *overrides(
+                {
+                    "experiment": "scope_growth",
+                    "seed": np.int64(7),
+                    "transfer.selection_plays": (8, 16),
+                    "growth": {"max_candidates": None, "alpha1": np.float32(0.25)},
+                    "growth.initial_scope": [Path("a b.xent"), "it's"],
+                    "finetune": "reinforce",
+                    "meta_sampler": "mutate",
+                }
+            )
+        ]
+    )
+    assert (config.seed, config.transfer.selection_plays) == (7, (8, 16))
+    assert (config.growth.max_candidates, config.growth.alpha1) == (None, 0.25)
+    assert config.growth.initial_scope == ("a b.xent", "it's")
+    assert config.finetune.warm_start.rounds == 0
+
+
+def test_names_are_listed_and_others_are_refused() -> None:
+    assert {"Run", "grow", "resume", "__version__"} <= set(dir(evo))
+    with pytest.raises(AttributeError, match="no attribute 'shrink'"):
+        _ = evo.shrink  # type: ignore[attr-defined]
+    with pytest.raises(LookupFailedError, match="backend: found 'dask'"):
+        evo.Run.open("anywhere", backend="dask")

@@ -1,0 +1,152 @@
+"""Games and plays as notebooks show them: HTML that takes its colours from the page around it.
+
+Whatever a game or a player wrote enters as text of an element tree, which escapes it
+(``xgl.diagram.svg``).
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Sequence
+
+from xgl.analysis.plain_english import in_words
+from xgl.analysis.static_facts import analyse
+from xgl.diagram import draw
+from xgl.diagram.svg import Element, el, render
+from xgl.errors import XGLError, excerpt
+from xgl.language.canonical import Game
+from xgl.runtime.requests import Assigned, Ensured, Event, Moved, Play, Revealed, Rewarded
+
+MOST_EVENTS = 100
+"""Of a play that are shown; of the others their number is."""
+MOST_CHARACTERS = 400
+"""Of one text that are shown."""
+STYLE = (
+    ".xgl-panel{font:14px/1.5 system-ui,sans-serif;max-width:62rem;overflow-wrap:anywhere}"
+    ".xgl-panel .xgl-head{font-weight:600;margin:.2em 0 .5em}"
+    ".xgl-panel .xgl-soft{opacity:.7;font-weight:400}"
+    ".xgl-panel .xgl-pair{display:flex;flex-wrap:wrap;gap:.4em 2em}"
+    ".xgl-panel .xgl-pair>*{flex:1 1 20rem;min-width:0}"
+    ".xgl-panel pre{margin:0;padding:.6em .8em;background:rgba(128,128,128,.1);color:inherit;"
+    "border-radius:5px;white-space:pre-wrap;font:13px/1.6 ui-monospace,Menlo,Consolas,monospace}"
+    ".xgl-panel ol{margin:0;padding:.4em 0 0 1.6em}"
+    ".xgl-panel table{border-collapse:collapse;margin:.3em 0;font-size:inherit}"
+    ".xgl-panel :is(th,td){text-align:left;vertical-align:baseline;background:none;color:inherit;"
+    "padding:.25em 1.2em .25em 0;border:0;border-bottom:1px solid rgba(128,128,128,.35);"
+    "font-weight:400;white-space:normal;max-width:none}"
+    ".xgl-panel th{font-weight:600;white-space:nowrap}"
+    ".xgl-panel thead th{opacity:.7;font-weight:400}"
+    ".xgl-panel .xgl-number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}"
+    ".xgl-panel q{font-family:Georgia,serif}"
+    ".xgl-panel summary{cursor:pointer}"
+    ".xgl-panel img{max-width:100%;margin-top:.5em;border-radius:5px}"
+)
+
+
+def panel(*parts: Element | str | None) -> str:
+    """Parts below each other, with a style that touches nothing else on the page."""
+    body = "".join(render(part) for part in parts if part is not None)
+    return f'<div class="xgl-panel"><style>{STYLE}</style>{body}</div>'
+
+
+def heading(title: str, facts: str) -> Element:
+    """A title, and beside it less loud what else is known."""
+    return el("div", title, " ", el("span", facts, class_="xgl-soft"), class_="xgl-head")
+
+
+Cell = Element | str
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[Cell]], numbers: int = 0) -> Element:
+    """Rows whose first cell is a heading; the last ``numbers`` columns are numbers."""
+    first = len(head) - numbers
+    heads = [_cell("th", each, place >= first) for place, each in enumerate(head)]
+    lines = []
+    for row in rows:
+        cells = [_cell("td", each, place >= first) for place, each in enumerate(row)]
+        lines.append(el("tr", _cell("th", row[0], False), *cells[1:]))
+    return el("table", el("thead", el("tr", *heads)), el("tbody", *lines))
+
+
+def _cell(tag: str, content: Cell, number: bool) -> Element:
+    """Never without a child: it would be written as a tag that closes itself, which HTML lacks."""
+    return el(tag, content or " ", class_="xgl-number" if number else None)
+
+
+def quoted(text: str) -> Element:
+    """A text of a game, cut where it is long."""
+    return el("q", excerpt(text, MOST_CHARACTERS) or " ")
+
+
+# -- games ---------------------------------------------------------------------------------------
+
+
+def game_html(game: Game) -> str:
+    """The program beside its rules in plain English, and its diagram to be unfolded."""
+    facts = analyse(game.program)
+    players = ", ".join(facts.players) or "nobody plays"
+    text = f"{game.dialect} dialect; {players}; {facts.steps} steps"
+    return panel(heading(f"Game {game.game_id}", text), _program(game), _diagram(game))
+
+
+def _program(game: Game) -> Element:
+    said = el("ol", *(el("li", sentence) for sentence in in_words(game)))
+    return el("div", el("pre", game.code), said, class_="xgl-pair")
+
+
+def _diagram(game: Game) -> Element | None:
+    """As a picture: no style of it reaches the page. None of a program too large to draw."""
+    try:
+        drawing = draw(game.program, game.game_id)
+    except XGLError:
+        return None
+    data = base64.b64encode(drawing.encode()).decode()
+    picture = el("img", src=f"data:image/svg+xml;base64,{data}", alt="Diagram of the game")
+    return el("details", el("summary", "Diagram"), picture)
+
+
+# -- plays ---------------------------------------------------------------------------------------
+
+
+def play_html(play: Play) -> str:
+    """How the play ended, and what happened in it."""
+    scores = ", ".join(f"{name} {_bits(score)}" for name, score in play.scores.items())
+    outcome = f"{play.outcome} by {play.forfeiter}" if play.forfeiter else play.outcome
+    rows = [row for event in play.events[:MOST_EVENTS] for row in _event_rows(event)]
+    more = len(play.events) - MOST_EVENTS
+    return panel(
+        heading(f"Play: {outcome}", scores or "nobody was paid"),
+        el("div", excerpt(play.reason)) if play.reason else None,
+        table(("who", "what", "text"), rows) if rows else None,
+        el("div", f"… and {more} more events", class_="xgl-soft") if more > 0 else None,
+    )
+
+
+def _event_rows(event: Event) -> Iterator[tuple[Cell, ...]]:
+    match event:
+        case Assigned(values):
+            for register, text in values:
+                yield "judge", f"lays out {register}", quoted(text)
+        case Moved(player, register, move):
+            yield player, f"writes {register}", el("span", quoted(move.text), _move_notes(event))
+        case Ensured(player, passed, failures):
+            how = "passes the rule" if passed else f"breaks the rule (failure {failures})"
+            yield player, how, ""
+        case Revealed(player, values):
+            for register, text in values:
+                yield player, f"is shown {register}", quoted(text)
+        case Rewarded(player, bits):
+            yield player, "is paid", _bits(bits)
+
+
+def _move_notes(event: Moved) -> Element | None:
+    notes = []
+    if event.move.format_failure:
+        notes.append("no move in the answer")
+    if event.move.cut_tokens:
+        notes.append(f"{event.move.cut_tokens} tokens cut")
+    return el("span", f" ({', '.join(notes)})", class_="xgl-soft") if notes else None
+
+
+def _bits(score: float) -> str:
+    return f"{score:+.2f} bits".replace("-", "−")
