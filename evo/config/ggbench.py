@@ -51,7 +51,7 @@ class OpponentConfig:
     """Games of each pair, seats in turn."""
     confirmation: Annotated[int, Strict(), Field(ge=2)] = 30
     """Fresh games of the chosen pair."""
-    most_positions: Count = 50000
+    most_positions: Count = 60000
     """Positions of a game that is solved exactly, at most."""
     null_trials: Natural = 50
     """Pairs of equal agents that are put to the same test, over all games together; 0: none."""
@@ -62,7 +62,13 @@ class GGBenchConfig:
     """Games that are programs, their opponents and players."""
 
     games: tuple[str, ...] = ()
-    """Names of games that ship, or folders; none: all that ship."""
+    """Names of games that ship, or folders; none: all that ship, or only an author's."""
+    author: str | None = None
+    """chat:MODEL or chat:MODEL@URL, a chat model that writes games; null: nobody."""
+    count: Count = 10
+    """Games that the author writes."""
+    author_tokens: Count = 8192
+    """Most tokens of each text that the author writes, thoughts included."""
     players: tuple[str, ...] = ("random", "greedy", "mcts", "optimal", "embedded")
     """random; greedy, the last checkpoint; mcts or mcts@N, a search with random roll-outs; optimal,
     where a game is solved; a local model; chat:MODEL or chat:MODEL@URL."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from evo.ggbench.box import GameFaultError
+from evo.ggbench.answers import GameFaultError
 from evo.ggbench.filters import filtered
 from evo.ggbench.game import find, packaged, packaged_names
 from evo.ggbench.terminal import agent_of, play

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
-from evo.ggbench.box import Agent, Box, GameFaultError, View
+from evo.ggbench.answers import GameFaultError
+from evo.ggbench.box import Agent, Box, View
 from evo.ggbench.opponents import SECONDS_A_GAME
 from evo.ggbench.players import Mover, Turn
 from xgl.chat.accounting import Usage

@@ -7,24 +7,22 @@ committed is not done again.
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Any, Self
+from typing import Self
 
 from rich.console import Console
 
 from archive import Archive, RunEvent
 from archive.views import programs
 from evo.config.ggbench import GGBenchRunConfig
-from evo.ggbench import page
-from evo.ggbench.box import Box, GameFaultError
+from evo.ggbench import author, page
+from evo.ggbench.answers import GameFaultError
+from evo.ggbench.author import find_author
+from evo.ggbench.box import Box
 from evo.ggbench.evaluate import Play, new_plays, play_model
 from evo.ggbench.filters import digest
 from evo.ggbench.game import Game, find, packaged_names
@@ -47,34 +45,39 @@ from evo.ggbench.players import (
     find_player,
 )
 from evo.ggbench.records import Records, game_row
+from evo.ggbench.workers import Workers
 from evo.jobs.model_host import load_model, single_threaded
-from evo.jobs.processes import end_with_parent
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome
 from xgl.chat.accounting import Budget
+from xgl.chat.settings import ChatSettings
 from xgl.errors import BudgetError, ConfigError
-
-MOST_WORKERS = 8
 
 
 def plan_ggbench(config: GGBenchRunConfig, console: Console) -> GGBenchPlan:
     """Find games and players; raises what each of them raises."""
     settings = config.ggbench
-    games = tuple(find(name) for name in settings.games or packaged_names())
+    author = find_author(settings)
+    games = tuple(find(name) for name in settings.games or (() if author else packaged_names()))
     players = tuple(find_player(name, settings) for name in settings.players)
-    _check_all(games, players, config)
-    return GGBenchPlan(config, console, games, players)
+    paid = [player.settings for player in players if isinstance(player, ChatPlayer)]
+    _check_all(games, players, config, [*paid, *([author] if author else [])])
+    return GGBenchPlan(config, console, games, players, author)
 
 
-def _check_all(games: Sequence[Game], players: Sequence[Player], config: GGBenchRunConfig) -> None:
+def _check_all(
+    games: Sequence[Game],
+    players: Sequence[Player],
+    config: GGBenchRunConfig,
+    paid: Sequence[ChatSettings],
+) -> None:
     names = [game.name for game in games]
     if twice := [name for name in names if names.count(name) > 1]:
         raise ConfigError(f"ggbench.games: {twice[0]!r} stands there twice")
     named = [player.name for player in players]
     if twice := [name for name in named if named.count(name) > 1]:
         raise ConfigError(f"ggbench.players: {twice[0]!r} stands there twice")
-    priced = [p for p in players if isinstance(p, ChatPlayer) and p.settings.prices]
-    if config.budget.dollars is not None and not priced:
+    if config.budget.dollars is not None and not any(each.prices for each in paid):
         raise ConfigError(
             "budget.dollars: found an amount and no price of a chat model, expected "
             "ggbench.chat.prices={MODEL:[prompt,answer]}"
@@ -89,6 +92,7 @@ class GGBenchPlan:
     console: Console
     games: tuple[Game, ...]
     players: tuple[Player, ...]
+    author: ChatSettings | None = None
 
     @property
     def folder(self) -> Path:
@@ -98,16 +102,18 @@ class GGBenchPlan:
     def announce(self) -> bool:
         """Say what will be done, and what chat models may cost; False for an estimate alone."""
         settings = self.config.ggbench
-        self.console.print(
-            f"{len(self.games)} games, {settings.train.steps} steps of self-play each; "
-            f"{settings.plays} plays each of {', '.join(p.name for p in self.players)}",
-            highlight=False,
-            soft_wrap=True,
-        )
+        count = len(self.games) + (settings.count if self.author else 0)
+        lines = [
+            f"{count} games, {settings.train.steps} steps of self-play each; "
+            f"{settings.plays} plays each of {', '.join(p.name for p in self.players)}"
+        ]
+        if self.author:
+            lines.append(author.estimate(self.author, settings.count))
         for player in self.players:
             if isinstance(player, ChatPlayer):
-                text = page.estimate(player, self.games, settings)
-                self.console.print(text, highlight=False, soft_wrap=True)
+                lines.append(page.estimate(player, self.games, count, settings))
+        for text in lines:
+            self.console.print(text, highlight=False, soft_wrap=True)
         return not self.config.estimate
 
     def session(self, archive: Archive) -> GGBenchSession:
@@ -127,18 +133,13 @@ class GGBenchSession:
         science = self.config.science_hash()
         self.identity = RunIdentity(run_id, self.config.seed, stored, science)
         self.records = Records(archive, run_id)
-        self.pool: ProcessPoolExecutor | None = None
+        self.workers = Workers(self.settings.workers)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.pool is not None:
-            # What is under way is of no use to anybody any more.
-            for process in list((self.pool._processes or {}).values()):
-                with suppress(OSError):
-                    process.kill()
-            self.pool.shutdown(wait=True, cancel_futures=True)
+        self.workers.close()
 
     def work(self) -> RunOutcome:
         """Raises :class:`~xgl.errors.PlayerError`, where a budget is spent too."""
@@ -170,15 +171,32 @@ class GGBenchSession:
     def _begin(self) -> None:
         """The games of the run are rows before anything else; a resumed run takes them from
         there."""
-        if not self.records.rows["gg_games"]:
+        if self.plan.games and not self.records.rows["gg_games"]:
             rows = [game_row(game, place) for place, game in enumerate(self.plan.games)]
             self.records.commit(gg_games=rows)
+        if self.plan.author:
+            self._write_games(self.plan.author)
+
+    def _write_games(self, settings: ChatSettings) -> None:
+        """As many at once as requests may be under way; a commit for each of these groups."""
+        first = len(self.plan.games)
+        done = {row["place"] for row in self.records.rows["gg_games"]}
+        waiting = [n for n in range(self.settings.count) if first + n not in done]
+        for start in range(0, len(waiting), settings.concurrency):
+            numbers = waiting[start : start + settings.concurrency]
+            writer = author.Author(settings, self.plan.folder / "answers", self._left())
+            written = writer.write(numbers)
+            places = [first + number for number in numbers]
+            self.records.add_written(written, places, bool(settings.prices))
+            for each in written:
+                self._say(f"{each.game.title}, by {settings.model}: {each.failed or 'written'}")
+            self._check_budget()
 
     def _prepare_all(self) -> None:
         games = self.records.games()
         waiting = [game for game in games if not self.records.verdicts(game)]
         jobs = [(game, self._preparation(games, game)) for game in waiting]
-        for number, (game, prepared) in enumerate(self._computed(jobs), start=1):
+        for number, (game, prepared) in enumerate(self.workers.computed(jobs), start=1):
             self.records.add_prepared(game, prepared, self.config.seed)
             last = prepared.verdicts[-1]
             state = last.reason if last.passed else f"refused: {last.stage}: {last.reason}"
@@ -202,7 +220,7 @@ class GGBenchSession:
         ]
         if isinstance(player, AgentPlayer):
             jobs = [(pair, self._agent_plays(*pair, player)) for pair in waiting]
-            for (game, opponent), plays in self._computed(jobs):
+            for (game, opponent), plays in self.workers.computed(jobs):
                 self._commit(game, opponent, player, plays)
         elif waiting:
             mover = self._mover(player)
@@ -248,26 +266,7 @@ class GGBenchSession:
             self._say(f"{player.name} on {game.title}: {wins} of {len(plays)}")
             self._check_budget()
 
-    # -- work, budget, progress ----------------------------------------------------------------
-
-    def _computed(self, jobs: Sequence[tuple[Any, Callable[[], Any]]]) -> Iterator[tuple[Any, Any]]:
-        """Each job's key and result, in order, whoever computes it."""
-        workers = min(self.settings.workers or min(os.cpu_count() or 1, MOST_WORKERS), len(jobs))
-        if workers <= 1:
-            for key, job in jobs:
-                yield key, job()
-            return
-        pool = self._workers()
-        futures: list[tuple[Any, Future[Any]]] = [(key, pool.submit(job)) for key, job in jobs]
-        for key, future in futures:
-            yield key, future.result()
-
-    def _workers(self) -> ProcessPoolExecutor:
-        if self.pool is None:
-            count = self.settings.workers or min(os.cpu_count() or 1, MOST_WORKERS)
-            context = multiprocessing.get_context("spawn")
-            self.pool = ProcessPoolExecutor(count, context, initializer=end_with_parent)
-        return self.pool
+    # -- budget, progress ----------------------------------------------------------------------
 
     def _left(self) -> Budget:
         """Of tokens and dollars."""

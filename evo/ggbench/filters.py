@@ -15,8 +15,10 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from time import monotonic
 
-from evo.ggbench.box import LIMITS, Box, BoxLimits, GameFaultError, View
+from evo.ggbench.answers import GameFaultError
+from evo.ggbench.box import Box, View
 from evo.ggbench.game import Game
+from evo.ggbench.guest_process import LIMITS, BoxLimits
 from xgl.random_streams import seed, stream
 
 KEYWORD = re.compile(r"spaces\.Discrete\(([^)]*)\)")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from xgl.errors import ConfigError
+from xgl.errors import ConfigError, excerpt
 
 PACKAGED = Path(__file__).parent / "packaged"
 RULES, SOURCE, MOVES = FILES = ("rules.md", "env.py", "moves.md")
@@ -30,8 +30,8 @@ class Game:
 
     @property
     def title(self) -> str:
-        """The rule book's first line."""
-        return self.rules.strip().partition("\n")[0].lstrip("# ").strip() or self.name
+        """The rule book's first line, without marks."""
+        return excerpt(self.rules.strip().partition("\n")[0].strip("#*_ \t"), 80) or self.name
 
     @property
     def game_id(self) -> str:

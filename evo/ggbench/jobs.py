@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 
 from evo.config.ggbench import QUARTERS, GGBenchConfig
-from evo.ggbench.box import LIMITS, Agent, Box, BoxLimits, GameFaultError
+from evo.ggbench.answers import GameFaultError
+from evo.ggbench.box import Agent, Box
 from evo.ggbench.evaluate import Play, new_plays, play_agent
 from evo.ggbench.filters import Verdict, filtered
 from evo.ggbench.game import Game
+from evo.ggbench.guest_process import LIMITS, BoxLimits
 from evo.ggbench.opponents import OPTIMAL, Pairing, find_opponent, null_trial, searching
 from evo.ggbench.selfplay import Checkpoint, agent_name, layers_of, train
 

@@ -50,7 +50,7 @@ def find_opponent(
     """Every pair that was played. The last is a confirmation that passed, or there is no opponent.
 
     The box must keep the four checkpoints' policies. Raises
-    :class:`~evo.ggbench.box.GameFaultError`.
+    :class:`~evo.ggbench.answers.GameFaultError`.
     """
     for rung in settings.ladder:
         played = []
@@ -109,13 +109,15 @@ def _pairing(
     return Pairing(rung, *names, purpose, games, wins, draws, passed, monotonic() - began)
 
 
-def contest(box: Box, agents: tuple[Agent, Agent], seeds: Sequence[int]) -> tuple[int, int]:
+def contest(
+    box: Box, agents: tuple[Agent, Agent], seeds: Sequence[int], seconds: float = SECONDS_A_GAME
+) -> tuple[int, int]:
     """Wins of the first agent, which moves first in every second game, and draws; a game that is
-    too long is a draw."""
+    too long is a draw. ``seconds``: of one game."""
     wins = draws = 0
     for number, each in enumerate(seeds):
         seats = agents if number % 2 == 0 else (agents[1], agents[0])
-        result = box.match(seats, each, SECONDS_A_GAME).result
+        result = box.match(seats, each, seconds).result
         wins += result == (1 if number % 2 == 0 else -1)
         draws += not result
     return wins, draws

@@ -7,21 +7,16 @@ from collections.abc import Sequence
 from evo.ggbench.game import Game
 from xgl.chat.client import Message
 
-PLAY = """You are playing a game for two players. These are its rules:
+PLAY = """Play this game for two as well as you can.
 
 {rules}
 
-Moves are numbers. This is what they mean:
-
-{moves}
-
-On each of your turns you are shown the position and the numbers of the moves that are allowed. \
-Choose the strongest of them."""
+Moves are numbers. {moves}"""
 
 TURN = """{board}
 
 Allowed moves: {legal}
-Answer with the number of the move that you choose, and nothing else."""
+Answer with the number of your move, and nothing else."""
 
 
 def play_messages(game: Game, board: str, legal: Sequence[int]) -> list[Message]:
@@ -35,3 +30,115 @@ def play_text(game: Game, board: str, legal: Sequence[int]) -> str:
     """The same for a model without roles; its answer begins where the text ends."""
     system, user = play_messages(game, board, legal)
     return f"{system['content']}\n\n{user['content']}\nMove: "
+
+
+# -- what a model is asked to write (appendices B.1 to B.3) ----------------------------------------
+
+RULES = """Invent a game for two players who take turns, to be played in a terminal, and write its \
+rule book.
+
+Conditions:
+- It is easy to program, nothing is hidden from either player, and every game ends, soon, with a \
+winner: there are no draws.
+- Skill decides: a player who thinks ahead beats one who does not nearly always, whoever moves \
+first.
+- It is new. Do not retell a known game (Nim, Tic-Tac-Toe, Connect Four, Go, Chess and the like), \
+and no known game under another name.
+
+The first line of the rule book is the game's name. Then say, under headings of your own: what \
+wins and what loses; how the game stands at the start; of what parts it consists (board, cards, \
+tokens, numbers) and what each is for; what a turn is and how turns follow each other; every rule \
+on moves and their effects; how points are counted, if there are any. Close with a few turns as \
+they would look in a terminal.
+
+Be complete and exact: somebody who has only your text will program the game. Answer with the rule \
+book alone."""
+
+PROGRAM = """These are the rules of a game for two players:
+
+{rules}
+
+Write the game as an environment for Gymnasium, in Python, as a class with the name CustomEnv:
+
+- action_space is spaces.Discrete(n): one number for every move that can ever be possible.
+- observation_space is a spaces.Box that fits every observation.
+- reset(self, seed=None, options=None) begins a game and returns (observation, info). It calls \
+super().reset(seed=seed); all chance comes from self.np_random.
+- step(self, action) makes the move of the player whose turn it is, passes the turn to the other \
+player, and returns (observation, reward, terminated, truncated, info). The reward is that of the \
+player who moved: 1 if the move wins, 0 otherwise, and -10 with the game at its end if the move \
+was not allowed. truncated is False.
+- valid_moves(self) returns the list of the numbers that are allowed now; it is not empty before \
+the end.
+- render(self) returns the position as a text, with all that a player needs to know and whose turn \
+it is. It prints nothing.
+
+For example, a game in which two players take 1 to 3 of 15 sticks and the last stick wins:
+
+```python
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+
+class CustomEnv(gym.Env):
+    def __init__(self):
+        self.action_space = spaces.Discrete(3)
+        self.observation_space = spaces.Box(0, 15, (1,), np.float32)
+
+    def reset(self, seed=None, options=None):
+        super().reset(seed=seed)
+        self.sticks, self.current_player = 15, 1
+        return self._observation(), {{}}
+
+    def step(self, action):
+        if action not in self.valid_moves():
+            return self._observation(), -10, True, False, {{}}
+        self.sticks -= action + 1
+        self.current_player = 3 - self.current_player
+        over = self.sticks == 0
+        return self._observation(), int(over), over, False, {{}}
+
+    def valid_moves(self):
+        return [take - 1 for take in (1, 2, 3) if take <= self.sticks]
+
+    def render(self):
+        return f"Sticks: {{self.sticks}}. Player {{self.current_player}} to move."
+
+    def _observation(self):
+        return np.array([self.sticks], np.float32)
+```
+
+Only the standard library, numpy and gymnasium are there; files, network and threads are not. The \
+program is whole: nothing is left to be filled in, nothing makes an environment or tests it. \
+Answer with one block of Python."""
+
+MOVES = """These are the rules of a game for two players:
+
+{rules}
+
+And this is its program:
+
+```python
+{program}
+```
+
+A move is a number of its action space. Say which number stands for which move, briefly and so \
+that a player who does not see the program can choose: a few sentences or a formula, and no list \
+where a formula does. Answer with that explanation alone."""
+
+
+def rules_messages() -> list[Message]:
+    """The request for a rule book."""
+    return [{"role": "user", "content": RULES}]
+
+
+def program_messages(rules: str) -> list[Message]:
+    """The request for an environment."""
+    return [{"role": "user", "content": PROGRAM.format(rules=rules.strip())}]
+
+
+def moves_messages(rules: str, program: str) -> list[Message]:
+    """The request for what moves' numbers mean."""
+    text = MOVES.format(rules=rules.strip(), program=program.strip())
+    return [{"role": "user", "content": text}]

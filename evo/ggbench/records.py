@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from archive import Archive
 from archive.statistics.win_rates import Tally, bootstrap, over_answers, over_plays, tallies_of
+from evo.ggbench.author import WrittenGame
 from evo.ggbench.evaluate import Play
 from evo.ggbench.filters import Verdict
 from evo.ggbench.game import Game
@@ -78,6 +79,23 @@ class Records:
 
     # -- what is new ---------------------------------------------------------------------------
 
+    def add_written(
+        self, written: Sequence[WrittenGame], places: Sequence[int], priced: bool
+    ) -> None:
+        """Games of an author, one commit. One whose texts are another's is a failed one."""
+        rows = []
+        known = {row["program_id"]: row["name"] for row in self.rows["gg_games"]}
+        for each, place in zip(written, places, strict=True):
+            game, failed = each.game, each.failed
+            if failed is None and game.game_id in known:
+                failed = f"known: its three texts are those of {known[game.game_id]}"
+                game = replace(game, rules="", source="", moves="")
+            elif failed is None:
+                known[game.game_id] = game.name
+            dollars = each.usage.dollars if priced else None
+            rows.append(game_row(game, place, failed, each.usage.tokens, dollars))
+        self.commit(gg_games=rows)
+
     def add_prepared(self, game: Game, prepared: Prepared, run_seed: int) -> None:
         """Filters, checkpoints and pairs of one game, one commit."""
         agents = [
@@ -123,7 +141,11 @@ def score(tallies: Sequence[Tally]) -> Row:
 
 
 def game_row(
-    game: Game, place: int, tokens: int | None = None, dollars: float | None = None
+    game: Game,
+    place: int,
+    failed: str | None = None,
+    tokens: int | None = None,
+    dollars: float | None = None,
 ) -> Row:
     """The row of ``gg_games``, but for the run."""
     return {
@@ -136,7 +158,7 @@ def game_row(
         "rules": game.rules,
         "source": game.source,
         "moves": game.moves,
-        "failed": None,
+        "failed": failed,
         "tokens": tokens,
         "dollars": dollars,
     }

@@ -66,7 +66,7 @@ def train(box: Box, settings: TrainConfig, run_seed: int) -> list[Checkpoint]:
     """Four checkpoints; the box keeps their policies.
 
     A function of its arguments and the game alone, on one thread. Raises
-    :class:`~evo.ggbench.box.GameFaultError`, for a game that lasts too long, too.
+    :class:`~evo.ggbench.answers.GameFaultError`, for a game that lasts too long, too.
     """
     torch.set_num_threads(1)
     environments = TrainingGames(box, settings.games, run_seed)

@@ -38,7 +38,7 @@ def play(
 ) -> int | None:
     """Play; the result for the person (1, −1, 0), None where they left.
 
-    ``seat``: 0 moves first. Raises :class:`~evo.ggbench.box.GameFaultError`.
+    ``seat``: 0 moves first. Raises :class:`~evo.ggbench.answers.GameFaultError`.
     """
     console.print(Markdown(game.rules))
     console.print(Markdown(f"**Moves.** {game.moves}"))

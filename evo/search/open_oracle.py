@@ -72,6 +72,9 @@ class OpenTransferOracle:
         seen = Seen(candidate, Prospect.OUT, candidate.parent, scope=tuple(scope))
         if refusal := collector.refusal(task):
             return self._recorded(seen, refusal)
+        yield self.rows.headroom_plays(task)
+        if refusal := self.rows.no_headroom(task):
+            return self._recorded(seen, refusal)
         collector.attempts.follow(task.id, candidate.parent.id)
         seen = yield from self._learn(seen)
         if seen.prospect is Prospect.OUT and _is_orphan(seen.decision):
@@ -170,7 +173,7 @@ class OpenTransferOracle:
             yield collector.training_requests(task)
             seen = yield from self._select(seen)
             failed = seen.decision is not None and seen.decision.reason in UNLEARNED
-            if not (failed and collector.headroom(task)):
+            if not (failed and self.rows.may_learn(task)):
                 break
         if (yield from self._train_again(seen.parent, seen.evidence)):
             seen = yield from self._select(seen)

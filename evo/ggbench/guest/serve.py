@@ -194,7 +194,7 @@ def _answer(guest: Guest, request: Request) -> dict[str, Any]:
         answer = {"number": request["number"], "answer": method(request)}
         frames.encode(answer)
         return answer
-    except BaseException as error:  # noqa: BLE001 – whatever a game raises is its verdict
+    except BaseException as error:  # noqa: BLE001 – SystemExit and its like are a game's verdict, too
         said = _said(error)
         error.__traceback__ = None  # it may hold all the memory that there is
         return {"number": request["number"], "fault": said}
@@ -205,6 +205,6 @@ def _said(error: BaseException) -> str:
         return str(error)[:MOST_TEXT]
     try:
         message = str(error)
-    except BaseException:  # noqa: BLE001 – a game's own exception may do anything
+    except BaseException:  # noqa: BLE001 – the text of a game's own exception may raise any other
         message = "(no message)"
     return f"{type(error).__name__}: {message}"[:MOST_TEXT]

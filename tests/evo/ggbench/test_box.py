@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 from support import hostile
 
-from evo.ggbench import box
-from evo.ggbench.box import Box, BoxLimits, GameFaultError, NoLockError
+from evo.ggbench import guest_process
+from evo.ggbench.answers import GameFaultError
+from evo.ggbench.box import Box, NoLockError
 from evo.ggbench.filters import Verdict, filtered
 from evo.ggbench.game import packaged
 from evo.ggbench.guest import frames
 from evo.ggbench.guest.lock import MACHINES, LockError, instructions
+from evo.ggbench.guest_process import BoxLimits
 
 LIMITS = BoxLimits(answer=2.0, total=12.0, cpu=20, memory=400 << 20)
 
@@ -67,7 +69,7 @@ def test_a_game_cannot_see_the_hosts_environment_or_folder() -> None:
 
 def test_nothing_lives_on_after_the_box() -> None:
     with Box(packaged("purse")) as opened:
-        process = opened._process
+        process = opened.guest.process
         opened.new(0)
     assert process.returncode is not None
 
@@ -75,7 +77,7 @@ def test_nothing_lives_on_after_the_box() -> None:
 def test_a_game_that_was_not_shipped_is_refused_without_a_lock(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(box, "_LOCKED", False)
+    monkeypatch.setattr(guest_process, "LOCKED", False)
     with (
         pytest.raises(NoLockError, match="does not ship with this package"),
         Box(hostile.game_of(hostile.GOOD)),

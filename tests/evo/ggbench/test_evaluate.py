@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from pathlib import Path
 
@@ -11,8 +12,9 @@ from support.chat_server import ChatServer, Received, Sent, refused, reply
 from evo.config.ggbench import GGBenchConfig
 from evo.ggbench.box import Box
 from evo.ggbench.evaluate import new_plays, play_agent, play_model
-from evo.ggbench.game import packaged
+from evo.ggbench.game import packaged, packaged_names
 from evo.ggbench.players import ChatMover, ChatPlayer, LocalMover, find_player
+from evo.ggbench.prompts import play_text
 from evo.jobs.model_host import load_model
 from xgl.chat.accounting import Budget
 from xgl.chat.settings import ChatSettings
@@ -95,6 +97,20 @@ def test_a_local_model_draws_legal_moves_and_commits_no_fault() -> None:
         play_model(box, mover, RANDOM, again)
     assert {play.outcome for play in played} <= {"win", "loss"}
     assert [play.moves for play in played] == [play.moves for play in again]
+
+
+@pytest.mark.parametrize("name", packaged_names())
+def test_every_turn_of_a_game_that_ships_fits_the_embedded_model(name: str) -> None:
+    lm, game, rng = load_model("embedded", "float32", "cpu"), packaged(name), random.Random(name)
+    longest = 0
+    with Box(game) as box:
+        for seed in range(5):
+            view = box.new(seed)
+            while view.result is None:
+                text = play_text(game, view.text, view.legal)
+                longest = max(longest, len(lm.encode(text)))
+                view = box.play(rng.choice(view.legal))
+    assert longest + 4 <= lm.window
 
 
 def test_an_agent_meets_another_and_a_game_that_breaks_is_no_loss() -> None:

@@ -156,6 +156,38 @@ def test_the_auction_sells_to_whoever_did_not_pass() -> None:
     assert (env.coins, env.value, env.lot, env.current_player) == ([12, 7], [0, 4], 1, 1)
 
 
+def test_three_ropes_by_their_rules() -> None:
+    env, rng = environment("winch"), random.Random(4)
+    for _ in range(20):
+        env.reset()
+        knots, last, left, turn = {"A": 0, "B": 0, "C": 0}, None, [2, 2], 0
+        while True:
+            way, player = (1, -1)[turn % 2], turn % 2
+            free = [name for name in "ABC" if abs(knots[name]) < 4]
+            usable = [name for name in free if name != last] or free
+            pulls = ["ABC".index(name) for name in usable]
+            assert env.valid_moves() == pulls + [n + 3 for n in pulls if left[player]]
+            move = rng.choice(env.valid_moves())
+            last, following = "ABC"[move % 3], "BCA"[move % 3]
+            left[player] -= move >= 3
+            wanted = knots[last] + way * (2 if move >= 3 else 1)
+            knots[last] = min(4, max(-4, wanted))
+            if abs(knots[following]) < 4:
+                knots[following] -= way
+            turn += 1
+            reward, ended = env.step(move)[1:3]
+            assert env.knots == list(knots.values())
+            owned = [sum(knot == side for knot in knots.values()) >= 2 for side in (4, -4)]
+            assert ended == (any(owned) or turn == 26)
+            if ended:
+                total = sum(knots.values())
+                first = owned[0] or (
+                    not any(owned) and (total > 0 or (not total and left[0] >= left[1]))
+                )
+                assert reward == (1 if first == (player == 0) else -1)
+                break
+
+
 def test_a_folder_is_a_game(tmp_path: Path) -> None:
     for name, text in (("rules.md", "# Mine"), ("env.py", "x"), ("moves.md", "m")):
         (tmp_path / name).write_text(text)

@@ -7,7 +7,8 @@ import pytest
 from support import hostile
 
 from evo.config.ggbench import OpponentConfig, TrainConfig
-from evo.ggbench.box import Box, GameFaultError
+from evo.ggbench.answers import GameFaultError
+from evo.ggbench.box import Box
 from evo.ggbench.game import packaged
 from evo.ggbench.opponents import contest, find_opponent, null_trial, searching
 from evo.ggbench.selfplay import TrainingGames, _model, layers_of, train

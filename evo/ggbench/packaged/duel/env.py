@@ -65,10 +65,10 @@ class CustomEnv(gym.Env):
         lines = []
         for player in range(2):
             mark = " (to move)" if player == self.current_player else ""
-            hand = ", ".join(NAMES[card] for card in self.hands[player]) or "no cards"
+            hand = ", ".join(NAMES[card] for card in self.hands[player]) or "none"
             ward = "no Ward" if self.wards[player] is None else NAMES[self.wards[player]]
             lines.append(
-                f"Player {player + 1}{mark}: {self.lives[player]} life points, {ward} in play"
+                f"Player {player + 1}{mark}: {self.lives[player]} life, {ward} in play"
             )
             lines.append(f"  hand: {hand}")
         return "\n".join([*lines, f"Turns played: {self.turns} of {TURNS}"])

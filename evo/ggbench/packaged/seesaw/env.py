@@ -47,8 +47,7 @@ class CustomEnv(gym.Env):
         places = [str(weight) if weight else "." for weight in self.beam]
         lines = [
             "Beam: " + " ".join(places[:4]) + " [" + places[4] + "] " + " ".join(places[5:]),
-            f"(the middle stands in brackets)",
-            f"Tilt: {self.tilt} (allowed: {-TILT} to {TILT}; above 0 is to the right)",
+            f"Tilt: {self.tilt}",
         ]
         for player, weights in enumerate(self.weights):
             mark = " (to move)" if player == self.current_player else ""

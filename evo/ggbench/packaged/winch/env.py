@@ -2,16 +2,18 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-END, HEAVES, TURNS = 3, 3, 24
+END, HEAVES, TURNS = 4, 2, 26
+LEVELS = 2 * END + 1
 
 
 class CustomEnv(gym.Env):
-    """Three Ropes: pull or heave; two locked knots win."""
+    """Three Ropes: pull or heave, and the next rope slips; two locked ropes win."""
 
     def __init__(self):
         self.action_space = spaces.Discrete(6)
-        # each knot as one of 7 levels, seen from my side; rope used last; heaves; turns
-        self.observation_space = spaces.Box(0, 1, (3 * 7 + 3 + 2 * (HEAVES + 1) + 1,), np.float32)
+        # each knot as one of 9 levels, seen from my side; rope used last; heaves; turns; the sum
+        size = 3 * LEVELS + 3 + 2 * (HEAVES + 1) + 2
+        self.observation_space = spaces.Box(-1, 1, (size,), np.float32)
 
     def reset(self, seed=None, options=None):
         super().reset(seed=seed)
@@ -28,16 +30,22 @@ class CustomEnv(gym.Env):
         way = 1 if player == 0 else -1
         if action >= 3:
             self.heaves[player] -= 1
-        moved = self.knots[rope] + way * (2 if action >= 3 else 1)
-        self.knots[rope] = max(-END, min(END, moved))
+        self._move(rope, way * (2 if action >= 3 else 1))
+        if abs(self.knots[(rope + 1) % 3]) < END:
+            self._move((rope + 1) % 3, -way)
         self.last, self.turns = rope, self.turns + 1
         self.current_player = 1 - player
-        if self.knots.count(way * END) >= 2:
-            return self._observation(), 1, True, False, {}
+        for side in (way, -way):
+            if self.knots.count(side * END) >= 2:
+                return self._observation(), side * way, True, False, {}
         if self.turns < TURNS:
             return self._observation(), 0, False, False, {}
-        first = sum(self.knots) > 0
+        # the sum decides, then heaves, then player 1
+        first = (sum(self.knots), self.heaves[0]) >= (0, self.heaves[1])
         return self._observation(), 1 if first == (player == 0) else -1, True, False, {}
+
+    def _move(self, rope, steps):
+        self.knots[rope] = max(-END, min(END, self.knots[rope] + steps))
 
     def valid_moves(self):
         free = [rope for rope in range(3) if abs(self.knots[rope]) < END]
@@ -47,26 +55,25 @@ class CustomEnv(gym.Env):
     def render(self):
         lines = []
         for name, knot in zip("ABC", self.knots):
-            line = ["."] * 7
+            line = ["."] * LEVELS
             line[knot + END] = "o"
             locked = " (locked)" if abs(knot) == END else ""
-            lines.append(f"Rope {name}: -3 {''.join(line)} +3, knot at {knot:+d}{locked}")
+            lines.append(f"Rope {name}: {''.join(line)} {knot:+d}{locked}")
         last = "none" if self.last is None else "ABC"[self.last]
         lines.append(f"Rope used last: {last}")
-        lines.append(f"Heaves left: player 1 has {self.heaves[0]}, player 2 has {self.heaves[1]}")
+        lines.append(f"Heaves left: {self.heaves[0]} and {self.heaves[1]}")
         lines.append(
             f"Turns played: {self.turns} of {TURNS}; player {self.current_player + 1} moves"
         )
         return "\n".join(lines)
 
     def _observation(self):
-        seen = [0.0] * self.observation_space.shape[0]
-        way = 1 if self.current_player == 0 else -1
-        for rope, knot in enumerate(self.knots):
-            seen[7 * rope + END + way * knot] = 1.0
-        if self.last is not None:
-            seen[21 + self.last] = 1.0
-        seen[24 + self.heaves[self.current_player]] = 1.0
-        seen[24 + HEAVES + 1 + self.heaves[1 - self.current_player]] = 1.0
-        seen[-1] = self.turns / TURNS
-        return np.array(seen, np.float32)
+        mine = self.current_player
+        way = 1 if mine == 0 else -1
+        seen = []
+        for knot in self.knots:
+            seen += [float(level == way * knot) for level in range(-END, END + 1)]
+        seen += [float(rope == self.last) for rope in range(3)]
+        for player in (mine, 1 - mine):
+            seen += [float(self.heaves[player] == count) for count in range(HEAVES + 1)]
+        return np.array([*seen, self.turns / TURNS, way * sum(self.knots) / 12], np.float32)

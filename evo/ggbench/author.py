@@ -1,0 +1,188 @@
+"""A chat model that writes games: a rule book, its program, its list of moves (section 2.2 and
+appendices B.1 to B.3 of the paper), each in one request with one message.
+
+An answer that gives no text ends its game, and the stage and the reason stay. A failure of the
+network ends the run instead, and what was paid for is not paid again.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from evo.config.ggbench import GGBenchConfig
+from evo.ggbench.game import MOST_BYTES, Game
+from evo.ggbench.prompts import moves_messages, program_messages, rules_messages
+from evo.measure.players import ChatName, chat_settings, parse_player
+from meta_sampler.chat.cache import AnswerCache, CachedAnswer, key_of
+from xgl.chat.accounting import Budget, Usage
+from xgl.chat.calls import RequestBatch, UsageCounter, run
+from xgl.chat.client import Endpoint, Fault, Message
+from xgl.chat.settings import ChatSettings
+from xgl.errors import ConfigError
+
+PROMPT_TOKENS, ANSWER_TOKENS = 5_900, 3_200
+"""Of one game's three requests, where its texts are as long as the paper's (Table 1)."""
+_THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_FENCE = re.compile(r"^[ \t]*(```+|~~~+)[ \t]*([\w+.-]*)[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.M | re.S)
+_LABELS = ("python", "py", "python3")
+_OPEN = re.compile(r"^[ \t]*(```|~~~)", re.M)
+
+
+class UnusableAnswerError(Exception):
+    """An answer without the text that was asked for; the message says what is missing."""
+
+
+@dataclass(frozen=True)
+class WrittenGame:
+    """A game as far as its texts came. ``failed``: the stage at which one is missing, and why."""
+
+    game: Game
+    failed: str | None
+    usage: Usage
+
+
+def find_author(config: GGBenchConfig) -> ChatSettings | None:
+    """The model that writes games, if one is named.
+
+    Raises :class:`ConfigError`, and :class:`~xgl.errors.PlayerError` for a key that is missing.
+    """
+    if config.author is None:
+        return None
+    expected = "expected chat:MODEL or chat:MODEL@URL"
+    if not config.author.startswith("chat:"):
+        raise ConfigError(f"ggbench.author: found {config.author!r}, {expected}")
+    name = parse_player(config.author)
+    assert isinstance(name, ChatName)
+    settings = chat_settings(name.model, name.url, config.chat)
+    return replace(settings, answer_tokens=config.author_tokens)
+
+
+def estimate(settings: ChatSettings, count: int) -> str:
+    """What so many games would take, in words."""
+    prompt, new = count * PROMPT_TOKENS, count * ANSWER_TOKENS
+    cost = f", about {settings.prices.of(prompt, new):.2f} dollars" if settings.prices else ""
+    return (
+        f"{settings.model} writes {count} games: {3 * count:,} requests, about {prompt:,} prompt "
+        f"tokens and {new:,} of answers{cost}; thoughts of a reasoning model come on top, at most "
+        f"{3 * count * settings.answer_tokens:,} tokens of answers in all"
+    )
+
+
+class Author:
+    """Writes games; answers that were paid for lie in ``folder``."""
+
+    def __init__(self, settings: ChatSettings, folder: Path, budget: Budget) -> None:
+        self.settings = replace(settings, budget=budget)
+        self.cache, self.meter = AnswerCache(folder), UsageCounter()
+
+    def write(self, numbers: Sequence[int]) -> list[WrittenGame]:
+        """The games of these numbers, in their order.
+
+        Raises :class:`~xgl.errors.PlayerError` where the endpoint gives no answer, and
+        :class:`~xgl.errors.BudgetError`.
+        """
+        return run(self._all(numbers)) if numbers else []
+
+    async def _all(self, numbers: Sequence[int]) -> list[WrittenGame]:
+        async with Endpoint(self.settings) as endpoint:
+            batch = RequestBatch(self.settings, endpoint, self.meter)
+            return await batch.gather(partial(self._game, batch, number) for number in numbers)
+
+    async def _game(self, batch: RequestBatch, number: int) -> WrittenGame:
+        texts, usage, failed = ["", "", ""], Usage(), None
+        requests: tuple[tuple[str, Callable[[], list[Message]], Callable[[str], str]], ...] = (
+            ("rules", rules_messages, prose),
+            ("program", lambda: program_messages(texts[0]), program),
+            ("moves", lambda: moves_messages(texts[0], texts[1]), prose),
+        )
+        for place, (stage, messages, read) in enumerate(requests):
+            try:
+                answer, cost = await self._answer(batch, messages(), stage, number)
+                usage += cost
+                texts[place] = read(_whole(answer, self.settings.answer_tokens))
+            except UnusableAnswerError as error:
+                failed = f"{stage}: {error}"
+                break
+        rules, source, moves = texts
+        author = f"chat:{self.settings.model}"
+        return WrittenGame(
+            Game(f"written{number}", rules, source, moves, None, author), failed, usage
+        )
+
+    async def _answer(
+        self, batch: RequestBatch, messages: list[Message], stage: str, number: int
+    ) -> tuple[CachedAnswer, Usage]:
+        """Raises :class:`UnusableAnswerError` for a request beyond the model's window."""
+        draw = ("write", stage, number)
+        key = key_of(self.settings, messages, *draw)
+        known = self.cache.get(key)
+        if known is None:
+            reply, cost = await batch.reply(messages, *draw)
+            if isinstance(reply, Fault):
+                raise UnusableAnswerError(
+                    f"the request is too long for the model ({reply.message})"
+                )
+            known = CachedAnswer(reply.text, reply.cut, cost.prompt_tokens, cost.new_tokens, 0.0)
+            self.cache.put(key, messages, known)
+        dollars = self.settings.prices.of(known.prompt_tokens, known.new_tokens)
+        usage = Usage(1, 0, 0, 0, 0, known.prompt_tokens, known.new_tokens, dollars)
+        return known, usage
+
+
+def _whole(answer: CachedAnswer, most: int) -> str:
+    """The answer's text without thoughts. Raises :class:`UnusableAnswerError` for one that was cut
+    or holds nothing."""
+    text = _THOUGHT.sub("", answer.text.encode(errors="replace").decode(), count=1).strip()
+    if answer.cut:
+        raise UnusableAnswerError(f"the answer was cut at {most} tokens (ggbench.author_tokens)")
+    if not text:
+        raise UnusableAnswerError("the answer is empty")
+    if len(text.encode()) > MOST_BYTES:
+        raise UnusableAnswerError(f"the answer is longer than {MOST_BYTES} bytes")
+    return text
+
+
+def prose(answer: str) -> str:
+    """A text, taken out of a fence that holds all of it.
+
+    >>> prose("```markdown\\n# Tug\\nPull.\\n```")
+    '# Tug\\nPull.'
+    """
+    fenced = _FENCE.fullmatch(answer)
+    text = (fenced[3] if fenced else answer).replace("\0", "").strip()
+    if not text:
+        raise UnusableAnswerError("the answer is empty")
+    return text
+
+
+def program(answer: str) -> str:
+    """The program of an answer: its blocks of Python, joined; blocks without a label where none
+    has one; or the whole answer where that is Python itself.
+
+    Raises :class:`UnusableAnswerError`. Whether the program is any good is for the filters.
+    """
+    blocks = [(match[2].lower(), match[3]) for match in _FENCE.finditer(answer)]
+    labelled = [text for label, text in blocks if label in _LABELS]
+    chosen = labelled or [text for label, text in blocks if not label]
+    if not chosen and not blocks and _is_python(answer):
+        chosen = [answer]
+    joined = "\n\n".join(text.strip("\n") for text in chosen).replace("\0", "")
+    if not joined.strip():
+        torn = len(_OPEN.findall(answer)) % 2 == 1
+        missing = "its block of Python does not end" if torn else "it holds no block of Python"
+        raise UnusableAnswerError(missing)
+    return joined + "\n"
+
+
+def _is_python(text: str) -> bool:
+    """Whether it is a program with a class."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return any(isinstance(node, ast.ClassDef) for node in tree.body)

@@ -1,0 +1,191 @@
+"""Games that a chat model writes: answers of every shape, and what is paid for."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from support import hostile
+from support.chat_server import ChatServer, Received, Sent, completion, refused, reply
+
+from archive import Archive
+from archive.__main__ import main as archive_main
+from evo.config.ggbench import GGBenchConfig
+from evo.ggbench.author import Author, UnusableAnswerError, find_author, program, prose
+from evo.run import main
+from evo.runner import Services
+from xgl.chat.accounting import Budget
+from xgl.chat.settings import ChatSettings
+from xgl.errors import ConfigError, PlayerError
+
+RULES = "# Sticks\n\nTake one or two of the sticks. Who takes the last one wins."
+PROGRAM = hostile.GOOD
+MOVES = "Move 0 takes one, move 1 takes two."
+
+
+def stage(received: Received) -> str:
+    """Which of the three texts a request asks for."""
+    if "Invent a game" in received.last:
+        return "rules"
+    return "moves" if "And this is its program" in received.last else "program"
+
+
+def scripted(**answers: Sent):
+    """A model that writes a good game, but for the answers that are given."""
+    good = {
+        "rules": reply(RULES),
+        "program": reply(f"```python\n{PROGRAM}```"),
+        "moves": reply(MOVES),
+    }
+    return lambda received: {**good, **answers}[stage(received)]
+
+
+def settings(url: str, **changes: object) -> ChatSettings:
+    return ChatSettings("m", url, retries=1, first_backoff=0.0, **changes)
+
+
+def written(server: ChatServer, folder: Path, count: int = 1, **changes: object):
+    return Author(settings(server.url, **changes), folder, Budget()).write(range(count))
+
+
+def test_a_game_is_three_requests_of_one_message_each(tmp_path: Path) -> None:
+    with ChatServer(scripted()) as server:
+        [game] = written(server, tmp_path)
+        asked = [received.body["messages"] for received in server.received]
+    assert (game.failed, game.game.title, game.usage.tokens) == (None, "Sticks", 3 * 35)
+    assert (game.game.rules, game.game.moves) == (RULES, MOVES)
+    assert game.game.source.strip() == PROGRAM.strip()
+    assert [len(messages) for messages in asked] == [1, 1, 1]
+    assert RULES in asked[1][0]["content"]
+    assert PROGRAM.strip() in asked[2][0]["content"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "failed"),
+    [
+        ({"rules": reply("  \n")}, "rules: the answer is empty"),
+        ({"rules": reply(None)}, "rules: the answer is empty"),
+        ({"rules": reply("<think>a game</think>")}, "rules: the answer is empty"),
+        ({"rules": reply(RULES, finish="length")}, "rules: the answer was cut at"),
+        ({"rules": reply("x" * 200_001)}, "rules: the answer is longer than"),
+        ({"program": reply("I cannot do that.")}, "program: it holds no block of Python"),
+        ({"program": reply("```json\n{}\n```")}, "program: it holds no block of Python"),
+        ({"program": reply("```python\n\n```")}, "program: it holds no block of Python"),
+        ({"program": reply("```python\nclass A: pass")}, "program: its block of Python does not"),
+        ({"program": reply("```python\nx", finish="length")}, "program: the answer was cut"),
+        ({"moves": reply("")}, "moves: the answer is empty"),
+        (
+            {"moves": refused(400, "too long", code="context_length_exceeded")},
+            "moves: the request is too long",
+        ),
+    ],
+)
+def test_an_answer_without_its_text_is_a_row_with_its_stage(
+    answers: dict[str, Sent], failed: str, tmp_path: Path
+) -> None:
+    with ChatServer(scripted(**answers)) as server:
+        [game] = written(server, tmp_path)
+    assert game.failed
+    assert game.failed.startswith(failed)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"```python\n{PROGRAM}```",
+        f"Here it is.\n\n```py\n{PROGRAM}```\nEnjoy.",
+        f"```\n{PROGRAM}```",
+        f"~~~python\n{PROGRAM}~~~",
+        f"```Python title=env.py\n{PROGRAM}```\n```bash\npip install gymnasium\n```",
+        PROGRAM,
+        f"```python\r\n{PROGRAM.replace(chr(10), chr(13) + chr(10))}```",
+    ],
+)
+def test_a_program_is_found_however_it_is_wrapped(answer: str) -> None:
+    assert program(answer).replace("\r", "").strip() == PROGRAM.strip()
+
+
+def test_blocks_of_python_are_joined() -> None:
+    assert program("```python\na = 1\n```\nthen\n```python\nb = 2\n```") == "a = 1\n\nb = 2\n"
+
+
+def test_a_text_is_taken_out_of_a_fence_around_all_of_it() -> None:
+    assert prose("```markdown\n# Tug\n```") == "# Tug"
+    assert prose("# Tug\n```\n> pull\n```") == "# Tug\n```\n> pull\n```"
+    with pytest.raises(UnusableAnswerError):
+        prose("```\n\n```")
+
+
+def test_odd_characters_are_stored(tmp_path: Path) -> None:
+    odd = {"role": "assistant", "content": "# Od\ud800d\0\nRules"}
+    with ChatServer(scripted(rules=completion(odd))) as server:
+        [game] = written(server, tmp_path)
+    assert game.failed is None
+    assert json.dumps(game.game.rules)
+    game.game.rules.encode()
+
+
+def test_what_was_paid_for_is_not_paid_again(tmp_path: Path) -> None:
+    with ChatServer(scripted(moves=refused(401))) as server, pytest.raises(PlayerError):
+        written(server, tmp_path)
+    with ChatServer(scripted()) as server:
+        [game] = written(server, tmp_path)
+        assert [stage(received) for received in server.received] == ["moves"]
+    assert game.usage.tokens == 3 * 35
+
+
+@pytest.mark.parametrize("name", ["gpt-4o", "embedded", "chat:", ""])
+def test_an_author_is_a_chat_model(name: str) -> None:
+    with pytest.raises(ConfigError, match="found"):
+        find_author(GGBenchConfig(author=name))
+
+
+def run(folder: Path, *overrides: str) -> tuple[int, str]:
+    said = StringIO()
+    code = main(
+        ["+experiment=gg_bench", f"archive.root={folder}", *overrides],
+        Services(console=Console(file=said, width=200)),
+    )
+    return code, said.getvalue()
+
+
+def unlike(received: Received) -> Sent:
+    """Every second game is one that does not run; the others are all the same one."""
+    if stage(received) == "rules":
+        unlike.count += 1
+        return reply(f"# Game {unlike.count % 2}")
+    if "Game 1" in received.last and stage(received) == "program":
+        return reply("```python\nimport os\nclass CustomEnv: pass\n```")
+    return scripted()(received)
+
+
+def test_a_run_writes_games_and_filters_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unlike.count = 0
+    with ChatServer(unlike) as server:
+        wanted = (f"ggbench.author=chat:m@{server.url}", "ggbench.count=3", "name=written")
+        small = ("ggbench.players=[random]", "ggbench.workers=1", "ggbench.train.steps=8192")
+        fast = ("ggbench.opponent.ladder=[0]", "ggbench.opponent.null_trials=0", "ggbench.plays=2")
+        one = "ggbench.chat.concurrency=1"
+        code, said = run(tmp_path, *wanted, *small, *fast, one, "estimate=true")
+        assert code == 0, said
+        assert "m writes 3 games: 9 requests" in said
+        assert not server.received
+        code, said = run(tmp_path, *wanted, *small, *fast, one)
+        assert code == 0, said
+        paid = len(server.received)
+    assert paid == 9
+    with Archive.open(tmp_path / "written" / "archive") as archive:
+        games = sorted(archive.rows("gg_games"), key=lambda row: row["place"])
+        refusals = [row for row in archive.rows("gg_filters") if not row["passed"]]
+    assert [bool(row["failed"]) for row in games] == [False, False, True]
+    assert "its three texts are those of" in games[2]["failed"]
+    assert [row["tokens"] for row in games] == [105] * 3
+    assert {row["stage"] for row in refusals} >= {"execution"}
+    assert archive_main(["verify", str(tmp_path / "written")]) == 0
+    assert archive_main(["inspect", str(tmp_path / "written")]) == 0
+    assert "no text: known" in capsys.readouterr().out
