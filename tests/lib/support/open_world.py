@@ -71,6 +71,8 @@ class OpenWorld:
     power: float = 0.5
     tokens: int = 10
     """Of a test of twice the plays."""
+    hopeless: frozenset[int] = frozenset()
+    """Refused before they cost a fine-tune."""
     proposed: list[int] = field(default_factory=list)
     decided: dict[int, str] = field(default_factory=dict)
     tests: list[tuple[int, int]] = field(default_factory=list)
@@ -87,6 +89,13 @@ class OpenWorld:
         return made
 
     # -- OpenOracle ----------------------------------------------------------------------------
+
+    def screen(self, candidate: Candidate[int], scope: Sequence[int]) -> Steps[Work, bool]:
+        game = candidate.game
+        yield [("screen", game)]
+        if game in self.hopeless:
+            self.decided[game] = "hopeless"
+        return game not in self.hopeless
 
     def examine(self, candidate: Candidate[int], scope: Sequence[int]) -> Steps[Work, Finding[int]]:
         game = candidate.game
@@ -147,7 +156,8 @@ def random_world(draw: random.Random) -> OpenWorld:
     stubborn = {game: draw.choice([0, 0, 1, 2]) for game in range(games)}
     thresholds = draw.randint(1, 8) / 8, draw.randint(1, 5) / 8
     seed, power = draw.getrandbits(32), draw.choice([0.0, 0.3, 1.0])
-    return OpenWorld(games, values, *thresholds, seed, stubborn, power)
+    hopeless = frozenset(game for game in range(1, games) if draw.random() < 0.2)
+    return OpenWorld(games, values, *thresholds, seed, stubborn, power, hopeless=hopeless)
 
 
 def random_settings(draw: random.Random) -> OpenEndedSettings:
