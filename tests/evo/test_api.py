@@ -125,11 +125,19 @@ def test_a_budget_ends_a_run_without_an_error(world: World) -> None:
     assert run.table("runs")["event"].to_pylist()[-1] == "out_of_budget"
 
 
+class _Anything:
+    """Of a type that no setting has, with one name in every process."""
+
+    def __repr__(self) -> str:
+        return "anything"
+
+
+ANYTHING = _Anything()
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"nonsense": 1}, "nonsense: unknown key"),
     ({"growth": {"alpha": 1}}, "growth.alpha: unknown key, did you mean growth.alpha"),
     ({"seed": "three"}, "seed: "),
-    ({"seed": object()}, "seed: found a value of type object, expected text"),
+    ({"seed": ANYTHING}, "seed: found a value of type _Anything, expected text"),
     ({"experiment": "grow"}, "experiment: "),
     ({"experiment": "toy_growth", "growth.alpha1": 1}, "growth"),
 ]
