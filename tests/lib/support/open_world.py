@@ -71,6 +71,13 @@ class OpenWorld:
     power: float = 0.5
     tokens: int = 10
     """Of a test of twice the plays."""
+    masses: Mapping[int, float] = field(default_factory=dict)
+    regrets: Mapping[int, float] = field(default_factory=dict)
+    """Of new games; the others have none."""
+    weighed: list[tuple[int, ...]] = field(default_factory=list)
+    """Scopes that were rated."""
+    parents: list[int] = field(default_factory=list)
+    """Of the lists."""
     proposed: list[int] = field(default_factory=list)
     decided: dict[int, str] = field(default_factory=dict)
     tests: list[tuple[int, int]] = field(default_factory=list)
@@ -79,6 +86,7 @@ class OpenWorld:
     # -- Sampler -------------------------------------------------------------------------------
 
     def propose(self, place: Place[int], scope: Sequence[int], n: int) -> list[int]:
+        self.parents.append(place.parent)
         draw = random.Random(f"{self.seed}/{place.parent}/{place.round}")
         known = {*self.proposed, *scope}
         new = [game for game in range(self.games) if game not in known]
@@ -92,7 +100,8 @@ class OpenWorld:
         game = candidate.game
         yield [("learn", game)]
         yield [("play", game, candidate.parent)]
-        finding = Finding(candidate, Prospect.ORPHAN, candidate.parent)
+        regret = self.regrets.get(game)
+        finding = Finding(candidate, Prospect.ORPHAN, candidate.parent, regret=regret)
         if not self.helps(game, candidate.parent):
             return finding
         return (yield from self.compare(replace(finding, prospect=Prospect.NEW), scope))
@@ -123,6 +132,11 @@ class OpenWorld:
         self.decided[game] = "accepted"
         return Trial(Verdict.ACCEPTED, finding.gamma)
 
+    def weigh(self, scope: Sequence[int]) -> Steps[Work, Mapping[int, float]]:
+        self.weighed.append(tuple(scope))
+        yield [("weigh", len(scope))]
+        return {game: self.masses[game] for game in scope if game in self.masses}
+
     def dismiss(self, finding: Finding[int], trial: Trial | None) -> None:
         self._out(finding, "dismissed")
 
@@ -147,7 +161,10 @@ def random_world(draw: random.Random) -> OpenWorld:
     stubborn = {game: draw.choice([0, 0, 1, 2]) for game in range(games)}
     thresholds = draw.randint(1, 8) / 8, draw.randint(1, 5) / 8
     seed, power = draw.getrandbits(32), draw.choice([0.0, 0.3, 1.0])
-    return OpenWorld(games, values, *thresholds, seed, stubborn, power)
+    masses = {game: draw.choice([0.0, 0.2, 0.8]) for game in range(games)}
+    regrets = {game: draw.choice([0.0, 0.1, 0.3]) for game in range(games) if draw.random() < 0.8}
+    rated = {"masses": masses, "regrets": regrets}
+    return OpenWorld(games, values, *thresholds, seed, stubborn, power, **rated)
 
 
 def random_settings(draw: random.Random) -> OpenEndedSettings:
@@ -157,6 +174,8 @@ def random_settings(draw: random.Random) -> OpenEndedSettings:
         lookahead=draw.randint(1, 6),
         tests=draw.choice([1, 3, 100]),
         least_yield=draw.choice([0.0, 0.0, 20.0]),
+        mass_weight=draw.choice([0.0, 0.0, 0.5]),
+        by_regret=draw.choice([False, False, True]),
     )
 
 
@@ -164,7 +183,7 @@ def growth(
     world: OpenWorld, settings: OpenEndedSettings, bench: Bench
 ) -> OpenEnded[int, Finding[int], Work]:
     """A growth of a fresh copy of the world, from game 0."""
-    fresh = replace(world, proposed=[], decided={}, tests=[])
+    fresh = replace(world, proposed=[], decided={}, tests=[], weighed=[], parents=[])
     return OpenEnded([0], fresh, fresh, bench, settings, world.seed)
 
 
