@@ -109,6 +109,8 @@ def resolve(shortened: str, known: Iterable[str]) -> str:
     one.
     """
     ids = list(dict.fromkeys(known))
+    if "/" in shortened and Path(shortened).exists():
+        raise LookupFailedError(f"found the path {shortened} in place of an id, expected RUN GAME")
     if shortened in ids:
         return shortened
     matches = [known_id for known_id in ids if shortened and known_id.startswith(shortened)]

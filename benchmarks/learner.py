@@ -6,8 +6,9 @@
 For each game and training seed one fine-tune, then paired plays of it and of the base player on
 fresh maps, the same for all seeds of a game. A fine-tune has *learned* where its total and its
 specific gain are significant (one-sided paired t-tests, p < 0.01) and each is at least half of the
-best training seed's. Every fine-tune is a line of the output, and one that is there already is not
-made again, so that a run may be stopped, and several settings can share a file.
+best training seed's; *headroom* is what a search asks for first (transfer.headroom). Every
+fine-tune is a line of the output, and one that is there already is not made again, so that a run
+may be stopped, and several settings can share a file.
 """
 
 from __future__ import annotations
@@ -28,14 +29,16 @@ from learnability import one_sided, sample
 from machine import described
 
 from archive.schema import GainKind
+from archive.statistics.scripts import headroom
 from archive.statistics.transfer_values import gains
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import ScoredPlay, Task, evaluation_seeds, floor_of
-from evo.jobs.job import Evaluation, ModelHostSettings, Training
+from evo.jobs.job import Evaluation, ModelHostSettings, ScriptedEvaluation, Training
 from evo.jobs.model_host import ModelHost, single_threaded
 from evo.search.initial_scope import metadata
 from xgl import analyse, game, parse
+from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
 
 ONE, TWO = "assign(s=story())", "assign(s=story(), t=story())"
@@ -88,6 +91,8 @@ class Fit:
     seed: int
     plays: int
     base: float
+    headroom: float
+    """Of the game: what looking at the map is worth to scripted players, bits a play."""
     total: tuple[float, float]
     specific: tuple[float, float]
     distinct: float
@@ -113,6 +118,7 @@ class Bench:
         self.fresh = tuple(evaluation_seeds("acceptance", config.seed, plays))
         self.task = cache(self._task)
         self.base = cache(lambda name: self._plays(self.task(name), None))
+        self.headroom = cache(self._headroom)
 
     def _task(self, name: str) -> Task:
         program = parse("\n".join(PANEL[name]), "xent")
@@ -122,6 +128,11 @@ class Bench:
         ((scores,),) = [self.host.do(Evaluation(task, (None,), warm)).outcome]
         floor = floor_of([(s.outcome, s.score) for s in scores], task)
         return replace(task, floor=0.0 if floor is None else floor)
+
+    def _headroom(self, name: str) -> float:
+        seeds = evaluation_seeds("selection", self.config.seed, self.config.transfer.script_plays)
+        job = ScriptedEvaluation(self.task(name), tuple(SCRIPTS), tuple(seeds))
+        return headroom([sample(each) for each in self.host.do(job).outcome]).bits
 
     def _plays(self, task: Task, adapter: bytes | None) -> list[ScoredPlay]:
         return self.host.do(Evaluation(task, (adapter,), self.fresh)).outcome[0]
@@ -140,6 +151,7 @@ class Bench:
             seed=seed,
             plays=len(self.fresh),
             base=float(before.own.mean()),
+            headroom=self.headroom(name),
             total=one_sided(gains(after, before)),
             specific=one_sided(gains(after, before, GainKind.SPECIFIC)),
             distinct=len({each.moves for each in own}) / len(own),
@@ -178,7 +190,15 @@ def table(fits: Iterable[Fit]) -> str:
     games: dict[str, list[Fit]] = {}
     for each in fits:
         games.setdefault(each.game, []).append(each)
-    head = ["game", "base", "total gain", "specific gain", "its sd over seeds", "learned"]
+    head = [
+        "game",
+        "headroom",
+        "base",
+        "total gain",
+        "specific gain",
+        "its sd over seeds",
+        "learned",
+    ]
     head += ["tokens", "core-seconds"]
     lines = ["| " + " | ".join(head) + " |", "| --- " * len(head) + "|"]
     shares, spreads, seconds = [], [], []
@@ -191,6 +211,7 @@ def table(fits: Iterable[Fit]) -> str:
         seconds.append(np.mean([f.seconds for f in its]))
         cells = [
             name,
+            f"{its[0].headroom:.1f}",
             f"{its[0].base:.1f}",
             f"{total:+.1f}",
             f"{specific.mean():+.1f}",

@@ -65,7 +65,8 @@ class Display:
             return
         self.current = self.stages[name] = StageProgress(name, jobs)
         self.games = " ".join(dict.fromkeys(task.game_id[:8] for task in tasks))
-        self._log(f"{name}: {self.games}")
+        if self._deserves_lines(self.current):
+            self._log(f"{name}: {self.games}")
 
     def job(self, stage: str, task: Task, tokens: int, scoring: Statistics, note: str = "") -> None:
         """Count a job and say how far its stage is; of a fine-tune, what came of it and how far
@@ -79,13 +80,18 @@ class Display:
             self.progress.finetunes += 1
             self.learned.append(f"{task.game_id[:8]}: {note}")
             pace = f"{note}; fine-tune {self.progress.count}{_end(self.progress)}"
-        self._log(f"{stage} {task.game_id[:8]} ended, {pace}")
+        if self._deserves_lines(self.current):
+            self._log(f"{stage} {task.game_id[:8]} ended, {pace}")
 
     def decision(self, task: Task, decision: Decision) -> None:
         """Count a verdict and say its reason."""
         verdict = str(decision.verdict)
         self.verdicts[verdict] += 1
         self._log(f"{verdict} {task.game_id[:8]}: {decision}")
+
+    def _deserves_lines(self, stage: StageProgress) -> bool:
+        """Whether lines say how a stage goes: plays that come one by one say nothing."""
+        return stage.jobs > 1 or stage.name == "fine-tuning"
 
     # -- how it looks ------------------------------------------------------------------------
 

@@ -112,7 +112,6 @@ _EXPECTED = {
     "finite_number": "a number",
     "string_type": "a text",
     "bool_type": "true or false",
-    "tuple_type": "a list such as [a,b]",
     "too_short": "a list with at least one value",
     "dict_type": "settings such as {key: value}",
     "mapping_type": "settings such as {key: value}",
@@ -152,6 +151,9 @@ def _expected(mistake: Any, bounds: dict[str, Any]) -> str:
     context = mistake.get("ctx", {})
     if mistake["type"] == "literal_error":
         return str(context["expected"]).replace("'", "")
+    if mistake["type"] == "tuple_type":
+        value = mistake["input"]
+        return f"a list such as [{value if value and isinstance(value, str) else 'a,b'}]"
     if context.keys() & _BOUNDS.keys():
         return limits(bounds or context)
     return _EXPECTED.get(mistake["type"], str(mistake["msg"]))

@@ -52,9 +52,10 @@ def export(arguments: Namespace) -> CommandResult:
 
 def _xgl(archive: Archive, arguments: Namespace, eta: float | None, _: int | None) -> list[str]:
     from archive.export import export_xgl
+    from archive.views.tables import counted
 
     files = export_xgl(archive, arguments.run_id, arguments.folder, eta)
-    return [f"{len(files)} games written to {arguments.folder}"]
+    return [f"{counted(len(files), 'game')} written to {arguments.folder}"]
 
 
 def _measure(

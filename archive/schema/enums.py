@@ -102,6 +102,11 @@ class Reason(StrEnum):
         Verdict.REFUSED,
         "every play scores the same: nothing can be learned",
     )
+    NO_HEADROOM = (
+        "nothing about the map to learn",
+        Verdict.REFUSED,
+        "no scripted player that looks at the map earns more than one that does not",
+    )
     ILL_POSED = (
         "ill-posed",
         Verdict.REFUSED,

@@ -37,12 +37,14 @@ class Calibration:
 @dataclass(frozen=True)
 class Limits:
     """What a game may ask: share of forfeits; of a fine-tuning the player ``tokens``, plays in a
-    gradient step, and least number of steps that they must pay for. 0 tokens: no budget."""
+    gradient step, least number of steps that they must pay for, and plays of its warm start, on
+    which at most half of the tokens are spent. 0 tokens: no budget."""
 
     max_forfeit_rate: float
     tokens: int
     plays: int
     min_steps: int
+    warm_plays: int = 0
 
 
 def refusal(calibration: Calibration, limits: Limits) -> Decision | None:
@@ -66,8 +68,11 @@ def refusal(calibration: Calibration, limits: Limits) -> Decision | None:
 
 def affordable_steps(calibration: Calibration, limits: Limits) -> int:
     """Gradient steps that a fine-tuning would begin if plays stay as long as the base's."""
-    tokens = limits.plays * sum(calibration.tokens)
-    return math.ceil(limits.tokens * len(calibration.tokens) / tokens) if tokens else 0
+    play = sum(calibration.tokens) / len(calibration.tokens) if calibration.tokens else 0.0
+    if not play:
+        return 0
+    left = limits.tokens - min(limits.warm_plays * play, limits.tokens / 2)
+    return math.ceil(left / (limits.plays * play))
 
 
 HEADROOM_BITS, HEADROOM_SHARE = 1.0, 0.1

@@ -63,7 +63,15 @@ class RunRecord:
         if not all(isinstance(part, int | float) for part in parts):
             return None
         rate, steps, tokens, maps, rollouts = parts
-        return Limits(rate, tokens, maps * rollouts, steps)
+        return Limits(rate, tokens, maps * rollouts, steps, self._warm_plays)
+
+    @property
+    def _warm_plays(self) -> int:
+        """Plays of a fine-tune before its first step of REINFORCE."""
+        warm = self.setting("finetune", "warm_start")
+        if not isinstance(warm, Mapping) or "demonstrations" not in warm:
+            return 0  # before there were demonstrations they were not counted
+        return int(warm["rounds"] * (warm["maps"] * warm["rollouts"] + warm["demonstrations"]))
 
     @cached_property
     def _made(self) -> dict[TaskId, tuple[str, ...]]:

@@ -73,6 +73,50 @@ def _lead(
     return Interval(min(float(lead.mean()) for lead in leads), min(lows), min(highs))
 
 
+@dataclass(frozen=True)
+class Headroom:
+    """What a game pays for looking at the map: the mean score of the best script with its own
+    moves minus that of the best one with moves made for other maps, in bits a play; ``low``: the
+    lower bound, at 95 %, of this difference between these two."""
+
+    bits: float
+    low: float
+
+    def refusal(self, least: float) -> Decision | None:
+        """The refusal of a game that pays less than ``least`` bits for it."""
+        if self.bits >= least:
+            return None
+        return Decision(
+            Reason.NO_HEADROOM, True, f"{self.bits:.1f} bits, transfer.headroom asks for {least:g}"
+        )
+
+
+def headroom(scripts: Sequence[Plays]) -> Headroom:
+    """Of a game, by scripts' plays on the same maps.
+
+    A script whose moves were made for other maps cannot know this one: what it earns is to be had
+    blindly. Raises ``ValueError`` without scripts.
+    """
+    sighted = max((plays.own for plays in scripts), key=np.mean)
+    blind = max((plays.permuted for plays in scripts), key=np.mean)
+    seen = mean_interval(sighted - blind, two_sided(0.95))
+    return Headroom(float(np.mean(sighted) - np.mean(blind)), seen.low)
+
+
+def headroom_again(
+    plays: Mapping[PlaysKey, Plays], task_id: TaskId, purpose: str, count: int
+) -> Headroom | None:
+    """The same from the archive, on the first ``count`` plays; None where scripts made fewer."""
+    samples = [
+        _of_seeds(sample, np.arange(count))
+        for key, sample in plays.items()
+        if key.scripted and key[1:] == (task_id, purpose)
+    ]
+    if not samples or any(len(sample.own) < count for sample in samples):
+        return None
+    return headroom(samples)
+
+
 def beyond_scripts(
     plays: Mapping[PlaysKey, Plays],
     policies: Sequence[str],

@@ -357,9 +357,9 @@ def _version(folder: Path) -> int:
     """
     path = folder / MARKER
     if not path.is_file():
-        found = f"no {MARKER}" if folder.is_dir() else "no such folder"
         raise NotAnArchiveError(
-            f"{folder} is not an archive: found {found}, expected a run folder or its archive"
+            f"{folder} is not an archive: found {_instead(folder)}, expected a run folder or its "
+            f"archive{_run_within(folder)}"
         )
     try:
         marker = json.loads(path.read_bytes())
@@ -378,6 +378,19 @@ def _version(folder: Path) -> int:
             f"{SCHEMA_VERSION}{advice}"
         )
     return int(version)
+
+
+def _instead(folder: Path) -> str:
+    """What stands where an archive was expected."""
+    if folder.is_dir():
+        return f"no {MARKER}"
+    return "a file" if folder.exists() else "no such folder"
+
+
+def _run_within(folder: Path) -> str:
+    """A run of a folder that holds several, as an example."""
+    inner = min(folder.glob(f"*/archive/{MARKER}"), default=None)
+    return f", such as {inner.parent.parent}" if inner else ""
 
 
 def _checked(name: str, rows: Sequence[Row] | pa.Table) -> pa.Table:

@@ -28,7 +28,7 @@ from archive.statistics.intervals import mean_interval, two_sided
 from archive.statistics.looks import Looks
 from archive.statistics.plays import Plays
 from archive.statistics.replay import MissingPlaysError, redecided, replay
-from archive.statistics.scripts import gated, script_columns, scripts_again
+from archive.statistics.scripts import gated, headroom_again, script_columns, scripts_again
 from archive.store.older import ADDED
 from archive.verification.findings import Finding
 
@@ -189,7 +189,7 @@ def _without_plays(record: RunRecord, row: Row, unchecked: Counter[str]) -> Iter
         yield Finding(where(row), "accepted without plays", "refused")
     elif row["reason"] not in list(Reason):
         yield Finding(where(row), f"reason {row['reason']!r}", f"one of {', '.join(Reason)}")
-    elif row["reason"] not in REASONS or record.limits is None:
+    elif row["reason"] not in {*REASONS, Reason.NO_HEADROOM} or record.limits is None:
         unchecked[row["reason"]] += 1
     else:
         refused = _refusal(record, row)
@@ -207,10 +207,21 @@ def _without_plays(record: RunRecord, row: Row, unchecked: Counter[str]) -> Iter
 
 def _refusal(record: RunRecord, row: Row) -> Decision | None:
     """The refusal of a game that was not to be fine-tuned; None where it was."""
-    calibration = record.calibrations.get(TaskId.of(row))
+    task_id = TaskId.of(row)
+    calibration = record.calibrations.get(task_id)
     if calibration is None or record.limits is None:
         return None
-    return refusal(calibration, record.limits)
+    return refusal(calibration, record.limits) or _no_headroom(record, task_id)
+
+
+def _no_headroom(record: RunRecord, task_id: TaskId) -> Decision | None:
+    transfer = [record.setting("transfer", key) for key in ("script_plays", "selection_plays")]
+    least = record.setting("transfer", "headroom")
+    if least is None:
+        return None
+    count = min(transfer[0], transfer[1][0])
+    seen = headroom_again(record.plays, task_id, Purpose.SELECTION, count)
+    return None if seen is None else seen.refusal(least)
 
 
 def _columns(row: Row, expected: Mapping[str, object]) -> Iterator[Finding]:

@@ -23,6 +23,7 @@ from evo.config.ratings_paper import RatingsPaperRunConfig
 from evo.config.schema import MetaSamplerConfig, RunConfig
 from evo.config.toy import ToyRunConfig
 from meta_sampler.settings import SETTINGS
+from xgl.errors import ConfigError
 from xgl.settings import bounds_of, limits, shown
 
 BEGIN = "<!-- written by `python -m evo.config docs/configuration.md` -->\n"
@@ -44,7 +45,14 @@ def main(arguments: Sequence[str]) -> int:
         print("usage: python -m evo.config docs/configuration.md", file=sys.stderr)
         return 2
     page = Path(arguments[0])
-    page.write_text(with_tables(page.read_text(encoding="utf-8")), encoding="utf-8")
+    try:
+        text = page.read_text(encoding="utf-8")
+        if BEGIN not in text:
+            raise ConfigError(f"found no line {BEGIN.strip()}, expected the page that holds it")
+        page.write_text(with_tables(text), encoding="utf-8")
+    except (OSError, UnicodeDecodeError, ConfigError) as error:
+        print(f"error: {page}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
+        return 2
     return 0
 
 

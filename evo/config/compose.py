@@ -217,6 +217,8 @@ def _one_sentence(message: str, kind: type) -> str:
     quoted = message.partition("'")[2].partition("'")[0]
     if message.startswith("Could not override"):
         return _nearest_key(quoted, kind)
+    if message.startswith("Could not append to config"):
+        return f"+{quoted}: expected {quoted}=… without the sign"
     if message.startswith("force-add"):
         return f"{quoted}: expected {quoted[1:]}"
     if message.startswith("Multiple values for "):

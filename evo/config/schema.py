@@ -109,8 +109,13 @@ class WarmStartConfig:
     rollouts: Annotated[int, Strict(), Field(ge=2)] = 16
     """Plays on each map, of which the best are imitated."""
     proposals: Share = 0.7
-    """Share of the first round's moves that are made of words in view; each further round has half
-    the share of the one before. All others are the player's own."""
+    """Share of the first round's moves that are not the player's own; each further round has half
+    the share of the one before."""
+    scripted: Share = 0.5
+    """Share of these that scripted players make; all others are made of words in view."""
+    demonstrations: Natural = 64
+    """Further maps on which a scripted player is imitated, that with the largest mean score of the
+    round, where no other author's is larger."""
     imitated: Count = 4
     """Moves of each group (rollouts of one place on one map) that are imitated, at most: those with
     the largest scores, if above the group's mean."""
@@ -130,7 +135,7 @@ class FinetuneConfig:
 
     tokens: Natural = 150000
     """Budget 𝒯 of one fine-tune: prompt and move tokens of the player, over all rollouts."""
-    steps: Count | None = 24
+    steps: Count | None = 16
     """Most steps of REINFORCE, so that games with short and with long views are played as often;
     null: as many as the tokens pay for, as in the paper."""
     warm_start: WarmStartConfig = WarmStartConfig()
@@ -196,8 +201,12 @@ class TransferConfig:
     selection_plays: Looks = (32, 96)
     """Plays of each policy at each look of the selection, cumulative."""
     script_plays: Annotated[int, Strict(), Field(ge=2)] = 16
-    """Selection plays of each scripted player on a playable game, at most those of the first look;
+    """Selection plays of each scripted player before a fine-tune, at most those of the first look;
     in an acceptance test they make all of the first look's."""
+    headroom: NonNegative | None = 1.0
+    """Bits a play that looking at the map must be worth to scripted players (the best one's score
+    minus that of the best one with moves made for other maps), else a candidate is refused without
+    a fine-tune; null: not asked."""
     acceptance_plays: Looks = (96, 192)
     """Fresh plays of each policy at each look of the acceptance test, cumulative."""
     scan: Count = 8
@@ -208,7 +217,8 @@ class TransferConfig:
     γ, over the scope."""
     attempts: Count = 2
     """Fine-tunes of a candidate, each under a training seed of its own: another where the last
-    learned nothing although calibration plays showed something to learn."""
+    learned nothing although looking at the map surely pays (transfer.headroom; without it, where
+    calibration plays showed something to learn)."""
     scope_attempts: Count = 3
     """Fine-tunes of a game of the scope: another where it is not clear what it learned
     (growth.initial_clarity), or a candidate teaches more of it than its own fine-tune learned,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from archive import ArchiveError
 from evo.ggbench.answers import GameFaultError
 from evo.ggbench.filters import filtered
 from evo.ggbench.game import find, packaged, packaged_names
@@ -31,11 +33,13 @@ def main(arguments: Sequence[str], ask: Callable[[str], str] = input) -> int:
                 return check(wanted.game, console)
             case "similarity":
                 return show_similarity(wanted.games or packaged_names(), console)
+            case "compare":
+                return show_comparison(wanted.run, wanted.measured, wanted.figure, console)
             case _:
                 game, opponent = find(wanted.game), agent_of(wanted.against)
                 play(game, opponent, wanted.seat - 1, wanted.seed, console, ask)
                 return 0
-    except (ConfigError, GameFaultError) as error:
+    except (ConfigError, GameFaultError, ArchiveError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
 
@@ -49,6 +53,10 @@ def _parser() -> argparse.ArgumentParser:
     checked.add_argument("game", metavar="GAME", help=of_one)
     alike = commands.add_parser("similarity", help="how alike the programs of games are")
     alike.add_argument("games", metavar="GAME", nargs="*", help=f"{of_one}; none: all that ship")
+    beside = commands.add_parser("compare", help="models on these games beside Xent games")
+    beside.add_argument("run", type=Path, help="of +experiment=gg_bench")
+    beside.add_argument("measured", type=Path, help="a run of +experiment=measure")
+    beside.add_argument("--figure", type=Path, metavar="FILE", help="also an SVG of both scores")
     played = commands.add_parser("play", help="play against an opponent")
     played.add_argument("game", metavar="GAME", help=of_one)
     played.add_argument("--against", default="mcts", help="random, mcts (default) or mcts@N")
@@ -83,6 +91,21 @@ def show_similarity(names: Sequence[str], console: Console) -> int:
     row, summary = table_5(values), Table("mean", "SD", "min", "25 %", "50 %", "75 %", "max")
     summary.add_row(*(f"{value:.3f}" for value in (row.mean, row.sd, *row.quartiles)))
     console.print(summary)
+    return 0
+
+
+def show_comparison(run: Path, measured: Path, figure_path: Path | None, console: Console) -> int:
+    """One table of both families, and the rank correlation.
+
+    Raises :class:`ConfigError` and :class:`~archive.ArchiveError`.
+    """
+    from evo.ggbench.compare import compare, show, write_figure
+
+    comparison = compare(run, measured)
+    show(comparison, console)
+    if figure_path is not None:
+        write_figure(comparison, figure_path)
+        console.print(f"figure   {figure_path}", highlight=False, soft_wrap=True)
     return 0
 
 

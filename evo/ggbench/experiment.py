@@ -7,7 +7,8 @@ committed is not done again.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -34,19 +35,20 @@ from evo.ggbench.jobs import (
     plays_of,
     prepare,
 )
+from evo.ggbench.opponents import OPTIMAL
 from evo.ggbench.players import (
     AgentPlayer,
     ChatMover,
     ChatPlayer,
     LocalMover,
-    LocalPlayer,
     Mover,
     Player,
     find_player,
 )
 from evo.ggbench.records import Records, game_row
 from evo.ggbench.workers import Workers
-from evo.jobs.model_host import load_model, single_threaded
+from evo.jobs.model_host import single_threaded
+from evo.measure.players import LocalPlayer
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome
 from xgl.chat.accounting import Budget
@@ -217,15 +219,16 @@ class GGBenchSession:
             (game, opponent)
             for game, opponent in met
             if opponent and not self.records.played(game, player.name)
+            if player.name != OPTIMAL or self.records.solved(game)
         ]
         if isinstance(player, AgentPlayer):
             jobs = [(pair, self._agent_plays(*pair, player)) for pair in waiting]
             for (game, opponent), plays in self.workers.computed(jobs):
                 self._commit(game, opponent, player, plays)
         elif waiting:
-            mover = self._mover(player)
-            for game, opponent in waiting:
-                self._commit(game, opponent, player, self._model_plays(game, opponent, mover))
+            with self._mover(player) as mover:
+                for game, opponent in waiting:
+                    self._commit(game, opponent, player, self._model_plays(game, opponent, mover))
         if waiting or not any(r["player"] == player.name for r in self.records.rows["gg_scores"]):
             self.records.add_score(player.name)
 
@@ -250,12 +253,15 @@ class GGBenchSession:
                     play.outcome, play.reason = "broken", str(fault)
         return plays
 
-    def _mover(self, player: LocalPlayer | ChatPlayer) -> Mover:
+    @contextmanager
+    def _mover(self, player: LocalPlayer | ChatPlayer) -> Iterator[Mover]:
         if isinstance(player, LocalPlayer):
             single_threaded()
-            return LocalMover(load_model(player.reference, "auto", "cpu"), self.config.seed)
+            with player.loaded("auto", "cpu") as lm:
+                yield LocalMover(lm, self.config.seed, player.temperature)
+            return
         folder = self.plan.folder / "answers"
-        return ChatMover(player.settings, self.settings.attempts, folder, self._left())
+        yield ChatMover(player.settings, self.settings.attempts, folder, self._left())
 
     def _commit(
         self, game: Game, opponent: Opponent, player: Player, plays: Sequence[Play]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from xgl.diagram.svg import visible
 from xgl.errors import ConfigError, excerpt
 
 PACKAGED = Path(__file__).parent / "packaged"
@@ -15,6 +16,8 @@ RULES, SOURCE, MOVES = FILES = ("rules.md", "env.py", "moves.md")
 CATEGORIES = ("number", "board", "card", "chance")
 MOST_BYTES = 200_000
 """Of one text of a game."""
+MOST_TITLE = 80
+"""Characters."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,9 @@ class Game:
 
     @property
     def title(self) -> str:
-        """The rule book's first line, without marks."""
-        return excerpt(self.rules.strip().partition("\n")[0].strip("#*_ \t"), 80) or self.name
+        """The rule book's first line, without marks and what cannot be printed."""
+        first = self.rules.strip().partition("\n")[0].strip("#*_ \t")
+        return visible(excerpt(first, MOST_TITLE)) or self.name
 
     @property
     def game_id(self) -> str:

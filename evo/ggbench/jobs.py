@@ -16,6 +16,9 @@ from evo.ggbench.guest_process import LIMITS, BoxLimits
 from evo.ggbench.opponents import OPTIMAL, Pairing, find_opponent, null_trial, searching
 from evo.ggbench.selfplay import Checkpoint, agent_name, layers_of, train
 
+NOT_SOLVED = "not solved"
+"""How the reason of the stage ``solution`` begins where perfect play is not known."""
+
 
 @dataclass
 class Prepared:
@@ -83,7 +86,7 @@ def _oppose(
     began, settings = monotonic(), config.opponent
     solution = box.solve(settings.most_positions, config.seconds)
     if isinstance(solution, str):
-        seen = f"not solved: {solution}"
+        seen = f"{NOT_SOLVED}: {solution}"
     else:
         positions, value = solution
         winner = {1: "who moves first wins", 0: "nobody wins", -1: "who moves second wins"}

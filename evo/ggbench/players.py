@@ -16,7 +16,8 @@ from evo.ggbench.box import Agent
 from evo.ggbench.game import Game
 from evo.ggbench.prompts import play_messages, play_text
 from evo.ggbench.selfplay import agent_name
-from evo.measure.players import ChatName, LocalName, chat_settings, parse_player
+from evo.measure.players import LocalPlayer
+from evo.measure.players import find_player as find_model
 from meta_sampler.chat.cache import AnswerCache, CachedAnswer, key_of
 from xgl.chat.accounting import Budget, Usage
 from xgl.chat.calls import RequestBatch, UsageCounter, run
@@ -24,7 +25,6 @@ from xgl.chat.client import Endpoint, Fault, Reply
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError
 from xgl.lm.language_model import LanguageModel, continuation_logits
-from xgl.models.resolve import resolve
 from xgl.random_streams import stream
 
 RANDOM, GREEDY, OPTIMAL, MCTS = "random", "greedy", "optimal", "mcts"
@@ -36,14 +36,6 @@ class AgentPlayer:
 
     name: str
     agent: Agent
-
-
-@dataclass(frozen=True)
-class LocalPlayer:
-    """A model of this machine."""
-
-    name: str
-    reference: str
 
 
 @dataclass(frozen=True)
@@ -70,13 +62,8 @@ def find_player(name: str, config: GGBenchConfig) -> Player:
         if not (count.isdecimal() and int(count) > 0):
             raise ConfigError(f"ggbench.players: found {name!r}, expected mcts or mcts@N")
         return AgentPlayer(name, {"kind": "search", "policy": None, "simulations": int(count)})
-    match parse_player(name):
-        case ChatName(model, url):
-            return ChatPlayer(name, chat_settings(model, url, config.chat))
-        case LocalName(reference):
-            resolve(reference)
-            return LocalPlayer(name, reference)
-    raise ConfigError(f"ggbench.players: found {name!r}, expected an agent or a model")
+    found = find_model(name, config.chat)
+    return found if isinstance(found, LocalPlayer) else ChatPlayer(name, found.settings)
 
 
 # -- models: from positions to moves -------------------------------------------------------------
@@ -111,10 +98,13 @@ class Mover(Protocol):
 
 class LocalMover:
     """Draws among the legal moves by the probability that the model gives to their numbers, so it
-    can commit no fault but a prompt that is longer than its window."""
+    can commit no fault but a prompt that is longer than its window.
 
-    def __init__(self, lm: LanguageModel, run_seed: int) -> None:
-        self.lm, self.run_seed = lm, run_seed
+    ``temperature`` divides the logarithms of these probabilities; 0 takes the likeliest number.
+    """
+
+    def __init__(self, lm: LanguageModel, run_seed: int, temperature: float = 1.0) -> None:
+        self.lm, self.run_seed, self.temperature = lm, run_seed, temperature
 
     def choose(self, turns: Sequence[Turn]) -> list[Answer]:
         """An answer to each turn."""
@@ -130,7 +120,9 @@ class LocalMover:
         logits, ids, mask = continuation_logits(self.lm, [prompt] * len(answers), answers)
         chances = logits.log_softmax(-1).gather(-1, ids[..., None])[..., 0]
         scores = (chances * mask).sum(-1).double().cpu().numpy()
-        weights = np.exp(scores - scores.max())
+        best = scores == scores.max()
+        warm = self.temperature
+        weights = np.exp((scores - scores.max()) / warm) if warm else best.astype(float)
         key = ("ggbench", "local", self.run_seed, turn.game.game_id, turn.play, turn.after)
         place = stream(*key).choice(len(weights), p=weights / weights.sum())
         usage = Usage(requests=1, prompt_tokens=len(prompt), new_tokens=0)

@@ -12,7 +12,7 @@ from evo.ggbench.author import WrittenGame
 from evo.ggbench.evaluate import Play
 from evo.ggbench.filters import Verdict
 from evo.ggbench.game import Game
-from evo.ggbench.jobs import Opponent, Prepared
+from evo.ggbench.jobs import NOT_SOLVED, Opponent, Prepared
 from evo.ggbench.players import ChatPlayer, Player
 
 Row = dict[str, Any]
@@ -52,6 +52,11 @@ class Records:
             if row["purpose"] == "confirmation" and row["passed"]:
                 return Opponent(row["loser"], row["rung"])
         return None
+
+    def solved(self, game: Game) -> bool:
+        """Whether perfect play is known."""
+        found = [row for row in self._of("gg_filters", game) if row["stage"] == "solution"]
+        return bool(found) and not found[0]["reason"].startswith(NOT_SOLVED)
 
     def weights(self, game: Game) -> dict[int, bytes]:
         """Of the checkpoints, by quarter."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from rich.console import Console
 from rich.markdown import Markdown
 
 from evo.ggbench.box import Agent, Box, View
 from evo.ggbench.game import Game
+from xgl.diagram.svg import visible
 from xgl.errors import ConfigError
 
 ASK = "your move: "
 LEAVE = ("q", "quit", "exit")
+HELP = "? shows the rules again, ?N the position after move N, q leaves."
 
 
 def agent_of(name: str) -> Agent:
@@ -40,37 +43,84 @@ def play(
 
     ``seat``: 0 moves first. Raises :class:`~evo.ggbench.answers.GameFaultError`.
     """
-    console.print(Markdown(game.rules))
-    console.print(Markdown(f"**Moves.** {game.moves}"))
     with Box(game) as box:
-        view = box.new(seed)
-        while view.result is None:
-            console.print(f"\n{view.text}", highlight=False, markup=False)
-            if view.mover == seat:
-                move = _asked(view, console, ask)
-                if move is None:
-                    return None
-            else:
-                move = box.choose(opponent, seed + len(view.text), seconds=60.0)
-                console.print(f"the opponent plays {move}", style="bold", highlight=False)
-            view = box.play(move)
-    console.print(f"\n{view.text}", highlight=False, markup=False)
-    result = view.result if seat == 0 else -view.result
-    console.print({1: "You win.", -1: "You lose.", 0: "Nobody wins."}[result], style="bold")
+        terminal = _Terminal(game, box, seed, console, ask)
+        terminal.explain()
+        order = "first" if seat == 0 else "second"
+        console.print(f"You are player {seat + 1} and move {order}. {HELP}", highlight=False)
+        result = terminal.play(opponent, seat)
+    if result is not None:
+        console.print({1: "You win.", -1: "You lose.", 0: "Nobody wins."}[result], style="bold")
     return result
 
 
-def _asked(view: View, console: Console, ask: Callable[[str], str]) -> int | None:
-    """The person's move; None where they leave."""
-    legal = ", ".join(map(str, view.legal))
-    console.print(f"legal moves: {legal}  (q leaves)", highlight=False)
-    while True:
-        try:
-            said = ask(ASK).strip()
-        except (EOFError, KeyboardInterrupt):
-            return None
-        if said.lower() in LEAVE:
-            return None
-        if said.isascii() and said.isdecimal() and int(said) in view.legal:
-            return int(said)
-        console.print(f"{said!r} is not a legal move, expected one of: {legal}", markup=False)
+@dataclass
+class _Terminal:
+    """A game under way. What a game says may be a stranger's: nothing of it moves the cursor."""
+
+    game: Game
+    box: Box
+    seed: int
+    console: Console
+    ask: Callable[[str], str]
+    moves: list[int] = field(default_factory=list)
+
+    def explain(self) -> None:
+        """The rules, and what moves mean."""
+        self.console.print(Markdown(_safe(self.game.rules)))
+        self.console.print(Markdown(f"**Moves.** {_safe(self.game.moves)}"))
+
+    def play(self, opponent: Agent, seat: int) -> int | None:
+        """To the result for who sits there."""
+        view = self.box.new(self.seed)
+        while view.result is None:
+            self._show(view)
+            if view.mover == seat:
+                move = self._asked(view)
+                if move is None:
+                    return None
+            else:
+                move = self.box.choose(opponent, self.seed + len(self.moves), seconds=60.0)
+                self.console.print(f"the opponent plays {move}", style="bold", highlight=False)
+            self.moves.append(move)
+            view = self.box.play(move)
+        self._show(view)
+        return view.result if seat == 0 else -view.result
+
+    def _show(self, view: View, style: str = "") -> None:
+        text = f"\n{_safe(view.text)}"
+        self.console.print(text, highlight=False, markup=False, style=style)
+
+    def _asked(self, view: View) -> int | None:
+        """The person's move; None where they leave."""
+        legal = ", ".join(map(str, view.legal))
+        self.console.print(f"legal moves: {legal}", highlight=False)
+        while True:
+            try:
+                said = self.ask(ASK).strip()
+            except (EOFError, KeyboardInterrupt):
+                return None
+            number = said.removeprefix("?").strip()
+            if said.lower() in LEAVE:
+                return None
+            if said == "?":
+                self.explain()
+            elif not (number.isascii() and number.isdecimal() and int(number) in view.legal):
+                wrong = f"{said!r} is not a legal move, expected one of: {legal}"
+                self.console.print(wrong, markup=False)
+            elif said.startswith("?"):
+                self._show(self._after([*self.moves, int(number)]), style="dim")
+                self._after(self.moves)
+            else:
+                return int(number)
+
+    def _after(self, moves: Sequence[int]) -> View:
+        """The position after moves: games are the same under the same seed and moves."""
+        view = self.box.new(self.seed)
+        for move in moves:
+            view = self.box.play(move)
+        return view
+
+
+def _safe(text: str) -> str:
+    return "\n".join(map(visible, text.split("\n")))

@@ -25,23 +25,29 @@ class Credit:
     group: tuple[int, int, int]
 
 
-def training_seeds(seed: int, step: int, maps: int, rollouts: int) -> list[Seeds]:
-    """Fresh even map seeds for every step, the same for every game of a run."""
-    map_seeds = [2 * named_seed("training", seed, step, index, bits=61) for index in range(maps)]
+def training_seeds(seed: int, step: int, maps: int, rollouts: int, first: int = 0) -> list[Seeds]:
+    """Fresh even map seeds for every step, the same for every game of a run; from the map ``first``
+    of the step on."""
+    places = range(first, first + maps)
+    map_seeds = [2 * named_seed("training", seed, step, index, bits=61) for index in places]
     return [Seeds(map_seed, play) for map_seed in map_seeds for play in range(rollouts)]
 
 
-def credits_of(play: Play, map_seed: int, task: Task) -> list[Credit]:
-    """Per-elicit credit: the role's rewards after each of its moves.
+def credits_of(play: Play, map_seed: int, task: Task, standing: bool = False) -> list[Credit]:
+    """Per-elicit credit: the role's rewards after each of its moves, or of those alone that no
+    failed ensure sent back, where ``standing``.
 
     In a play that did not finish every move is credited with the game's floor.
     """
+    kept = {id(event) for event in play.standing(task.role)} if standing else None
     finished = play.outcome_for(task.role) == "finished"
     to_go, returns = 0.0, []
     for event in reversed(play.events):
         if isinstance(event, Rewarded) and event.player == task.role:
             to_go += event.bits
         if isinstance(event, Moved) and event.player == task.role:
+            if kept is not None and id(event) not in kept:
+                continue
             returns.append((event, to_go if finished else task.floor))
     occurrence: dict[int, int] = defaultdict(int)
     credits = []
@@ -51,12 +57,14 @@ def credits_of(play: Play, map_seed: int, task: Task) -> list[Credit]:
     return credits
 
 
-def credits_of_all(plays: Sequence[Play], seeds: Sequence[Seeds], task: Task) -> list[Credit]:
+def credits_of_all(
+    plays: Sequence[Play], seeds: Sequence[Seeds], task: Task, standing: bool = False
+) -> list[Credit]:
     """The credits of several plays, in their order."""
     return [
         credit
         for play, each in zip(plays, seeds, strict=True)
-        for credit in credits_of(play, each.map_seed, task)
+        for credit in credits_of(play, each.map_seed, task, standing)
     ]
 
 

@@ -24,13 +24,26 @@ from evo.jobs.evaluate import Task, finite_score
 from evo.jobs.job import Finetune
 from evo.jobs.lora import AdaptedModel
 from evo.jobs.policy_gradient import update
-from evo.jobs.warm_start import ExploringPolicy, best_of_groups, imitate
+from evo.jobs.warm_start import (
+    Author,
+    ExploringPolicy,
+    Imitation,
+    authors_of_round,
+    best_author,
+    best_of_groups,
+    imitate,
+)
 from xgl.lm.language_model import LanguageModel
 from xgl.players.local import MEMORY_BYTES, LocalPolicy
+from xgl.players.scripts import SCRIPTS, ScriptPlayer
 from xgl.random_streams import seed as named_seed
 from xgl.random_streams import stream
 from xgl.runtime.lockstep import Cast, Instance, play_all
-from xgl.runtime.requests import Play, Player
+from xgl.runtime.requests import Play, Player, Seeds
+
+MAPS_AT_ONCE, MOST_EXPLORING = 8, 0.25
+"""Maps of a warm start that are played together, and the share of the tokens after which it plays
+no more of them: plays with many retries are long."""
 
 
 def finetune(
@@ -85,6 +98,7 @@ class _Training:
         self.lm, self.adapted, self.cast, self.task = lm, adapted, cast, task
         self.policy, self.settings = policy, settings
         self.seed, self.memory_bytes = seed, memory_bytes
+        self.scripts = ScriptPlayer(cast.judge.count)
         self.curve: list[float] = []
         self.entropy: list[float] = []
         self.norms: list[float] = []
@@ -103,9 +117,7 @@ class _Training:
         for index in range(warm.rounds):
             if self.spent >= 0.5:
                 return
-            player = ExploringPolicy(self.policy, warm.proposals / 2**index)
-            credits = self._play(player, warm.maps, warm.rollouts)
-            imitations = best_of_groups(credits, warm)
+            imitations = self._imitations(authors_of_round(warm, index))
             if not imitations:
                 return
             rng = stream("imitation", self.seed, index)
@@ -116,13 +128,51 @@ class _Training:
             if not self._step(entropy, norm):
                 return
 
+    def _imitations(self, author: Author) -> list[Imitation]:
+        """The best moves of a round, and those that its best author makes on further maps."""
+        warm, player, seed = self.settings.warm_start, self._exploring(author), self.seed
+        seeds, plays = list[Seeds](), list[Play]()
+        for first in range(0, warm.maps, MAPS_AT_ONCE):
+            if seeds and self.spent >= MOST_EXPLORING:
+                break
+            maps = min(MAPS_AT_ONCE, warm.maps - first)
+            more = training_seeds(seed, len(self.curve), maps, warm.rollouts, first)
+            seeds, plays = seeds + more, plays + self._play(player, more)
+        best = best_of_groups(self._credits(plays, seeds, standing=True), warm)
+        teacher = best_author([author(each) for each in seeds], self._scores(plays))
+        if teacher in SCRIPTS and best and warm.demonstrations:
+            shown = training_seeds(seed, len(self.curve), warm.demonstrations, 1, warm.maps)
+            demonstrated = self._play(self._exploring(lambda _: teacher), shown)
+            best += [
+                Imitation(event.move, 1.0)
+                for play in demonstrated
+                if play.outcome_for(self.task.role) == "finished"
+                for event in play.standing(self.task.role)
+            ]
+        self.plays = plays
+        return best
+
+    def _scores(self, plays: Sequence[Play]) -> list[float]:
+        """Of each play; permuted in a null control."""
+        scores = [finite_score(play, self.task) for play in plays]
+        if self.settings.shuffle:
+            order = stream("shuffle scores", self.seed, len(self.curve)).permutation(len(scores))
+            return [scores[place] for place in order]
+        return scores
+
+    def _exploring(self, author: Author) -> ExploringPolicy:
+        return ExploringPolicy(self.policy, self.scripts, author)
+
     def reinforce(self) -> None:
         """Steps of REINFORCE until the budget is spent, then the mean of the last adapters."""
         settings, adapted = self.settings, self.adapted
         optimizer = torch.optim.AdamW(adapted.parameters(), lr=settings.learning_rate)
         average, first = _Average(), len(self.curve)
         while (spent := self._share(len(self.curve) - first)) < 1:
-            credits = self._play(self.policy, settings.maps, settings.rollouts)
+            step, rollouts = len(self.curve), settings.rollouts
+            seeds = training_seeds(self.seed, step, settings.maps, rollouts)
+            self.plays = self._play(self.policy, seeds)
+            credits = self._credits(self.plays, seeds)
             if not credits:  # no view fits the model: such steps would spend no tokens, for ever
                 break
             for group in optimizer.param_groups:
@@ -140,16 +190,18 @@ class _Training:
         """Share of the budget that is spent after ``steps`` of REINFORCE."""
         return max(self.spent, steps / self.settings.steps if self.settings.steps else 0.0)
 
-    def _play(self, player: Player, maps: int, rollouts: int) -> list[Credit]:
-        """Credits of one step's plays."""
-        step = len(self.curve)
-        seeds = training_seeds(self.seed, step, maps, rollouts)
+    def _play(self, player: Player, seeds: Sequence[Seeds]) -> list[Play]:
         players = self.cast.players | {self.task.role: player}
         instances = [Instance(self.task.game, each) for each in seeds]
-        self.plays = play_all(instances, Cast(self.cast.judge, self.cast.stories, players))
-        credits = credits_of_all(self.plays, seeds, self.task)
+        return play_all(instances, Cast(self.cast.judge, self.cast.stories, players))
+
+    def _credits(
+        self, plays: Sequence[Play], seeds: Sequence[Seeds], standing: bool = False
+    ) -> list[Credit]:
+        """Credits of one step's plays."""
+        credits = credits_of_all(plays, seeds, self.task, standing)
         if self.settings.shuffle and credits:
-            return shuffled(credits, named_seed("shuffle", self.seed, step))
+            return shuffled(credits, named_seed("shuffle", self.seed, len(self.curve)))
         return credits
 
     def _step(self, entropy: float, norm: float) -> bool:

@@ -8,7 +8,7 @@ they are; rewards alone say which moves are imitated.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,36 +23,72 @@ from xgl.language.syntax import REGISTERS
 from xgl.lm.language_model import LanguageModel, continuation_logits
 from xgl.lm.memory import micro_batches, retry_in_halves
 from xgl.players.local import LocalPolicy
+from xgl.players.scripts import SCRIPTS, ScriptPlayer
 from xgl.random_streams import stream
-from xgl.runtime.requests import Move, Turn, View
+from xgl.runtime.requests import Move, Seeds, Turn, View
 
 QUOTES, IN_ORDER = 0.3, 0.65
 """Proposals up to the first share are quotes of a text, up to the second words of it in its
 order, beyond it in any order."""
 
 
-class ExploringPolicy:
-    """A policy of whose moves a share is made of words in view instead; all are a function of the
-    turn."""
+OWN, WORDS = "", "words"
+"""Authors of a play's moves beside the scripted players: the policy, and chance, which takes words
+in view."""
+Author = Callable[[Seeds], str]
+"""Who makes the moves of a play: ``OWN``, ``WORDS`` or the name of a script."""
 
-    def __init__(self, policy: LocalPolicy, proposals: float) -> None:
-        self.policy, self.proposals = policy, proposals
+
+def authors_of_round(settings: WarmStartConfig, index: int) -> Author:
+    """Who makes the moves of the plays of a round, the first being 0. On each map as many plays are
+    made by scripts, of words in view and by the policy; which scripts, differs from map to map, and
+    none makes two plays before each has made one."""
+    proposals = round(settings.proposals / 2**index * settings.rollouts)
+    scripted = round(settings.scripted * proposals)
+
+    def author(seeds: Seeds) -> str:
+        place, names = seeds.play_seed, list(SCRIPTS)
+        if place < scripted:
+            order = stream("scripts", seeds.map_seed).permutation(len(names))
+            return names[order[place % len(names)]]
+        return WORDS if place < proposals else OWN
+
+    return author
+
+
+class ExploringPolicy:
+    """A policy of whose plays others make some; all moves are a function of the turn."""
+
+    def __init__(self, policy: LocalPolicy, scripts: ScriptPlayer, author: Author) -> None:
+        self.policy, self.scripts, self.author = policy, scripts, author
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         """One move a turn; an error value where the view does not fit the model's window."""
         texts = [self._proposal(turn) for turn in turns]
-        own = iter(self.policy.moves([t for t, text in zip(turns, texts, strict=True) if not text]))
+        own = iter(
+            self.policy.moves([t for t, text in zip(turns, texts, strict=True) if text is None])
+        )
         return [
-            self.policy.writes(turn, text) if text else next(own)
+            next(own) if text is None else self.policy.writes(turn, text)
             for turn, text in zip(turns, texts, strict=True)
         ]
 
-    def _proposal(self, turn: Turn) -> str:
-        """A move made of words in view; empty where the policy makes its own."""
-        rng = stream("proposal", *turn.key)
-        if rng.random() >= self.proposals:
-            return ""
-        return words_in_view(turn.request.view, turn.request.max_len, rng)
+    def _proposal(self, turn: Turn) -> str | None:
+        """A move that another makes; None where the policy makes its own."""
+        author = self.author(turn.seeds)
+        if author == WORDS:
+            rng = stream("words", *turn.key)
+            return words_in_view(turn.request.view, turn.request.max_len, rng) or None
+        return self.scripts.text(turn, author) if author else None
+
+
+def best_author(authors: Sequence[str], scores: Sequence[float]) -> str:
+    """Whose plays have the largest mean score."""
+    means = {
+        author: float(np.mean([s for a, s in zip(authors, scores, strict=True) if a == author]))
+        for author in dict.fromkeys(authors)
+    }
+    return max(means, key=lambda author: means[author])
 
 
 def words_in_view(view: View, most: int, rng: np.random.Generator) -> str:

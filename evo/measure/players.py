@@ -20,6 +20,7 @@ from xgl.chat.client import read_key
 from xgl.chat.settings import OPENAI, Answers, ChatSettings, Requests
 from xgl.errors import ConfigError
 from xgl.lm.language_model import LanguageModel
+from xgl.lm.sampling import Decoding
 from xgl.models.resolve import resolve
 from xgl.players.chat import ChatPlayer
 from xgl.players.local import LocalPolicy
@@ -27,11 +28,13 @@ from xgl.runtime.requests import Player
 from xgl.settings import shared
 
 EXPECTED = (
-    "expected embedded, smollm2, a model folder or a hub id; adapter:RUN_FOLDER:FINETUNE_ID; "
+    "expected embedded, smollm2, a model folder or a hub id, and with ~T after it its temperature "
+    "T, such as embedded~0.5; adapter:RUN_FOLDER:FINETUNE_ID; "
     "peft:FOLDER or peft:FOLDER@MODEL for a LoRA trained elsewhere; or "
     "chat:MODEL, chat:MODEL@URL for a model behind an OpenAI-compatible endpoint"
 )
 _CHAT = re.compile(r"chat:(?P<model>.+?)(@(?P<url>https?://.*))?")
+_WARM = re.compile(r"(?P<reference>.+)~(?P<temperature>\d{1,3}(\.\d{1,6})?)")
 _PEFT = re.compile(r"peft:(?P<folder>[^@]+)(@(?P<model>.+))?")
 _ADAPTER = re.compile(r"adapter:(?P<run>.+):(?P<id>[0-9a-f]+)")
 
@@ -39,6 +42,7 @@ _ADAPTER = re.compile(r"adapter:(?P<run>.+):(?P<id>[0-9a-f]+)")
 @dataclass(frozen=True)
 class LocalName:
     reference: str
+    temperature: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,8 @@ def parse_player(text: str) -> Name:
         return PeftName(match["folder"], match["model"] or "")
     if not text or text.startswith(("chat:", "adapter:", "peft:")):
         raise ConfigError(f"players: found {text!r}, {EXPECTED}")
+    if match := _WARM.fullmatch(text):
+        return LocalName(match["reference"], float(match["temperature"]))
     return LocalName(text)
 
 
@@ -95,6 +101,19 @@ class LocalPlayer:
     adapter: bytes | None = None
     folder: Path | None = None
     lora: LoraSettings = field(default_factory=lambda: lora_settings(PlayerConfig()))
+    temperature: float = 1.0
+
+    @contextmanager
+    def loaded(self, dtype: str, device: str) -> Iterator[LanguageModel]:
+        """The model by itself, with its adapter."""
+        base = load_model(self.reference, dtype, device)
+        if self.folder is not None:
+            yield with_peft_folder(base, self.folder)
+        elif self.adapter is not None:
+            with AdaptedModel(base, self.lora).with_adapter(self.adapter) as lm:
+                yield lm
+        else:
+            yield base
 
     @contextmanager
     def seated(self, lab: ModelHost, dtype: str, budget: Budget) -> Iterator[Player]:
@@ -113,7 +132,8 @@ class LocalPlayer:
 
     def _policy(self, lm: LanguageModel, lab: ModelHost) -> LocalPolicy:
         same = same_tokens(lm.tokenizer, lab.judge.lm.tokenizer)
-        return LocalPolicy(lm, count=None if same else lab.judge.count, memory_bytes=lab.memory)
+        count = None if same else lab.judge.count
+        return LocalPolicy(lm, Decoding(self.temperature), count=count, memory_bytes=lab.memory)
 
 
 @dataclass(frozen=True)
@@ -139,9 +159,9 @@ def find_player(text: str, chat: ChatConfig) -> Measured:
     :class:`~archive.ArchiveError`, and :class:`~xgl.errors.PlayerError` for a key that is missing.
     """
     match parse_player(text):
-        case LocalName(reference):
+        case LocalName(reference, temperature):
             resolve(reference)
-            return LocalPlayer(text, reference)
+            return LocalPlayer(text, reference, temperature=temperature)
         case AdapterName(run, finetune):
             return _adapted(text, Path(run), finetune)
         case PeftName(folder, model):

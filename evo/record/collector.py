@@ -234,8 +234,10 @@ class Collector:
         config, calibration = self.config, self._calibrated(task)
         settings, transfer = config.finetune, config.transfer
         plays = settings.maps * settings.rollouts
+        warm = settings.warm_start
         limits = (transfer.max_forfeit_rate, settings.tokens, plays, transfer.min_steps)
-        return refusal(calibration, Limits(*limits)) or ill_posed(
+        first = warm.rounds * (warm.maps * warm.rollouts + warm.demonstrations)
+        return refusal(calibration, Limits(*limits, first)) or ill_posed(
             self.well_posed(task), config.playability, transfer.confidence
         )
 

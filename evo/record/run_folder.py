@@ -58,6 +58,8 @@ def stored_config(folder: str) -> dict[str, Any]:
     path = Path(folder)
     if path.name in ("", ".."):
         path = path.resolve()
+    if path.name == "archive" and (path / MARKER).is_file():
+        path = path.resolve().parent  # the run's archive, where the run is meant
     with Archive.open(path / "archive") as archive:
         rows = [row for row in archive.rows("runs") if row["event"] in BEGUN]
     if not rows:

@@ -28,7 +28,8 @@ class LedgerWorkshop:
         first = passes[0]
         if not all(map(self.collector.knows, first)):
             result = self._result(first, passes)
-            self.collector.announce([first])
+            if not isinstance(first[0], TrainingRequest):
+                self.collector.announce([first])
             self.collector.store(first, result)
         return sum(map(self.collector.cost, first), Cost())
 
@@ -47,4 +48,6 @@ class LedgerWorkshop:
             if one in self._begun or not self.executor.has_room(trains):
                 continue
             if not all(map(self.collector.knows, one)):
+                if trains:
+                    self.collector.announce([one])
                 self._begun[one] = self.executor.begin(self.collector.job(one))

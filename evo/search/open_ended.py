@@ -68,10 +68,14 @@ FindingT = TypeVar("FindingT", bound=Finding[Any])
 class OpenOracle(Protocol[GameT, FindingT, WorkT_co]):
     """Judges candidates, each in a process of its own."""
 
+    def screen(self, candidate: Candidate[GameT], scope: Sequence[GameT]) -> Steps[WorkT_co, bool]:
+        """Whether a candidate is worth learning, by what costs little; records it where not."""
+        ...
+
     def examine(
         self, candidate: Candidate[GameT], scope: Sequence[GameT]
     ) -> Steps[WorkT_co, FindingT]:
-        """Selection with the parent that the candidate was proposed for."""
+        """Learning, and selection with the parent that the candidate was proposed for."""
         ...
 
     def adopt(self, orphan: FindingT, scope: Sequence[GameT]) -> Steps[WorkT_co, FindingT]:
@@ -259,7 +263,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self._judged += len(games)
         self._examining += len(games)
         for index, game in enumerate(games):
-            process = self._examination(Candidate(game, place, index), one, (number, index))
+            process = self._screening(Candidate(game, place, index), one, (number, index))
             self.order.start(process, (2, number, index))
         return True
 
@@ -305,10 +309,22 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         """Rate the scope as it is now."""
         self._masses = yield from self.oracle.weigh(self.games)
 
+    def _screening(
+        self, candidate: Candidate[GameT], one: _List[GameT], order: Urgency
+    ) -> Steps[WorkT, None]:
+        """What costs little comes first for a whole list, so that no worker waits behind a
+        fine-tune for something to do."""
+        worthy = yield from self.oracle.screen(candidate, self.games)
+        if worthy:
+            self.order.start(self._examination(candidate, one, order), (3, *order))
+        else:
+            self._examining -= 1
+            self._tally(one.parent, accepted=False)
+
     def _examination(
         self, candidate: Candidate[GameT], one: _List[GameT], order: Urgency
     ) -> Steps[WorkT, None]:
-        """From a proposal to the pool."""
+        """From a screened proposal to the pool."""
         scope = self.games
         finding = yield from self.oracle.examine(candidate, scope)
         if finding.prospect is Prospect.ORPHAN:

@@ -65,17 +65,25 @@ class OpenTransferOracle:
 
     # -- evo.search.open_ended.OpenOracle ------------------------------------------------------
 
-    def examine(self, candidate: Candidate[Task], scope: Sequence[Task]) -> Steps[Request, Seen]:
-        """Calibration, fine-tune, and selection with the parent that it was proposed for."""
+    def screen(self, candidate: Candidate[Task], scope: Sequence[Task]) -> Steps[Request, bool]:
+        """Calibration, and what scripted players earn."""
         collector, task = self.collector, candidate.game
         collector.register([task])
         yield [collector.calibration_plays(task)]
         collector.fix_floor(task)
         yield collector.rounds_request(task)
+        refusal = collector.refusal(task)
+        if refusal is None:
+            yield self.rows.headroom_plays(task)
+            refusal = self.rows.no_headroom(task)
+        if refusal is not None:
+            self.rows.record(candidate, candidate.parent, refusal, Evidence(), scope)
+        return refusal is None
+
+    def examine(self, candidate: Candidate[Task], scope: Sequence[Task]) -> Steps[Request, Seen]:
+        """Fine-tune, and selection with the parent that it was proposed for."""
+        self.collector.attempts.follow(candidate.game.id, candidate.parent.id)
         seen = Seen(candidate, Prospect.OUT, candidate.parent, scope=tuple(scope))
-        if refusal := collector.refusal(task):
-            return self._recorded(seen, refusal)
-        collector.attempts.follow(task.id, candidate.parent.id)
         seen = yield from self._learn(seen)
         if seen.prospect is Prospect.OUT and _is_orphan(seen.decision):
             return replace(seen, prospect=Prospect.ORPHAN)
@@ -189,7 +197,7 @@ class OpenTransferOracle:
             yield collector.training_requests(task)
             seen = yield from self._select(seen)
             failed = seen.decision is not None and seen.decision.reason in UNLEARNED
-            if not (failed and collector.headroom(task)):
+            if not (failed and self.rows.may_learn(task)):
                 break
         if (yield from self._train_again(seen.parent, seen.evidence)):
             seen = yield from self._select(seen)

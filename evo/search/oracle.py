@@ -26,7 +26,7 @@ from archive.statistics.race import Bounds, Question, Race, acceptance, run_toge
 from archive.statistics.scripts import ScriptComparison, gated, script_columns
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task
-from evo.record.collector import Collector
+from evo.record.collector import Collector, PlayRequest
 from evo.record.ledger import Ledger, Row, decision_key
 from evo.record.playability import evidence_columns
 from evo.search.growth import Assessment, Candidate, rank
@@ -119,7 +119,13 @@ class TransferOracle:
     def _deserves_another(self, candidate: Candidate[Task], ends: Mapping[TaskId, RaceEnd]) -> bool:
         decision, _ = ends[candidate.game.id]
         failed = decision is not None and decision.reason in UNLEARNED
-        return failed and self.collector.headroom(candidate.game)
+        return failed and self.may_learn(candidate.game)
+
+    def may_learn(self, task: Task) -> bool:
+        """Whether a game that a fine-tune learned nothing of is worth another."""
+        if self.config.transfer.headroom is None:
+            return self.collector.headroom(task)
+        return self.selection.headroom(task).low > 0
 
     def _select(
         self, candidates: Sequence[Candidate[Task]], scope: Sequence[Task]
@@ -248,14 +254,28 @@ class TransferOracle:
     def _playable(
         self, candidates: Sequence[Candidate[Task]], scope: Sequence[Task]
     ) -> list[Candidate[Task]]:
-        """Those that the base player can play; the others are recorded with the reason."""
-        playable = []
+        """Those that the base player can play, and that hold something to learn; the others are
+        recorded with the reason."""
+        refusals = {each.game: self.collector.refusal(each.game) for each in candidates}
+        games = [game for game, refusal in refusals.items() if refusal is None]
+        self.collector.play(each for game in games for each in self.headroom_plays(game))
+        refusals |= {game: self.no_headroom(game) for game in games}
         for candidate in candidates:
-            if refusal := self.collector.refusal(candidate.game):
+            if refusal := refusals[candidate.game]:
                 self.record(candidate, candidate.parent, refusal, Evidence(), scope)
-            else:
-                playable.append(candidate)
-        return playable
+        return [each for each in candidates if refusals[each.game] is None]
+
+    def headroom_plays(self, task: Task) -> list[PlayRequest]:
+        """The plays that say whether a game holds something to learn; none where that is not
+        asked."""
+        if self.config.transfer.headroom is None:
+            return []
+        return self.selection.scripted(task, self.selection.script_plays)
+
+    def no_headroom(self, task: Task) -> Decision | None:
+        """The refusal of a game that holds nothing to learn about the map."""
+        least = self.config.transfer.headroom
+        return None if least is None else self.selection.headroom(task).refusal(least)
 
     def _against_scripts(self, task: Task, evidence: Evidence) -> ScriptComparison | None:
         """The game's fine-tune beside the scripts, on the plays that the decision rests on."""

@@ -35,6 +35,7 @@ PROGRESS: Mapping[Reason, Progress] = {
     Reason.FORFEIT_RATE: Progress.UNPLAYABLE,
     Reason.TOO_LONG: Progress.UNPLAYABLE,
     Reason.CONSTANT_SCORE: Progress.UNPLAYABLE,
+    Reason.NO_HEADROOM: Progress.UNPLAYABLE,
     Reason.ILL_POSED: Progress.UNPLAYABLE,
     Reason.NOT_FEW_SHOT: Progress.UNPLAYABLE,
     Reason.FEW_SHOT_LUCK: Progress.UNPLAYABLE,

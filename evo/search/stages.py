@@ -13,7 +13,13 @@ from archive.statistics.decision_rule import Answer, Evidence, Own, Thresholds, 
 from archive.statistics.intervals import Scores
 from archive.statistics.looks import Looks
 from archive.statistics.race import Bounds, Question, RaceSettings
-from archive.statistics.scripts import ScriptComparison, compare, script_confidence
+from archive.statistics.scripts import (
+    Headroom,
+    ScriptComparison,
+    compare,
+    headroom,
+    script_confidence,
+)
 from archive.statistics.transfer_values import replicated_gains
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector, PlayRequest, SeedSet
@@ -91,6 +97,13 @@ class Stage:
     def scripted(self, task: Task, plays: int) -> list[PlayRequest]:
         """Scripted players on the first seeds on which the game's own fine-tune plays."""
         return self.collector.scripted(task, self.purpose, self.seeds(plays))
+
+    def headroom(self, task: Task) -> Headroom:
+        """What looking at the map is worth to scripted players; they must have played."""
+        played = self.scripted(task, self.script_plays)
+        return headroom(
+            [self.collector.sample(p.policy_id, task, self.purpose, p.seeds) for p in played]
+        )
 
     def against_scripts(self, task: Task) -> ScriptComparison | None:
         """The game's fine-tunes beside the scripts, at the last look at which these have played;

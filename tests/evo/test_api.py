@@ -110,6 +110,13 @@ def test_a_killed_run_is_resumed(world: World, tmp_path: Path) -> None:
     assert evo.resume(tmp_path / "killed", quiet=True, backend="pyarrow").decisions().num_rows == 2
 
 
+def test_the_archive_of_a_run_names_it_too(world: World, tmp_path: Path) -> None:
+    run = evo.grow(world.settings("named"), quiet=True, backend="pyarrow")
+    again = evo.resume(run.archive.folder, quiet=True, backend="pyarrow")
+    assert again.folder == tmp_path / "named"
+    assert again.table("runs")["event"].to_pylist()[-1] == "finished"
+
+
 def test_a_budget_ends_a_run_without_an_error(world: World) -> None:
     small = {**world.settings("poor"), "budget": {"tokens": 2000}}
     run = evo.grow(small, quiet=True, backend="pyarrow")

@@ -29,7 +29,9 @@ def follow(display: Display, task: Task) -> None:
         display.stage("fine-tuning", [task, task], 2)
         display.stage("acceptance", [], 0)
         display.job("fine-tuning", task, 1500, Statistics(requested=3), "0.8 → 9.7 bits")
-        display.stage("selection", [task], 1)
+        display.stage("calibration", [task, task], 2)
+        display.job("calibration", task, 0, Statistics())
+        display.stage("selection", [task], 1)  # alone, so without lines of its own
         display.job("selection", task, 34, Statistics(requested=4))
         display.decision(task, Decision(Reason.TOO_LONG, True, "3 [steps]"))
         display.decision(task, Decision(Reason.NEW_AND_USEFUL, True))
@@ -47,8 +49,8 @@ def test_without_a_terminal_there_are_plain_lines(make_task: MakeTask) -> None:
         ("0", f"generation 2, parent {short}, list 1"),
         ("0", f"fine-tuning: {short}"),
         ("1,500", f"fine-tuning {short} ended, 0.8 → 9.7 bits; fine-tune 1 of at most 4{ENDS}"),
-        ("1,500", f"selection: {short}"),
-        ("1,534", f"selection {short} ended, 1 of 1, about 0:00 to go"),
+        ("1,500", f"calibration: {short}"),
+        ("1,500", f"calibration {short} ended, 1 of 2, about 0:00 to go"),
         ("1,534", f"refused {short}: too long to learn: 3 [steps]"),
         ("1,534", f"accepted {short}: helps and is new"),
     ]

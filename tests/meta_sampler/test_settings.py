@@ -23,7 +23,7 @@ MISTAKES = [
     ("mutate", {"max_lines": 6.0}, "max_lines: found 6.0, expected a whole number"),
     ("mutate", {"max_lines": None}, "max_lines: found null, expected a whole number"),
     ("mutate", {"loops": "no"}, "loops: found 'no', expected true or false"),
-    ("mutate", {"players": "black"}, "players: found 'black', expected a list such as [a,b]"),
+    ("mutate", {"players": "black"}, "players: found 'black', expected a list such as [black]"),
     ("mutate", {"players": ["bob"]}, "players: found ['bob'], expected a list with black"),
     ("mutate", {"players": ["black", "rob"]}, "players: unknown player 'rob', expected some of"),
     ("mutate", {"memory": 1.5}, "memory: found 1.5, expected more than 0 and at most 1"),

@@ -45,7 +45,7 @@ class Machine:
         ({"kind": "small", "limits": {"line": 3}}, "limits.line: unknown key, did you mean limits"),
         ({"kind": "small", "limits": {"lines": 13}}, "limits.lines: found 13, expected another"),
         ({"kind": "big", "zebra": 1}, "zebra: unknown key, expected one of kind, limits, names"),
-        ({"kind": "small", "names": "ab"}, "names: found 'ab', expected a list such as [a,b]"),
+        ({"kind": "small", "names": "ab"}, "names: found 'ab', expected a list such as [ab]"),
         ({"kind": "small", "names": ["a", 1]}, "names: found 1, expected a text"),
         ({"kind": "small", "most": 0}, "most: found 0, expected at least 1"),
         ({"kind": "small", "most": False}, "most: found false, expected a whole number"),

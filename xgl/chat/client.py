@@ -115,11 +115,15 @@ class Endpoint:
         key = self._key or "none"  # the client demands one; servers without keys ignore it
         self._client = openai.AsyncOpenAI(
             api_key=key,
-            default_headers={"Authorization": f"Bearer {key}"},  # else its environment may win
             base_url=settings.base_url,
             max_retries=0,
             timeout=None,  # its own would bound each read, not the answer as a whole
         )
+        # Of the headers that its environment variable adds, none may be another account's key.
+        added = {
+            k: v for k, v in self._client._custom_headers.items() if k.lower() != "authorization"
+        }
+        self._client._custom_headers = added | {"Authorization": f"Bearer {key}"}
         if not settings.is_openai:  # the account that the environment names is no one else's matter
             self._client.organization = self._client.project = None
 

@@ -76,7 +76,8 @@ class LocalPolicy:
         prompt = self._prompt(turn.request.view, shown)
         if not self._fits(prompt, turn):
             return OversizeError("view too long")
-        ids = (*self._encode(f" {text}"), *self._encode(STOP))[: self._limit(turn, prompt)]
+        words = self._encode(f" {text}") if text else ()
+        ids = (*words, *self._encode(STOP))[: self._limit(turn, prompt)]
         return replace(self._move(prompt, Continuation(ids, ())), rounds_shown=shown)
 
     def _rows(self, lengths: Sequence[int]) -> int:

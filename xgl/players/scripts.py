@@ -72,7 +72,11 @@ class ScriptPlayer:
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         """One move a turn, which cost no token of a player."""
-        return [Move(SCRIPTS[turn.policy](self._scene(turn))) for turn in turns]
+        return [Move(self.text(turn, turn.policy)) for turn in turns]
+
+    def text(self, turn: Turn, script: str) -> str:
+        """The move that a script makes at a turn."""
+        return SCRIPTS[script](self._scene(turn))
 
     def _scene(self, turn: Turn) -> Scene:
         view = turn.request.view

@@ -266,6 +266,10 @@ class Play:
         return play_html(self)
 
     def accepted_moves(self, role: str) -> list[str]:
+        """The texts of :meth:`standing`."""
+        return [event.move.text for event in self.standing(role)]
+
+    def standing(self, role: str) -> list[Moved]:
         """The moves of ``role`` that stood: those that no failed ensure sent back."""
         kept: list[Moved] = []
         for event in self.events:
@@ -276,7 +280,7 @@ class Play:
                 again: set[str] = set()  # a register seen twice: an earlier turn of a loop
                 while kept and kept[-1].line == line and kept[-1].register not in again:
                     again.add(kept.pop().register)
-        return [event.move.text for event in kept if event.player == role]
+        return [event for event in kept if event.player == role]
 
 
 # -- who answers -------------------------------------------------------------------------------

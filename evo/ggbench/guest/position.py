@@ -81,7 +81,9 @@ class Position:
     def features(self) -> NDArray[np.float32]:
         """The observation, flat, and whether the first player moves: (size + 1,)."""
         observed = np.asarray(self.observed, np.float32).ravel()
-        return np.append(observed, np.float32(1 - self.mover))
+        seen = np.empty(observed.size + 1, np.float32)
+        seen[:-1], seen[-1] = observed, 1 - self.mover
+        return seen
 
     def value(self, player: int) -> float:
         """1 where ``player`` has won, 0 where it has lost, ½ where nobody has."""

@@ -78,6 +78,9 @@ def test_export_writes_the_games(
     [
         (["inspect", "{run}/absent"], "absent is not an archive: found no such folder"),
         (["inspect", "{run}/.."], "is not an archive: found no archive.json"),
+        (["inspect", "{run}/.."], "expected a run folder or its archive, such as {run}/../small"),
+        (["inspect", "{run}/archive/archive.json"], "is not an archive: found a file"),
+        (["show", "{run}"], "found the path {run} in place of an id, expected RUN GAME"),
         (["inspect", "{run}", "--run-id", "zz"], "found no id 'zz', expected an id such as r1"),
         (["export", "{run}", "{run}"], "is in use: found archive, expected an empty folder"),
         (["export", "{run}/absent", "{run}/out"], "is not an archive"),
@@ -94,7 +97,7 @@ def test_user_errors_are_one_sentence_and_write_nothing(
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.startswith("error: ")
-    assert message in printed.err
+    assert message.format(run=run_folder) in printed.err
     assert printed.err.count("\n") == 1
     assert sorted(run_folder.parent.rglob("*")) == before
 

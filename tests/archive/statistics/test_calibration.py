@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from archive import Reason
-from archive.statistics.calibration import REASONS, Calibration, Limits, refusal
+from archive.statistics.calibration import (
+    REASONS,
+    Calibration,
+    Limits,
+    affordable_steps,
+    refusal,
+)
 from archive.statistics.decision_rule import Decision
 
 LIMITS = Limits(max_forfeit_rate=0.25, tokens=4000, plays=16, min_steps=10)
@@ -46,3 +54,9 @@ def test_a_refusal_says_why(plays: Calibration, reason: Reason, detail: str | No
 def test_without_a_budget_of_tokens_no_play_is_too_long() -> None:
     endless = Limits(max_forfeit_rate=0.25, tokens=0, plays=16, min_steps=10)
     assert refusal(calibration(tokens=10**6), endless) is None
+
+
+def test_a_warm_start_takes_its_plays_but_at_most_half_of_the_tokens() -> None:
+    """4,000 tokens, steps of 16 plays of 20 tokens: 12.5 steps without a warm start."""
+    steps = [affordable_steps(calibration(), replace(LIMITS, warm_plays=n)) for n in (0, 48, 999)]
+    assert steps == [13, 10, 7]

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from archive.schema import PlaysKey, Reason, TaskId
+from archive.schema import PlaysKey, Reason, TaskId, Verdict
 from archive.statistics.decision_rule import Decision
-from archive.statistics.intervals import Interval
+from archive.statistics.intervals import Interval, mean_interval
 from archive.statistics.plays import Plays
 from archive.statistics.scripts import (
     ScriptComparison,
     beyond_scripts,
     compare,
     gated,
+    headroom,
+    headroom_again,
     script_columns,
     shown_comparison,
 )
@@ -26,6 +30,42 @@ def sample(own: object, permuted: object = 0.0) -> Plays:
     scores = np.asarray(own, float)
     seeds = np.array([(10 + index, index) for index in range(len(scores))])
     return Plays(seeds, scores, np.broadcast_to(np.asarray(permuted, float), scores.shape))
+
+
+def test_headroom_is_what_looking_at_the_map_is_worth() -> None:
+    """The best script earns 6 bits a play; with its moves of other maps 1, and another one 2."""
+    scripts = [sample([5, 7, 6, 6], [1, 1, 0, 2]), sample([3, 3, 1, 1], [2, 2, 2, 2])]
+    found = headroom(scripts)
+    assert found.bits == pytest.approx(6 - 2)
+    assert found.low == pytest.approx(mean_interval(np.array([3.0, 5, 4, 4]), 0.9).low)
+    assert found.refusal(4.0) is None
+    refusal = found.refusal(4.5)
+    assert refusal is not None
+    assert (refusal.reason, refusal.verdict) == (Reason.NO_HEADROOM, Verdict.REFUSED)
+    assert refusal.detail == "4.0 bits, transfer.headroom asks for 4.5"
+
+
+@given(
+    st.lists(st.integers(-9, 9), min_size=2, max_size=6),
+    st.lists(st.integers(-9, 9), min_size=2, max_size=6),
+)
+def test_what_is_earned_blindly_is_no_headroom(first: list[int], second: list[int]) -> None:
+    """Scripts that earn the same with whatever moves; silence earns nothing."""
+    plays = min(len(first), len(second))
+    scripts = [sample(bits[:plays], bits[:plays]) for bits in (first, second, [0] * plays)]
+    assert headroom(scripts).bits == 0
+
+
+def test_headroom_again_is_that_of_the_first_plays() -> None:
+    plays = {
+        PlaysKey(f"script:{name}", GAME, "selection"): sample(own)
+        for name, own in (("a", [4, 6, 90]), ("b", [0, 0, 0]))
+    }
+    found = headroom_again(plays, GAME, "selection", 2)
+    assert found is not None
+    assert found.bits == 5
+    assert headroom_again(plays, GAME, "selection", 4) is None
+    assert headroom_again(plays, GAME, "acceptance", 2) is None
 
 
 def test_the_best_script_is_the_one_that_leaves_least() -> None:

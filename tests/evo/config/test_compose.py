@@ -100,6 +100,8 @@ def test_where_a_run_is_done_is_no_science() -> None:
 MISTAKES = [
     (["growth.alfa1=0.3"], r"growth\.alfa1: unknown key, did you mean growth\.alpha1\?"),
     (["finetune.token=5"], r"finetune\.token: unknown key, did you mean finetune\.tokens\?"),
+    (["+growth.alpha1=0.4"], r"\+growth\.alpha1: expected growth\.alpha1=… without the sign"),
+    (["growth.initial_scope=rival"], r"found 'rival', expected a list such as \[rival\]"),
     (["sed=3"], r"sed: unknown key, did you mean seed\?"),
     (["seed=abc"], r"seed: found 'abc', expected a whole number"),
     (["seed=1.5"], r"seed: found 1\.5, expected a whole number"),

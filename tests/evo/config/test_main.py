@@ -34,3 +34,18 @@ def test_the_command_keeps_what_stands_around_the_tables(tmp_path: Path) -> None
 def test_without_a_page_it_says_how_it_is_used(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
     assert "usage: python -m evo.config docs/configuration.md" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(None, "No such file or directory"), ("mine\n", "expected the page that holds it")],
+)
+def test_another_page_is_left_as_it_is(
+    content: str | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.md"
+    if content is not None:
+        page.write_text(content)
+    assert main([str(page)]) == 2
+    assert message in capsys.readouterr().err
+    assert (page.read_text() if content else page.exists()) == (content or False)

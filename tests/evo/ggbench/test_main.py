@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support import hostile
 
 from evo.ggbench.__main__ import main
 
@@ -33,6 +34,38 @@ def test_a_game_is_played_to_its_end(capsys: pytest.CaptureFixture[str]) -> None
 def test_a_person_may_leave(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["play", "winch"], answers("q")) == 0
     assert "You" not in capsys.readouterr().out.split("legal moves")[1]
+
+
+def test_a_person_may_ask_for_the_rules_and_look_ahead(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["play", "purse"], answers("?", "?6", "?9", "0", "q")) == 0
+    shown = capsys.readouterr().out
+    assert "You are player 1 and move first." in shown
+    assert shown.count("The Shared Purse") == 2
+    places = [shown.index(f"Purse: {left} pieces") for left in (33, 26, 32)]
+    assert places == sorted(places)
+    assert "'?9' is not a legal move" in shown
+
+
+def test_a_strangers_game_cannot_move_the_cursor(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = hostile.GOOD.replace('f"{self.left} left"', '"\\x1b[2J\\x1b]0;title\\x07 board"')
+    texts = {"rules.md": "# Odd \x1b[31m", "env.py": source, "moves.md": "\x1b[2J"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    assert main(["play", str(tmp_path)], answers("q")) == 0
+    shown = capsys.readouterr().out
+    assert "board" in shown
+    assert "\x1b" not in shown
+
+
+def test_a_folder_without_both_runs_is_no_comparison(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", str(tmp_path), str(tmp_path)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -17,11 +18,22 @@ from evo.jobs.evaluate import Task, evaluation_seeds
 from evo.jobs.job import Evaluation, ModelHostSettings, Training
 from evo.jobs.lora import AdaptedModel, LoraSettings
 from evo.jobs.model_host import ModelHost
-from evo.jobs.warm_start import ExploringPolicy, best_of_groups, imitate, words_in_view
+from evo.jobs.warm_start import (
+    OWN,
+    WORDS,
+    Author,
+    ExploringPolicy,
+    authors_of_round,
+    best_author,
+    best_of_groups,
+    imitate,
+    words_in_view,
+)
 from evo.search.initial_scope import metadata
 from xgl import game, parse
 from xgl.lm.language_model import LanguageModel, continuation_logits
 from xgl.players.local import LocalPolicy
+from xgl.players.scripts import SCRIPTS, ScriptPlayer
 from xgl.runtime.requests import Item, Move, MoveRequest, Seeds, Turn, View
 
 STORY = "A lighthouse stood, tall and white, above the sea."
@@ -60,18 +72,40 @@ def test_where_no_text_is_in_view_none_is_made(items: tuple[Item, ...]) -> None:
     assert words_in_view(view(*items), 8, np.random.default_rng(0)) == ""
 
 
-def test_a_share_of_the_moves_is_made_of_words_in_view(lm: LanguageModel) -> None:
-    policy, turns = LocalPolicy(lm), [turn(seed) for seed in range(200)]
-    own = policy.moves(turns)
-    assert ExploringPolicy(policy, 0.0).moves(turns) == own
-    half = ExploringPolicy(policy, 0.5).moves(turns)
-    assert half == ExploringPolicy(policy, 0.5).moves(turns)
-    made = [a != b for a, b in zip(own, half, strict=True)]
-    assert 70 < sum(made) < 130
+def exploring(lm: LanguageModel, author: Author) -> ExploringPolicy:
+    return ExploringPolicy(LocalPolicy(lm), ScriptPlayer(lambda text: len(text.split())), author)
+
+
+def test_each_author_makes_its_plays(lm: LanguageModel) -> None:
+    turns = [turn(seed) for seed in range(40)]
+    own = LocalPolicy(lm).moves(turns)
+    assert exploring(lm, lambda _: OWN).moves(turns) == own
+    authors = ("first_words", "nothing", WORDS, OWN)
+    mixed = exploring(lm, lambda seeds: authors[seeds.play_seed % 4]).moves(turns)
+    texts = [move.text for move in mixed if isinstance(move, Move)]
+    assert all(STORY.startswith(text) and text for text in texts[::4])
+    assert set(texts[1::4]) == {""}
     words = {word.strip(",.") for word in STORY.split()} | set(STORY.split())
-    every = ExploringPolicy(policy, 1.0).moves(turns)
-    cut = [m.text.split()[:-1] for m in every if isinstance(m, Move)]  # a limit may cut the last
-    assert all(set(each) <= words for each in cut)
+    assert all(set(text.split()[:-1]) <= words for text in texts[2::4])  # a limit may cut the last
+    assert mixed[3::4] == own[3::4]
+
+
+def test_every_script_plays_as_often_as_the_others_or_once_less() -> None:
+    settings = WarmStartConfig(rollouts=40, proposals=0.5, scripted=0.75)
+    author = authors_of_round(settings, 0)
+    for map_seed in (2, 4, 6):
+        made = [author(Seeds(map_seed, rollout)) for rollout in range(40)]
+        counts = Counter(made)
+        assert counts.pop(OWN) == 20
+        assert counts.pop(WORDS) == 5
+        assert set(counts) == set(SCRIPTS)
+        assert set(counts.values()) <= {1, 2}
+    later = Counter(authors_of_round(settings, 1)(Seeds(2, rollout)) for rollout in range(40))
+    assert later[OWN] == 30
+
+
+def test_the_best_author_is_that_with_the_largest_mean() -> None:
+    assert best_author(["a", "b", "a", "b", ""], [9.0, 4.0, -3.0, 4.0, 1.0]) == "b"
 
 
 def test_a_move_that_the_policy_writes_is_read_as_one_that_it_made(lm: LanguageModel) -> None:

@@ -74,7 +74,7 @@ def test_nothing_that_was_learned_is_thrown_away(seed: int) -> None:
     *_, scope = finished(grown)
     ran = world_of(grown)
     assert set(ran.decided) == set(ran.proposed), "every candidate has its decision"
-    for game in set(ran.proposed) - set(scope):
+    for game in set(ran.proposed) - set(scope) - ran.hopeless:
         covered = max(ran.values[member, game] or 0.0 for member in scope) > 1 - ran.alpha2
         useless = not any(ran.helps(game, member) for member in scope)
         late = ran.decided[game] == "helps none"  # before the game that it helps joined
@@ -106,7 +106,8 @@ def test_killed_at_any_commit_it_takes_the_same_course(seed: int, kills: list[in
 @settings(max_examples=60, deadline=None)
 def test_no_worker_waits_while_lists_can_be_opened(seed: int) -> None:
     draw = random.Random(seed)
-    world = replace(random_world(draw), games=60, values=_Alike(draw.choice([0.0, 1.0])))
+    alike = _Alike(draw.choice([0.0, 1.0]))
+    world = replace(random_world(draw), games=60, values=alike, hopeless=frozenset())
     grown = growth(world, replace(random_settings(draw), max_candidates=None), bench := Bench())
     list(finished(grown))
     ran = world_of(grown)
@@ -115,6 +116,21 @@ def test_no_worker_waits_while_lists_can_be_opened(seed: int) -> None:
         learned = [place for place, each in enumerate(bench.course) if each[0][0] == "learn"]
         busy = bench.offered[: learned[last]]
         assert min(busy) > grown.settings.lookahead
+
+
+def test_a_list_is_screened_before_the_first_of_it_is_learned() -> None:
+    world = pair_world(hopeless=frozenset({3, 5}))
+    grown = growth(world, replace(ORDINARY, list_size=4, lookahead=1), bench := Bench())
+    *_, scope = finished(grown)
+    works = [each for group in bench.course for each in group]
+    ran = world_of(grown)
+    for first in range(0, len(ran.proposed), 4):
+        batch = ran.proposed[first : first + 4]
+        screened = [works.index(("screen", game)) for game in batch]
+        learned = [works.index(("learn", game)) for game in batch if game not in world.hopeless]
+        assert max(screened) < min(learned)
+    assert sorted(scope) == [0, 1, 2, 4, 6, 7, 8]
+    assert {game for game, how in ran.decided.items() if how == "hopeless"} == {3, 5}
 
 
 class _Alike(dict[tuple[int, int], float]):

@@ -319,14 +319,16 @@ def test_an_archive_of_several_runs_is_not_resumed(
     assert "holds 2 runs, expected one" in capsys.readouterr().err
 
 
-def test_scripts_play_every_playable_game_in_one_job_and_no_other(search: Search) -> None:
-    texts = [code(7), code(6)]
-    world = of_limits(l7=Nature(), l6=Nature(own=0.0))
+def test_scripts_play_every_game_before_its_fine_tune_in_one_job(search: Search) -> None:
+    """But for a game that its calibration plays refuse."""
+    texts = [code(7), code(6), code(5)]
+    world = of_limits(l7=Nature(), l6=Nature(own=0.0), l5=Nature(forfeits=1.0))
     assert search.run(world, sampler=Listed(texts)) == 0
     jobs = [job for job in search.executor.jobs if isinstance(job, ScriptedEvaluation)]
     assert [(limit(job.task.game), len(job.seeds)) for job in jobs] == [
         (PARENT, 8),
         (7, 8),
+        (6, 8),
         (7, 16),
     ]
     assert all(job.scripts == tuple(SCRIPTS) for job in jobs)
@@ -384,10 +386,22 @@ def test_a_candidate_that_learned_nothing_gets_a_second_attempt(search: Search) 
     assert verified(search) == []
 
 
+def test_where_looking_at_the_map_pays_nothing_there_is_no_fine_tune(search: Search) -> None:
+    """What the best script earns with its own moves and with those for other maps differs by half
+    a bit."""
+    world = of_limits(l7=Nature(scripted=0.0, flat=True))
+    assert search.run(world, "growth.list_size=1", sampler=Listed([code(7)])) == 0
+    [row] = search.rows("decisions")
+    assert row["reason"] == "nothing about the map to learn"
+    assert row["detail"] == "0.5 bits, transfer.headroom asks for 1"
+    assert all(each["game_id"] != row["game_id"] for each in search.rows("finetunes"))
+    assert verified(search) == []
+
+
 def test_without_headroom_there_is_no_second_attempt(search: Search) -> None:
     world = of_limits(l7=Nature(unlucky=True, flat=True))
-    sampler = Listed([code(7)])
-    search.run(world, "growth.list_size=1", "transfer.attempts=2", sampler=sampler)
+    settings = ("growth.list_size=1", "transfer.attempts=2", "transfer.headroom=null")
+    search.run(world, *settings, sampler=Listed([code(7)]))
     [row] = search.rows("decisions")
     assert row["reason"] == "not playable"
     assert sum(each["game_id"] == row["game_id"] for each in search.rows("finetunes")) == 1

@@ -71,6 +71,8 @@ class OpenWorld:
     power: float = 0.5
     tokens: int = 10
     """Of a test of twice the plays."""
+    hopeless: frozenset[int] = frozenset()
+    """Refused before they cost a fine-tune."""
     masses: Mapping[int, float] = field(default_factory=dict)
     regrets: Mapping[int, float] = field(default_factory=dict)
     """Of new games; the others have none."""
@@ -95,6 +97,13 @@ class OpenWorld:
         return made
 
     # -- OpenOracle ----------------------------------------------------------------------------
+
+    def screen(self, candidate: Candidate[int], scope: Sequence[int]) -> Steps[Work, bool]:
+        game = candidate.game
+        yield [("screen", game)]
+        if game in self.hopeless:
+            self.decided[game] = "hopeless"
+        return game not in self.hopeless
 
     def examine(self, candidate: Candidate[int], scope: Sequence[int]) -> Steps[Work, Finding[int]]:
         game = candidate.game
@@ -161,10 +170,11 @@ def random_world(draw: random.Random) -> OpenWorld:
     stubborn = {game: draw.choice([0, 0, 1, 2]) for game in range(games)}
     thresholds = draw.randint(1, 8) / 8, draw.randint(1, 5) / 8
     seed, power = draw.getrandbits(32), draw.choice([0.0, 0.3, 1.0])
+    hopeless = frozenset(game for game in range(1, games) if draw.random() < 0.2)
     masses = {game: draw.choice([0.0, 0.2, 0.8]) for game in range(games)}
     regrets = {game: draw.choice([0.0, 0.1, 0.3]) for game in range(games) if draw.random() < 0.8}
-    rated = {"masses": masses, "regrets": regrets}
-    return OpenWorld(games, values, *thresholds, seed, stubborn, power, **rated)
+    facts = (games, values, *thresholds, seed, stubborn, power)
+    return OpenWorld(*facts, hopeless=hopeless, masses=masses, regrets=regrets)
 
 
 def random_settings(draw: random.Random) -> OpenEndedSettings:

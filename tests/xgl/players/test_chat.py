@@ -86,16 +86,17 @@ def test_what_an_endpoint_does_not_take_is_left_out(chat: Chat) -> None:
     assert body["num_predict"] == player.settings.answer_tokens
 
 
+@pytest.mark.parametrize("name", ["authorization", "Authorization", "AUTHORIZATION"])
 def test_the_environment_of_another_account_goes_nowhere(
-    chat: Chat, monkeypatch: pytest.MonkeyPatch
+    name: str, chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_ORG_ID", "my-organisation")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "my-project")
-    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "authorization: Bearer another-key")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"{name}: Bearer another-key")
     player, server = chat(move("x"))
     player.moves([turn()])
     sent = str(server.received[0].headers)
-    assert f"Bearer {KEY}" in sent
+    assert server.received[0].headers["authorization"] == f"Bearer {KEY}"
     assert not any(word in sent for word in ("my-organisation", "my-project", "another-key"))
 
 

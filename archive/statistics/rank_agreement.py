@@ -1,0 +1,97 @@
+"""Whether two families of games rank the same models alike: Spearman's ρ, its interval, its null.
+
+What is random is said apart: the interval draws the games of both families again (and the plays of
+games of which wins are counted), for the models that are there; the p-value takes the models' order
+on one family as arbitrary.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from archive.statistics.intervals import Scores
+
+DRAWS = 4_000
+MOST_EXACT = 8
+"""Models whose orders are all gone through."""
+_TINY = 1e-9
+
+
+@dataclass(frozen=True)
+class RankAgreement:
+    """ρ of the mean scores, its bounds, and the share of orders of the models with a ρ at least as
+    far from 0. ``lost``: share of draws in which one family had no order, which are left out."""
+
+    models: int
+    rho: float
+    low: float
+    high: float
+    p_value: float
+    lost: float
+
+
+def spearman(left: Scores, right: Scores) -> float:
+    """ρ (models,) with mean ranks for ties; NaN where one side is all ties."""
+    a, b = (rankdata(each) - (len(each) + 1) / 2 for each in (left, right))
+    scale = math.sqrt(float(a @ a) * float(b @ b))
+    return float(a @ b) / scale if scale else math.nan
+
+
+def rank_agreement(
+    scores: Scores, wins: NDArray[np.int_], plays: NDArray[np.int_], confidence: float = 0.95
+) -> RankAgreement:
+    """Of models that both families have scored.
+
+    ``scores`` (models, games) of one family, finite; ``wins`` and ``plays`` (models, games) of the
+    other, plays ≥ 1. A model's score is its mean over games. Raises ValueError for fewer than
+    three models.
+    """
+    models = len(scores)
+    if models < 3:
+        raise ValueError(f"found {models} models, expected at least 3")
+    rates = wins / plays
+    rho = spearman(scores.mean(1), rates.mean(1))
+    drawn = np.array(list(_redrawn(scores, wins, plays)))
+    kept = drawn[np.isfinite(drawn)]
+    tails = ((1 - confidence) / 2, (1 + confidence) / 2)
+    low, high = np.quantile(kept, tails) if len(kept) else (math.nan, math.nan)
+    p_value = _p_value(scores.mean(1), rates.mean(1), rho)
+    return RankAgreement(models, rho, float(low), float(high), p_value, 1 - len(kept) / DRAWS)
+
+
+def _redrawn(scores: Scores, wins: NDArray[np.int_], plays: NDArray[np.int_]) -> Iterator[float]:
+    """ρ with games drawn again, the same ones for every model."""
+    rng = np.random.default_rng(len(scores))
+    left_games, right_games = scores.shape[1], wins.shape[1]
+    for _ in range(DRAWS):
+        left = scores[:, rng.integers(left_games, size=left_games)]
+        right = rng.integers(right_games, size=right_games)
+        counts = plays[:, right]
+        rates = rng.binomial(counts, wins[:, right] / counts) / counts
+        yield spearman(left.mean(1), rates.mean(1))
+
+
+def _p_value(left: Scores, right: Scores, rho: float) -> float:
+    """Two-sided; over all orders, or over as many random ones as there are draws."""
+    if not math.isfinite(rho):
+        return math.nan
+    found = [spearman(left, right[list(order)]) for order in _orders(len(left))]
+    hits = sum(abs(each) >= abs(rho) - _TINY for each in found)
+    return hits / len(found)
+
+
+def _orders(models: int) -> Iterator[Sequence[int]]:
+    if models <= MOST_EXACT:
+        yield from permutations(range(models))
+        return
+    rng = np.random.default_rng(models)
+    yield range(models)
+    for _ in range(DRAWS - 1):
+        yield rng.permutation(models).tolist()
