@@ -109,7 +109,6 @@ def test_a_temperature_of_0_takes_the_likeliest_move_and_a_high_one_any() -> Non
 
     assert len(set(moves(0.0))) == 1
     assert len(set(moves(1000.0))) == 7
-    assert moves(0.0)[0] == max(moves(0.05), key=moves(0.05).count)
     player = find_player("embedded@0.5", GGBenchConfig())
     assert isinstance(player, LocalPlayer)
     assert (player.reference, player.temperature) == ("embedded", 0.5)
