@@ -108,7 +108,7 @@ def test_a_temperature_of_0_takes_the_likeliest_move_and_a_high_one_any() -> Non
         return [answer.move for answer in LocalMover(lm, 0, temperature).choose(turns)]
 
     assert len(set(moves(0.0))) == 1
-    assert len(set(moves(1000.0))) == 7
+    assert len(set(moves(1000.0))) >= 5
     player = find_player("embedded@0.5", GGBenchConfig())
     assert isinstance(player, LocalPlayer)
     assert (player.reference, player.temperature) == ("embedded", 0.5)
