@@ -23,7 +23,9 @@ from archive.query import find_run, run_config
 HOUR = 3600.0
 COSTS = ("scores", "rounds", "finetunes", "proposals")
 """Tables whose rows say how many seconds of work they took."""
-HOPELESS = (Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP, Reason.TOO_LONG)
+HOPELESS = frozenset(
+    {Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP, Reason.TOO_LONG, Reason.NO_HEADROOM}
+)
 HEADS = (
     *("schedule", "seed", "core-hours", "candidates", "fine-tunes", "accepted", "a core-hour"),
     *("of generation 2", "of 3 and later", "child of another", "after more plays"),

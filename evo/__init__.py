@@ -49,10 +49,17 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """Loaded when it is asked for: ``python -m evo.run --help`` needs nothing of it, and a run is
-    read without what only doing one needs."""
-    if name in _HOMES:
+    read without what only doing one needs. Raises ModuleNotFoundError that says what to install."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'evo' has no attribute {name!r}")
+    try:
         return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'evo' has no attribute {name!r}")
+    except ModuleNotFoundError as error:
+        from xgl.errors import missing_package
+
+        if (message := missing_package(error)) is None:
+            raise
+        raise ModuleNotFoundError(message, name=error.name) from None
 
 
 def __dir__() -> list[str]:

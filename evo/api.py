@@ -12,10 +12,12 @@ from typing import Any
 
 from rich.console import Console
 
+from archive.notebook.frames import chosen_backend
 from archive.notebook.run import Run
 from evo.record.events import Callback
+from evo.run import experiments, silence_libraries
 from evo.runner import EXPERIMENT, CommandLine, Services, complete
-from xgl.errors import ConfigError, missing_package
+from xgl.errors import ConfigError
 
 Settings = Mapping[str, Any]
 """Values by key; keys are dotted (``growth.alpha1``) or nested (``{"growth": {"alpha1": …}}``)."""
@@ -67,25 +69,19 @@ def _run(
     quiet: bool,
     backend: str | None,
 ) -> Run:
-    try:
-        from evo.run import experiments, silence_libraries
-
-        silence_libraries()
-        chosen = (word.partition("=")[2] for word in words if word.startswith("+experiment="))
-        command = CommandLine(next(chosen, None), resumed, words)
-        services = Services(console=Console(quiet=quiet), callbacks=tuple(callbacks))
-        ended = complete(command, experiments(), services)
-    except ModuleNotFoundError as error:
-        if (message := missing_package(error)) is None:
-            raise
-        raise ModuleNotFoundError(message, name=error.name) from None
+    frames = chosen_backend(backend)  # before hours of work
+    silence_libraries()
+    chosen = (word.partition("=")[2] for word in words if word.startswith("+experiment="))
+    command = CommandLine(next(chosen, None), resumed, words)
+    services = Services(console=Console(quiet=quiet), callbacks=tuple(callbacks))
+    ended = complete(command, experiments(), services)
     if ended is None:
         raise ConfigError(
             "estimate: found true, expected false: an estimate leaves no run to give back"
         )
     if ended.error is not None and ended.outcome.exit_code:
         raise ended.error
-    return Run.open(ended.folder, backend=backend)
+    return Run.open(ended.folder, backend=frames)
 
 
 def overrides(settings: Settings, path: str = "") -> Iterator[str]:

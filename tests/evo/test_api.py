@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -123,11 +125,19 @@ def test_a_budget_ends_a_run_without_an_error(world: World) -> None:
     assert run.table("runs")["event"].to_pylist()[-1] == "out_of_budget"
 
 
+class _Anything:
+    """Of a type that no setting has, with one name in every process."""
+
+    def __repr__(self) -> str:
+        return "anything"
+
+
+ANYTHING = _Anything()
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"nonsense": 1}, "nonsense: unknown key"),
     ({"growth": {"alpha": 1}}, "growth.alpha: unknown key, did you mean growth.alpha"),
     ({"seed": "three"}, "seed: "),
-    ({"seed": object()}, "seed: found a value of type object, expected text"),
+    ({"seed": ANYTHING}, "seed: found a value of type _Anything, expected text"),
     ({"experiment": "grow"}, "experiment: "),
     ({"experiment": "toy_growth", "growth.alpha1": 1}, "growth"),
 ]
@@ -187,6 +197,24 @@ def test_values_arrive_as_they_are() -> None:
     assert (config.growth.max_candidates, config.growth.alpha1) == (None, 0.25)
     assert config.growth.initial_scope == ("a b.xent", "it's")
     assert config.finetune.warm_start.rounds == 0
+
+
+def test_a_wrong_backend_is_refused_before_the_run(world: World, tmp_path: Path) -> None:
+    with pytest.raises(LookupFailedError, match="backend: found 'dask'"):
+        evo.grow(world.settings("never"), backend="dask")
+    assert not (tmp_path / "never").exists()
+
+
+def test_a_plain_installation_says_what_a_run_needs() -> None:
+    program = (
+        "import sys, evo\n"
+        "sys.modules['hydra'] = None\n"
+        "try:\n    evo.grow\n"
+        "except ModuleNotFoundError as error:\n    print(error)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ended.stderr == ""
+    assert ended.stdout.startswith("hydra is not installed, expected it: pip install")
 
 
 def test_names_are_listed_and_others_are_refused() -> None:

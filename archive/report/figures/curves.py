@@ -26,6 +26,8 @@ from xgl.diagram.svg import Element
 
 NAMED = 8
 """Members that a tooltip names."""
+HEIGHT = 352.0
+"""Of the learning curves of several games."""
 POINTS = 60
 """Points that a learning curve is drawn with at most."""
 
@@ -112,7 +114,7 @@ def learning_curves(
             text(532, 24, f"{leaving} of {len(thin)} others leave the frame", "tick", "end")
         )
     title = f"Learning curves of {counted(len(named) + len(thin), 'fine-tune')}: bits by step"
-    return canvas((700, 352), title, *shapes, class_="curves")
+    return canvas((700, HEIGHT), title, *shapes, class_="curves")
 
 
 def _frame(
@@ -135,10 +137,12 @@ def _smooth(curve: Sequence[float]) -> tuple[NDArray[np.float64], NDArray[np.flo
 
 
 def _end_names(ends: Mapping[str, Point], classes: Mapping[str, str]) -> Iterator[Element]:
-    """Names beside the ends of curves, none above another."""
+    """Names beside the ends of curves, none above another; as many as the figure has room for."""
     lowest = -math.inf
     for name, (x, y) in sorted(ends.items(), key=lambda item: item[1][1]):
         lowest = max(y + 4, lowest + 15)
+        if lowest > HEIGHT - 4:
+            return
         yield text(x + 8, lowest, name, f"name solid {classes[name]}")
 
 
