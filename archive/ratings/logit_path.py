@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, lu_factor, lu_solve
+from scipy.linalg import LinAlgError
+from scipy.linalg.lapack import dgetrf, dgetrs
 
 from archive.errors import RatingError
 from archive.ratings.normal_form import (
@@ -126,6 +127,7 @@ class _Path:
         self.point = np.append(self.log_targets, 0.0)
         self.orientation, self.step = 1.0, _FIRST_STEP
         self.steps = self.folds = self.crossings = 0
+        self.bend = np.zeros_like(self.point)
         along = np.append(np.zeros(len(self.point) - 1), 1.0)
         self.tangent = self._tangent(self.point, along, self._system(self.point)[1])
 
@@ -166,7 +168,7 @@ class _Path:
         )
 
     def _try(self, end: float) -> bool:
-        guess = self.point + self.step * self.tangent
+        guess = self.point + self.step * (self.tangent + self.step * self.bend)
         last = guess[-1] >= end
         if last:
             share = (end - self.point[-1]) / self.tangent[-1]
@@ -189,6 +191,7 @@ class _Path:
             self.orientation, tangent = -self.orientation, -tangent
             self.crossings += 1
         self.folds += bool(tangent[-1] * self.tangent[-1] < 0)
+        self.bend = (tangent - self.tangent) / (2 * self.step)
         self.point, self.tangent = point, tangent
         if alike > _VERY_STRAIGHT and rounds <= 4:
             self.step = min(1.6 * self.step, _LONGEST_STEP)
@@ -223,20 +226,23 @@ class _Path:
         cross = cross_derivatives(self.game, split)
         size = len(logs)
         residual, derivative = np.empty(size), np.zeros((size, size + 1))
+        scaled = rate * weights
         for i, rows in enumerate(self.slices):
-            other = next(j for j in self.game.players if j != i)
+            other = 1 if i == 0 else 0
             gains = cross[i, other] @ split[other]
             raw = self.log_targets[rows] + rate * gains
             raw -= raw.max()
             response = raw - np.log(np.exp(raw).sum())
             shares = np.exp(response)
             residual[rows] = logs[rows] - response
-            derivative[rows, -1] = shares @ gains - gains
             for j, columns in enumerate(self.slices):
                 if j != i:
-                    moved = cross[i, j] * (rate * split[j])
-                    derivative[rows, columns] = shares @ moved - moved
-        derivative[np.arange(size), np.arange(size)] += 1.0
+                    derivative[rows, columns] = cross[i, j]
+            block = derivative[rows]
+            block[:, :-1] *= scaled
+            block[:, -1] = gains
+            np.subtract(shares @ block, block, out=block)
+        derivative.ravel()[:: size + 2] += 1.0
         return residual, derivative
 
     def _tangent(self, point: Array, border: Array, derivative: Array) -> Array:
@@ -261,12 +267,12 @@ class _Path:
 
 def _solve(matrix: Array, wanted: Array) -> tuple[Array, float]:
     """The solution and the sign of the determinant."""
-    factors, swaps = lu_factor(matrix, overwrite_a=True, check_finite=False)
+    factors, swaps, _ = dgetrf(matrix)
     diagonal = np.diagonal(factors)
     if not np.isfinite(diagonal).all() or not diagonal.all():
         raise LinAlgError("singular")
     odd = int((swaps != np.arange(len(swaps))).sum()) + int((diagonal < 0).sum())
-    solution = lu_solve((factors, swaps), wanted, check_finite=False)
+    solution, _ = dgetrs(factors, swaps, wanted)
     return solution, -1.0 if odd % 2 else 1.0
 
 

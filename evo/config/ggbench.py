@@ -99,8 +99,11 @@ class GGBenchRunConfig(NamedRun):
     def science_hash(self) -> str:
         """Of what results depend on; who plays, prices, workers and budgets are no part of it."""
         facts = {"seed": self.seed, **asdict(self.ggbench)}
-        for free in ("chat", "players", "workers", "seconds"):
-            del facts[free]
+        free = ["chat", "players", "workers", "seconds"]
+        if self.ggbench.author is None:
+            free += ["author", "count", "author_tokens"]
+        for name in free:
+            del facts[name]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -306,6 +306,15 @@ class GrowthConfig(GrowthSettings):
     with at least as many as there are workers none of these waits."""
     least_yield: NonNegative = 1.0
     """Open-ended: the run ends when surely fewer games than these join in a core-hour; 0: never."""
+    mass_weight: Share = 0.0
+    """Open-ended: chance that a parent is drawn by its mass where the scope is rated together with
+    its fine-tunes (docs/ratings.md), and not by what it yielded. Not known to help."""
+    by_regret: Flag = False
+    """Open-ended: of the candidates that seem new, test that first which separates the fine-tunes
+    of the scope best, and not that with the smallest γ. Not known to help."""
+    least_regret: Share = 0.0
+    """Open-ended: the run ends when no new game of the last two lists separates the fine-tunes of
+    the scope by so much more than its games do; 0: never."""
     initial_scope: Annotated[tuple[str, ...], Field(min_length=1)] = ("rival",)
     """Game files (.xgl or .xent), or names of the library."""
     diversity: NonNegative = 0.0

@@ -52,7 +52,14 @@ class ScopeGrowth(ModelSession):
         proposer = self._proposer(oracle.rows)
         initial = learn_initial_scope(config, oracle.selection, self.plan.initial)
         settings = OpenEndedSettings(
-            growth.list_size, growth.max_candidates, growth.lookahead, tests, growth.least_yield
+            growth.list_size,
+            growth.max_candidates,
+            growth.lookahead,
+            tests,
+            growth.least_yield,
+            growth.mass_weight,
+            growth.by_regret,
+            growth.least_regret,
         )
         workshop = LedgerWorkshop(self.collector)
         run = OpenEnded(initial, oracle, proposer, workshop, settings, config.seed)
@@ -81,6 +88,11 @@ class ScopeGrowth(ModelSession):
             message = (
                 f"fewer than growth.least_yield={growth.least_yield:g} games join in a core-hour "
                 f"(at most {run.yield_bound:.2g}, with 95 % confidence)"
+            )
+        elif run.end is End.REGRET:
+            message = (
+                f"no new game of the last two lists has a regret of growth.least_regret="
+                f"{growth.least_regret:g} (the largest is {run.largest_regret:.2g})"
             )
         pace = f"; {accepted} games joined in {hours:.2f} core-hours" if hours else ""
         return RunOutcome(RunEvent.FINISHED, 0, message + pace, None)

@@ -28,13 +28,13 @@ from xgl.runtime.requests import Player
 from xgl.settings import shared
 
 EXPECTED = (
-    "expected embedded, smollm2, a model folder or a hub id, and with ~T after it its temperature "
-    "T, such as embedded~0.5; adapter:RUN_FOLDER:FINETUNE_ID; "
+    "expected embedded, smollm2, a model folder or a hub id, and with @T after it its temperature "
+    "T, such as embedded@0.5; adapter:RUN_FOLDER:FINETUNE_ID; "
     "peft:FOLDER or peft:FOLDER@MODEL for a LoRA trained elsewhere; or "
     "chat:MODEL, chat:MODEL@URL for a model behind an OpenAI-compatible endpoint"
 )
 _CHAT = re.compile(r"chat:(?P<model>.+?)(@(?P<url>https?://.*))?")
-_WARM = re.compile(r"(?P<reference>.+)~(?P<temperature>\d{1,3}(\.\d{1,6})?)")
+_WARM = re.compile(r"(?P<reference>.+)@(?P<temperature>\d{1,3}(\.\d{1,6})?)")
 _PEFT = re.compile(r"peft:(?P<folder>[^@]+)(@(?P<model>.+))?")
 _ADAPTER = re.compile(r"adapter:(?P<run>.+):(?P<id>[0-9a-f]+)")
 
@@ -75,6 +75,8 @@ def parse_player(text: str) -> Name:
 
     >>> parse_player("chat:gpt-4o-mini@https://host/v1")
     ChatName(model='gpt-4o-mini', url='https://host/v1')
+    >>> parse_player("embedded@0.5")
+    LocalName(reference='embedded', temperature=0.5)
 
     Raises :class:`ConfigError`.
     """

@@ -9,7 +9,7 @@ models. All order and choice come from the seed and the oracle's answers, in vir
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Generic, Protocol, TypeVar
@@ -18,12 +18,14 @@ from scipy import stats
 
 from archive import Verdict
 from evo.search.growth import Candidate, Place, Sampler, ScopeMember
-from evo.search.parents import Tally, draw_parent
+from evo.search.parents import Tally, draw_by_mass, draw_parent
 from evo.search.virtual_order import Steps, Urgency, VirtualOrder, Workshop, WorkT
 
 GameT = TypeVar("GameT", bound=Hashable)
 WorkT_co = TypeVar("WorkT_co", bound=Hashable, covariant=True)
 HOUR = 3600.0
+REGRET_LISTS = 2
+"""Lists of new games whose largest regret is looked at."""
 LEAST_POWER = 0.05
 """Chance of an acceptance below which no undecided candidate is played on."""
 
@@ -39,12 +41,14 @@ class Prospect(Enum):
 @dataclass(frozen=True)
 class Finding(Generic[GameT]):
     """What selection saw of a candidate; a subclass may hold the evidence. ``parent`` is the game
-    of the scope that it helps."""
+    of the scope that it helps. ``regret``: by how much it separates what was learned better than
+    the scope does; None where that is not known."""
 
     candidate: Candidate[GameT]
     prospect: Prospect
     parent: GameT
     gamma: float | None = None
+    regret: float | None = None
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,11 @@ class OpenOracle(Protocol[GameT, FindingT, WorkT_co]):
         error of the candidate's list. Records what it decides."""
         ...
 
+    def weigh(self, scope: Sequence[GameT]) -> Steps[WorkT_co, Mapping[GameT, float]]:
+        """Masses of the games of the scope where they are rated together with what was learned on
+        them, empty where that has no equilibrium; findings have their regret by it."""
+        ...
+
     def dismiss(self, finding: FindingT, trial: Trial | None) -> None:
         """Record that a candidate is not tested (again); ``trial`` is its last test."""
         ...
@@ -106,6 +115,17 @@ class OpenEndedSettings:
     """Acceptance tests that share the error of one list."""
     least_yield: float
     """Accepted games a core-hour; the run ends when it surely yields less. 0: never."""
+    mass_weight: float = 0.0
+    """Chance that a parent is drawn by its mass and not by what it yielded."""
+    by_regret: bool = False
+    """Test the candidate with the largest regret first, and not that with the smallest γ."""
+    least_regret: float = 0.0
+    """The run ends when no new game of the last lists has as much regret. 0: never."""
+
+    @property
+    def rates(self) -> bool:
+        """Whether any of it needs the scope rated."""
+        return bool(self.mass_weight or self.by_regret or self.least_regret)
 
 
 class End(Enum):
@@ -113,6 +133,7 @@ class End(Enum):
 
     CANDIDATES = "candidates"
     YIELD = "yield"
+    REGRET = "regret"
     PROPOSALS = "proposals"
 
 
@@ -134,11 +155,6 @@ class _Contender(Generic[FindingT]):
     order: Urgency
     comparing: bool = False
     trials: list[Trial] = field(default_factory=list)
-
-    @property
-    def rank(self) -> tuple[float, Urgency]:
-        """The smallest γ first."""
-        return (self.finding.gamma or 0.0, self.order)
 
 
 class OpenEnded(Generic[GameT, FindingT, WorkT]):
@@ -165,6 +181,11 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         """Parents whose last list was empty, since the scope grew."""
         self._pool: list[_Contender[FindingT]] = []
         self._testing = False
+        self._masses: Mapping[GameT, float] = {}
+        self._regrets: list[float] = []
+        """Of new games, in the order in which they were examined."""
+        self._weighed = 0
+        """Games of the scope when it was last rated."""
         self._accepted_at: list[float] = []
         """Seconds of work at each acceptance."""
         self._outputs: list[list[ScopeMember[GameT]]] = [list(self.members)]
@@ -183,6 +204,9 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
 
     def _manage(self) -> Iterator[list[ScopeMember[GameT]]]:
         """Begin all that can be begun; yields the scopes that formed since."""
+        if self.settings.rates and self._weighed < len(self.members):
+            self._weighed = len(self.members)
+            self.order.start(self._weighing(), (1, -1, self._weighed))
         acting = True
         while acting:
             acting = self._test_next() or self._open_next()
@@ -199,7 +223,10 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         ready = [each for each in self._pool if self._pays(each)]
         if not ready:
             return False
-        contender = min(ready, key=lambda each: each.rank)
+        by_regret = self.settings.by_regret
+        contender = min(
+            ready, key=lambda each: acceptance_order(each.finding, by_regret, each.order)
+        )
         self._testing = True
         contender.origin.tests -= 1
         self.order.start(self._test(contender), (0,))
@@ -225,7 +252,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
             return False
         parents = [game for game in self.games if game not in self._barren]
         number = self._lists.total()
-        parent = draw_parent(parents, self._tallies, self.seed, number)
+        parent = self._parent(parents, number)
         depth = next(each.generation for each in self.members if each.game == parent)
         place = Place(depth, parent, self._lists[parent])
         games = self.sampler.propose(place, self.games, self._list_size)
@@ -240,6 +267,12 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
             self.order.start(process, (2, number, index))
         return True
 
+    def _parent(self, parents: Sequence[GameT], number: int) -> GameT:
+        """Of the list of this number."""
+        weight, key = self.settings.mass_weight, (self.seed, number)
+        heavy = draw_by_mass(parents, self._masses, weight, *key) if weight else None
+        return draw_parent(parents, self._tallies, *key) if heavy is None else heavy
+
     @property
     def _list_size(self) -> int:
         """Of the next list; 0 where the budget of candidates is used up."""
@@ -253,6 +286,8 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
                 self.end = End.CANDIDATES
             elif self.yield_bound < self.settings.least_yield:
                 self.end = End.YIELD
+            elif self.largest_regret < self.settings.least_regret:
+                self.end = End.REGRET
         return self.end is not None or self._barren.issuperset(self.games)
 
     @property
@@ -261,7 +296,18 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         least, now = self.settings.least_yield, self.order.spent.seconds / HOUR
         return yield_bound([at / HOUR for at in self._accepted_at], now, least)
 
+    @property
+    def largest_regret(self) -> float:
+        """Of the new games of as many lists as ``REGRET_LISTS``; infinite before there are so many
+        whose regret is known."""
+        window = REGRET_LISTS * self.settings.list_size
+        return max(self._regrets[-window:]) if len(self._regrets) >= window else float("inf")
+
     # -- processes -----------------------------------------------------------------------------
+
+    def _weighing(self) -> Steps[WorkT, None]:
+        """Rate the scope as it is now."""
+        self._masses = yield from self.oracle.weigh(self.games)
 
     def _screening(
         self, candidate: Candidate[GameT], one: _List[GameT], order: Urgency
@@ -285,6 +331,8 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
             scope = self.games
             finding = yield from self.oracle.adopt(finding, scope)
         self._examining -= 1
+        if finding.regret is not None:
+            self._regrets.append(finding.regret)
         if finding.prospect is not Prospect.NEW:
             self._tally(one.parent, accepted=False)
             return
@@ -337,6 +385,15 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
 
     def _tally(self, parent: GameT, accepted: bool) -> None:
         self._tallies[parent] = self._tallies.get(parent, Tally()) + Tally(int(accepted), 1)
+
+
+def acceptance_order(
+    finding: Finding[Any], by_regret: bool, order: Urgency
+) -> tuple[float, float, Urgency]:
+    """Which of the candidates of the pool is tested first, the least: that with the smallest γ, or
+    before that with the largest regret; of equals that which was proposed first."""
+    regret = (finding.regret or 0.0) if by_regret else 0.0
+    return (-regret, finding.gamma or 0.0, order)
 
 
 def yield_bound(accepted_at: Sequence[float], now: float, least: float) -> float:

@@ -7,10 +7,11 @@ docs/specification.md, "Racing".
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+import numpy as np
 from scipy import stats
 
 from archive import Reason, Verdict
@@ -28,6 +29,7 @@ from evo.record.ledger import Ledger
 from evo.search.growth import Candidate
 from evo.search.open_ended import Finding, Prospect, Trial
 from evo.search.oracle import UNLEARNED, RaceEnd, TransferOracle, overtakes
+from evo.search.scope_ratings import ScopeEquilibrium, scope_equilibrium
 from evo.search.stages import Stage
 from evo.search.virtual_order import Steps
 
@@ -57,6 +59,7 @@ class OpenTransferOracle:
         self.config, self.collector = config, collector
         self._training: set[Task] = set()
         """Games of the scope that another attempt is being made at."""
+        self._equilibrium: ScopeEquilibrium | None = None
         self.rows = TransferOracle(config, ledger, collector)
         self.thresholds, self.selection = self.rows.thresholds, self.rows.selection
 
@@ -135,6 +138,22 @@ class OpenTransferOracle:
             return replace(trial, power=chance, tokens=max(1, cost.tokens))
         self.rows.record(finding.candidate, parent, decision, evidence, trial.scope)
         return trial
+
+    def weigh(self, scope: Sequence[Task]) -> Steps[Request, Mapping[Task, float]]:
+        """The scope rated with the base player and the best fine-tune of each of its games, on the
+        fewest plays of selection."""
+        collector, stage = self.collector, self.selection
+        at, policies = (stage.purpose, stage.seeds(stage.looks.plays[0])), tuple[str, ...]()
+        while policies != (now := (BASE_POLICY, *map(collector.policy_id, scope))):
+            policies = now
+            yield self._blocks(PlayRequest(p, task, *at) for task in scope for p in policies)
+        scores = [
+            np.stack([collector.sample(policy, task, *at).own for policy in policies])
+            for task in scope
+        ]
+        self._equilibrium = scope_equilibrium(policies, scores)
+        masses = self._equilibrium.masses if self._equilibrium else ()
+        return dict(zip(scope, map(float, masses), strict=False))
 
     def dismiss(self, finding: Seen, trial: Trial | None) -> None:
         """By its last test; or because the tests that its list's error pays for went to others."""
@@ -227,7 +246,25 @@ class OpenTransferOracle:
         if decision is None and (gamma or 0.0) > 1 - self.thresholds.alpha2:
             decision = decide(evidence, self.thresholds)
         prospect = Prospect.NEW if decision is None else Prospect.OUT
-        return replace(seen, prospect=prospect, gamma=gamma, evidence=evidence, decision=decision)
+        regret = yield from self._regret(task)
+        return replace(
+            seen,
+            prospect=prospect,
+            gamma=gamma,
+            regret=regret,
+            evidence=evidence,
+            decision=decision,
+        )
+
+    def _regret(self, task: Task) -> Steps[Request, float | None]:
+        """Of a candidate, on the fewest plays of the policies that the equilibrium rests on; None
+        where the scope is not rated."""
+        if (equilibrium := self._equilibrium) is None:
+            return None
+        at = (task, self.selection.purpose, self.selection.seeds(self.selection.looks.plays[0]))
+        yield self._blocks(PlayRequest(policy, *at) for policy in equilibrium.support)
+        scores = {name: self.collector.sample(name, *at).own for name in equilibrium.support}
+        return equilibrium.regret(scores)
 
     def _helped(self, task: Task, parents: Sequence[Task]) -> Steps[Request, list[Task]]:
         """Those of ``parents`` that the task seems to help on the fewest plays, the most first."""

@@ -1,4 +1,5 @@
-"""Which game of the scope gets the next list of candidates: a bandit.
+"""Which game of the scope gets the next list of candidates: a bandit, or the games' masses at an
+equilibrium.
 
 Thompson sampling (Thompson 1933, On the likelihood that one unknown probability exceeds another,
 Biometrika 25; for verdicts that come late Chapelle and Li 2011, An empirical evaluation of Thompson
@@ -44,3 +45,15 @@ def draw_parent(parents: Sequence[GameT], tallies: Mapping[GameT, Tally], *key: 
     chance = stream("parent", *key)
     draws = [chance.beta(*posterior(tallies.get(parent, Tally()), common)) for parent in parents]
     return parents[max(range(len(parents)), key=draws.__getitem__)]
+
+
+def draw_by_mass(
+    parents: Sequence[GameT], masses: Mapping[GameT, float], weight: float, *key: int | str
+) -> GameT | None:
+    """With probability ``weight`` a parent in proportion to its mass, else None; None too where no
+    parent has any. ``key`` names the draw."""
+    chance = stream("parent by mass", *key)
+    shares = [masses.get(parent, 0.0) for parent in parents]
+    if chance.random() >= weight or not sum(shares):
+        return None
+    return parents[int(chance.choice(len(parents), p=[each / sum(shares) for each in shares]))]

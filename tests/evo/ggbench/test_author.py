@@ -13,7 +13,7 @@ from support.chat_server import ChatServer, Received, Sent, completion, refused,
 
 from archive import Archive
 from archive.__main__ import main as archive_main
-from evo.config.ggbench import GGBenchConfig
+from evo.config.ggbench import GGBenchConfig, GGBenchRunConfig
 from evo.ggbench.author import Author, UnusableAnswerError, find_author, program, prose
 from evo.run import main
 from evo.runner import Services
@@ -141,6 +141,15 @@ def test_what_was_paid_for_is_not_paid_again(tmp_path: Path) -> None:
 def test_an_author_is_a_chat_model(name: str) -> None:
     with pytest.raises(ConfigError, match="found"):
         find_author(GGBenchConfig(author=name))
+
+
+def test_settings_of_an_author_are_science_only_where_there_is_one() -> None:
+    def digest(**changes: object) -> str:
+        bench = GGBenchConfig(**changes)
+        return GGBenchRunConfig(experiment="gg_bench", name="x", ggbench=bench).science_hash()
+
+    assert digest() == digest(count=3)
+    assert digest(author="chat:m") != digest(author="chat:m", count=3)
 
 
 def run(folder: Path, *overrides: str) -> tuple[int, str]:

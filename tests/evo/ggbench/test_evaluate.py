@@ -13,9 +13,10 @@ from evo.config.ggbench import GGBenchConfig
 from evo.ggbench.box import Box
 from evo.ggbench.evaluate import new_plays, play_agent, play_model
 from evo.ggbench.game import packaged, packaged_names
-from evo.ggbench.players import ChatMover, ChatPlayer, LocalMover, find_player
+from evo.ggbench.players import ChatMover, ChatPlayer, LocalMover, Turn, find_player
 from evo.ggbench.prompts import play_text
 from evo.jobs.model_host import load_model
+from evo.measure.players import LocalPlayer
 from xgl.chat.accounting import Budget
 from xgl.chat.settings import ChatSettings
 from xgl.errors import BudgetError, ConfigError, PlayerError
@@ -97,6 +98,20 @@ def test_a_local_model_draws_legal_moves_and_commits_no_fault() -> None:
         play_model(box, mover, RANDOM, again)
     assert {play.outcome for play in played} <= {"win", "loss"}
     assert [play.moves for play in played] == [play.moves for play in again]
+
+
+def test_a_temperature_of_0_takes_the_likeliest_move_and_a_high_one_any() -> None:
+    lm = load_model("embedded", "float32", "cpu")
+    turns = [Turn(GAME, "Purse: 33 pieces", tuple(range(7)), play, 0) for play in range(40)]
+
+    def moves(temperature: float) -> list[int | None]:
+        return [answer.move for answer in LocalMover(lm, 0, temperature).choose(turns)]
+
+    assert len(set(moves(0.0))) == 1
+    assert len(set(moves(1000.0))) >= 5
+    player = find_player("embedded@0.5", GGBenchConfig())
+    assert isinstance(player, LocalPlayer)
+    assert (player.reference, player.temperature) == ("embedded", 0.5)
 
 
 @pytest.mark.parametrize("name", packaged_names())

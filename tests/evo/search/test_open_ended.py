@@ -20,7 +20,16 @@ from support.open_world import (
     random_world,
 )
 
-from evo.search.open_ended import End, Finding, OpenEnded, OpenEndedSettings, yield_bound
+from evo.search.growth import Candidate, Place
+from evo.search.open_ended import (
+    End,
+    Finding,
+    OpenEnded,
+    OpenEndedSettings,
+    Prospect,
+    acceptance_order,
+    yield_bound,
+)
 
 Grown = OpenEnded[int, Finding[int], Work]
 ORDINARY = OpenEndedSettings(4, None, 2, 100, 0.0)
@@ -230,3 +239,59 @@ def test_the_bound_is_garwoods(
     accepted: list[float], now: float, least: float, bound: float
 ) -> None:
     assert yield_bound(accepted, now, least) == pytest.approx(bound, rel=1e-3)
+
+
+# -- the scope rated -------------------------------------------------------------------------------
+
+
+def rated_world(**changes: object) -> OpenWorld:
+    """Every game helps every other, and is new to it."""
+    return replace(OpenWorld(40, _Alike(0.5), 0.3, 0.2, seed=3), **changes)  # type: ignore[arg-type]
+
+
+def test_without_its_settings_the_scope_is_never_rated() -> None:
+    grown = growth(rated_world(), replace(ORDINARY, max_candidates=8), Bench())
+    list(finished(grown))
+    assert world_of(grown).weighed == []
+
+
+def test_the_scope_is_rated_again_whenever_it_grew() -> None:
+    chosen = replace(ORDINARY, max_candidates=8, mass_weight=0.5)
+    grown = growth(rated_world(), chosen, Bench())
+    list(finished(grown))
+    sizes = [len(scope) for scope in world_of(grown).weighed]
+    assert sizes == sorted(set(sizes))
+    assert sizes[-1] == len(grown.members)
+
+
+def test_parents_are_drawn_by_mass() -> None:
+    chosen = replace(ORDINARY, max_candidates=20, list_size=2, lookahead=1, mass_weight=1.0)
+    grown = growth(rated_world(masses={0: 1.0}), chosen, Bench())
+    list(finished(grown))
+    assert len(grown.members) > 5
+    assert set(world_of(grown).parents) == {0}
+
+
+def test_the_smallest_gamma_is_tested_first_or_the_largest_regret() -> None:
+    first, second, third = (
+        Finding(Candidate(game, Place(0, 0, 0), game), Prospect.NEW, 0, gamma, regret)
+        for game, gamma, regret in ((1, 0.5, 0.1), (2, 0.2, None), (3, 0.6, 0.4))
+    )
+    orders = {(0, 1): first, (0, 2): second, (0, 3): third}
+    for by_regret, expected in ((False, [second, first, third]), (True, [third, first, second])):
+        found = sorted(orders, key=lambda order: acceptance_order(orders[order], by_regret, order))
+        assert [orders[each] for each in found] == expected
+    assert acceptance_order(first, False, (0, 1)) < acceptance_order(first, False, (0, 2))
+
+
+def test_the_run_ends_when_new_games_separate_nothing_more() -> None:
+    few = dict.fromkeys(range(1, 40), 0.01)
+    chosen = replace(ORDINARY, list_size=3, lookahead=3, least_regret=0.1)
+    grown = growth(rated_world(regrets=few), chosen, Bench())
+    list(finished(grown))
+    assert grown.end is End.REGRET
+    assert grown.largest_regret == 0.01
+    assert len(world_of(grown).proposed) < 39
+    again = growth(rated_world(regrets=few | {39: 0.5}), replace(chosen, least_regret=0.0), Bench())
+    list(finished(again))
+    assert again.end is not End.REGRET

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from support.search import (
     Killed,
     Listed,
@@ -65,6 +66,19 @@ def test_a_run_killed_after_every_job_ends_the_same(search: Search) -> None:
     for table in whole:
         assert killed[table] == whole[table], table
     assert search.adapters("killed") == search.adapters("whole")
+    assert faults(search, "killed") == []
+
+
+def test_with_the_scope_rated_a_killed_run_ends_the_same(search: Search) -> None:
+    rated = ("growth.mass_weight=0.7", "growth.by_regret=true", "growth.max_candidates=6")
+    assert search.run(by_hash, *GROWING, *rated, name="whole") == 0
+    whole, half = search.tables("whole"), len(search.executor.jobs) // 2
+    with pytest.raises(Killed):
+        search.run(by_hash, *GROWING, *rated, patience=half, name="killed")
+    assert search.run(by_hash, *GROWING, *rated, name="killed", resume=True) == 0
+    killed = search.tables("killed")
+    for table in whole:
+        assert killed[table] == whole[table], table
     assert faults(search, "killed") == []
 
 

@@ -73,6 +73,13 @@ class OpenWorld:
     """Of a test of twice the plays."""
     hopeless: frozenset[int] = frozenset()
     """Refused before they cost a fine-tune."""
+    masses: Mapping[int, float] = field(default_factory=dict)
+    regrets: Mapping[int, float] = field(default_factory=dict)
+    """Of new games; the others have none."""
+    weighed: list[tuple[int, ...]] = field(default_factory=list)
+    """Scopes that were rated."""
+    parents: list[int] = field(default_factory=list)
+    """Of the lists."""
     proposed: list[int] = field(default_factory=list)
     decided: dict[int, str] = field(default_factory=dict)
     tests: list[tuple[int, int]] = field(default_factory=list)
@@ -81,6 +88,7 @@ class OpenWorld:
     # -- Sampler -------------------------------------------------------------------------------
 
     def propose(self, place: Place[int], scope: Sequence[int], n: int) -> list[int]:
+        self.parents.append(place.parent)
         draw = random.Random(f"{self.seed}/{place.parent}/{place.round}")
         known = {*self.proposed, *scope}
         new = [game for game in range(self.games) if game not in known]
@@ -101,7 +109,8 @@ class OpenWorld:
         game = candidate.game
         yield [("learn", game)]
         yield [("play", game, candidate.parent)]
-        finding = Finding(candidate, Prospect.ORPHAN, candidate.parent)
+        regret = self.regrets.get(game)
+        finding = Finding(candidate, Prospect.ORPHAN, candidate.parent, regret=regret)
         if not self.helps(game, candidate.parent):
             return finding
         return (yield from self.compare(replace(finding, prospect=Prospect.NEW), scope))
@@ -132,6 +141,11 @@ class OpenWorld:
         self.decided[game] = "accepted"
         return Trial(Verdict.ACCEPTED, finding.gamma)
 
+    def weigh(self, scope: Sequence[int]) -> Steps[Work, Mapping[int, float]]:
+        self.weighed.append(tuple(scope))
+        yield [("weigh", len(scope))]
+        return {game: self.masses[game] for game in scope if game in self.masses}
+
     def dismiss(self, finding: Finding[int], trial: Trial | None) -> None:
         self._out(finding, "dismissed")
 
@@ -157,7 +171,10 @@ def random_world(draw: random.Random) -> OpenWorld:
     thresholds = draw.randint(1, 8) / 8, draw.randint(1, 5) / 8
     seed, power = draw.getrandbits(32), draw.choice([0.0, 0.3, 1.0])
     hopeless = frozenset(game for game in range(1, games) if draw.random() < 0.2)
-    return OpenWorld(games, values, *thresholds, seed, stubborn, power, hopeless=hopeless)
+    masses = {game: draw.choice([0.0, 0.2, 0.8]) for game in range(games)}
+    regrets = {game: draw.choice([0.0, 0.1, 0.3]) for game in range(games) if draw.random() < 0.8}
+    facts = (games, values, *thresholds, seed, stubborn, power)
+    return OpenWorld(*facts, hopeless=hopeless, masses=masses, regrets=regrets)
 
 
 def random_settings(draw: random.Random) -> OpenEndedSettings:
@@ -167,6 +184,8 @@ def random_settings(draw: random.Random) -> OpenEndedSettings:
         lookahead=draw.randint(1, 6),
         tests=draw.choice([1, 3, 100]),
         least_yield=draw.choice([0.0, 0.0, 20.0]),
+        mass_weight=draw.choice([0.0, 0.0, 0.5]),
+        by_regret=draw.choice([False, False, True]),
     )
 
 
@@ -174,7 +193,7 @@ def growth(
     world: OpenWorld, settings: OpenEndedSettings, bench: Bench
 ) -> OpenEnded[int, Finding[int], Work]:
     """A growth of a fresh copy of the world, from game 0."""
-    fresh = replace(world, proposed=[], decided={}, tests=[])
+    fresh = replace(world, proposed=[], decided={}, tests=[], weighed=[], parents=[])
     return OpenEnded([0], fresh, fresh, bench, settings, world.seed)
 
 
