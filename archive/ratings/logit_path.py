@@ -169,7 +169,7 @@ class _Path:
 
     def _try(self, end: float) -> bool:
         guess = self.point + self.step * (self.tangent + self.step * self.bend)
-        last = guess[-1] >= end
+        last = self.point[-1] + self.step * self.tangent[-1] >= end
         if last:
             share = (end - self.point[-1]) / self.tangent[-1]
             guess = self.point + share * self.tangent
@@ -180,6 +180,8 @@ class _Path:
         if corrected is None:
             return False
         point, rounds, derivative = corrected
+        if point[-1] > end and not last:
+            return False
         try:
             tangent = self._tangent(point, self._metric(point) * self.tangent, derivative)
         except LinAlgError:

@@ -94,3 +94,15 @@ def test_gambit_traces_the_same_branch(shape: tuple[int, ...]) -> None:
         ours = limiting_logit_equilibrium(game, starts(game))
         for one, other in zip(ours.strategies, theirs, strict=True):
             assert one == pytest.approx([float(share) for _, share in other], abs=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_path_to_a_temperature_stops_there_and_not_beyond(seed: int) -> None:
+    game = random_game(seed, (6, 4, 4))
+    logs = [np.log(each) for each in starts(game)]
+    for temperature in np.geomspace(0.02, 2.0, 8):
+        found = limiting_logit_equilibrium(game, starts(game), float(temperature))
+        assert found.temperature == temperature
+        reached = [np.log(each) for each in found.strategies]
+        left, _ = annealed_exploitability(game, reached, logs, float(temperature))
+        assert left == pytest.approx(0, abs=1e-8)
