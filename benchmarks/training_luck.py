@@ -233,7 +233,8 @@ class Outcome:
 def settings(rule: str, acceptance: Sequence[int]) -> RunConfig:
     """The defaults, but for the rule and the plays of the acceptance test."""
     plays = f"transfer.acceptance_plays=[{','.join(map(str, acceptance))}]"
-    return load(["+experiment=scope_growth", f"transfer.rule={rule}", plays])
+    settings = [f"transfer.rule={rule}", "transfer.headroom=null", plays]
+    return load(["+experiment=scope_growth", *settings])
 
 
 def run(config: RunConfig, truth: Truth, scope: int, lists: int, size: int) -> Outcome:
