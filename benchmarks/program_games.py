@@ -112,7 +112,7 @@ def _limits() -> Any:
 def measure(rows: Rows, subject: Subject, cell: str) -> None:
     """Add the rows of a cell that are not there yet."""
     for key, result in _parts(subject, cell):
-        whole = {"game": subject.game.name, "game_id": subject.game.game_id, "cell": cell}
+        whole: Row = {"game": subject.game.name, "game_id": subject.game.game_id, "cell": cell}
         whole |= {"seed": subject.seed, "steps": SETTINGS.train.steps, **key}
         if not rows.has(whole):
             with Box(subject.game, _limits()) as box:
@@ -140,7 +140,7 @@ def _parts(subject: Subject, cell: str) -> Iterator[tuple[Row, Callable[[Box], l
             yield {"simulations": rung}, partial(_null, subject, rung, trials)
 
 
-def _seeds(subject: Subject, *key: object) -> list[int]:
+def _seeds(subject: Subject, *key: int | str) -> list[int]:
     base = ("program games", subject.seed, subject.game.game_id, *key)
     return [seed(*base, number, bits=32) for number in range(PART)]
 

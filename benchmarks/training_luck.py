@@ -254,7 +254,8 @@ def run(config: RunConfig, truth: Truth, scope: int, lists: int, size: int) -> O
         assessed = oracle.assess(candidates, games)
         ranked = rank(assessed, config.growth.alpha1, config.growth.alpha2)
         accepting.append(bool(ranked) and oracle.confirm(ranked) is not None)
-        verdicts = [row["verdict"] for row in collector.ledger.rows[-size:]]
+        ledger: Any = collector.ledger
+        verdicts = [row["verdict"] for row in ledger.rows[-size:]]
         assert (Verdict.ACCEPTED in verdicts) == accepting[-1]
         collector._drawn.clear()
     return Outcome(accepting, len(collector.ledger.finetunes))

@@ -42,11 +42,11 @@ def matrix_figure(report: RunReport, value: Definition | None = None) -> Figure:
 
 
 def decisions_figure(report: RunReport) -> Figure:
-    """Each candidate by its value on its parent and by γ, beside the two thresholds. Raises
-    LookupFailedError where none got so far."""
-    if report.thresholds is None or not report.candidates:
+    """Each candidate that got so far by its value on its parent and by γ, beside the two
+    thresholds. Raises LookupFailedError where nothing was decided."""
+    if report.thresholds is None:
         raise LookupFailedError(
-            f"run {report.run.run_id}: found no decision with a value and γ, expected at least one"
+            f"run {report.run.run_id}: found no decision, expected at least one"
         )
     names = [game.name for game in report.games]
     return _figure(thresholds(report.candidates, report.thresholds, names))

@@ -25,6 +25,7 @@ TINY = (
     "transfer.calibration_plays=8",
     "transfer.selection_plays=[8,16]",
     "transfer.min_steps=1",
+    "transfer.headroom=null",
     "transfer.acceptance_plays=[16]",
     "growth.alpha1=0.1",
     "growth.alpha2=0.1",

@@ -97,8 +97,8 @@ def test_ratings_are_regrets_at_an_equilibrium(table: np.ndarray, chosen: Rating
     assert found.exploitability <= 4e-6
     for player in range(3):
         assert found.ratings[player].max() <= found.exploitability + 1e-12
-        assert found.ratings[player].max() >= -1e-6
-        if chosen.solution is Solution.NE:
+        if chosen.solution is Solution.NE:  # what is correlated may leave every action worse off
+            assert found.ratings[player].max() >= -1e-6
             assert found.masses[player] @ found.ratings[player] == pytest.approx(0, abs=1e-12)
 
 
