@@ -108,7 +108,7 @@ def test_frames_refuse_what_is_no_json() -> None:
 
 
 def test_a_policy_plays_as_its_weights_say() -> None:
-    weights = np.zeros((56, 7), np.float32)
+    weights = np.zeros((48, 7), np.float32)
     biases = np.arange(7, dtype=np.float32)
     with Box(packaged("purse")) as opened:
         opened.keep_policy("rising", [(weights, biases)])
