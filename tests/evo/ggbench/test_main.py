@@ -50,11 +50,11 @@ def test_ctrl_c_ends_a_game_without_a_traceback(capsys: pytest.CaptureFixture[st
 def test_a_person_may_ask_for_the_rules_and_look_ahead(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["play", "purse"], answers("?", "?6", "?9", "0", "q")) == 0
+    assert main(["play", "purse"], answers("?", "?5", "?9", "0", "q")) == 0
     shown = capsys.readouterr().out
     assert "You are player 1 and move first." in shown
     assert shown.count("The Shared Purse") == 2
-    places = [shown.index(f"Purse: {left} pieces") for left in (25, 18, 24)]
+    places = [shown.index(f"Purse: {left} pieces") for left in (21, 15, 20)]
     assert places == sorted(places)
     assert "'?9' is not a legal move" in shown
 
