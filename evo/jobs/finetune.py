@@ -19,12 +19,13 @@ import torch
 from torch import Tensor
 
 from evo.config.schema import FinetuneConfig
-from evo.jobs.credit import Credit, credits_of_all, shuffled, training_seeds
+from evo.jobs.credit import Credit, credits_of, credits_of_all, shuffled, training_seeds
 from evo.jobs.evaluate import Task, finite_score
 from evo.jobs.job import Finetune
 from evo.jobs.lora import AdaptedModel
 from evo.jobs.policy_gradient import update
 from evo.jobs.warm_start import (
+    OWN,
     Author,
     ExploringPolicy,
     Imitation,
@@ -129,7 +130,8 @@ class _Training:
                 return
 
     def _imitations(self, author: Author) -> list[Imitation]:
-        """The best moves of a round, and those that its best author makes on further maps."""
+        """The best moves of a round, and those that each line's best script makes on further
+        maps."""
         warm, player, seed = self.settings.warm_start, self._exploring(author), self.seed
         seeds, plays = list[Seeds](), list[Play]()
         for first in range(0, warm.maps, MAPS_AT_ONCE):
@@ -139,26 +141,37 @@ class _Training:
             more = training_seeds(seed, len(self.curve), maps, warm.rollouts, first)
             seeds, plays = seeds + more, plays + self._play(player, more)
         best = best_of_groups(self._credits(plays, seeds, standing=True), warm)
-        teacher = best_author([author(each) for each in seeds], self._scores(plays))
-        if teacher in SCRIPTS and best and warm.demonstrations:
+        teachers = self._teachers(plays, seeds, author)
+        if teachers and best and warm.demonstrations:
             shown = training_seeds(seed, len(self.curve), warm.demonstrations, 1, warm.maps)
-            demonstrated = self._play(self._exploring(lambda _: teacher), shown)
+            teaching = self._exploring(lambda _, line: teachers.get(line, OWN))
             best += [
                 Imitation(event.move, 1.0)
-                for play in demonstrated
+                for play in self._play(teaching, shown)
                 if play.outcome_for(self.task.role) == "finished"
                 for event in play.standing(self.task.role)
+                if event.line in teachers
             ]
         self.plays = plays
         return best
 
-    def _scores(self, plays: Sequence[Play]) -> list[float]:
-        """Of each play; permuted in a null control."""
-        scores = [finite_score(play, self.task) for play in plays]
-        if self.settings.shuffle:
-            order = stream("shuffle scores", self.seed, len(self.curve)).permutation(len(scores))
-            return [scores[place] for place in order]
-        return scores
+    def _teachers(
+        self, plays: Sequence[Play], seeds: Sequence[Seeds], author: Author
+    ) -> dict[int, str]:
+        """The best script of each line whose best author is one, by what was paid after its
+        moves; those that were sent back count too, since their plays may be lost."""
+        made = self._credits(plays, seeds)
+        authors = [
+            author(each, credit.group[1])
+            for play, each in zip(plays, seeds, strict=True)
+            for credit in credits_of(play, each.map_seed, self.task)
+        ]
+        best = dict[int, str]()
+        for line in sorted({credit.group[1] for credit in made}):
+            here = [place for place, credit in enumerate(made) if credit.group[1] == line]
+            scores = [made[place].reward_to_go for place in here]
+            best[line] = best_author([authors[place] for place in here], scores)
+        return {line: name for line, name in best.items() if name in SCRIPTS}
 
     def _exploring(self, author: Author) -> ExploringPolicy:
         return ExploringPolicy(self.policy, self.scripts, author)

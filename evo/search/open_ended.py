@@ -68,8 +68,17 @@ FindingT = TypeVar("FindingT", bound=Finding[Any])
 class OpenOracle(Protocol[GameT, FindingT, WorkT_co]):
     """Judges candidates, each in a process of its own."""
 
-    def screen(self, candidate: Candidate[GameT], scope: Sequence[GameT]) -> Steps[WorkT_co, bool]:
-        """Whether a candidate is worth learning, by what costs little; records it where not."""
+    def screen(
+        self, candidate: Candidate[GameT], scope: Sequence[GameT]
+    ) -> Steps[WorkT_co, float | None]:
+        """The share of a candidate that the scope is expected to teach, by what costs little;
+        None, and a record, where there is nothing to learn."""
+        ...
+
+    def pass_over(
+        self, candidate: Candidate[GameT], scope: Sequence[GameT], coverage: float
+    ) -> None:
+        """Record that others of its list are examined instead."""
         ...
 
     def examine(
@@ -115,6 +124,8 @@ class OpenEndedSettings:
     """Acceptance tests that share the error of one list."""
     least_yield: float
     """Accepted games a core-hour; the run ends when it surely yields less. 0: never."""
+    examined: float = 1.0
+    """Share of each list that is examined, the least covered first."""
     mass_weight: float = 0.0
     """Chance that a parent is drawn by its mass and not by what it yielded."""
     by_regret: bool = False
@@ -139,10 +150,22 @@ class End(Enum):
 
 @dataclass
 class _List(Generic[GameT]):
-    """A list of candidates of one parent, and the acceptance tests that its error still pays."""
+    """A list of candidates of one parent, and the acceptance tests that its error still pays;
+    ``screened``: those that may be examined, with the share that the scope is expected to teach."""
 
+    number: int
     parent: GameT
     tests: int
+    size: int
+    screening: int
+    screened: list[tuple[float, int, Candidate[GameT]]] = field(default_factory=list)
+
+    def worthiest(self, share: float) -> tuple[list[Candidate[GameT]], list[Any]]:
+        """Candidates to be examined, at most this share of the list, those first that seem to be
+        covered least; and the others, with what is expected of them."""
+        order = sorted(self.screened, key=lambda each: each[:2])
+        most = max(1, round(share * self.size))
+        return [each for _, _, each in order[:most]], order[most:]
 
 
 @dataclass(eq=False)
@@ -259,11 +282,12 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self._lists[parent] += 1
         if not games:
             self._barren.add(parent)
-        one = _List(parent, self.settings.tests)
-        self._judged += len(games)
-        self._examining += len(games)
+        count = len(games)
+        one = _List(number, parent, self.settings.tests, count, count)
+        self._judged += count
+        self._examining += count
         for index, game in enumerate(games):
-            process = self._screening(Candidate(game, place, index), one, (number, index))
+            process = self._screening(Candidate(game, place, index), one)
             self.order.start(process, (2, number, index))
         return True
 
@@ -309,17 +333,28 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         """Rate the scope as it is now."""
         self._masses = yield from self.oracle.weigh(self.games)
 
-    def _screening(
-        self, candidate: Candidate[GameT], one: _List[GameT], order: Urgency
-    ) -> Steps[WorkT, None]:
-        """What costs little comes first for a whole list, so that no worker waits behind a
-        fine-tune for something to do."""
-        worthy = yield from self.oracle.screen(candidate, self.games)
-        if worthy:
-            self.order.start(self._examination(candidate, one, order), (3, *order))
-        else:
-            self._examining -= 1
+    def _screening(self, candidate: Candidate[GameT], one: _List[GameT]) -> Steps[WorkT, None]:
+        """What costs little comes first, for a whole list: then those are known that deserve more,
+        and no worker waits behind a fine-tune for something to do."""
+        coverage = yield from self.oracle.screen(candidate, self.games)
+        self._examining -= 1
+        one.screening -= 1
+        if coverage is None:
             self._tally(one.parent, accepted=False)
+        else:
+            one.screened.append((coverage, candidate.index, candidate))
+        if not one.screening:
+            self._examine(one)
+
+    def _examine(self, one: _List[GameT]) -> None:
+        worthy, others = one.worthiest(self.settings.examined)
+        for coverage, _, candidate in others:
+            self.oracle.pass_over(candidate, self.games, coverage)
+            self._tally(one.parent, accepted=False)
+        self._examining += len(worthy)
+        for rank, candidate in enumerate(worthy):
+            order = (one.number, rank)
+            self.order.start(self._examination(candidate, one, order), (3, *order))
 
     def _examination(
         self, candidate: Candidate[GameT], one: _List[GameT], order: Urgency

@@ -65,8 +65,11 @@ class OpenTransferOracle:
 
     # -- evo.search.open_ended.OpenOracle ------------------------------------------------------
 
-    def screen(self, candidate: Candidate[Task], scope: Sequence[Task]) -> Steps[Request, bool]:
-        """Calibration, and what scripted players earn."""
+    def screen(
+        self, candidate: Candidate[Task], scope: Sequence[Task]
+    ) -> Steps[Request, float | None]:
+        """Calibration, what scripted players earn, and where not all of a list is examined what the
+        scope's fine-tunes earn."""
         collector, task = self.collector, candidate.game
         collector.register([task])
         yield [collector.calibration_plays(task)]
@@ -78,7 +81,29 @@ class OpenTransferOracle:
             refusal = self.rows.no_headroom(task)
         if refusal is not None:
             self.rows.record(candidate, candidate.parent, refusal, Evidence(), scope)
-        return refusal is None
+            return None
+        if self.config.growth.examined == 1:
+            return 0.0
+        return (yield from self._expected_coverage(candidate, scope))
+
+    def _expected_coverage(
+        self, candidate: Candidate[Task], scope: Sequence[Task]
+    ) -> Steps[Request, float]:
+        """By the games of the scope that are looked at first."""
+        stage, task = self.selection, candidate.game
+        sources = stage.scan_order(candidate.parent, scope)[: self.config.transfer.scan]
+        at, speakers = (stage.purpose, stage.seeds(stage.looks.plays[0])), None
+        while speakers != self.collector.named_attempts(sources):
+            speakers = self.collector.named_attempts(sources)
+            plays = self.collector.crossed(sources, task, *at)
+            base = PlayRequest(BASE_POLICY, task, *at)
+            yield self._blocks([base, *plays, *stage.scripted(task, stage.script_plays)])
+        return stage.expected_coverage(task, sources)
+
+    def pass_over(self, candidate: Candidate[Task], scope: Sequence[Task], coverage: float) -> None:
+        """A decision without evidence of its own."""
+        decision = Decision(Reason.PASSED_OVER, False, f"{coverage:.0%} expected")
+        self.rows.record(candidate, candidate.parent, decision, Evidence(), scope)
 
     def examine(self, candidate: Candidate[Task], scope: Sequence[Task]) -> Steps[Request, Seen]:
         """Fine-tune, and selection with the parent that it was proposed for."""

@@ -51,6 +51,7 @@ PROGRESS: Mapping[Reason, Progress] = {
     Reason.SCRIPTS_OPEN: Progress.OPEN,
     Reason.RIVAL_ACCEPTED: Progress.OUTRANKED,
     Reason.RIVALS_TESTED: Progress.OUTRANKED,
+    Reason.PASSED_OVER: Progress.COVERED,
     Reason.NEW_AND_USEFUL: Progress.ACCEPTED,
 }
 """How far a candidate came that was decided on for a reason."""

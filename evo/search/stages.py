@@ -20,11 +20,14 @@ from archive.statistics.scripts import (
     headroom,
     script_confidence,
 )
-from archive.statistics.transfer_values import replicated_gains
+from archive.statistics.transfer_values import gains, replicated_gains
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector, PlayRequest, SeedSet
 from evo.search.growth import Place
 from xgl.random_streams import seed as named_seed
+
+LEAST_WORTH = 1.0
+"""Bits a play that every game is taken to hold when its coverage is foreseen."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,20 @@ class Stage:
         return headroom(
             [self.collector.sample(p.policy_id, task, self.purpose, p.seeds) for p in played]
         )
+
+    def expected_coverage(self, task: Task, sources: Sequence[Task]) -> float:
+        """What the fine-tunes of ``sources`` gain on a game as a share of what there is to gain, as
+        far as that shows before a fine-tune: the best script's lead over the base player, or the
+        best fine-tune's where that is larger. All must have played."""
+        seeds, kind = self.seeds(self.looks.plays[0]), self.thresholds.gain
+        few = self.seeds(self.script_plays)
+        base = self.collector.sample(BASE_POLICY, task, self.purpose, few)
+        scripts = [
+            gains(self.collector.sample(p.policy_id, task, self.purpose, few), base, kind).mean()
+            for p in self.scripted(task, self.script_plays)
+        ]
+        taught = [float(self.gains(each, task, len(seeds), kind).mean()) for each in sources]
+        return max(taught) / max(*scripts, *taught, LEAST_WORTH)
 
     def against_scripts(self, task: Task) -> ScriptComparison | None:
         """The game's fine-tunes beside the scripts, at the last look at which these have played;

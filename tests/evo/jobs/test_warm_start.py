@@ -79,9 +79,9 @@ def exploring(lm: LanguageModel, author: Author) -> ExploringPolicy:
 def test_each_author_makes_its_plays(lm: LanguageModel) -> None:
     turns = [turn(seed) for seed in range(40)]
     own = LocalPolicy(lm).moves(turns)
-    assert exploring(lm, lambda _: OWN).moves(turns) == own
+    assert exploring(lm, lambda _, line: OWN).moves(turns) == own
     authors = ("first_words", "nothing", WORDS, OWN)
-    mixed = exploring(lm, lambda seeds: authors[seeds.play_seed % 4]).moves(turns)
+    mixed = exploring(lm, lambda seeds, line: authors[seeds.play_seed % 4]).moves(turns)
     texts = [move.text for move in mixed if isinstance(move, Move)]
     assert all(STORY.startswith(text) and text for text in texts[::4])
     assert set(texts[1::4]) == {""}
@@ -94,13 +94,14 @@ def test_every_script_plays_as_often_as_the_others_or_once_less() -> None:
     settings = WarmStartConfig(rollouts=40, proposals=0.5, scripted=0.75)
     author = authors_of_round(settings, 0)
     for map_seed in (2, 4, 6):
-        made = [author(Seeds(map_seed, rollout)) for rollout in range(40)]
+        made = [author(Seeds(map_seed, rollout), 1) for rollout in range(40)]
         counts = Counter(made)
         assert counts.pop(OWN) == 20
         assert counts.pop(WORDS) == 5
         assert set(counts) == set(SCRIPTS)
         assert set(counts.values()) <= {1, 2}
-    later = Counter(authors_of_round(settings, 1)(Seeds(2, rollout)) for rollout in range(40))
+        assert [author(Seeds(map_seed, rollout), 2) for rollout in range(40)] != made
+    later = Counter(authors_of_round(settings, 1)(Seeds(2, play), 1) for play in range(40))
     assert later[OWN] == 30
 
 

@@ -77,8 +77,8 @@ def test_nothing_that_was_learned_is_thrown_away(seed: int) -> None:
     for game in set(ran.proposed) - set(scope) - ran.hopeless:
         covered = max(ran.values[member, game] or 0.0 for member in scope) > 1 - ran.alpha2
         useless = not any(ran.helps(game, member) for member in scope)
-        late = ran.decided[game] == "helps none"  # before the game that it helps joined
-        assert covered or useless or late
+        early = ran.decided[game] in ("helps none", "passed over")  # before it could be known
+        assert covered or useless or early
 
 
 @given(seed=st.integers(0, 2**32), kills=st.lists(st.integers(0, 12), min_size=1, max_size=12))
@@ -112,9 +112,9 @@ def test_no_worker_waits_while_lists_can_be_opened(seed: int) -> None:
     list(finished(grown))
     ran = world_of(grown)
     if grown.end is End.PROPOSALS:
-        last = len(ran.proposed) - grown.settings.lookahead - grown.settings.list_size
         learned = [place for place, each in enumerate(bench.course) if each[0][0] == "learn"]
-        busy = bench.offered[: learned[last]]
+        late = grown.settings.lookahead + grown.settings.list_size
+        busy = bench.offered[: [0, *learned][max(0, len(learned) - late)]] or [60]
         assert min(busy) > grown.settings.lookahead
 
 
@@ -131,6 +131,22 @@ def test_a_list_is_screened_before_the_first_of_it_is_learned() -> None:
         assert max(screened) < min(learned)
     assert sorted(scope) == [0, 1, 2, 4, 6, 7, 8]
     assert {game for game, how in ran.decided.items() if how == "hopeless"} == {3, 5}
+
+
+def test_of_a_list_those_are_examined_that_seem_to_be_covered_least() -> None:
+    coverages = {1: 0.5, 2: 0.9, 3: 0.1, 4: 0.7, 5: 0.2, 6: 0.6}
+    world = pair_world(hopeless=frozenset({3}), coverages=coverages)
+    settings = replace(ORDINARY, list_size=8, examined=0.4)
+    grown = growth(world, settings, bench := Bench())
+    list(finished(grown))
+    ran = world_of(grown)
+    first = ran.proposed[:8]
+    worthy = sorted(
+        set(first) - {3}, key=lambda game: (coverages.get(game, 0.0), first.index(game))
+    )
+    assert {game for game in first if ran.decided[game] == "passed over"} == set(worthy[3:])
+    learned = [each[1] for group in bench.course for each in group if each[0] == "learn"]
+    assert learned[:3] == worthy[:3], "the least covered first"
 
 
 class _Alike(dict[tuple[int, int], float]):

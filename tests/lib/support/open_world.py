@@ -73,6 +73,8 @@ class OpenWorld:
     """Of a test of twice the plays."""
     hopeless: frozenset[int] = frozenset()
     """Refused before they cost a fine-tune."""
+    coverages: Mapping[int, float] = field(default_factory=dict)
+    """What the scope is expected to teach of a game; nothing of the others."""
     masses: Mapping[int, float] = field(default_factory=dict)
     regrets: Mapping[int, float] = field(default_factory=dict)
     """Of new games; the others have none."""
@@ -98,12 +100,18 @@ class OpenWorld:
 
     # -- OpenOracle ----------------------------------------------------------------------------
 
-    def screen(self, candidate: Candidate[int], scope: Sequence[int]) -> Steps[Work, bool]:
+    def screen(self, candidate: Candidate[int], scope: Sequence[int]) -> Steps[Work, float | None]:
         game = candidate.game
         yield [("screen", game)]
-        if game in self.hopeless:
-            self.decided[game] = "hopeless"
-        return game not in self.hopeless
+        if game not in self.hopeless:
+            return self.coverages.get(game, 0.0)
+        self.decided[game] = "hopeless"
+        return None
+
+    def pass_over(self, candidate: Candidate[int], scope: Sequence[int], coverage: float) -> None:
+        assert candidate.game not in self.decided, "one decision each"
+        assert coverage == self.coverages.get(candidate.game, 0.0)
+        self.decided[candidate.game] = "passed over"
 
     def examine(self, candidate: Candidate[int], scope: Sequence[int]) -> Steps[Work, Finding[int]]:
         game = candidate.game
@@ -173,8 +181,19 @@ def random_world(draw: random.Random) -> OpenWorld:
     hopeless = frozenset(game for game in range(1, games) if draw.random() < 0.2)
     masses = {game: draw.choice([0.0, 0.2, 0.8]) for game in range(games)}
     regrets = {game: draw.choice([0.0, 0.1, 0.3]) for game in range(games) if draw.random() < 0.8}
-    facts = (games, values, *thresholds, seed, stubborn, power)
-    return OpenWorld(*facts, hopeless=hopeless, masses=masses, regrets=regrets)
+    coverages = {game: draw.choice([0.0, 0.4, 0.9]) for game in range(games)}
+    return OpenWorld(
+        games,
+        values,
+        *thresholds,
+        seed,
+        stubborn,
+        power,
+        hopeless=hopeless,
+        coverages=coverages,
+        masses=masses,
+        regrets=regrets,
+    )
 
 
 def random_settings(draw: random.Random) -> OpenEndedSettings:
@@ -184,6 +203,7 @@ def random_settings(draw: random.Random) -> OpenEndedSettings:
         lookahead=draw.randint(1, 6),
         tests=draw.choice([1, 3, 100]),
         least_yield=draw.choice([0.0, 0.0, 20.0]),
+        examined=draw.choice([0.3, 0.6, 1.0]),
         mass_weight=draw.choice([0.0, 0.0, 0.5]),
         by_regret=draw.choice([False, False, True]),
     )
