@@ -1,4 +1,5 @@
-"""Which proposals are likely to be covered, by what became of games like them in this run."""
+"""Which candidates are worth their cost: proposals by what became of games like them in this run,
+candidates by what scripted players and the scope's fine-tunes earn before anything is trained."""
 
 from __future__ import annotations
 
@@ -9,6 +10,9 @@ from dataclasses import dataclass
 from xgl import Program
 from xgl.analysis.tree_distance import distance
 
+LIKELY_HELP = 0.7
+"""Share of what scripts earn on a game of the scope that a candidate's best script must earn there,
+for the candidate to be expected to help it."""
 REACH = 3.0
 """Edits over which what became of a game says less by a factor of e."""
 PRIOR = 1.0
@@ -36,3 +40,21 @@ def coverage_risk(program: Program, judged: Sequence[Judged]) -> float:
     weights = [math.exp(-distance(program, each.program) / REACH) for each in newest]
     covered = sum(w for w, each in zip(weights, newest, strict=True) if each.covered)
     return (covered + PRIOR * rate) / (sum(weights) + PRIOR)
+
+
+@dataclass(frozen=True)
+class Foresight:
+    """What is expected of a candidate: the share of what scripts earn on a game of the scope that
+    the candidate's best script earns there, on the game where that is most; and the share of what
+    the candidate holds that a fine-tune of the scope earns already."""
+
+    help: float = 1.0
+    coverage: float = 0.0
+
+    @property
+    def order(self) -> tuple[bool, float]:
+        """The least is examined first: of those that seem to help the least covered."""
+        return self.help < LIKELY_HELP, self.coverage
+
+    def __str__(self) -> str:
+        return f"expected help {self.help:.2f}, expected coverage {self.coverage:.2f}"

@@ -17,6 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from scipy import stats
 
 from archive import Verdict
+from evo.search.foresight import Foresight
 from evo.search.growth import Candidate, Place, Sampler, ScopeMember
 from evo.search.parents import Tally, draw_by_mass, draw_parent
 from evo.search.virtual_order import Steps, Urgency, VirtualOrder, Workshop, WorkT
@@ -70,13 +71,13 @@ class OpenOracle(Protocol[GameT, FindingT, WorkT_co]):
 
     def screen(
         self, candidate: Candidate[GameT], scope: Sequence[GameT]
-    ) -> Steps[WorkT_co, float | None]:
-        """The share of a candidate that the scope is expected to teach, by what costs little;
-        None, and a record, where there is nothing to learn."""
+    ) -> Steps[WorkT_co, Foresight | None]:
+        """What is expected of a candidate, by what costs little; None, and a record, where there is
+        nothing to learn."""
         ...
 
     def pass_over(
-        self, candidate: Candidate[GameT], scope: Sequence[GameT], coverage: float
+        self, candidate: Candidate[GameT], scope: Sequence[GameT], foresight: Foresight
     ) -> None:
         """Record that others of its list are examined instead."""
         ...
@@ -125,7 +126,7 @@ class OpenEndedSettings:
     least_yield: float
     """Accepted games a core-hour; the run ends when it surely yields less. 0: never."""
     examined: float = 1.0
-    """Share of each list that is examined, the least covered first."""
+    """Share of each list that is examined, the most promising first."""
     mass_weight: float = 0.0
     """Chance that a parent is drawn by its mass and not by what it yielded."""
     by_regret: bool = False
@@ -151,21 +152,20 @@ class End(Enum):
 @dataclass
 class _List(Generic[GameT]):
     """A list of candidates of one parent, and the acceptance tests that its error still pays;
-    ``screened``: those that may be examined, with the share that the scope is expected to teach."""
+    ``screened``: those that may be examined, with what is expected of them."""
 
     number: int
     parent: GameT
     tests: int
     size: int
     screening: int
-    screened: list[tuple[float, int, Candidate[GameT]]] = field(default_factory=list)
+    screened: list[tuple[Candidate[GameT], Foresight]] = field(default_factory=list)
 
-    def worthiest(self, share: float) -> tuple[list[Candidate[GameT]], list[Any]]:
-        """Candidates to be examined, at most this share of the list, those first that seem to be
-        covered least; and the others, with what is expected of them."""
-        order = sorted(self.screened, key=lambda each: each[:2])
-        most = max(1, round(share * self.size))
-        return [each for _, _, each in order[:most]], order[most:]
+    def promising(self, share: float) -> int:
+        """Put the most promising first; returns how many of them are to be examined, at most this
+        share of the list."""
+        self.screened.sort(key=lambda each: (each[1].order, each[0].index))
+        return max(1, round(share * self.size))
 
 
 @dataclass(eq=False)
@@ -336,23 +336,23 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
     def _screening(self, candidate: Candidate[GameT], one: _List[GameT]) -> Steps[WorkT, None]:
         """What costs little comes first, for a whole list: then those are known that deserve more,
         and no worker waits behind a fine-tune for something to do."""
-        coverage = yield from self.oracle.screen(candidate, self.games)
+        foresight = yield from self.oracle.screen(candidate, self.games)
         self._examining -= 1
         one.screening -= 1
-        if coverage is None:
+        if foresight is None:
             self._tally(one.parent, accepted=False)
         else:
-            one.screened.append((coverage, candidate.index, candidate))
+            one.screened.append((candidate, foresight))
         if not one.screening:
             self._examine(one)
 
     def _examine(self, one: _List[GameT]) -> None:
-        worthy, others = one.worthiest(self.settings.examined)
-        for coverage, _, candidate in others:
-            self.oracle.pass_over(candidate, self.games, coverage)
+        most = one.promising(self.settings.examined)
+        for candidate, foresight in one.screened[most:]:
+            self.oracle.pass_over(candidate, self.games, foresight)
             self._tally(one.parent, accepted=False)
-        self._examining += len(worthy)
-        for rank, candidate in enumerate(worthy):
+        for rank, (candidate, _) in enumerate(one.screened[:most]):
+            self._examining += 1
             order = (one.number, rank)
             self.order.start(self._examination(candidate, one, order), (3, *order))
 

@@ -26,6 +26,7 @@ from evo.jobs.evaluate import Task
 from evo.record.collector import Collector, PlayRequest, Request
 from evo.record.cost import Cost
 from evo.record.ledger import Ledger
+from evo.search.foresight import Foresight
 from evo.search.growth import Candidate
 from evo.search.open_ended import Finding, Prospect, Trial
 from evo.search.oracle import UNLEARNED, RaceEnd, TransferOracle, overtakes
@@ -67,7 +68,7 @@ class OpenTransferOracle:
 
     def screen(
         self, candidate: Candidate[Task], scope: Sequence[Task]
-    ) -> Steps[Request, float | None]:
+    ) -> Steps[Request, Foresight | None]:
         """Calibration, what scripted players earn, and where not all of a list is examined what the
         scope's fine-tunes earn."""
         collector, task = self.collector, candidate.game
@@ -83,12 +84,12 @@ class OpenTransferOracle:
             self.rows.record(candidate, candidate.parent, refusal, Evidence(), scope)
             return None
         if self.config.growth.examined == 1:
-            return 0.0
-        return (yield from self._expected_coverage(candidate, scope))
+            return Foresight()
+        return (yield from self._foresight(candidate, scope))
 
-    def _expected_coverage(
+    def _foresight(
         self, candidate: Candidate[Task], scope: Sequence[Task]
-    ) -> Steps[Request, float]:
+    ) -> Steps[Request, Foresight]:
         """By the games of the scope that are looked at first."""
         stage, task = self.selection, candidate.game
         sources = stage.scan_order(candidate.parent, scope)[: self.config.transfer.scan]
@@ -97,12 +98,15 @@ class OpenTransferOracle:
             speakers = self.collector.named_attempts(sources)
             plays = self.collector.crossed(sources, task, *at)
             base = PlayRequest(BASE_POLICY, task, *at)
-            yield self._blocks([base, *plays, *stage.scripted(task, stage.script_plays)])
-        return stage.expected_coverage(task, sources)
+            scripted = [p for t in (task, *sources) for p in stage.scripted(t, stage.script_plays)]
+            yield self._blocks([base, *plays, *scripted])
+        return Foresight(stage.expected_help(task, sources), stage.expected_coverage(task, sources))
 
-    def pass_over(self, candidate: Candidate[Task], scope: Sequence[Task], coverage: float) -> None:
+    def pass_over(
+        self, candidate: Candidate[Task], scope: Sequence[Task], foresight: Foresight
+    ) -> None:
         """A decision without evidence of its own."""
-        decision = Decision(Reason.PASSED_OVER, False, f"{coverage:.0%} expected")
+        decision = Decision(Reason.PASSED_OVER, False, str(foresight))
         self.rows.record(candidate, candidate.parent, decision, Evidence(), scope)
 
     def examine(self, candidate: Candidate[Task], scope: Sequence[Task]) -> Steps[Request, Seen]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+import numpy as np
+
 from archive import Purpose
 from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey
 from archive.statistics.candidate_bounds import CandidateBounds
@@ -27,7 +29,7 @@ from evo.search.growth import Place
 from xgl.random_streams import seed as named_seed
 
 LEAST_WORTH = 1.0
-"""Bits a play that every game is taken to hold when its coverage is foreseen."""
+"""Bits a play that every game is taken to hold, where shares of what it holds are foreseen."""
 
 
 @dataclass(frozen=True)
@@ -112,15 +114,25 @@ class Stage:
         """What the fine-tunes of ``sources`` gain on a game as a share of what there is to gain, as
         far as that shows before a fine-tune: the best script's lead over the base player, or the
         best fine-tune's where that is larger. All must have played."""
-        seeds, kind = self.seeds(self.looks.plays[0]), self.thresholds.gain
-        few = self.seeds(self.script_plays)
-        base = self.collector.sample(BASE_POLICY, task, self.purpose, few)
-        scripts = [
-            gains(self.collector.sample(p.policy_id, task, self.purpose, few), base, kind).mean()
-            for p in self.scripted(task, self.script_plays)
-        ]
-        taught = [float(self.gains(each, task, len(seeds), kind).mean()) for each in sources]
-        return max(taught) / max(*scripts, *taught, LEAST_WORTH)
+        kind, plays = self.thresholds.gain, self.looks.plays[0]
+        taught = [float(self.gains(each, task, plays, kind).mean()) for each in sources]
+        return max(taught) / max(*self._script_leads(task, kind), *taught, LEAST_WORTH)
+
+    def expected_help(self, task: Task, targets: Sequence[Task]) -> float:
+        """What the game's best script earns on one of ``targets`` as a share of what the best one
+        earns there, on the target where that is most: a player that learns the game learns what its
+        best script does. All must have played."""
+        best = int(np.argmax(self._script_leads(task, GainKind.TOTAL)))
+        leads = [self._script_leads(target, GainKind.TOTAL) for target in targets]
+        return max(each[best] / max(*each, LEAST_WORTH) for each in leads)
+
+    def _script_leads(self, task: Task, kind: GainKind) -> list[float]:
+        """Mean gain of each script over the base player, bits a play."""
+        at = (task, self.purpose, self.seeds(self.script_plays))
+        base = self.collector.sample(BASE_POLICY, *at)
+        players = [each.policy_id for each in self.scripted(task, self.script_plays)]
+        samples = [self.collector.sample(player, *at) for player in players]
+        return [float(gains(sample, base, kind).mean()) for sample in samples]
 
     def against_scripts(self, task: Task) -> ScriptComparison | None:
         """The game's fine-tunes beside the scripts, at the last look at which these have played;

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from archive import Verdict
 from evo.record.cost import Cost
+from evo.search.foresight import Foresight
 from evo.search.growth import Candidate, Place
 from evo.search.open_ended import Finding, OpenEnded, OpenEndedSettings, Prospect, Trial
 from evo.search.virtual_order import Steps
@@ -73,8 +74,8 @@ class OpenWorld:
     """Of a test of twice the plays."""
     hopeless: frozenset[int] = frozenset()
     """Refused before they cost a fine-tune."""
-    coverages: Mapping[int, float] = field(default_factory=dict)
-    """What the scope is expected to teach of a game; nothing of the others."""
+    expected: Mapping[int, Foresight] = field(default_factory=dict)
+    """Of games of which not all is expected."""
     masses: Mapping[int, float] = field(default_factory=dict)
     regrets: Mapping[int, float] = field(default_factory=dict)
     """Of new games; the others have none."""
@@ -100,17 +101,21 @@ class OpenWorld:
 
     # -- OpenOracle ----------------------------------------------------------------------------
 
-    def screen(self, candidate: Candidate[int], scope: Sequence[int]) -> Steps[Work, float | None]:
+    def screen(
+        self, candidate: Candidate[int], scope: Sequence[int]
+    ) -> Steps[Work, Foresight | None]:
         game = candidate.game
         yield [("screen", game)]
         if game not in self.hopeless:
-            return self.coverages.get(game, 0.0)
+            return self.expected.get(game, Foresight())
         self.decided[game] = "hopeless"
         return None
 
-    def pass_over(self, candidate: Candidate[int], scope: Sequence[int], coverage: float) -> None:
+    def pass_over(
+        self, candidate: Candidate[int], scope: Sequence[int], foresight: Foresight
+    ) -> None:
         assert candidate.game not in self.decided, "one decision each"
-        assert coverage == self.coverages.get(candidate.game, 0.0)
+        assert foresight == self.expected.get(candidate.game, Foresight())
         self.decided[candidate.game] = "passed over"
 
     def examine(self, candidate: Candidate[int], scope: Sequence[int]) -> Steps[Work, Finding[int]]:
@@ -181,7 +186,8 @@ def random_world(draw: random.Random) -> OpenWorld:
     hopeless = frozenset(game for game in range(1, games) if draw.random() < 0.2)
     masses = {game: draw.choice([0.0, 0.2, 0.8]) for game in range(games)}
     regrets = {game: draw.choice([0.0, 0.1, 0.3]) for game in range(games) if draw.random() < 0.8}
-    coverages = {game: draw.choice([0.0, 0.4, 0.9]) for game in range(games)}
+    shares = (0.0, 0.4, 0.9)
+    expected = {game: Foresight(*draw.choices(shares, k=2)) for game in range(games)}
     return OpenWorld(
         games,
         values,
@@ -190,7 +196,7 @@ def random_world(draw: random.Random) -> OpenWorld:
         stubborn,
         power,
         hopeless=hopeless,
-        coverages=coverages,
+        expected=expected,
         masses=masses,
         regrets=regrets,
     )
