@@ -24,9 +24,9 @@ from archive.query import run_config
 from archive.schema import BASE_POLICY, GainKind, PlaysKey, TaskId
 from archive.statistics.plays import Plays, read_run_plays
 from archive.statistics.transfer_values import gains
-from evo.search.foresight import LIKELY_HELP
-from evo.search.stages import LEAST_WORTH
+from evo.search.foresight import LIKELY_HELP, expected_coverage, expected_help
 
+SPECIFIC = GainKind.SPECIFIC
 AllPlays = Mapping[PlaysKey, Plays]
 
 
@@ -73,18 +73,16 @@ def foreseen(plays: AllPlays, row: Mapping[str, Any], looks: tuple[int, int]) ->
     task, parent = TaskId.of(row), TaskId(row["parent_game_id"], row["parent_role"])
     own = script_leads(plays, task, looks[0], GainKind.TOTAL)
     theirs = script_leads(plays, parent, looks[0], GainKind.TOTAL)
-    if not own or own.keys() - theirs.keys():
+    if not own or own.keys() != theirs.keys():
         return None
-    best = max(own, key=lambda name: own[name])
-    specific = GainKind.SPECIFIC
-    taught = [lead(plays, name, task, looks[1], specific) for name in row["scope_finetunes"]]
+    taught = [lead(plays, name, task, looks[1], SPECIFIC) for name in row["scope_finetunes"]]
     known = [value for value in taught if value is not None]
-    worth = script_leads(plays, task, looks[0], specific).values()
+    worth = list(script_leads(plays, task, looks[0], SPECIFIC).values())
     return Foreseen(
         row["game_id"],
-        theirs[best] / max(*theirs.values(), LEAST_WORTH),
+        expected_help([own[name] for name in theirs], [list(theirs.values())]),
         row["captured"],
-        max(known) / max(*worth, *known, LEAST_WORTH) if known else None,
+        expected_coverage(worth, known) if known else None,
         row["gamma"],
     )
 

@@ -30,13 +30,13 @@ from evo.jobs.warm_start import (
     ExploringPolicy,
     Imitation,
     authors_of_round,
-    best_author,
     best_of_groups,
+    best_scripts,
     imitate,
 )
 from xgl.lm.language_model import LanguageModel
 from xgl.players.local import MEMORY_BYTES, LocalPolicy
-from xgl.players.scripts import SCRIPTS, ScriptPlayer
+from xgl.players.scripts import ScriptPlayer
 from xgl.random_streams import seed as named_seed
 from xgl.random_streams import stream
 from xgl.runtime.lockstep import Cast, Instance, play_all
@@ -158,20 +158,13 @@ class _Training:
     def _teachers(
         self, plays: Sequence[Play], seeds: Sequence[Seeds], author: Author
     ) -> dict[int, str]:
-        """The best script of each line whose best author is one, by what was paid after its
-        moves; those that were sent back count too, since their plays may be lost."""
-        made = self._credits(plays, seeds)
+        """By the credits of all moves, those that were sent back too: their plays may be lost."""
         authors = [
-            author(each, credit.group[1])
+            author(each, credit.line)
             for play, each in zip(plays, seeds, strict=True)
             for credit in credits_of(play, each.map_seed, self.task)
         ]
-        best = dict[int, str]()
-        for line in sorted({credit.group[1] for credit in made}):
-            here = [place for place, credit in enumerate(made) if credit.group[1] == line]
-            scores = [made[place].reward_to_go for place in here]
-            best[line] = best_author([authors[place] for place in here], scores)
-        return {line: name for line, name in best.items() if name in SCRIPTS}
+        return best_scripts(authors, self._credits(plays, seeds))
 
     def _exploring(self, author: Author) -> ExploringPolicy:
         return ExploringPolicy(self.policy, self.scripts, author)

@@ -8,6 +8,7 @@ they are; rewards alone say which moves are imitated.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -90,6 +91,16 @@ def best_author(authors: Sequence[str], scores: Sequence[float]) -> str:
         for author in dict.fromkeys(authors)
     }
     return max(means, key=lambda author: means[author])
+
+
+def best_scripts(authors: Sequence[str], credits: Sequence[Credit]) -> dict[int, str]:
+    """The best author of each line whose best author is a script; ``authors`` made the moves that
+    ``credits`` are of."""
+    moves = defaultdict[int, list[tuple[str, float]]](list)
+    for author, credit in zip(authors, credits, strict=True):
+        moves[credit.line].append((author, credit.reward_to_go))
+    best = {line: best_author(*zip(*made, strict=True)) for line, made in moves.items()}
+    return {line: author for line, author in best.items() if author in SCRIPTS}
 
 
 def words_in_view(view: View, most: int, rng: np.random.Generator) -> str:

@@ -13,6 +13,8 @@ from xgl.analysis.tree_distance import distance
 LIKELY_HELP = 0.7
 """Share of what scripts earn on a game of the scope that a candidate's best script must earn there,
 for the candidate to be expected to help it."""
+LEAST_WORTH = 1.0
+"""Bits a play that every game is taken to hold, where shares of what it holds are expected."""
 REACH = 3.0
 """Edits over which what became of a game says less by a factor of e."""
 PRIOR = 1.0
@@ -58,3 +60,19 @@ class Foresight:
 
     def __str__(self) -> str:
         return f"expected help {self.help:.2f}, expected coverage {self.coverage:.2f}"
+
+
+def expected_help(leads: Sequence[float], on_scope: Sequence[Sequence[float]]) -> float:
+    """What a candidate's best script earns on a game of the scope as a share of what the best one
+    earns there, on the game where that is most: a player that learns the candidate learns what its
+    best script does. ``leads``: each script's mean gain on the candidate over the base player, bits
+    a play; ``on_scope``: the same scripts' on each of these games."""
+    best = max(range(len(leads)), key=leads.__getitem__)
+    return max(each[best] / max(*each, LEAST_WORTH) for each in on_scope)
+
+
+def expected_coverage(leads: Sequence[float], taught: Sequence[float]) -> float:
+    """What fine-tunes of the scope gain on a candidate, ``taught``, as a share of what there is to
+    gain as far as that shows before a fine-tune: the best script's lead, or the best of these where
+    that is larger. Bits a play."""
+    return max(taught) / max(*leads, *taught, LEAST_WORTH)

@@ -100,7 +100,7 @@ class OpenTransferOracle:
             base = PlayRequest(BASE_POLICY, task, *at)
             scripted = [p for t in (task, *sources) for p in stage.scripted(t, stage.script_plays)]
             yield self._blocks([base, *plays, *scripted])
-        return Foresight(stage.expected_help(task, sources), stage.expected_coverage(task, sources))
+        return stage.foresight(task, sources)
 
     def pass_over(
         self, candidate: Candidate[Task], scope: Sequence[Task], foresight: Foresight

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-import numpy as np
-
 from archive import Purpose
 from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey
 from archive.statistics.candidate_bounds import CandidateBounds
@@ -25,11 +23,9 @@ from archive.statistics.scripts import (
 from archive.statistics.transfer_values import gains, replicated_gains
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector, PlayRequest, SeedSet
+from evo.search.foresight import Foresight, expected_coverage, expected_help
 from evo.search.growth import Place
 from xgl.random_streams import seed as named_seed
-
-LEAST_WORTH = 1.0
-"""Bits a play that every game is taken to hold, where shares of what it holds are foreseen."""
 
 
 @dataclass(frozen=True)
@@ -110,21 +106,16 @@ class Stage:
             [self.collector.sample(p.policy_id, task, self.purpose, p.seeds) for p in played]
         )
 
-    def expected_coverage(self, task: Task, sources: Sequence[Task]) -> float:
-        """What the fine-tunes of ``sources`` gain on a game as a share of what there is to gain, as
-        far as that shows before a fine-tune: the best script's lead over the base player, or the
-        best fine-tune's where that is larger. All must have played."""
+    def foresight(self, task: Task, scope: Sequence[Task]) -> Foresight:
+        """What is expected of a game by the first plays of scripts on it and on games of the scope,
+        and of these games' fine-tunes on it; all must have been made."""
         kind, plays = self.thresholds.gain, self.looks.plays[0]
-        taught = [float(self.gains(each, task, plays, kind).mean()) for each in sources]
-        return max(taught) / max(*self._script_leads(task, kind), *taught, LEAST_WORTH)
-
-    def expected_help(self, task: Task, targets: Sequence[Task]) -> float:
-        """What the game's best script earns on one of ``targets`` as a share of what the best one
-        earns there, on the target where that is most: a player that learns the game learns what its
-        best script does. All must have played."""
-        best = int(np.argmax(self._script_leads(task, GainKind.TOTAL)))
-        leads = [self._script_leads(target, GainKind.TOTAL) for target in targets]
-        return max(each[best] / max(*each, LEAST_WORTH) for each in leads)
+        taught = [float(self.gains(each, task, plays, kind).mean()) for each in scope]
+        targets = [self._script_leads(each, GainKind.TOTAL) for each in scope]
+        return Foresight(
+            expected_help(self._script_leads(task, GainKind.TOTAL), targets),
+            expected_coverage(self._script_leads(task, kind), taught),
+        )
 
     def _script_leads(self, task: Task, kind: GainKind) -> list[float]:
         """Mean gain of each script over the base player, bits a play."""

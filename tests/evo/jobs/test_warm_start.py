@@ -26,6 +26,7 @@ from evo.jobs.warm_start import (
     authors_of_round,
     best_author,
     best_of_groups,
+    best_scripts,
     imitate,
     words_in_view,
 )
@@ -107,6 +108,23 @@ def test_every_script_plays_as_often_as_the_others_or_once_less() -> None:
 
 def test_the_best_author_is_that_with_the_largest_mean() -> None:
     assert best_author(["a", "b", "a", "b", ""], [9.0, 4.0, -3.0, 4.0, 1.0]) == "b"
+
+
+def test_each_line_has_its_own_best_script() -> None:
+    """Where words in view or the policy are the best author, there is none."""
+    made = [
+        (1, "quote", 9.0),
+        (1, "nothing", 2.0),
+        (3, "quote", -4.0),
+        (3, "nothing", 1.0),
+        (5, WORDS, 7.0),
+        (5, "quote", 6.0),
+        (7, OWN, 7.0),
+        (7, "quote", 6.0),
+    ]
+    credits = [Credit(Move("x"), score, (0, line, 0)) for line, _, score in made]
+    authors = [author for _, author, _ in made]
+    assert best_scripts(authors, credits) == {1: "quote", 3: "nothing"}
 
 
 def test_a_move_that_the_policy_writes_is_read_as_one_that_it_made(lm: LanguageModel) -> None:
