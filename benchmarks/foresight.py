@@ -12,7 +12,7 @@ selection; C and γ are estimates on all plays that the decision rests on.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,15 +67,21 @@ def script_leads(plays: AllPlays, task: TaskId, count: int, kind: GainKind) -> d
     return {name: value for name, value in leads.items() if value is not None}
 
 
-def foreseen(plays: AllPlays, row: Mapping[str, Any], looks: tuple[int, int]) -> Foreseen | None:
+def foreseen(
+    plays: AllPlays, scope: Set[str], row: Mapping[str, Any], looks: tuple[int, int]
+) -> Foreseen | None:
     """Of the candidate of a decision; None where scripts did not play it and its parent.
-    ``looks``: plays that scripts and fine-tunes make first."""
+    ``scope``: fine-tunes of the initial scope; ``looks``: plays that scripts and fine-tunes make
+    first."""
     task, parent = TaskId.of(row), TaskId(row["parent_game_id"], row["parent_role"])
     own = script_leads(plays, task, looks[0], GainKind.TOTAL)
     theirs = script_leads(plays, parent, looks[0], GainKind.TOTAL)
     if not own or own.keys() != theirs.keys():
         return None
-    taught = [lead(plays, name, task, looks[1], SPECIFIC) for name in row["scope_finetunes"]]
+    others = sorted(
+        {key.policy_id for key in plays if key[1:] == (task, Purpose.SELECTION)} & scope
+    )
+    taught = [lead(plays, name, task, looks[1], SPECIFIC) for name in others]
     known = [value for value in taught if value is not None]
     worth = list(script_leads(plays, task, looks[0], SPECIFIC).values())
     return Foreseen(
@@ -93,9 +99,13 @@ def of_run(folder: str) -> Iterator[Foreseen]:
     for run_id in dict.fromkeys(row["run_id"] for row in archive.rows("decisions", ["run_id"])):
         transfer = run_config(archive, run_id)["transfer"]
         looks = (transfer["script_plays"], transfer["selection_plays"][0])
-        plays = read_run_plays(archive, run_id).plays
-        for row in archive.rows("decisions", None, [("run_id", "=", run_id)]):
-            seen = foreseen(plays, row, looks) if row["captured"] is not None else None
+        read, mine = read_run_plays(archive, run_id), [("run_id", "=", run_id)]
+        rows = archive.rows("finetunes", ["finetune_id", "game_id", "role"], mine)
+        scope = {row["finetune_id"] for row in rows if TaskId.of(row) in read.scopes[0]}
+        for row in archive.rows("decisions", None, mine):
+            if row["captured"] is None:
+                continue
+            seen = foreseen(read.plays, scope, row, looks)
             if seen is not None:
                 yield seen
 
