@@ -19,7 +19,8 @@ from xgl.errors import ConfigError
 
 
 def main(arguments: Sequence[str], ask: Callable[[str], str] = input) -> int:
-    """Returns the exit code: 0, 1 for a game that is refused, 2 for a user's error."""
+    """Returns the exit code: 0, 1 for a game that is refused, 2 for a user's error, 130 after
+    Ctrl-C."""
     try:
         wanted = _parser().parse_args(arguments)
     except SystemExit as end:
@@ -42,6 +43,9 @@ def main(arguments: Sequence[str], ask: Callable[[str], str] = input) -> int:
     except (ConfigError, GameFaultError, ArchiveError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("\ninterrupted", file=sys.stderr)
+        return 130
 
 
 def _parser() -> argparse.ArgumentParser:

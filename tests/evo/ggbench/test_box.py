@@ -108,11 +108,11 @@ def test_frames_refuse_what_is_no_json() -> None:
 
 
 def test_a_policy_plays_as_its_weights_say() -> None:
-    weights = np.zeros((56, 7), np.float32)
-    biases = np.arange(7, dtype=np.float32)
+    weights = np.zeros((41, 6), np.float32)
+    biases = np.arange(6, dtype=np.float32)
     with Box(packaged("purse")) as opened:
         opened.keep_policy("rising", [(weights, biases)])
         opened.new(0)
-        assert opened.choose({"kind": "greedy", "policy": "rising"}, 0) == 6
+        assert opened.choose({"kind": "greedy", "policy": "rising"}, 0) == 5
         with pytest.raises(GameFaultError, match="KeyError"):
             opened.choose({"kind": "greedy", "policy": "another"}, 0)
