@@ -1,47 +1,16 @@
-"""Which candidates are worth their cost: proposals by what became of games like them in this run,
-candidates by what scripted players and the scope's fine-tunes earn before anything is trained."""
+"""What is expected of a candidate, by what scripted players and the scope's fine-tunes earn before
+anything is trained on it (docs/specification.md, "The open-ended schedule")."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from xgl import Program
-from xgl.analysis.tree_distance import distance
 
 LIKELY_HELP = 0.7
 """Share of what scripts earn on a game of the scope that a candidate's best script must earn there,
 for the candidate to be expected to help it."""
 LEAST_WORTH = 1.0
 """Bits a play that every game is taken to hold, where shares of what it holds are expected."""
-REACH = 3.0
-"""Edits over which what became of a game says less by a factor of e."""
-PRIOR = 1.0
-"""Weight of the common rate, in games that are no edit away."""
-MEMORY = 100
-"""Judged games that are looked at: the newest."""
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A game that was decided on, and whether a game of the scope covered it."""
-
-    program: Program
-    covered: bool
-
-
-def coverage_risk(program: Program, judged: Sequence[Judged]) -> float:
-    """Probability that a game of the scope covers the program, in [0, 1]: a mean over judged games
-    that weighs near ones more (Nadaraya 1964, On estimating regression; Watson 1964, Smooth
-    regression analysis), with the kernel exp(−tree edits / ``REACH``); 0 before any was covered."""
-    newest = judged[-MEMORY:]
-    if not any(each.covered for each in newest):
-        return 0.0
-    rate = sum(each.covered for each in newest) / len(newest)
-    weights = [math.exp(-distance(program, each.program) / REACH) for each in newest]
-    covered = sum(w for w, each in zip(weights, newest, strict=True) if each.covered)
-    return (covered + PRIOR * rate) / (sum(weights) + PRIOR)
 
 
 @dataclass(frozen=True)
