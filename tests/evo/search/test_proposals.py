@@ -209,7 +209,7 @@ def test_progress_is_acceptance_where_the_verdict_is() -> None:
         assert (reason.verdict is Verdict.ACCEPTED) == (progress is Progress.ACCEPTED)
 
 
-# -- which are likely to be covered -------------------------------------------------------------------
+# -- which are likely to be covered ----------------------------------------------------------------
 
 
 def program(limit: int, reward: str = "xed(s | t)") -> Program:
