@@ -12,7 +12,17 @@ from pydantic import AfterValidator, Field, PlainValidator, Strict
 from xgl.chat.accounting import Budget, Prices
 from xgl.chat.settings import OPENAI, Answers, BaseUrl, ChatSettings, ModelName, Requests
 from xgl.language import syntax as syn
-from xgl.settings import Count, Dtype, Flag, Natural, NonNegative, TopP, settings, shared, shown
+from xgl.settings import (
+    Count,
+    Dtype,
+    Flag,
+    Natural,
+    NonNegative,
+    PositiveShare,
+    settings,
+    shared,
+    shown,
+)
 
 
 def _check_player(name: str) -> str:
@@ -72,7 +82,7 @@ class MutateSettings(Caps):
 
     attempts: Count = 40
     """Draws for one proposal before it is given up."""
-    memory: TopP = 0.99
+    memory: PositiveShare = 0.99
     """Factor by which each outcome fades the earlier ones."""
     weights: Mapping[str, Weight] = Field(default_factory=dict)
     """Weights of operators (meta_sampler/mutate/operators.py) before anything was observed, where
@@ -131,7 +141,7 @@ class DraftSettings(Caps, GrammarContents):
 
     temperature: NonNegative = 1.0
     """Divides the logits; 0 takes the likeliest token."""
-    top_p: TopP = 1.0
+    top_p: PositiveShare = 1.0
     """Share of the probability, among the tokens that the grammar allows, to choose from."""
     max_tokens: Count = 160
     """Most tokens of a draft; of one that goes on by then, the complete lines are taken."""
