@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -276,10 +277,7 @@ class Rows(Restated):
         assert len(self.drawn) == 12
         assert self.drawn <= set(range(1, 41))
         first, second = ([row[place] for place in range(6)] for row in self.rows)
-        points = [
-            sum(right > left for left, right in zip(row, row[1:], strict=False))
-            for row in (first, second)
-        ]
+        points = [sum(right > left for left, right in pairwise(row)) for row in (first, second)]
         if points[0] != points[1]:
             return 0 if points[0] > points[1] else 1
         return 0 if first[0] < second[0] else 1
