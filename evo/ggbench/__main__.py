@@ -14,13 +14,13 @@ from archive import ArchiveError
 from evo.ggbench.answers import GameFaultError
 from evo.ggbench.filters import filtered
 from evo.ggbench.game import find, packaged, packaged_names
-from evo.ggbench.terminal import agent_of, play
+from evo.ggbench.terminal import agent_of, answer_of_person, play
 from xgl.chat.accounting import Budget
 from xgl.diagram.svg import visible
 from xgl.errors import ConfigError, PlayerError
 
 
-def main(arguments: Sequence[str], ask: Callable[[str], str] = input) -> int:
+def main(arguments: Sequence[str], ask: Callable[[str], str] = answer_of_person) -> int:
     """Returns the exit code: 0, 1 for a game that is refused, 2 for a user's error, 130 after
     Ctrl-C."""
     try:
@@ -53,7 +53,9 @@ def main(arguments: Sequence[str], ask: Callable[[str], str] = input) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m evo.ggbench", description=__doc__)
+    parser = argparse.ArgumentParser(
+        "python -m evo.ggbench", description="Look at games that are programs, and play them."
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("games", help="the games that ship")
     of_one = "a game that ships, or a folder with rules.md, env.py and moves.md"
@@ -75,8 +77,14 @@ def _parser() -> argparse.ArgumentParser:
     beside.add_argument("--figure", type=Path, metavar="FILE", help="also an SVG of both scores")
     played = commands.add_parser("play", help="play against an opponent")
     played.add_argument("game", metavar="GAME", help=of_one)
-    played.add_argument("--against", default="mcts", help="random, mcts (default) or mcts@N")
-    played.add_argument("--seat", type=int, choices=(1, 2), default=1, help="1 moves first")
+    played.add_argument(
+        "--against",
+        default="mcts",
+        help="random, mcts (default) or mcts@N, a search of N simulations",
+    )
+    played.add_argument(
+        "--seat", type=int, choices=(1, 2), default=1, help="yours; 1 (default) moves first"
+    )
     played.add_argument("--seed", type=int, default=0, help="of cards, dice and the opponent")
     return parser
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -31,7 +32,17 @@ def agent_of(name: str) -> Agent:
         return {"kind": "random"}
     if kind == "mcts" and (simulations or "100").isdecimal() and int(simulations or 100) > 0:
         return {"kind": "search", "simulations": int(simulations or 100), "policy": None}
-    raise ConfigError(f"against: found {name!r}, expected random, mcts or mcts@N, such as mcts@25")
+    raise ConfigError(
+        f"--against: found {name!r}, expected random, mcts or mcts@N, such as mcts@25"
+    )
+
+
+def answer_of_person(prompt: str) -> str:
+    """A line of the keyboard, or of a file, where it would not be seen otherwise."""
+    said = input(prompt)
+    if not sys.stdin.isatty():
+        print(said)
+    return said
 
 
 def play(
@@ -40,7 +51,7 @@ def play(
     seat: int,
     seed: int,
     console: Console,
-    ask: Callable[[str], str] = input,
+    ask: Callable[[str], str] = answer_of_person,
 ) -> int | None:
     """Play; the result for the person (1, −1, 0), None where they left.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,14 @@ def test_a_person_may_leave(capsys: pytest.CaptureFixture[str]) -> None:
     for said in (["q"], []):
         assert main(["play", "winch"], answers(*said)) == 0
         assert capsys.readouterr().out.endswith("You left the game.\n")
+
+
+def test_moves_from_a_file_stand_in_the_output(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", StringIO("0\n"))
+    assert main(["play", "purse", "--against", "random"]) == 0
+    assert "your move: 0\n" in capsys.readouterr().out
 
 
 def test_ctrl_c_ends_a_game_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
