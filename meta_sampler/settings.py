@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
-from math import isqrt
-from typing import Annotated, Any
+from dataclasses import fields, replace
+from math import isqrt, log2
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, PlainValidator, Strict
 
@@ -82,6 +82,9 @@ class MutateSettings(Caps):
 
     attempts: Count = 40
     """Draws for one proposal before it is given up."""
+    widening: NonNegative = 0.25
+    """Share by which the caps on lines, stories, steps and tokens of moves grow each time that the
+    scope doubles, so that children may be as large as what they are made of; 0: they stay."""
     memory: PositiveShare = 0.99
     """Factor by which each outcome fades the earlier ones."""
     weights: Mapping[str, Weight] = Field(default_factory=dict)
@@ -92,6 +95,16 @@ class MutateSettings(Caps):
         if syn.MAIN_PLAYER not in self.players:
             found = list(self.players)
             raise ValueError(f"players: found {found}, expected a list with {syn.MAIN_PLAYER}")
+
+    def widened(self, games: int) -> Self:
+        """With the caps for a scope of so many games."""
+        factor = 1 + self.widening * log2(max(1, games))
+        wider: dict[str, Any] = {}
+        for name in ("max_lines", "max_steps", "max_stories", "max_move_tokens"):
+            wider[name] = int(getattr(self, name) * factor)
+        wider["max_lines"] = min(wider["max_lines"], syn.MAX_LINES)
+        wider["max_steps"] = min(wider["max_steps"], syn.MAX_STEPS)
+        return replace(self, **wider)
 
 
 @settings

@@ -26,9 +26,9 @@ from evo.jobs.evaluate import Task
 from evo.record.collector import Collector, PlayRequest, Request
 from evo.record.cost import Cost
 from evo.record.ledger import Ledger
+from evo.search.findings import Finding, Prospect, Trial
 from evo.search.foresight import Foresight
 from evo.search.growth import Candidate
-from evo.search.open_ended import Finding, Prospect, Trial
 from evo.search.oracle import UNLEARNED, RaceEnd, TransferOracle, overtakes
 from evo.search.scope_ratings import ScopeEquilibrium, scope_equilibrium
 from evo.search.stages import Stage

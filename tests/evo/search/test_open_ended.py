@@ -20,14 +20,13 @@ from support.open_world import (
     random_world,
 )
 
+from evo.search.findings import Finding, Prospect
 from evo.search.foresight import Foresight
 from evo.search.growth import Candidate, Place
 from evo.search.open_ended import (
     End,
-    Finding,
     OpenEnded,
     OpenEndedSettings,
-    Prospect,
     acceptance_order,
     yield_bound,
 )

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 
 from archive import Verdict
 from evo.record.cost import Cost
+from evo.search.findings import Finding, Prospect, Trial
 from evo.search.foresight import Foresight
 from evo.search.growth import Candidate, Place
-from evo.search.open_ended import Finding, OpenEnded, OpenEndedSettings, Prospect, Trial
+from evo.search.open_ended import OpenEnded, OpenEndedSettings
 from evo.search.virtual_order import Steps
 
 Work = tuple[str | int, ...]
