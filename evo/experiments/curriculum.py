@@ -186,7 +186,7 @@ class CurriculumSession(ModelSession):
 
     def _policy_id(self, name: str, replicate: int) -> str:
         ids = [part for task in self.curricula.learned[name] for part in task.id]
-        facts = (*ids, self._seed(replicate), self._settings())
+        facts = (name, *ids, self._seed(replicate), self._settings())
         return f"{named_seed('curriculum', *facts, bits=64):016x}"
 
     def _seed(self, replicate: int) -> int:
