@@ -218,9 +218,15 @@ def _largest_block(
 
 
 def _candidates(players: Sequence[str], known: Mapping[TaskId, _Game]) -> list[frozenset[str]]:
-    """Sets of models that some games were played by: those of each game, and what is common to
-    some, as far as ``MOST_BLOCKS`` allow."""
-    found = {frozenset(game.rounds): None for game in known.values()} | {frozenset(players): None}
+    """Sets of models that may have maps in common: those that played each map, and what is common
+    to some of these sets, as far as ``MOST_BLOCKS`` allow."""
+    found = {frozenset(players): None}
+    for game in known.values():
+        of_map: dict[tuple[int, int], set[str]] = {}
+        for name, maps in game.rounds.items():
+            for each in maps:
+                of_map.setdefault(each, set()).add(name)
+        found |= dict.fromkeys(map(frozenset, of_map.values()))
     fresh = list(found)
     while fresh and len(found) < MOST_BLOCKS:
         pairs = combinations(list(found), 2)
