@@ -70,6 +70,20 @@ PANEL = {
         UNSEEN,
         "reward(xed(s | x) - xed(s0 | x) + xed(s | y) - xed(s0 | y) - xed(x | y))",
     ),
+    "one move about each": (
+        TWO,
+        "elicit(x, 6)",
+        "elicit(y, 6)",
+        "reward(xed(s | x))",
+        "reward(xed(t | y))",
+    ),
+    "first, then another rival": (
+        THREE,
+        "elicit(x, 6)",
+        "reward(xed(s | x) - xed(t | x))",
+        "elicit(x1, 6)",
+        "reward(xed(y | x1) - xed(s | x1))",
+    ),
     "words that it lacks": (
         ONE,
         MOVE,

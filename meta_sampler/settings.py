@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
-from math import isqrt
-from typing import Annotated, Any
+from dataclasses import fields, replace
+from math import isqrt, log2
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, PlainValidator, Strict
 
 from xgl.chat.accounting import Budget, Prices
 from xgl.chat.settings import OPENAI, Answers, BaseUrl, ChatSettings, ModelName, Requests
 from xgl.language import syntax as syn
-from xgl.settings import Count, Dtype, Flag, Natural, NonNegative, TopP, settings, shared, shown
+from xgl.settings import (
+    Count,
+    Dtype,
+    Flag,
+    Natural,
+    NonNegative,
+    PositiveShare,
+    settings,
+    shared,
+    shown,
+)
 
 
 def _check_player(name: str) -> str:
@@ -72,7 +82,10 @@ class MutateSettings(Caps):
 
     attempts: Count = 40
     """Draws for one proposal before it is given up."""
-    memory: TopP = 0.99
+    widening: NonNegative = 0.25
+    """Share by which the caps on lines, stories, steps and tokens of moves grow each time that the
+    scope doubles, so that children may be as large as what they are made of; 0: they stay."""
+    memory: PositiveShare = 0.99
     """Factor by which each outcome fades the earlier ones."""
     weights: Mapping[str, Weight] = Field(default_factory=dict)
     """Weights of operators (meta_sampler/mutate/operators.py) before anything was observed, where
@@ -82,6 +95,16 @@ class MutateSettings(Caps):
         if syn.MAIN_PLAYER not in self.players:
             found = list(self.players)
             raise ValueError(f"players: found {found}, expected a list with {syn.MAIN_PLAYER}")
+
+    def widened(self, games: int) -> Self:
+        """With the caps for a scope of so many games."""
+        factor = 1 + self.widening * log2(max(1, games))
+        wider: dict[str, Any] = {}
+        for name in ("max_lines", "max_steps", "max_stories", "max_move_tokens"):
+            wider[name] = int(getattr(self, name) * factor)
+        wider["max_lines"] = min(wider["max_lines"], syn.MAX_LINES)
+        wider["max_steps"] = min(wider["max_steps"], syn.MAX_STEPS)
+        return replace(self, **wider)
 
 
 @settings
@@ -131,7 +154,7 @@ class DraftSettings(Caps, GrammarContents):
 
     temperature: NonNegative = 1.0
     """Divides the logits; 0 takes the likeliest token."""
-    top_p: TopP = 1.0
+    top_p: PositiveShare = 1.0
     """Share of the probability, among the tokens that the grammar allows, to choose from."""
     max_tokens: Count = 160
     """Most tokens of a draft; of one that goes on by then, the complete lines are taken."""

@@ -30,7 +30,7 @@ Count = Annotated[int, Strict(), Field(ge=1)]
 NonNegative = Annotated[float, Strict(), Field(ge=0)]
 Positive = Annotated[float, Strict(), Field(gt=0)]
 Share = Annotated[float, Strict(), Field(ge=0, le=1)]
-TopP = Annotated[float, Strict(), Field(gt=0, le=1)]
+PositiveShare = Annotated[float, Strict(), Field(gt=0, le=1)]
 Fraction = Annotated[float, Strict(), Field(gt=0, lt=1)]
 Flag = StrictBool
 Dtype = Literal["auto", "float32", "bfloat16"]

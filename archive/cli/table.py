@@ -90,6 +90,14 @@ _EXPORT = (
     ),
     Argument("--without-judge", group=_XENT, dest="with_judge", action="store_false"),
     flag("--no-scores", "load no judge, and do not measure how far scores moved", group=_XENT),
+    Argument(
+        "--ceiling",
+        "search for the best known scores, with so many judge calls of each of three solvers on "
+        "each map; default: 0",
+        group=_XENT,
+        metavar="CALLS",
+        default="0",
+    ),
 )
 _RATINGS = (
     Argument("runs", "runs of +experiment=measure on one measure", metavar="RUN", nargs="+"),

@@ -142,12 +142,19 @@ def _options(arguments: Namespace, eta: float | None, maps: int | None) -> Optio
         with_judge=arguments.with_judge,
         compare=not arguments.no_scores,
         inspect=arguments.format == "inspect",
+        ceiling=int(
+            number("--ceiling", arguments.ceiling, "a whole number from 0 up", _whole_from_0)
+        ),
         **({} if maps is None else {"maps": maps}),
     )
 
 
 def _eta(text: str) -> float:
     return number("--eta", text, "a number above 0, such as 0.3", lambda eta: 0 < eta < math.inf)
+
+
+def _whole_from_0(value: float) -> bool:
+    return value >= 0 and value == int(value)
 
 
 def _count(text: str) -> int:

@@ -12,7 +12,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from archive.errors import ExportError
 from archive.export import judge as judges
+from archive.export.best_known import best_known
 from archive.export.configurations import ROUNDS, XENT_VERSION, configurations, presentation
 from archive.export.exactness import Exactness, compare, sampled_moves
 from archive.export.judge import JudgeSource
@@ -21,10 +23,12 @@ from archive.export.selection import ExportedGame, Selection, choose, gather
 from archive.export.thresholds import base_thresholds
 from archive.query import RunHistory, find_run
 from archive.schema import Definition
+from archive.statistics.ceilings import BestKnown
 from archive.store.archive import Archive
 from archive.store.disk import digests, require_free, write_folder
 from xgl.language.canonical import Game
 from xgl.lowering.lower import FAILURES
+from xgl.runtime.requests import Judge
 
 TASK = files("archive.export").joinpath("templates", "inspect_task.py.txt")
 """The measure as a task of Inspect."""
@@ -36,7 +40,8 @@ MAPS = 20
 class Options:
     """``eta``: of the cover (None: the whole scope); ``maps``: of a game, at most;
     ``with_judge``: weights in the folder (None: where they are small); ``compare``: load the
-    judge and measure how far the scores moved; ``inspect``: a task for Inspect beside the games."""
+    judge and measure how far the scores moved; ``inspect``: a task for Inspect beside the games;
+    ``ceiling``: judge calls of each solver on each map, in search of the best known score."""
 
     eta: float | None = None
     definition: Definition | None = None
@@ -46,6 +51,7 @@ class Options:
     with_judge: bool | None = None
     compare: bool = True
     inspect: bool = False
+    ceiling: int = 0
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,8 @@ class MeasureExport:
     selection: Selection
     members: tuple[ExportedGame, ...]
     compared: tuple[Exactness | None, ...]
+    best: tuple[Mapping[int, BestKnown], ...] = ()
+    """By member and map seed; empty without a judge."""
 
 
 def export_xent(
@@ -74,8 +82,22 @@ def export_xent(
     )
     members = gather(archive, selection, options.maps, options.allow_inexact)
     source = judges.judge_of(_config(archive, run.run_id))
-    compared = _compared(archive, selection, members, source) if options.compare else ()
-    measure = MeasureExport(selection, tuple(members), tuple(compared) or (None,) * len(members))
+    if options.ceiling and (not options.compare or source.reference.startswith("vllm:")):
+        raise ExportError(
+            f"--ceiling: found {options.ceiling} judge calls and no judge with gradients, expected "
+            "scores (no --no-scores) by a judge that is loaded here"
+        )
+    compared, best = (), ()
+    if options.compare:
+        judge = judges.load(source)
+        compared = _compared(archive, selection, members, judge)
+        best = tuple(
+            best_known(archive, run.run_id, m, exported_game(m), judge, options.ceiling)
+            for m in members
+        )
+    measure = MeasureExport(
+        selection, tuple(members), tuple(compared) or (None,) * len(members), best
+    )
     copied = options.compare and source.small
     copied = options.with_judge if options.with_judge is not None else copied
 
@@ -101,9 +123,8 @@ def _config(archive: Archive, run_id: str) -> str:
 
 
 def _compared(
-    archive: Archive, selection: Selection, members: Sequence[ExportedGame], source: JudgeSource
+    archive: Archive, selection: Selection, members: Sequence[ExportedGame], judge: Judge
 ) -> list[Exactness]:
-    judge = judges.load(source)
     exactness = []
     for each in members:
         moves = sampled_moves(archive, selection.run_id, each.task_id)
@@ -165,13 +186,20 @@ def _facts(
         "max_ensure_failures": FAILURES,
         "rounds": ROUNDS,
     }
-    pairs = zip(members, measure.compared, strict=True)
-    facts["members"] = [_member(archive, selection, *pair) for pair in pairs]
+    best = measure.best or ({},) * len(members)
+    facts["members"] = [
+        _member(archive, selection, *each)
+        for each in zip(members, measure.compared, best, strict=True)
+    ]
     return facts
 
 
 def _member(
-    archive: Archive, selection: Selection, each: ExportedGame, compared: Exactness | None
+    archive: Archive,
+    selection: Selection,
+    each: ExportedGame,
+    compared: Exactness | None,
+    best: Mapping[int, BestKnown],
 ) -> dict[str, Any]:
     lowered = each.lowered
     game_id = each.game.game_id
@@ -193,9 +221,13 @@ def _member(
         "code_sha256": sha256(each.text.encode()).hexdigest(),
         "covers": list(selection.covers[each.task_id]),
         "thresholds": base_thresholds(archive, selection.run_id, each.game, each.role),
-        "maps": [one.as_json() for one in each.maps],
+        "maps": [one.as_json() | _best(best.get(one.map_seed)) for one in each.maps],
         "exactness": said | ({} if compared is None else compared.as_json()),
     }
+
+
+def _best(known: BestKnown | None) -> dict[str, Any]:
+    return {"best_known": None if known is None else asdict(known)}
 
 
 def _version(name: str) -> str | None:

@@ -23,7 +23,12 @@ from archive.report.contents import (
 )
 from archive.report.game_cards import gather_games, interval
 from archive.report.leaderboard import Ratings, gather_ratings
-from archive.report.player_measures import PlayerMeasure, gather_measures
+from archive.report.player_measures import (
+    NamedCeiling,
+    PlayerMeasure,
+    gather_ceilings,
+    gather_measures,
+)
 from archive.report.scope_covers import Covers, gather_covers
 from archive.schema import SCHEMA_VERSION, SCRIPT_POLICY, Definition, GainKind, TaskId
 from archive.statistics.transfer_matrix import TransferMatrix
@@ -71,6 +76,7 @@ class RunReport:
     stages: tuple[StageCost, ...]
     covers: Covers
     measures: tuple[PlayerMeasure, ...]
+    ceilings: tuple[NamedCeiling, ...]
     ratings: Ratings | str | None
 
 
@@ -101,6 +107,9 @@ def gather_report(
         stages=_stages(archive, mine),
         covers=gather_covers(archive, run.run_id, matrix, definition(thresholds)),
         measures=gather_measures(archive, run.run_id, by_generation, measured),
+        ceilings=gather_ceilings(
+            measured, {game.task_id.game_id: (game.place, game.name) for game in games}
+        ),
         ratings=gather_ratings(
             archive, measured, {game.task_id: (game.place, game.name) for game in games}
         ),

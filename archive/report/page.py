@@ -37,6 +37,7 @@ from archive.report.token_bits import with_token_bits
 from archive.report.wording import bounds, counted, duration, listed, signed
 from archive.schema import Definition
 from archive.statistics import program_games
+from archive.statistics.intervals import Interval
 from archive.statistics.transfer_matrix import TransferMatrix
 from archive.store.archive import Archive
 from archive.store.disk import write_whole, writing
@@ -180,6 +181,7 @@ def _environment() -> Environment:
         "bounds": bounds,
         "counted": counted,
         "listed": listed,
+        "percent": percent,
         "plain": plain,
         "drawing": drawing,
         "duration": duration,
@@ -194,6 +196,17 @@ def _environment() -> Environment:
 def known(value: float, digits: int) -> str:
     """A number with a real minus; – where there is none."""
     return "–" if math.isnan(value) else f"{value:.{digits}f}".replace("-", "−")
+
+
+def percent(share: Interval) -> str:
+    """A share with its bounds; – where there is none."""
+    if share.value is None:
+        return "–"
+    whole, low, high = (
+        f"{each:.0%}" if abs(each) < math.inf else "…"
+        for each in (share.value, share.low, share.high)
+    )
+    return f"{whole} [{low}, {high}]".replace("-", "−")
 
 
 def drawing(svg: str) -> Markup:

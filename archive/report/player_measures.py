@@ -11,6 +11,7 @@ import numpy as np
 
 from archive.query import ScopeRow
 from archive.schema import TaskId
+from archive.statistics.ceilings import GameCeiling, read_ceilings
 from archive.statistics.xent_measure import XentMeasure, wasserstein, xent_measure
 from archive.store.archive import Archive
 
@@ -45,6 +46,29 @@ class PlayerMeasure:
     generations: tuple[GameScores, ...]
     covered: bool
     infinite: int
+
+
+@dataclass(frozen=True)
+class NamedCeiling:
+    """What the measured players left of the best known scores of one game of the scope, which
+    stands at a ``place`` of the page."""
+
+    place: int
+    name: str
+    found: GameCeiling
+
+
+def gather_ceilings(
+    measured: Sequence[Archive], games: Mapping[str, tuple[int, str]], confidence: float = 0.95
+) -> tuple[NamedCeiling, ...]:
+    """Of the games that measured archives hold ceilings of, and that are in the scope; ``games``
+    has place and name by id."""
+    found = [each for archive in measured for each in read_ceilings(archive, confidence)]
+    return tuple(
+        NamedCeiling(*games[each.exported_game_id], each)
+        for each in found
+        if each.exported_game_id in games
+    )
 
 
 def gather_measures(

@@ -1,4 +1,4 @@
-"""What the archive holds: twenty tables, each column with type, unit, meaning and null meaning.
+"""What the archive holds: twenty-one tables, each column with type, unit, meaning and null meaning.
 
 Bits are base-2 logarithms of the judge's probabilities. Tokens of the player and tokens of the
 judge are told apart in the units. An added, changed or removed column raises SCHEMA_VERSION.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from archive.schema.ceilings import CEILINGS
 from archive.schema.column import Table
 from archive.schema.enums import (
     BASE_POLICY,
@@ -49,7 +50,7 @@ __all__ = [
     "Verdict",
 ]
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 
 TABLES: Mapping[str, Table] = MappingProxyType(
     {
@@ -66,6 +67,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             COVERS,
             ROUNDS,
             MEASURES,
+            CEILINGS,
             RATINGS,
             IMPROVEMENT_PATHS,
             REDUNDANCY_RATINGS,

@@ -162,6 +162,11 @@ class Reason(StrEnum):
         Verdict.REFUSED,
         "rivals of the same list had a smaller γ and went first",
     )
+    PASSED_OVER = (
+        "others of its list seemed newer",
+        Verdict.UNDECIDED,
+        "not trained on: the scope already earned more of what scripted players earn",
+    )
     OWN_GAIN_OPEN = (
         "own gain not confirmed",
         Verdict.UNDECIDED,

@@ -40,6 +40,7 @@ _ROWS: tuple[Callable[[Archive], Iterator[Finding]], ...] = (
     references.policies,
     references.proposals,
     references.outcomes,
+    references.curves,
     programs.texts,
     programs.references,
     programs.pairs,

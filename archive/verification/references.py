@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +23,15 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "scores": ("run_id", "policy_id", "game_id", "role", "purpose", "map_seed", "play_seed"),
     "decisions": ("run_id", "generation", "parent_game_id", "round", "index", "game_id"),
     "scopes": ("run_id", "generation", "game_id", "role"),
+    "ceilings": (
+        "run_id",
+        "solver",
+        "game_id",
+        "role",
+        "map_seed",
+        "play_seed",
+        "budget",
+    ),
     "ratings": ("run_id", "rating_id", "kind", "policy_id", "game_id", "role"),
     "improvement_paths": (
         "run_id",
@@ -41,6 +51,7 @@ GAMES: Mapping[str, tuple[str, ...]] = {
     "decisions": ("game_id", "parent_game_id", "gamma_game_id"),
     "scopes": ("game_id", "parent_game_id"),
     "covers": ("game_id",),
+    "ceilings": ("game_id",),
     "ratings": ("game_id",),
 }
 """Columns that name a row of games."""
@@ -52,6 +63,7 @@ RUNS = (
     "decisions",
     "scopes",
     "covers",
+    "ceilings",
     "ratings",
     "improvement_paths",
     "redundancy_ratings",
@@ -181,3 +193,17 @@ def _missing(named: pa.ChunkedArray, known: pa.ChunkedArray | pa.Array) -> Seque
 
 def _absent(table: str, column: str, value: str, expected: str) -> Finding:
     return Finding(f"{table}, {column} {value}", "nothing of that name", expected)
+
+
+def curves(archive: Archive) -> Iterator[Finding]:
+    """A solver's curve rises, within its calls, to its score."""
+    for row in archive.rows("ceilings"):
+        if not row["budget"]:  # it came with the measure
+            continue
+        calls, curve = row["curve_calls"], row["curve"]
+        place = _named(row, KEYS["ceilings"])
+        rises = all(a < b for each in (calls, curve) for a, b in pairwise(each))
+        if len(calls) != len(curve) or not rises or curve[-1:] != [row["score"]]:
+            yield Finding(f"ceilings, {place}", f"the curve {curve}", f"one up to {row['score']}")
+        if not calls or not calls[-1] <= row["calls"] <= row["budget"]:
+            yield Finding(f"ceilings, {place}", f"{row['calls']} calls", "those of its curve")

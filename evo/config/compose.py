@@ -35,6 +35,7 @@ MAY_BE_MISSING = (
     "budget.",
     "tracking.",
     "measure.chat.",
+    "measure.ceiling.",
     "ggbench.chat.",
     *(f"meta_sampler.settings.{key}" for key in ACCESS),
 )

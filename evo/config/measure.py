@@ -17,7 +17,7 @@ from xgl.chat.settings import Answers, Requests
 from xgl.settings import Count, Dtype, Flag, NonNegative, settings
 
 NAME = "measure"
-RESUMABLE = ("players", "player", "budget.", "measure.chat.", "estimate")
+RESUMABLE = ("players", "player", "budget.", "measure.chat.", "measure.ceiling.", "estimate")
 """Settings that a resumed run may change."""
 
 Price = tuple[NonNegative, NonNegative]
@@ -31,6 +31,21 @@ class ChatConfig(Requests, Answers):
 
     prices: dict[str, Price] = Field(default_factory=dict)
     """Dollars per million tokens by model, of prompt and answer: {gpt-4o-mini: [0.15, 0.6]}."""
+
+
+@settings
+class CeilingConfig:
+    """How well the games can be played at all: solvers with the judge at hand."""
+
+    calls: NonNegativeCount = 0
+    """Judge calls of each of three solvers on each map, a call being one play of one candidate;
+    0: none, the best known is what the folder holds and what was played."""
+    width: Count = 8
+    """Beams that the beam search keeps."""
+    batch: Count = 32
+    """Candidates of one step of the search along the gradient."""
+    patience: Count = 4
+    """Steps of that search without a better move, before it begins again elsewhere."""
 
 
 @settings
@@ -58,6 +73,7 @@ class MeasureConfig:
     """Of the intervals."""
     rating_resamples: NonNegativeCount = 200
     """Bootstrap samples of the maps behind the bounds of equilibrium ratings; 0: no bounds."""
+    ceiling: CeilingConfig = CeilingConfig()
     chat: ChatConfig = ChatConfig()
 
 
@@ -113,7 +129,8 @@ class MeasureRunConfig:
     def science_hash(self) -> str:
         """Of what results depend on; who is measured, prices and budgets are no part of it."""
         facts = {"seed": self.seed, **asdict(self.measure)}
-        del facts["chat"], facts["folder"], facts["device"], facts["rating_resamples"]
+        for name in ("chat", "ceiling", "folder", "device", "rating_resamples"):
+            del facts[name]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -127,7 +144,11 @@ def load(arguments: Sequence[str]) -> MeasureRunConfig:
 
 def resume(stored: dict[str, Any], overrides: Sequence[str]) -> MeasureRunConfig:
     """The archived settings, changed where they may change; raises :class:`ConfigError`."""
-    check_resumable(overrides, RESUMABLE, "players, budget.*, estimate and measure.chat.*")
+    check_resumable(
+        overrides,
+        RESUMABLE,
+        "players, budget.*, estimate, measure.ceiling.* and measure.chat.*",
+    )
     stored.pop("digest", None)  # of the measure, which is no setting
     if not overrides:
         return from_archive(MeasureRunConfig, stored)

@@ -25,6 +25,7 @@ from xgl.settings import (
     Natural,
     NonNegative,
     Positive,
+    PositiveShare,
     Share,
     settings,
     shown,
@@ -299,13 +300,17 @@ class GrowthConfig(GrowthSettings):
     alpha1: Positive = 0.3
     alpha2: Fraction = 0.2
     generations: Count = 3
-    list_size: Count = 11
-    max_candidates: Count | None = 11
+    list_size: Count = 22
+    max_candidates: Count | None = 22
     lookahead: Count = 4
     """Open-ended: another list is opened when no more candidates than these are being examined;
     with at least as many as there are workers none of these waits."""
     least_yield: NonNegative = 1.0
     """Open-ended: the run ends when surely fewer games than these join in a core-hour; 0: never."""
+    examined: PositiveShare = 0.35
+    """Open-ended: share of each list that is fine-tuned; those go first of whose worth, as far as
+    scripted players show it, the scope's fine-tunes earn least. 1: all that hold something to
+    learn."""
     mass_weight: Share = 0.0
     """Open-ended: chance that a parent is drawn by its mass where the scope is rated together with
     its fine-tunes (docs/ratings.md), and not by what it yielded. Not known to help."""

@@ -57,6 +57,7 @@ class ScopeGrowth(ModelSession):
             growth.lookahead,
             tests,
             growth.least_yield,
+            growth.examined,
             growth.mass_weight,
             growth.by_regret,
             growth.least_regret,

@@ -14,12 +14,15 @@ from archive import ArchiveError
 from evo.ggbench.answers import GameFaultError
 from evo.ggbench.filters import filtered
 from evo.ggbench.game import find, packaged, packaged_names
-from evo.ggbench.terminal import agent_of, play
-from xgl.errors import ConfigError
+from evo.ggbench.terminal import agent_of, answer_of_person, play
+from xgl.chat.accounting import Budget
+from xgl.diagram.svg import visible
+from xgl.errors import ConfigError, PlayerError
 
 
-def main(arguments: Sequence[str], ask: Callable[[str], str] = input) -> int:
-    """Returns the exit code: 0, 1 for a game that is refused, 2 for a user's error."""
+def main(arguments: Sequence[str], ask: Callable[[str], str] = answer_of_person) -> int:
+    """Returns the exit code: 0, 1 for a game that is refused, 2 for a user's error, 130 after
+    Ctrl-C."""
     try:
         wanted = _parser().parse_args(arguments)
     except SystemExit as end:
@@ -33,19 +36,26 @@ def main(arguments: Sequence[str], ask: Callable[[str], str] = input) -> int:
                 return check(wanted.game, console)
             case "similarity":
                 return show_similarity(wanted.games or packaged_names(), console)
+            case "clusters":
+                return show_clusters(wanted, console)
             case "compare":
                 return show_comparison(wanted.run, wanted.measured, wanted.figure, console)
             case _:
                 game, opponent = find(wanted.game), agent_of(wanted.against)
                 play(game, opponent, wanted.seat - 1, wanted.seed, console, ask)
                 return 0
-    except (ConfigError, GameFaultError, ArchiveError) as error:
+    except (ConfigError, GameFaultError, ArchiveError, PlayerError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("\ninterrupted", file=sys.stderr)
+        return 130
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m evo.ggbench", description=__doc__)
+    parser = argparse.ArgumentParser(
+        "python -m evo.ggbench", description="Look at games that are programs, and play them."
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("games", help="the games that ship")
     of_one = "a game that ships, or a folder with rules.md, env.py and moves.md"
@@ -53,14 +63,28 @@ def _parser() -> argparse.ArgumentParser:
     checked.add_argument("game", metavar="GAME", help=of_one)
     alike = commands.add_parser("similarity", help="how alike the programs of games are")
     alike.add_argument("games", metavar="GAME", nargs="*", help=f"{of_one}; none: all that ship")
+    sorts = commands.add_parser("clusters", help="kinds of games, by a chat model and an ILP")
+    sorts.add_argument("games", metavar="GAME", nargs="*", help=f"{of_one}; none: all that ship")
+    sorts.add_argument("--model", required=True, help="chat:MODEL or chat:MODEL@URL")
+    sorts.add_argument("--run", type=Path, help="the games of a run of +experiment=gg_bench")
+    sorts.add_argument("--count", type=int, help="exactly so many; without it, as many as pay")
+    sorts.add_argument("--answers", type=Path, default=Path("answers"), help="what was paid for")
+    sorts.add_argument("--tokens", type=int, help="ask nothing more once so many are spent")
+    sorts.add_argument("--estimate", action="store_true", help="say what it takes, and stop")
     beside = commands.add_parser("compare", help="models on these games beside Xent games")
     beside.add_argument("run", type=Path, help="of +experiment=gg_bench")
     beside.add_argument("measured", type=Path, help="a run of +experiment=measure")
     beside.add_argument("--figure", type=Path, metavar="FILE", help="also an SVG of both scores")
     played = commands.add_parser("play", help="play against an opponent")
     played.add_argument("game", metavar="GAME", help=of_one)
-    played.add_argument("--against", default="mcts", help="random, mcts (default) or mcts@N")
-    played.add_argument("--seat", type=int, choices=(1, 2), default=1, help="1 moves first")
+    played.add_argument(
+        "--against",
+        default="mcts",
+        help="random, mcts (default) or mcts@N, a search of N simulations",
+    )
+    played.add_argument(
+        "--seat", type=int, choices=(1, 2), default=1, help="yours; 1 (default) moves first"
+    )
     played.add_argument("--seed", type=int, default=0, help="of cards, dice and the opponent")
     return parser
 
@@ -91,6 +115,40 @@ def show_similarity(names: Sequence[str], console: Console) -> int:
     row, summary = table_5(values), Table("mean", "SD", "min", "25 %", "50 %", "75 %", "max")
     summary.add_row(*(f"{value:.3f}" for value in (row.mean, row.sd, *row.quartiles)))
     console.print(summary)
+    return 0
+
+
+def show_clusters(wanted: argparse.Namespace, console: Console) -> int:
+    """Each cluster with its games, and those that stand in none.
+
+    Raises :class:`ConfigError`, :class:`~archive.ArchiveError`,
+    :class:`~xgl.errors.PlayerError` and :class:`~xgl.errors.BudgetError`.
+    """
+    from evo.config.ggbench import GGBenchConfig
+    from evo.ggbench.author import find_author
+    from evo.ggbench.kinds import Sorter, estimate
+    from evo.ggbench.records import games_of
+
+    games = [*map(find, wanted.games)] + (games_of(wanted.run) if wanted.run else [])
+    games = games or [packaged(name) for name in packaged_names()]
+    settings = find_author(GGBenchConfig(author=wanted.model), "--model")
+    assert settings is not None
+    console.print(estimate(settings, len(games)), highlight=False)
+    if wanted.estimate:
+        return 0
+    sorter = Sorter(settings, wanted.answers, Budget(tokens=wanted.tokens))
+    try:
+        found = sorter.sort(games, wanted.count)
+    except ValueError as error:
+        raise ConfigError(f"count: {error}") from None
+    table, members = Table("kind", "games", "share", "titles"), found.clusters.members
+    for place in [*found.clusters.chosen, None]:
+        held = [game.title for game, own in zip(games, members, strict=True) if own == place]
+        kind = "none of these" if place is None else visible(found.kinds[place])
+        table.add_row(kind, str(len(held)), f"{len(held) / len(games):.1%}", ", ".join(held))
+    console.print(table)
+    said = f"{found.unclear} answers neither yes nor no; {found.usage.tokens:,} tokens"
+    console.print(f"{len(found.kinds)} kinds that differ; {said}", highlight=False)
     return 0
 
 

@@ -27,6 +27,8 @@ from xgl.errors import ConfigError
 
 PROMPT_TOKENS, ANSWER_TOKENS = 5_900, 3_200
 """Of one game's three requests, where its texts are as long as the paper's (Table 1)."""
+SETTING = " (ggbench.author_tokens)"
+"""Which setting bounds an answer."""
 _THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]*(```+|~~~+)[ \t]*([\w+.-]*)[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.M | re.S)
 _LABELS = ("python", "py", "python3")
@@ -46,8 +48,8 @@ class WrittenGame:
     usage: Usage
 
 
-def find_author(config: GGBenchConfig) -> ChatSettings | None:
-    """The model that writes games, if one is named.
+def find_author(config: GGBenchConfig, key: str = "ggbench.author") -> ChatSettings | None:
+    """The model that writes games, if one is named. ``key``: how a user named it.
 
     Raises :class:`ConfigError`, and :class:`~xgl.errors.PlayerError` for a key that is missing.
     """
@@ -55,7 +57,7 @@ def find_author(config: GGBenchConfig) -> ChatSettings | None:
         return None
     expected = "expected chat:MODEL or chat:MODEL@URL"
     if not config.author.startswith("chat:"):
-        raise ConfigError(f"ggbench.author: found {config.author!r}, {expected}")
+        raise ConfigError(f"{key}: found {config.author!r}, {expected}")
     name = parse_player(config.author)
     assert isinstance(name, ChatName)
     settings = chat_settings(name.model, name.url, config.chat)
@@ -73,12 +75,33 @@ def estimate(settings: ChatSettings, count: int) -> str:
     )
 
 
-class Author:
-    """Writes games; answers that were paid for lie in ``folder``."""
+class PaidAnswers:
+    """A chat model whose answers lie in ``folder`` once they are paid for."""
 
     def __init__(self, settings: ChatSettings, folder: Path, budget: Budget) -> None:
         self.settings = replace(settings, budget=budget)
         self.cache, self.meter = AnswerCache(folder), UsageCounter()
+
+    async def answer(
+        self, batch: RequestBatch, messages: list[Message], *draw: str | int
+    ) -> tuple[CachedAnswer, Usage]:
+        """Raises :class:`UnusableAnswerError` for a request beyond the model's window."""
+        key = key_of(self.settings, messages, *draw)
+        known = self.cache.get(key)
+        if known is None:
+            reply, cost = await batch.reply(messages, *draw)
+            if isinstance(reply, Fault):
+                raise UnusableAnswerError(
+                    f"the request is too long for the model ({reply.message})"
+                )
+            known = CachedAnswer(reply.text, reply.cut, cost.prompt_tokens, cost.new_tokens, 0.0)
+            self.cache.put(key, messages, known)
+        dollars = self.settings.prices.of(known.prompt_tokens, known.new_tokens)
+        return known, Usage(1, 0, 0, 0, 0, known.prompt_tokens, known.new_tokens, dollars)
+
+
+class Author(PaidAnswers):
+    """Writes games."""
 
     def write(self, numbers: Sequence[int]) -> list[WrittenGame]:
         """The games of these numbers, in their order.
@@ -102,9 +125,9 @@ class Author:
         )
         for place, (stage, messages, read) in enumerate(requests):
             try:
-                answer, cost = await self._answer(batch, messages(), stage, number)
+                answer, cost = await self.answer(batch, messages(), "write", stage, number)
                 usage += cost
-                texts[place] = read(_whole(answer, self.settings.answer_tokens))
+                texts[place] = read(whole_text(answer, self.settings.answer_tokens, SETTING))
             except UnusableAnswerError as error:
                 failed = f"{stage}: {error}"
                 break
@@ -114,32 +137,13 @@ class Author:
             Game(f"written{number}", rules, source, moves, None, author), failed, usage
         )
 
-    async def _answer(
-        self, batch: RequestBatch, messages: list[Message], stage: str, number: int
-    ) -> tuple[CachedAnswer, Usage]:
-        """Raises :class:`UnusableAnswerError` for a request beyond the model's window."""
-        draw = ("write", stage, number)
-        key = key_of(self.settings, messages, *draw)
-        known = self.cache.get(key)
-        if known is None:
-            reply, cost = await batch.reply(messages, *draw)
-            if isinstance(reply, Fault):
-                raise UnusableAnswerError(
-                    f"the request is too long for the model ({reply.message})"
-                )
-            known = CachedAnswer(reply.text, reply.cut, cost.prompt_tokens, cost.new_tokens, 0.0)
-            self.cache.put(key, messages, known)
-        dollars = self.settings.prices.of(known.prompt_tokens, known.new_tokens)
-        usage = Usage(1, 0, 0, 0, 0, known.prompt_tokens, known.new_tokens, dollars)
-        return known, usage
 
-
-def _whole(answer: CachedAnswer, most: int) -> str:
+def whole_text(answer: CachedAnswer, most: int, setting: str = "") -> str:
     """The answer's text without thoughts. Raises :class:`UnusableAnswerError` for one that was cut
     or holds nothing."""
     text = _THOUGHT.sub("", answer.text.encode(errors="replace").decode(), count=1).strip()
     if answer.cut:
-        raise UnusableAnswerError(f"the answer was cut at {most} tokens (ggbench.author_tokens)")
+        raise UnusableAnswerError(f"the answer was cut at {most} tokens{setting}")
     if not text:
         raise UnusableAnswerError("the answer is empty")
     if len(text.encode()) > MOST_BYTES:

@@ -23,6 +23,7 @@ from evo.ggbench.answers import (
     flag,
     floats,
     malformed,
+    one_line,
     result_of,
     text_of,
     whole,
@@ -123,6 +124,10 @@ class Box:
         """Make a move in it."""
         return self._view(self.guest.ask("play", move=move))
 
+    def peek(self, move: int, seed: int) -> View:
+        """What a move would lead to; ``seed``: of the chance that comes with it."""
+        return self._view(self.guest.ask("peek", move=move, seed=seed))
+
     def choose(self, agent: Agent, seed: int, seconds: float | None = None) -> int:
         """What an agent would play in it."""
         answer = self.guest.ask("choose", seconds, agent=agent, seed=seed)
@@ -148,7 +153,7 @@ class Box:
         """Positions and the value for who moves first (1, 0, −1), or why it cannot be solved."""
         answer = self.guest.ask("solve", seconds, most=most, seed=seed)
         if "reason" in answer:
-            return text_of(answer, "reason")
+            return one_line(text_of(answer, "reason"))
         return whole(answer, "positions", 1, most), whole(answer, "value", -1, 1)
 
     def quiz(self, agent: Agent, positions: int, seed: int, seconds: float) -> tuple[int, int]:

@@ -52,7 +52,7 @@ class GuestProcess:
 
     def __init__(self, limits: BoxLimits) -> None:
         self.limits = limits
-        self._number, self._until = 0, monotonic() + limits.start + limits.total
+        self._number, self._until = 0, monotonic() + limits.start
         self._closed = False
         self.process = _started(limits)
         assert self.process.stdin
@@ -62,8 +62,10 @@ class GuestProcess:
         os.set_blocking(self._out, False)
 
     def greeting(self) -> Any:
-        """The first message, which says whether the lock holds."""
-        return self._receive(self.limits.start)
+        """The first message, which says whether the lock holds; from here the game's time runs."""
+        hello = self._receive(self._until - monotonic())
+        self._until = monotonic() + self.limits.total
+        return hello
 
     def close(self) -> None:
         """Kill the process and all that it may have started; once, and not where it has ended

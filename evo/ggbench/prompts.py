@@ -142,3 +142,50 @@ def moves_messages(rules: str, program: str) -> list[Message]:
     """The request for what moves' numbers mean."""
     text = MOVES.format(rules=rules.strip(), program=program.strip())
     return [{"role": "user", "content": text}]
+
+
+# -- what a model is asked about many rule books (appendix D.1) ------------------------------------
+
+PROPOSE = """Here are the rule books of some games for two players:
+
+{rules}
+
+I want to sort such games by their kind: what they are about, and how one wins them. Kinds may be \
+as general as "card game" or "number game". Propose {count} kinds, each with a name, a colon and a \
+sentence from which somebody can decide whether a game belongs to it. Answer with a numbered list \
+and nothing else."""
+
+MERGE = """Here are proposals of kinds into which games can be sorted:
+
+{kinds}
+
+Several of them say the same, or one is a part of another. Leave out what says nothing new, so \
+that those that stay are different, and answer with them, word for word, as a numbered list and \
+nothing else."""
+
+ASSIGN = """A kind of games:
+
+{kind}
+
+The rule book of a game:
+
+{rules}
+
+Does the game belong to this kind? Answer with Yes or No and nothing else."""
+
+
+def propose_messages(rules: Sequence[str], count: int) -> list[Message]:
+    """The request for kinds of these games."""
+    texts = "\n\n---\n\n".join(text.strip() for text in rules)
+    return [{"role": "user", "content": PROPOSE.format(rules=texts, count=count)}]
+
+
+def merge_messages(kinds: Sequence[str]) -> list[Message]:
+    """The request for those that differ."""
+    lines = "\n".join(f"{place}. {kind}" for place, kind in enumerate(kinds, start=1))
+    return [{"role": "user", "content": MERGE.format(kinds=lines)}]
+
+
+def assign_messages(rules: str, kind: str) -> list[Message]:
+    """The request whether a game is of a kind."""
+    return [{"role": "user", "content": ASSIGN.format(rules=rules.strip(), kind=kind)}]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 from archive import Archive
@@ -167,6 +168,12 @@ def game_row(
         "tokens": tokens,
         "dollars": dollars,
     }
+
+
+def games_of(run: Path) -> list[Game]:
+    """The games of a run that have all their texts. Raises :class:`archive.ArchiveError`."""
+    with Archive.open(run / "archive" if (run / "archive").is_dir() else run) as archive:
+        return Records(archive, "").games()
 
 
 def _game(row: Row) -> Game:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from rich.console import Console
@@ -14,8 +15,11 @@ from xgl.diagram.svg import visible
 from xgl.errors import ConfigError
 
 ASK = "your move: "
+ENDS = {1: "You win.", -1: "You lose.", 0: "Nobody wins.", None: "You left the game."}
+LUCKS = (1, 2)
+"""Seeds of chance for a look ahead."""
 LEAVE = ("q", "quit", "exit")
-HELP = "? shows the rules again, ?N the position after move N, q leaves."
+HELP = "? shows the rules again, ?? what each move does, ?N the position after move N, q leaves."
 
 
 def agent_of(name: str) -> Agent:
@@ -28,7 +32,17 @@ def agent_of(name: str) -> Agent:
         return {"kind": "random"}
     if kind == "mcts" and (simulations or "100").isdecimal() and int(simulations or 100) > 0:
         return {"kind": "search", "simulations": int(simulations or 100), "policy": None}
-    raise ConfigError(f"against: found {name!r}, expected random, mcts or mcts@N, such as mcts@25")
+    raise ConfigError(
+        f"--against: found {name!r}, expected random, mcts or mcts@N, such as mcts@25"
+    )
+
+
+def answer_of_person(prompt: str) -> str:
+    """A line of the keyboard, or of a file, where it would not be seen otherwise."""
+    said = input(prompt)
+    if not sys.stdin.isatty():
+        print(said)
+    return said
 
 
 def play(
@@ -37,7 +51,7 @@ def play(
     seat: int,
     seed: int,
     console: Console,
-    ask: Callable[[str], str] = input,
+    ask: Callable[[str], str] = answer_of_person,
 ) -> int | None:
     """Play; the result for the person (1, −1, 0), None where they left.
 
@@ -49,8 +63,7 @@ def play(
         order = "first" if seat == 0 else "second"
         console.print(f"You are player {seat + 1} and move {order}. {HELP}", highlight=False)
         result = terminal.play(opponent, seat)
-    if result is not None:
-        console.print({1: "You win.", -1: "You lose.", 0: "Nobody wins."}[result], style="bold")
+    console.print(ENDS[result], style="bold")
     return result
 
 
@@ -68,7 +81,9 @@ class _Terminal:
     def explain(self) -> None:
         """The rules, and what moves mean."""
         self.console.print(Markdown(_safe(self.game.rules)))
+        self.console.print()
         self.console.print(Markdown(f"**Moves.** {_safe(self.game.moves)}"))
+        self.console.print()
 
     def play(self, opponent: Agent, seat: int) -> int | None:
         """To the result for who sits there."""
@@ -98,28 +113,47 @@ class _Terminal:
         while True:
             try:
                 said = self.ask(ASK).strip()
-            except (EOFError, KeyboardInterrupt):
+            except EOFError:
+                self.console.print()
                 return None
             number = said.removeprefix("?").strip()
             if said.lower() in LEAVE:
                 return None
             if said == "?":
                 self.explain()
+            elif said == "??":
+                self._compare(view)
             elif not (number.isascii() and number.isdecimal() and int(number) in view.legal):
                 wrong = f"{said!r} is not a legal move, expected one of: {legal}"
-                self.console.print(wrong, markup=False)
+                self.console.print(wrong, markup=False, highlight=False)
             elif said.startswith("?"):
-                self._show(self._after([*self.moves, int(number)]), style="dim")
-                self._after(self.moves)
+                self._look(int(number))
             else:
                 return int(number)
 
-    def _after(self, moves: Sequence[int]) -> View:
-        """The position after moves: games are the same under the same seed and moves."""
-        view = self.box.new(self.seed)
-        for move in moves:
-            view = self.box.play(move)
-        return view
+    def _look(self, move: int) -> None:
+        """The position after a move, whose chance is not the one to come."""
+        views = [self.box.peek(move, luck) for luck in LUCKS]
+        self._show(views[0], style="dim")
+        if views[0].text != views[1].text:
+            self.console.print("dice or cards may fall otherwise", style="dim")
+
+    def _compare(self, view: View) -> None:
+        """What each legal move does: the lines of the board that not every move changes, nor
+        chance."""
+        lines = {move: self._certain(move) for move in view.legal}
+        known = {*_safe(view.text).split("\n"), *set.intersection(*map(set, lines.values()))}
+        for move in view.legal:
+            changed = [line for line in lines[move] if line not in known]
+            text = "   ".join(changed) or "no line of its own"
+            self.console.print(f"{move:3d}  {text}", highlight=False, markup=False, style="dim")
+
+    def _certain(self, move: int) -> list[str]:
+        """Lines after a move that come whatever the dice say, and whether the game ends."""
+        views = [self.box.peek(move, luck) for luck in LUCKS]
+        first, second = (_safe(view.text).split("\n") for view in views)
+        ends = [] if views[0].result is None else ["the game ends"]
+        return [line for line in first if line in second] + ends
 
 
 def _safe(text: str) -> str:

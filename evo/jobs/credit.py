@@ -24,6 +24,11 @@ class Credit:
     reward_to_go: float
     group: tuple[int, int, int]
 
+    @property
+    def line(self) -> int:
+        """Of the elicit that asked for the move."""
+        return self.group[1]
+
 
 def training_seeds(seed: int, step: int, maps: int, rollouts: int, first: int = 0) -> list[Seeds]:
     """Fresh even map seeds for every step, the same for every game of a run; from the map ``first``

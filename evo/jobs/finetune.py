@@ -19,23 +19,24 @@ import torch
 from torch import Tensor
 
 from evo.config.schema import FinetuneConfig
-from evo.jobs.credit import Credit, credits_of_all, shuffled, training_seeds
+from evo.jobs.credit import Credit, credits_of, credits_of_all, shuffled, training_seeds
 from evo.jobs.evaluate import Task, finite_score
 from evo.jobs.job import Finetune
 from evo.jobs.lora import AdaptedModel
 from evo.jobs.policy_gradient import update
 from evo.jobs.warm_start import (
+    OWN,
     Author,
     ExploringPolicy,
     Imitation,
     authors_of_round,
-    best_author,
     best_of_groups,
+    best_scripts,
     imitate,
 )
 from xgl.lm.language_model import LanguageModel
 from xgl.players.local import MEMORY_BYTES, LocalPolicy
-from xgl.players.scripts import SCRIPTS, ScriptPlayer
+from xgl.players.scripts import ScriptPlayer
 from xgl.random_streams import seed as named_seed
 from xgl.random_streams import stream
 from xgl.runtime.lockstep import Cast, Instance, play_all
@@ -129,7 +130,8 @@ class _Training:
                 return
 
     def _imitations(self, author: Author) -> list[Imitation]:
-        """The best moves of a round, and those that its best author makes on further maps."""
+        """The best moves of a round, and those that each line's best script makes on further
+        maps."""
         warm, player, seed = self.settings.warm_start, self._exploring(author), self.seed
         seeds, plays = list[Seeds](), list[Play]()
         for first in range(0, warm.maps, MAPS_AT_ONCE):
@@ -139,26 +141,30 @@ class _Training:
             more = training_seeds(seed, len(self.curve), maps, warm.rollouts, first)
             seeds, plays = seeds + more, plays + self._play(player, more)
         best = best_of_groups(self._credits(plays, seeds, standing=True), warm)
-        teacher = best_author([author(each) for each in seeds], self._scores(plays))
-        if teacher in SCRIPTS and best and warm.demonstrations:
+        teachers = self._teachers(plays, seeds, author)
+        if teachers and best and warm.demonstrations:
             shown = training_seeds(seed, len(self.curve), warm.demonstrations, 1, warm.maps)
-            demonstrated = self._play(self._exploring(lambda _: teacher), shown)
+            teaching = self._exploring(lambda _, line: teachers.get(line, OWN))
             best += [
                 Imitation(event.move, 1.0)
-                for play in demonstrated
+                for play in self._play(teaching, shown)
                 if play.outcome_for(self.task.role) == "finished"
                 for event in play.standing(self.task.role)
+                if event.line in teachers
             ]
         self.plays = plays
         return best
 
-    def _scores(self, plays: Sequence[Play]) -> list[float]:
-        """Of each play; permuted in a null control."""
-        scores = [finite_score(play, self.task) for play in plays]
-        if self.settings.shuffle:
-            order = stream("shuffle scores", self.seed, len(self.curve)).permutation(len(scores))
-            return [scores[place] for place in order]
-        return scores
+    def _teachers(
+        self, plays: Sequence[Play], seeds: Sequence[Seeds], author: Author
+    ) -> dict[int, str]:
+        """By the credits of all moves, those that were sent back too: their plays may be lost."""
+        authors = [
+            author(each, credit.line)
+            for play, each in zip(plays, seeds, strict=True)
+            for credit in credits_of(play, each.map_seed, self.task)
+        ]
+        return best_scripts(authors, self._credits(plays, seeds))
 
     def _exploring(self, author: Author) -> ExploringPolicy:
         return ExploringPolicy(self.policy, self.scripts, author)

@@ -84,12 +84,12 @@ class ModelHost:
         self, player: Player, task: Task, seeds: Sequence[Seeds], rounds: int
     ) -> list[RoundScore]:
         """Repeated play by any player, the others' roles played by the base player."""
-        cast = self._cast(task)
+        cast = self.cast(task)
         return repeat(player, cast, task, seeds, rounds, most_bits=self.judge.uniform_bits)
 
     def evaluate(self, job: Evaluation) -> list[list[ScoredPlay]]:
         """Scores (adapters, seeds) of an evaluation."""
-        on = self._cast(job.task), job.task, job.seeds
+        on = self.cast(job.task), job.task, job.seeds
         if len(job.adapters) == 1:
             with self.policy(job.adapters[0]) as player:
                 return [evaluate(player, *on, self.judge.uniform_bits)]
@@ -101,22 +101,22 @@ class ModelHost:
     def evaluate_scripts(self, job: ScriptedEvaluation) -> list[list[ScoredPlay]]:
         """Scores (scripts, seeds) of scripted players, which read no model."""
         player = ScriptPlayer(self.judge.count)
-        on = self._cast(job.task), job.task, job.seeds
+        on = self.cast(job.task), job.task, job.seeds
         return evaluate_together(player, job.scripts, *on, self.judge.uniform_bits)
 
     def finetune(self, job: Training) -> Finetune:
         """A new adapter; raises ``ValueError`` where the host was loaded without such settings."""
         if self.settings.finetune is None:
             raise ValueError("this model host has no settings to fine-tune with")
-        on = self._cast(job.task), job.task, self.settings.finetune
+        on = self.cast(job.task), job.task, self.settings.finetune
         return finetune(self.adapted, *on, job.seed, self.count, self.memory)
 
     def _policy(self, lm: LanguageModel, several: int = 1) -> LocalPolicy:
         rows = BATCH_ROWS * several
         return LocalPolicy(lm, batch_rows=rows, count=self.count, memory_bytes=self.memory)
 
-    def _cast(self, task: Task) -> Cast:
-        """Everyone but the role is played by the base player (paper §4.1)."""
+    def cast(self, task: Task) -> Cast:
+        """Judge, stories and, for everyone but the role, the base player (paper §4.1)."""
         players = analyse(task.game.program).players
         others: dict[str, Player] = {name: self.base for name in players if name != task.role}
         return Cast(self.judge, self.stories, others)

@@ -8,6 +8,7 @@ they are; rewards alone say which moves are imitated.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -35,21 +36,22 @@ order, beyond it in any order."""
 OWN, WORDS = "", "words"
 """Authors of a play's moves beside the scripted players: the policy, and chance, which takes words
 in view."""
-Author = Callable[[Seeds], str]
-"""Who makes the moves of a play: ``OWN``, ``WORDS`` or the name of a script."""
+Author = Callable[[Seeds, int], str]
+"""Who makes the moves of a play at a line: ``OWN``, ``WORDS`` or the name of a script."""
 
 
 def authors_of_round(settings: WarmStartConfig, index: int) -> Author:
     """Who makes the moves of the plays of a round, the first being 0. On each map as many plays are
-    made by scripts, of words in view and by the policy; which scripts, differs from map to map, and
-    none makes two plays before each has made one."""
+    made by scripts, of words in view and by the policy; which scripts, differs from map to map and
+    from line to line, so that what a line pays for shows in its own moves, and none makes two plays
+    before each has made one."""
     proposals = round(settings.proposals / 2**index * settings.rollouts)
     scripted = round(settings.scripted * proposals)
 
-    def author(seeds: Seeds) -> str:
+    def author(seeds: Seeds, line: int) -> str:
         place, names = seeds.play_seed, list(SCRIPTS)
         if place < scripted:
-            order = stream("scripts", seeds.map_seed).permutation(len(names))
+            order = stream("scripts", seeds.map_seed, line).permutation(len(names))
             return names[order[place % len(names)]]
         return WORDS if place < proposals else OWN
 
@@ -75,7 +77,7 @@ class ExploringPolicy:
 
     def _proposal(self, turn: Turn) -> str | None:
         """A move that another makes; None where the policy makes its own."""
-        author = self.author(turn.seeds)
+        author = self.author(turn.seeds, turn.request.line)
         if author == WORDS:
             rng = stream("words", *turn.key)
             return words_in_view(turn.request.view, turn.request.max_len, rng) or None
@@ -83,12 +85,22 @@ class ExploringPolicy:
 
 
 def best_author(authors: Sequence[str], scores: Sequence[float]) -> str:
-    """Whose plays have the largest mean score."""
+    """Whose moves have the largest mean score."""
     means = {
         author: float(np.mean([s for a, s in zip(authors, scores, strict=True) if a == author]))
         for author in dict.fromkeys(authors)
     }
     return max(means, key=lambda author: means[author])
+
+
+def best_scripts(authors: Sequence[str], credits: Sequence[Credit]) -> dict[int, str]:
+    """The best author of each line whose best author is a script; ``authors`` made the moves that
+    ``credits`` are of."""
+    moves = defaultdict[int, list[tuple[str, float]]](list)
+    for author, credit in zip(authors, credits, strict=True):
+        moves[credit.line].append((author, credit.reward_to_go))
+    best = {line: best_author(*zip(*made, strict=True)) for line, made in moves.items()}
+    return {line: author for line, author in best.items() if author in SCRIPTS}
 
 
 def words_in_view(view: View, most: int, rng: np.random.Generator) -> str:

@@ -12,12 +12,14 @@ from pathlib import Path
 from time import monotonic
 from typing import Self
 
+import numpy as np
 import torch
 from rich.console import Console
 
 from archive import Archive, Purpose, RunEvent
 from archive.errors import RatingError
-from archive.schema import PlaysKey
+from archive.schema import PlaysKey, TaskId
+from archive.statistics.ceilings import read_ceilings
 from archive.statistics.measure_ratings import (
     MeasureRatings,
     RatingQuestion,
@@ -34,7 +36,7 @@ from evo.config.schema import JudgeConfig, PlayerConfig
 from evo.jobs.job import ModelHostSettings
 from evo.jobs.model_host import ModelHost, single_threaded
 from evo.jobs.repeated_play import RoundScore, Row, round_floor, round_rows, with_round_floor
-from evo.measure import report
+from evo.measure import ceilings, report
 from evo.measure.estimate import describe, estimate
 from evo.measure.folder import ExportedMeasure, MeasureGame, read
 from evo.measure.players import LocalPlayer, Measured, RemotePlayer, find_player
@@ -100,6 +102,11 @@ def plan_measure(config: MeasureRunConfig, console: Console) -> MeasurePlan:
             "budget.dollars: found an amount and no price of a measured chat model, expected "
             "measure.chat.prices={MODEL:[prompt,answer]}"
         )
+    if config.measure.ceiling.calls and not ceilings.tells_gradients(judge):
+        raise ConfigError(
+            f"measure.ceiling.calls: found {config.measure.ceiling.calls} and a judge on a server, "
+            "which tells no gradients, expected 0"
+        )
     if config.measure.device == "cuda" and not torch.cuda.is_available():
         raise ConfigError("measure.device: found cuda, but torch sees no GPU here, expected cpu")
     return MeasurePlan(config, console, exported, players, base, judge)
@@ -126,6 +133,14 @@ def _announce(plan: MeasurePlan) -> None:
             for member in played
         ]
         plan.console.print(describe(player, parts), highlight=False, soft_wrap=True)
+    if calls := config.measure.ceiling.calls:
+        maps = sum(len(plan.exported.seeds(m, config.measure.maps)) for m in members)
+        plan.console.print(
+            f"ceilings: {ceilings.SOLVERS} solvers on {maps} maps, at most "
+            f"{ceilings.SOLVERS * maps * calls:,} judge calls",
+            highlight=False,
+            soft_wrap=True,
+        )
 
 
 def _order(plan: MeasurePlan) -> list[Measured]:
@@ -193,6 +208,7 @@ class MeasureSession:
             missing = [m for m in self._games_of(player) if not self._rows(player.name, m)]
             if missing:
                 self._play_all(player, missing)
+        self._know_ceilings()
         self.ratings = self._rated()
         return RunOutcome(RunEvent.FINISHED, 0, "every player has played every game", None)
 
@@ -207,6 +223,9 @@ class MeasureSession:
         if results := self.results():
             confidence = self.plan.config.measure.confidence
             report.show(self.console, results, confidence)
+            if known := read_ceilings(self.ledger.archive, confidence):
+                names = {m.task.id: m.name for m in self.plan.exported.members}
+                self.console.print(ceilings.table(known, names, confidence))
             path = report.draw(self.plan.folder, results, confidence)
             self.console.print(f"figure   {path}", highlight=False, soft_wrap=True)
         if self.ratings:
@@ -254,6 +273,63 @@ class MeasureSession:
         measured = self._measured(player.name, member, rows, dollars)
         self.ledger.commit(rounds=rows, maps=maps, measures=measured)
         self._say(player, member, measured, scores)
+
+    def _know_ceilings(self) -> None:
+        """What the folder knows, then what solvers find, one commit a game."""
+        config, exported = self.plan.config.measure, self.plan.exported
+        rows = self._ceiling_rows()
+        brought = [
+            row
+            for member in exported.members
+            if not rows.get(member.task.id)
+            for row in ceilings.came_with(exported, member, exported.seeds(member, config.maps))
+        ]
+        self.ledger.commit(ceilings=brought)
+        solved = {task_id: max(row["budget"] for row in found) for task_id, found in rows.items()}
+        missing = [
+            member
+            for member in exported.members
+            if solved.get(member.task.id, 0) < config.ceiling.calls
+        ]
+        if missing:
+            with self.plan.base.seated(self.host, config.dtype, self._left()) as seat:
+                for member in missing:
+                    self._solve(seat, member)
+
+    def _solve(self, seat: Player, member: MeasureGame) -> None:
+        config, exported = self.plan.config.measure, self.plan.exported
+        self.host.use_stories(exported.stories[member.name])
+        self.host.begin()
+        seeds = exported.seeds(member, config.maps)
+        rows: list[Row] = []
+        for row in ceilings.solved(self.host, member, seeds, seat, config.ceiling):
+            rows.append(row)
+            self.console.print(
+                f"ceiling of {member.name}: {len(rows)} of "
+                f"{ceilings.SOLVERS * len(seeds)} searches",
+                end="\r",
+                highlight=False,
+            )
+        maps = self.ledger.map_rows(
+            self.host.stories.map_texts, Purpose.MEASURE, f"measure {exported.digest}"
+        )
+        self.ledger.commit(ceilings=rows, maps=maps)
+        best = {row["map_seed"]: -np.inf for row in rows}
+        for row in rows:
+            best[row["map_seed"]] = max(best[row["map_seed"]], row["score"])
+        found = f"{np.mean(list(best.values())):.1f} bits on {len(best)} maps" if best else "none"
+        self.console.print(
+            f"[{monotonic() - self.started:6.1f} s] ceiling of {member.name}: {found}",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
+
+    def _ceiling_rows(self) -> dict[TaskId, list[Row]]:
+        rows: dict[TaskId, list[Row]] = {}
+        for row in self.ledger.archive.rows("ceilings"):
+            rows.setdefault(TaskId.of(row), []).append(row)
+        return rows
 
     def _say(
         self,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from archive.statistics.ceilings import BestKnown
 from archive.statistics.repeated_play import ScoreLevels
 from evo.jobs.evaluate import Task
 from xgl import Metadata, XGLError, analyse, game, parse
@@ -56,6 +57,8 @@ class ExportedMeasure:
     judge: str
     judge_name: str
     digest: str
+    best_known: Mapping[str, Mapping[int, BestKnown]]
+    """The best scores that the folder knows, by member and map seed."""
 
     def seeds(self, member: MeasureGame, count: int | None) -> tuple[Seeds, ...]:
         """One play seed for each map of the member."""
@@ -76,6 +79,7 @@ def read(folder: Path) -> ExportedMeasure:
         members = [_member(folder, each) for each in manifest["members"]]
         maps = {m.name: _seeds(e) for m, e in zip(members, manifest["members"], strict=True)}
         stories = {m.name: _stories(e) for m, e in zip(members, manifest["members"], strict=True)}
+        known = {m.name: _known(e) for m, e in zip(members, manifest["members"], strict=True)}
         copied = manifest["judge"]["folder"]
         name = str(manifest["judge"]["model"])
         judge = str(folder / copied) if copied else name
@@ -87,7 +91,7 @@ def read(folder: Path) -> ExportedMeasure:
     if not members:
         raise ConfigError(f"measure.folder: {folder} holds no game, expected at least one")
     return ExportedMeasure(
-        tuple(members), maps, stories, judge, name, hashlib.sha256(content).hexdigest()
+        tuple(members), maps, stories, judge, name, hashlib.sha256(content).hexdigest(), known
     )
 
 
@@ -149,3 +153,12 @@ def _stories(entry: dict[str, Any]) -> ExportedStories:
         (each["map_seed"], story) for each in entry["maps"] for story in each["stories"]
     ]
     return ExportedStories({(seed, story["site"]): story["text"] for seed, story in stories})
+
+
+def _known(entry: dict[str, Any]) -> dict[int, BestKnown]:
+    found = {each["map_seed"]: each.get("best_known") for each in entry["maps"]}
+    return {
+        seed: BestKnown(float(best["score"]), str(best["found_by"]), tuple(best["moves"]))
+        for seed, best in found.items()
+        if best is not None
+    }

@@ -1,38 +1,47 @@
-"""Which proposals are likely to be covered, by what became of games like them in this run."""
+"""What is expected of a candidate, by what scripted players and the scope's fine-tunes earn before
+anything is trained on it (docs/specification.md, "The open-ended schedule")."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xgl import Program
-from xgl.analysis.tree_distance import distance
-
-REACH = 3.0
-"""Edits over which what became of a game says less by a factor of e."""
-PRIOR = 1.0
-"""Weight of the common rate, in games that are no edit away."""
-MEMORY = 100
-"""Judged games that are looked at: the newest."""
+LIKELY_HELP = 0.7
+"""Share of what scripts earn on a game of the scope that a candidate's best script must earn there,
+for the candidate to be expected to help it."""
+LEAST_WORTH = 1.0
+"""Bits a play that every game is taken to hold, where shares of what it holds are expected."""
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A game that was decided on, and whether a game of the scope covered it."""
+class Foresight:
+    """What is expected of a candidate: the share of what scripts earn on a game of the scope that
+    the candidate's best script earns there, on the game where that is most; and the share of what
+    the candidate holds that a fine-tune of the scope earns already."""
 
-    program: Program
-    covered: bool
+    help: float = 1.0
+    coverage: float = 0.0
+
+    @property
+    def order(self) -> tuple[bool, float]:
+        """The least is examined first: of those that seem to help the least covered."""
+        return self.help < LIKELY_HELP, self.coverage
+
+    def __str__(self) -> str:
+        return f"expected help {self.help:.2f}, expected coverage {self.coverage:.2f}"
 
 
-def coverage_risk(program: Program, judged: Sequence[Judged]) -> float:
-    """Probability that a game of the scope covers the program, in [0, 1]: a mean over judged games
-    that weighs near ones more (Nadaraya 1964, On estimating regression; Watson 1964, Smooth
-    regression analysis), with the kernel exp(−tree edits / ``REACH``); 0 before any was covered."""
-    newest = judged[-MEMORY:]
-    if not any(each.covered for each in newest):
-        return 0.0
-    rate = sum(each.covered for each in newest) / len(newest)
-    weights = [math.exp(-distance(program, each.program) / REACH) for each in newest]
-    covered = sum(w for w, each in zip(weights, newest, strict=True) if each.covered)
-    return (covered + PRIOR * rate) / (sum(weights) + PRIOR)
+def expected_help(leads: Sequence[float], on_scope: Sequence[Sequence[float]]) -> float:
+    """What a candidate's best script earns on a game of the scope as a share of what the best one
+    earns there, on the game where that is most: a player that learns the candidate learns what its
+    best script does. ``leads``: each script's mean gain on the candidate over the base player, bits
+    a play; ``on_scope``: the same scripts' on each of these games."""
+    best = max(range(len(leads)), key=leads.__getitem__)
+    return max(each[best] / max(*each, LEAST_WORTH) for each in on_scope)
+
+
+def expected_coverage(leads: Sequence[float], taught: Sequence[float]) -> float:
+    """What fine-tunes of the scope gain on a candidate, ``taught``, as a share of what there is to
+    gain as far as that shows before a fine-tune: the best script's lead, or the best of these where
+    that is larger. Bits a play."""
+    return max(taught) / max(*leads, *taught, LEAST_WORTH)

@@ -9,98 +9,25 @@ models. All order and choice come from the seed and the oracle's answers, in vir
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic
 
 from scipy import stats
 
 from archive import Verdict
+from evo.search.findings import Finding, FindingT, GameT, OpenOracle, Prospect, Trial
+from evo.search.foresight import Foresight
 from evo.search.growth import Candidate, Place, Sampler, ScopeMember
 from evo.search.parents import Tally, draw_by_mass, draw_parent
 from evo.search.virtual_order import Steps, Urgency, VirtualOrder, Workshop, WorkT
 
-GameT = TypeVar("GameT", bound=Hashable)
-WorkT_co = TypeVar("WorkT_co", bound=Hashable, covariant=True)
 HOUR = 3600.0
 REGRET_LISTS = 2
 """Lists of new games whose largest regret is looked at."""
 LEAST_POWER = 0.05
 """Chance of an acceptance below which no undecided candidate is played on."""
-
-
-class Prospect(Enum):
-    """What selection leaves of a candidate."""
-
-    OUT = "refused, or undecided for good; its decision is recorded"
-    ORPHAN = "learned, and no help to its parent"
-    NEW = "seems to help a game of the scope, and to be new to all of it"
-
-
-@dataclass(frozen=True)
-class Finding(Generic[GameT]):
-    """What selection saw of a candidate; a subclass may hold the evidence. ``parent`` is the game
-    of the scope that it helps. ``regret``: by how much it separates what was learned better than
-    the scope does; None where that is not known."""
-
-    candidate: Candidate[GameT]
-    prospect: Prospect
-    parent: GameT
-    gamma: float | None = None
-    regret: float | None = None
-
-
-@dataclass(frozen=True)
-class Trial:
-    """How an acceptance test ended. Of an undecided one: the chance that a test of twice the plays
-    accepts, and the tokens that this takes."""
-
-    verdict: Verdict
-    gamma: float | None = None
-    power: float = 0.0
-    tokens: int = 1
-
-
-FindingT = TypeVar("FindingT", bound=Finding[Any])
-
-
-class OpenOracle(Protocol[GameT, FindingT, WorkT_co]):
-    """Judges candidates, each in a process of its own."""
-
-    def screen(self, candidate: Candidate[GameT], scope: Sequence[GameT]) -> Steps[WorkT_co, bool]:
-        """Whether a candidate is worth learning, by what costs little; records it where not."""
-        ...
-
-    def examine(
-        self, candidate: Candidate[GameT], scope: Sequence[GameT]
-    ) -> Steps[WorkT_co, FindingT]:
-        """Learning, and selection with the parent that the candidate was proposed for."""
-        ...
-
-    def adopt(self, orphan: FindingT, scope: Sequence[GameT]) -> Steps[WorkT_co, FindingT]:
-        """Selection with any other game of the scope as parent, the one that it helps most."""
-        ...
-
-    def compare(self, finding: FindingT, newer: Sequence[GameT]) -> Steps[WorkT_co, FindingT]:
-        """The finding measured against games that joined the scope since, and these alone."""
-        ...
-
-    def test(
-        self, finding: FindingT, scope: Sequence[GameT], attempt: int
-    ) -> Steps[WorkT_co, Trial]:
-        """An acceptance test on fresh evidence, of 2^``attempt`` times the plays; one share of the
-        error of the candidate's list. Records what it decides."""
-        ...
-
-    def weigh(self, scope: Sequence[GameT]) -> Steps[WorkT_co, Mapping[GameT, float]]:
-        """Masses of the games of the scope where they are rated together with what was learned on
-        them, empty where that has no equilibrium; findings have their regret by it."""
-        ...
-
-    def dismiss(self, finding: FindingT, trial: Trial | None) -> None:
-        """Record that a candidate is not tested (again); ``trial`` is its last test."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -115,6 +42,8 @@ class OpenEndedSettings:
     """Acceptance tests that share the error of one list."""
     least_yield: float
     """Accepted games a core-hour; the run ends when it surely yields less. 0: never."""
+    examined: float = 1.0
+    """Share of each list that is examined, the most promising first."""
     mass_weight: float = 0.0
     """Chance that a parent is drawn by its mass and not by what it yielded."""
     by_regret: bool = False
@@ -139,10 +68,21 @@ class End(Enum):
 
 @dataclass
 class _List(Generic[GameT]):
-    """A list of candidates of one parent, and the acceptance tests that its error still pays."""
+    """A list of candidates of one parent, and the acceptance tests that its error still pays;
+    ``screened``: those that may be examined, with what is expected of them."""
 
+    number: int
     parent: GameT
     tests: int
+    size: int
+    screening: int
+    screened: list[tuple[Candidate[GameT], Foresight]] = field(default_factory=list)
+
+    def promising(self, share: float) -> int:
+        """Put the most promising first; returns how many of them are to be examined, at most this
+        share of the list."""
+        self.screened.sort(key=lambda each: (each[1].order, each[0].index))
+        return max(1, round(share * self.size))
 
 
 @dataclass(eq=False)
@@ -259,11 +199,12 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self._lists[parent] += 1
         if not games:
             self._barren.add(parent)
-        one = _List(parent, self.settings.tests)
-        self._judged += len(games)
-        self._examining += len(games)
+        count = len(games)
+        one = _List(number, parent, self.settings.tests, count, count)
+        self._judged += count
+        self._examining += count
         for index, game in enumerate(games):
-            process = self._screening(Candidate(game, place, index), one, (number, index))
+            process = self._screening(Candidate(game, place, index), one)
             self.order.start(process, (2, number, index))
         return True
 
@@ -309,17 +250,28 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         """Rate the scope as it is now."""
         self._masses = yield from self.oracle.weigh(self.games)
 
-    def _screening(
-        self, candidate: Candidate[GameT], one: _List[GameT], order: Urgency
-    ) -> Steps[WorkT, None]:
-        """What costs little comes first for a whole list, so that no worker waits behind a
-        fine-tune for something to do."""
-        worthy = yield from self.oracle.screen(candidate, self.games)
-        if worthy:
-            self.order.start(self._examination(candidate, one, order), (3, *order))
-        else:
-            self._examining -= 1
+    def _screening(self, candidate: Candidate[GameT], one: _List[GameT]) -> Steps[WorkT, None]:
+        """What costs little comes first, for a whole list: then those are known that deserve more,
+        and no worker waits behind a fine-tune for something to do."""
+        foresight = yield from self.oracle.screen(candidate, self.games)
+        self._examining -= 1
+        one.screening -= 1
+        if foresight is None:
             self._tally(one.parent, accepted=False)
+        else:
+            one.screened.append((candidate, foresight))
+        if not one.screening:
+            self._examine(one)
+
+    def _examine(self, one: _List[GameT]) -> None:
+        most = one.promising(self.settings.examined)
+        for candidate, foresight in one.screened[most:]:
+            self.oracle.pass_over(candidate, self.games, foresight)
+            self._tally(one.parent, accepted=False)
+        for rank, (candidate, _) in enumerate(one.screened[:most]):
+            self._examining += 1
+            order = (one.number, rank)
+            self.order.start(self._examination(candidate, one, order), (3, *order))
 
     def _examination(
         self, candidate: Candidate[GameT], one: _List[GameT], order: Urgency

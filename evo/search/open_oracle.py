@@ -26,8 +26,9 @@ from evo.jobs.evaluate import Task
 from evo.record.collector import Collector, PlayRequest, Request
 from evo.record.cost import Cost
 from evo.record.ledger import Ledger
+from evo.search.findings import Finding, Prospect, Trial
+from evo.search.foresight import Foresight
 from evo.search.growth import Candidate
-from evo.search.open_ended import Finding, Prospect, Trial
 from evo.search.oracle import UNLEARNED, RaceEnd, TransferOracle, overtakes
 from evo.search.scope_ratings import ScopeEquilibrium, scope_equilibrium
 from evo.search.stages import Stage
@@ -65,8 +66,11 @@ class OpenTransferOracle:
 
     # -- evo.search.open_ended.OpenOracle ------------------------------------------------------
 
-    def screen(self, candidate: Candidate[Task], scope: Sequence[Task]) -> Steps[Request, bool]:
-        """Calibration, and what scripted players earn."""
+    def screen(
+        self, candidate: Candidate[Task], scope: Sequence[Task]
+    ) -> Steps[Request, Foresight | None]:
+        """Calibration, what scripted players earn, and where not all of a list is examined what the
+        scope's fine-tunes earn."""
         collector, task = self.collector, candidate.game
         collector.register([task])
         yield [collector.calibration_plays(task)]
@@ -78,7 +82,32 @@ class OpenTransferOracle:
             refusal = self.rows.no_headroom(task)
         if refusal is not None:
             self.rows.record(candidate, candidate.parent, refusal, Evidence(), scope)
-        return refusal is None
+            return None
+        if self.config.growth.examined == 1:
+            return Foresight()
+        return (yield from self._foresight(candidate, scope))
+
+    def _foresight(
+        self, candidate: Candidate[Task], scope: Sequence[Task]
+    ) -> Steps[Request, Foresight]:
+        """By the games of the scope that are looked at first."""
+        stage, task = self.selection, candidate.game
+        sources = stage.scan_order(candidate.parent, scope)[: self.config.transfer.scan]
+        at, speakers = (stage.purpose, stage.seeds(stage.looks.plays[0])), None
+        while speakers != self.collector.named_attempts(sources):
+            speakers = self.collector.named_attempts(sources)
+            plays = self.collector.crossed(sources, task, *at)
+            base = PlayRequest(BASE_POLICY, task, *at)
+            scripted = [p for t in (task, *sources) for p in stage.scripted(t, stage.script_plays)]
+            yield self._blocks([base, *plays, *scripted])
+        return stage.foresight(task, sources)
+
+    def pass_over(
+        self, candidate: Candidate[Task], scope: Sequence[Task], foresight: Foresight
+    ) -> None:
+        """A decision without evidence of its own."""
+        decision = Decision(Reason.PASSED_OVER, False, str(foresight))
+        self.rows.record(candidate, candidate.parent, decision, Evidence(), scope)
 
     def examine(self, candidate: Candidate[Task], scope: Sequence[Task]) -> Steps[Request, Seen]:
         """Fine-tune, and selection with the parent that it was proposed for."""

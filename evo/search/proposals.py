@@ -6,8 +6,10 @@ word of the sampler's own. A round whose rows are in the archive is not proposed
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from archive import ProposalOutcome, Reason
@@ -15,12 +17,11 @@ from archive.query import explanation, reason_of
 from evo.jobs.evaluate import Task
 from evo.record.ledger import Ledger, Row
 from evo.record.progress import Listener
-from evo.search.foresight import Judged, coverage_risk
 from evo.search.growth import Place
 from meta_sampler import MetaSampler, Outcome, Progress, Proposal, Provenance, Remote
 from xgl import Game, Program, game, parse
 from xgl.analysis.static_facts import analyse
-from xgl.analysis.tree_distance import nearest
+from xgl.analysis.tree_distance import distance, nearest
 from xgl.language.syntax import MAIN_PLAYER
 from xgl.random_streams import seed as named_seed
 from xgl.random_streams import stream
@@ -29,6 +30,12 @@ ATTEMPTS = 8
 """Requests to the meta-sampler before a shorter list is taken."""
 POOL = 2
 """Candidates that are collected for each one that goes on, where there is a choice."""
+REACH = 3.0
+"""Edits over which what became of a game says less by a factor of e."""
+PRIOR = 1.0
+"""Weight of the common rate, in games that are no edit away."""
+MEMORY = 100
+"""Judged games that are looked at: the newest."""
 
 PROGRESS: Mapping[Reason, Progress] = {
     Reason.NEVER_FEASIBLE: Progress.UNPLAYABLE,
@@ -51,6 +58,7 @@ PROGRESS: Mapping[Reason, Progress] = {
     Reason.SCRIPTS_OPEN: Progress.OPEN,
     Reason.RIVAL_ACCEPTED: Progress.OUTRANKED,
     Reason.RIVALS_TESTED: Progress.OUTRANKED,
+    Reason.PASSED_OVER: Progress.COVERED,
     Reason.NEW_AND_USEFUL: Progress.ACCEPTED,
 }
 """How far a candidate came that was decided on for a reason."""
@@ -264,3 +272,24 @@ def sample_distant(distances: Sequence[int], n: int, weight: float, *key: str | 
     keys = [u ** (1 / d**weight) if d > 0 else -1.0 for u, d in zip(draws, distances, strict=True)]
     best = sorted(range(len(keys)), key=lambda place: -keys[place])[:n]
     return sorted(best)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A game that was decided on, and whether a game of the scope covered it."""
+
+    program: Program
+    covered: bool
+
+
+def coverage_risk(program: Program, judged: Sequence[Judged]) -> float:
+    """Probability that a game of the scope covers the program, in [0, 1]: a mean over judged games
+    that weighs near ones more (Nadaraya 1964, On estimating regression; Watson 1964, Smooth
+    regression analysis), with the kernel exp(−tree edits / ``REACH``); 0 before any was covered."""
+    newest = judged[-MEMORY:]
+    if not any(each.covered for each in newest):
+        return 0.0
+    rate = sum(each.covered for each in newest) / len(newest)
+    weights = [math.exp(-distance(program, each.program) / REACH) for each in newest]
+    covered = sum(w for w, each in zip(weights, newest, strict=True) if each.covered)
+    return (covered + PRIOR * rate) / (sum(weights) + PRIOR)

@@ -20,9 +20,10 @@ from archive.statistics.scripts import (
     headroom,
     script_confidence,
 )
-from archive.statistics.transfer_values import replicated_gains
+from archive.statistics.transfer_values import gains, replicated_gains
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector, PlayRequest, SeedSet
+from evo.search.foresight import Foresight, expected_coverage, expected_help
 from evo.search.growth import Place
 from xgl.random_streams import seed as named_seed
 
@@ -104,6 +105,25 @@ class Stage:
         return headroom(
             [self.collector.sample(p.policy_id, task, self.purpose, p.seeds) for p in played]
         )
+
+    def foresight(self, task: Task, scope: Sequence[Task]) -> Foresight:
+        """What is expected of a game by the first plays of scripts on it and on games of the scope,
+        and of these games' fine-tunes on it; all must have been made."""
+        kind, plays = self.thresholds.gain, self.looks.plays[0]
+        taught = [float(self.gains(each, task, plays, kind).mean()) for each in scope]
+        targets = [self._script_leads(each, GainKind.TOTAL) for each in scope]
+        return Foresight(
+            expected_help(self._script_leads(task, GainKind.TOTAL), targets),
+            expected_coverage(self._script_leads(task, kind), taught),
+        )
+
+    def _script_leads(self, task: Task, kind: GainKind) -> list[float]:
+        """Mean gain of each script over the base player, bits a play."""
+        at = (task, self.purpose, self.seeds(self.script_plays))
+        base = self.collector.sample(BASE_POLICY, *at)
+        players = [each.policy_id for each in self.scripted(task, self.script_plays)]
+        samples = [self.collector.sample(player, *at) for player in players]
+        return [float(gains(sample, base, kind).mean()) for sample in samples]
 
     def against_scripts(self, task: Task) -> ScriptComparison | None:
         """The game's fine-tunes beside the scripts, at the last look at which these have played;

@@ -6,6 +6,7 @@ from dataclasses import replace
 from random import Random
 
 from meta_sampler.mutate import random_expressions
+from meta_sampler.mutate.edits import story_registers
 from meta_sampler.mutate.player_edits import swap_players
 from meta_sampler.mutate.program_editor import (
     EditContext,
@@ -40,8 +41,7 @@ def compose(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
 
 
 def _story_registers(lines: Lines) -> list[str]:
-    targets = [t for line in lines if isinstance(line, syn.Assign) for t in line.targets]
-    return [name for name, value in targets if isinstance(value, syn.Story)]
+    return [t for line in lines if isinstance(line, syn.Assign) for t in story_registers(line)]
 
 
 def _shared_stories(first: Lines, second: Lines) -> dict[str, str]:
@@ -78,6 +78,37 @@ def _rename_apart(first: Lines, second: Lines, names: dict[str, str]) -> Lines |
                 return None
             names[name] = fresh
     return tuple(rename(line, names) for line in second)
+
+
+def add_turn(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+    """One more turn: a move of the main player, paid as another of its moves is, but with the
+    stories in each other's place."""
+    free, stories = free_names(lines), _story_registers(lines)
+    turns = [line for line in lines if _is_single_move(line) and _rewards_of(lines, line)]
+    if not free or len(stories) < 2 or not turns:
+        return None
+    turn = rng.choice(turns)
+    assert isinstance(turn, syn.Elicit)
+    others = rng.sample(stories, len(stories))
+    names = dict(zip(stories, others, strict=True)) | {turn.registers[0]: free[0]}
+    paid = tuple(rename(line, names) for line in _rewards_of(lines, turn))
+    known = set(_rewards_of(lines, turn))
+    if {rename(line, {free[0]: turn.registers[0]}) for line in paid} == known:
+        return None
+    return (*lines, replace(turn, registers=(free[0],)), *paid)
+
+
+def _is_single_move(line: syn.Instruction) -> bool:
+    return (
+        isinstance(line, syn.Elicit) and line.player == syn.MAIN_PLAYER and len(line.registers) == 1
+    )
+
+
+def _rewards_of(lines: Lines, turn: syn.Instruction) -> list[syn.Reward]:
+    """The main player's rewards that read the register of one of its moves."""
+    assert isinstance(turn, syn.Elicit)
+    paid = (x for x in lines if isinstance(x, syn.Reward) and x.player == syn.MAIN_PLAYER)
+    return [line for line in paid if turn.registers[0] in set(reads(line))]
 
 
 def crossover(lines: Lines, context: EditContext, rng: Random) -> Lines | None:

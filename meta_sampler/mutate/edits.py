@@ -25,7 +25,7 @@ from meta_sampler.mutate.program_editor import (
     splice,
 )
 from xgl.language import syntax as syn
-from xgl.language.visitors import reads, writes
+from xgl.language.visitors import reads, rename, writes
 
 
 def insert_reward(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
@@ -101,6 +101,28 @@ def insert_distractor(lines: Lines, context: EditContext, rng: Random) -> Lines 
     target = (free[0], syn.Story())
     targets = (*first.targets[:place], target, *first.targets[place:])
     return splice(lines, 0, replace(first, targets=targets))
+
+
+def permute_stories(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+    """Rewards speak of other stories than before: from one line on, or everywhere, the stories that
+    they read stand in each other's place."""
+    stories = [t for x in lines if isinstance(x, syn.Assign) for t in story_registers(x)]
+    rewards = positions(lines, syn.Reward)
+    if len(stories) < 2 or not rewards:
+        return None
+    first, others = rng.choice(rewards), rng.sample(stories, len(stories))
+    names = dict(zip(stories, others, strict=True))
+    changed = lines
+    for position in rewards[rewards.index(first) :]:
+        live = registers_at(lines, position, context).live
+        moved = {old: new for old, new in names.items() if new in live}
+        changed = splice(changed, position, rename(lines[position], moved))
+    return changed
+
+
+def story_registers(line: syn.Assign) -> list[str]:
+    """Registers that the line fills with stories."""
+    return [name for name, value in line.targets if isinstance(value, syn.Story)]
 
 
 def _with_term(

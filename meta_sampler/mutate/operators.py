@@ -41,6 +41,7 @@ OPERATORS: MappingProxyType[str, Entry] = MappingProxyType(
         "insert_elicit": Entry(edits.insert_elicit),
         "insert_story": Entry(edits.insert_story),
         "insert_distractor": Entry(edits.insert_distractor),
+        "permute_stories": Entry(edits.permute_stories),
         "delete_line": Entry(edits.delete_line),
         "replace_line": Entry(edits.replace_line),
         "swap_lines": Entry(edits.swap_lines),
@@ -63,6 +64,7 @@ OPERATORS: MappingProxyType[str, Entry] = MappingProxyType(
         # games
         "crossover": Entry(axioms.crossover, "donor"),
         "compose": Entry(axioms.compose),
+        "add_turn": Entry(axioms.add_turn),
         "rescale": Entry(axioms.rescale),
         "zero_sum": Entry(axioms.zero_sum, "players"),
         "update": Entry(axioms.update),

@@ -35,7 +35,8 @@ Donors = list[tuple[str, Lines]]
 class Mutate:
     """A :class:`~meta_sampler.base.MetaSampler` of random edits; every proposal is valid.
 
-    Children keep the parent's dialect and metadata, obey the settings' caps, and are new: none has
+    Children keep the parent's dialect and metadata, obey the settings' caps, which widen with the
+    scope, and are new: none has
     the normal form of the parent or of a game of the scope or of the list.
     """
 
@@ -50,7 +51,7 @@ class Mutate:
 
     def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
         """At most ``n`` children; fewer where a parent has too little to vary."""
-        context = edit_context(parent, self.settings)
+        context = edit_context(parent, self.settings.widened(len(scope)))
         donors = _donors(parent, scope, context)
         known = KnownGames((parent, *scope))
         proposals: list[Proposal] = []
@@ -58,7 +59,7 @@ class Mutate:
             rng = Random(f"{NAME}/{parent.game_id}/{seed}/{index}")
             for _ in range(self.settings.attempts):
                 child, provenance = self._draw(parent, context, donors, rng)
-                if not faults(child, parent, self.settings):
+                if not faults(child, parent, context.settings):
                     new = game(child, parent.metadata)
                     if new not in known:
                         known.add(new)
@@ -79,7 +80,7 @@ class Mutate:
             parents.append(donor)
         pruned = prune(edited, unread(before))
         child = Program(pruned, parent.dialect)
-        fitted = fit(child, self.settings, parent.metadata)
+        fitted = fit(child, context.settings, parent.metadata)
         repairs = {PRUNE: pruned != edited, FIT: fitted != child}
         operators += tuple(name for name, changed in repairs.items() if changed)
         return fitted, Provenance(NAME, operators, tuple(parents))

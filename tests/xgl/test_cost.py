@@ -54,7 +54,8 @@ COMPILED = "\n".join(
 def test_words_of_wide_lists_are_removed_in_one_pass(dialect: str, table: Any) -> None:
     """Three lists of 250 words, 51 removals a turn, 333 turns."""
     with bounded():
-        table.play(COMPILED, "000 abc 251 def 502", dialect=dialect)
+        play = table.play(COMPILED, "000 abc 251 def 502", dialect=dialect)
+    assert play.outcome == "finished"
 
 
 # -- wide statements in loops --------------------------------------------------------------------

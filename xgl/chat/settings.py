@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator
 
 from xgl.chat.accounting import Budget, Prices
-from xgl.settings import Count, Flag, Natural, NonNegative, Positive, TopP, settings
+from xgl.settings import Count, Flag, Natural, NonNegative, Positive, PositiveShare, settings
 
 OPENAI = "https://api.openai.com/v1"
 OPENAI_KEY = "OPENAI_API_KEY"
@@ -76,7 +76,7 @@ class Answers:
 
     temperature: NonNegative = 1.0
     """Of sampling."""
-    top_p: TopP | None = None
+    top_p: PositiveShare | None = None
     """Share of the probability to sample from; null: as the endpoint has it."""
     answer_tokens: Count = 2048
     """Most tokens of an answer, thoughts included; some servers want room for them in the model's

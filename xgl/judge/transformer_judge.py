@@ -14,7 +14,7 @@ from xgl.judge.forward import Bits
 from xgl.judge.statistics import Statistics
 from xgl.language.dialects import Scoring
 from xgl.lm.language_model import ENCODING, LanguageModel, cached_encoder
-from xgl.lm.prefix_sharing import ScoredSequence
+from xgl.lm.prefix_sharing import Ids, ScoredSequence
 from xgl.runtime.predicates import decide
 from xgl.runtime.requests import ScoreRequest, TokenScores, TruthRequest
 
@@ -66,7 +66,7 @@ class TransformerJudge:
 
         Raises :class:`JudgeError` naming the request whose logits are not finite.
         """
-        sequences = [self._sequence(request) for request in requests]
+        sequences = [self.sequence(request) for request in requests]
         fitting = [each for each in sequences if each and len(each.ids) <= self.lm.window]
         bits = iter(self.engine.bits(fitting))
         results: list[TokenScores | OversizeError] = []
@@ -126,7 +126,11 @@ class TransformerJudge:
 
     # -- token sequences -------------------------------------------------------------------
 
-    def _sequence(self, request: ScoreRequest) -> ScoredSequence | None:
+    def tokens(self, text: str) -> Ids:
+        """The judge's tokens of a text by itself."""
+        return self._encode(text)
+
+    def sequence(self, request: ScoreRequest) -> ScoredSequence | None:
         """The request's tokens; None where none of them is scored."""
         text = self._encode(request.text) if request.text else ()
         before: tuple[int, ...] = (self.lm.bos,) if request.scoring.bos else ()

@@ -139,9 +139,14 @@ def play_all(
 def advance(running: Sequence[Running]) -> None:
     """Run each as far as its cast can answer, all in lockstep."""
     while asking := [each for each in running if not each.waits]:
-        _answer(asking)
-        for each in asking:
-            each.resume()
+        step(asking)
+
+
+def step(running: Sequence[Running]) -> None:
+    """Answer what each asks now, and run it to its next question; none of them may wait."""
+    _answer(running)
+    for each in running:
+        each.resume()
 
 
 def machines_of(instances: Sequence[Instance]) -> list[Machine]:

@@ -187,7 +187,8 @@ class Machine:
             items = self._constants(elicit.player) + self._seen_by(elicit.player)
             view = View(elicit.player, self.game.code, items, name)
             self.meter.spend(meter.MOVE)
-            (answer,) = yield from self._ask((MoveRequest(view, max_len, self.turns),))
+            request = MoveRequest(view, max_len, self.turns, self.flow.position)
+            (answer,) = yield from self._ask((request,))
             move = cast(Move, answer)
             self.turns += 1
             self.values.store(name, Text(self.values.capped(move.text)))

@@ -155,11 +155,13 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class MoveRequest:
-    """``turn`` counts the moves asked of all players in this play, from 0."""
+    """``turn`` counts the moves asked of all players in this play, from 0; ``line`` is the position
+    of the elicit that asks."""
 
     view: View
     max_len: int
     turn: int
+    line: int = 0
 
 
 Request = ScoreRequest | TruthRequest | StoryRequest | MoveRequest | PrefixRequest | DrawRequest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
@@ -46,7 +47,10 @@ class Position:
         if type(answer) is not tuple or len(answer) != 5:
             expected = "(observation, reward, terminated, truncated, info)"
             raise GameError(f"step returns {_form(answer)}, expected {expected}")
-        self.observed, self.reward, terminated, self.truncated, _ = answer
+        self.observed, reward, terminated, self.truncated, _ = answer
+        self.reward = float(reward + 0)
+        if not math.isfinite(self.reward):
+            raise GameError(f"step returns the reward {self.reward}, expected a finite number")
         self.moves += 1
         if terminated or self.truncated:
             self.result = self._result(terminated)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import random
 import sys
 from collections.abc import Callable, Mapping
 from random import Random
@@ -64,6 +65,20 @@ class Guest:
         """Make a move in the game that was begun."""
         self._position().play(request["move"])
         return self._view()
+
+    def peek(self, request: Request) -> dict[str, Any]:
+        """What a move would lead to, with chance of its own; the game stays as it was."""
+        held, chance = self._position(), (random.getstate(), np.random.get_state())
+        random.seed(request["seed"])
+        np.random.seed(request["seed"])
+        self.position = held.copy(request["seed"])
+        try:
+            self.position.play(request["move"])
+            return self._view()
+        finally:
+            self.position = held
+            random.setstate(chance[0])
+            np.random.set_state(chance[1])
 
     def policy(self, request: Request) -> dict[str, Any]:
         """Keep a policy under a name."""

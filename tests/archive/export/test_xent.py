@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.doubles import WordJudge
-from support.measured import Given, build, row, story
+from support.measured import MOVES, Given, build, row, story
 
 from archive import Archive
 from archive.__main__ import main
@@ -200,6 +200,40 @@ def test_thresholds_are_of_samples_played_to_the_end() -> None:
     assert levels([]) is None
 
 
+# -- the best scores known ----------------------------------------------------------------------
+
+
+def test_the_best_known_moves_earn_what_the_folder_says(run_r1: Path, tmp_path: Path) -> None:
+    """Of archived moves, scripts and solvers, scored on the game as the file has it."""
+    from xgl.judge.load import load_judge
+
+    with Archive.open(run_r1) as archive:
+        plain = export_xent(archive, None, tmp_path / "plain", Options(maps=2, with_judge=False))
+        options = Options(maps=2, with_judge=False, ceiling=40)
+        export_xent(archive, None, tmp_path / "searched", options)
+    judge = load_judge("embedded", dtype="float32")
+    gained = 0.0
+    for place, member in enumerate(plain.members):
+        before, after = (
+            json.loads((tmp_path / name / "measure.json").read_text())["members"][place]
+            for name in ("plain", "searched")
+        )
+        for map_, more in zip(before["maps"], after["maps"], strict=True):
+            best, better = map_["best_known"], more["best_known"]
+            assert (best is None) == (member.role == "bob"), "there somebody else moves too"
+            if best is None:
+                continue
+            assert better["score"] >= best["score"] - 1e-3
+            gained += better["score"] - best["score"]
+            made = game(parse(member.text, "xent"), Metadata(**after["metadata"]))
+            told = Map(map_["map_seed"], tuple(each["text"] for each in map_["stories"]))
+            others = [*MOVES, ("the",)]
+            scores = played(made, member.role, [told], [tuple(better["moves"]), *others], judge)[0]
+            assert scores[0] == pytest.approx(better["score"], abs=1e-2)
+            assert scores[0] >= np.nanmax(scores[1:]) - 1e-2
+    assert gained > 0, "a search finds more than what was played"
+
+
 # -- what a user can get wrong ------------------------------------------------------------------
 
 
@@ -232,6 +266,23 @@ def test_errors_are_one_sentence_and_write_nothing(
     assert not out.exists()
     assert sorted(run_r1.rglob("*")) == before
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("calls", "message"),
+    [
+        ("-1", "--ceiling: found -1, expected a whole number from 0 up"),
+        ("9", "--ceiling: found 9 judge calls and no judge"),
+    ],
+)
+def test_a_search_needs_calls_and_a_judge(
+    run_r1: Path, tmp_path: Path, capsys: Any, calls: str, message: str
+) -> None:
+    out = tmp_path / "out"
+    asked = ["export", str(run_r1), str(out), "--format", "xent", "--no-scores"]
+    assert main([*asked, "--ceiling", calls]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {message}")
+    assert not out.exists()
 
 
 def test_games_that_cannot_be_said_are_refused_by_name(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_the_same_seed_gives_the_same_game(name: str) -> None:
 def test_the_example_of_the_purse_is_won_as_its_rules_say() -> None:
     env = environment("purse")
     env.reset()
-    env.purse, env.tokens = 5, [[2, 6], [4, 7]]
+    env.purse, env.tokens = 5, [[2, 6], [4, 5]]
     assert env.step(1)[1:3] == (1, True)
 
 

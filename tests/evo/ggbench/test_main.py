@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from support import hostile
 
 from evo.ggbench.__main__ import main
+from evo.ggbench.box import Box
+from evo.ggbench.game import packaged
 
 
 def answers(*said: str):
@@ -32,20 +35,53 @@ def test_a_game_is_played_to_its_end(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_a_person_may_leave(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["play", "winch"], answers("q")) == 0
-    assert "You" not in capsys.readouterr().out.split("legal moves")[1]
+    for said in (["q"], []):
+        assert main(["play", "winch"], answers(*said)) == 0
+        assert capsys.readouterr().out.endswith("You left the game.\n")
+
+
+def test_moves_from_a_file_stand_in_the_output(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", StringIO("0\n"))
+    assert main(["play", "purse", "--against", "random"]) == 0
+    assert "your move: 0\n" in capsys.readouterr().out
+
+
+def test_ctrl_c_ends_a_game_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    def ask(prompt: str) -> str:
+        raise KeyboardInterrupt
+
+    assert main(["play", "purse"], ask) == 130
+    assert capsys.readouterr().err.split() == ["interrupted"]
 
 
 def test_a_person_may_ask_for_the_rules_and_look_ahead(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["play", "purse"], answers("?", "?6", "?9", "0", "q")) == 0
+    assert main(["play", "purse"], answers("?", "?5", "?9", "0", "q")) == 0
     shown = capsys.readouterr().out
     assert "You are player 1 and move first." in shown
     assert shown.count("The Shared Purse") == 2
-    places = [shown.index(f"Purse: {left} pieces") for left in (33, 26, 32)]
+    places = [shown.index(f"Purse: {left} pieces") for left in (21, 15, 20)]
     assert places == sorted(places)
     assert "'?9' is not a legal move" in shown
+
+
+def test_a_person_sees_what_each_move_does_and_not_what_dice_will_show(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["play", "ferry", "--seed", "3"], answers("??", "?0", "0", "q")) == 0
+    _, compared, ahead, played = capsys.readouterr().out.split("Dice:")[:4]
+    moves = [line.split()[0] for line in compared.splitlines() if "runners at" in line][2:]
+    assert moves == ["0", "1", "2", "3", "4", "5"]
+    assert "dice or cards may fall otherwise" in ahead
+    with Box(packaged("ferry")) as box:
+        box.new(3)
+        assert {box.peek(0, luck).text.splitlines()[0] for luck in range(20)} > {
+            f"Dice:{played.splitlines()[0]}"
+        }
+        assert box.play(0).text.startswith(f"Dice:{played.splitlines()[0]}")
 
 
 def test_a_strangers_game_cannot_move_the_cursor(

@@ -67,7 +67,7 @@ def test_the_box_plays_the_policy_that_was_trained(learned) -> None:
 
 def test_the_solution_is_an_opponent_that_a_checkpoint_cannot_beat(learned) -> None:
     box, _ = learned
-    assert box.solve(50_000, 300) == (4246, -1)
+    assert box.solve(50_000, 300) == (745, -1)
     settings = OpponentConfig(simulations=3, ladder=(0,), confirmation=10)
     pairs = list(find_opponent(box, settings, 0, solved=True))
     assert {pair.winner for pair in pairs if pair.purpose == "selection"} == {"quarter4", "optimal"}

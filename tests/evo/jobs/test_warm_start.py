@@ -26,6 +26,7 @@ from evo.jobs.warm_start import (
     authors_of_round,
     best_author,
     best_of_groups,
+    best_scripts,
     imitate,
     words_in_view,
 )
@@ -79,9 +80,9 @@ def exploring(lm: LanguageModel, author: Author) -> ExploringPolicy:
 def test_each_author_makes_its_plays(lm: LanguageModel) -> None:
     turns = [turn(seed) for seed in range(40)]
     own = LocalPolicy(lm).moves(turns)
-    assert exploring(lm, lambda _: OWN).moves(turns) == own
+    assert exploring(lm, lambda _, line: OWN).moves(turns) == own
     authors = ("first_words", "nothing", WORDS, OWN)
-    mixed = exploring(lm, lambda seeds: authors[seeds.play_seed % 4]).moves(turns)
+    mixed = exploring(lm, lambda seeds, line: authors[seeds.play_seed % 4]).moves(turns)
     texts = [move.text for move in mixed if isinstance(move, Move)]
     assert all(STORY.startswith(text) and text for text in texts[::4])
     assert set(texts[1::4]) == {""}
@@ -94,18 +95,36 @@ def test_every_script_plays_as_often_as_the_others_or_once_less() -> None:
     settings = WarmStartConfig(rollouts=40, proposals=0.5, scripted=0.75)
     author = authors_of_round(settings, 0)
     for map_seed in (2, 4, 6):
-        made = [author(Seeds(map_seed, rollout)) for rollout in range(40)]
+        made = [author(Seeds(map_seed, rollout), 1) for rollout in range(40)]
         counts = Counter(made)
         assert counts.pop(OWN) == 20
         assert counts.pop(WORDS) == 5
         assert set(counts) == set(SCRIPTS)
         assert set(counts.values()) <= {1, 2}
-    later = Counter(authors_of_round(settings, 1)(Seeds(2, rollout)) for rollout in range(40))
+        assert [author(Seeds(map_seed, rollout), 2) for rollout in range(40)] != made
+    later = Counter(authors_of_round(settings, 1)(Seeds(2, play), 1) for play in range(40))
     assert later[OWN] == 30
 
 
 def test_the_best_author_is_that_with_the_largest_mean() -> None:
     assert best_author(["a", "b", "a", "b", ""], [9.0, 4.0, -3.0, 4.0, 1.0]) == "b"
+
+
+def test_each_line_has_its_own_best_script() -> None:
+    """Where words in view or the policy are the best author, there is none."""
+    made = [
+        (1, "quote", 9.0),
+        (1, "nothing", 2.0),
+        (3, "quote", -4.0),
+        (3, "nothing", 1.0),
+        (5, WORDS, 7.0),
+        (5, "quote", 6.0),
+        (7, OWN, 7.0),
+        (7, "quote", 6.0),
+    ]
+    credits = [Credit(Move("x"), score, (0, line, 0)) for line, _, score in made]
+    authors = [author for _, author, _ in made]
+    assert best_scripts(authors, credits) == {1: "quote", 3: "nothing"}
 
 
 def test_a_move_that_the_policy_writes_is_read_as_one_that_it_made(lm: LanguageModel) -> None:

@@ -201,6 +201,42 @@ def test_an_adapter_of_a_run_is_measured(
     assert said["embedded"] != said["adapter:grown:abcd"], "the adapter moves the policy"
 
 
+def test_ceilings_are_searched_remembered_and_held_against_scores(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = exported(Path("OUT"), ONE)
+    manifest = json.loads((folder / "measure.json").read_text())
+    known = {"score": 40.0, "found_by": "abcd", "moves": ["known before"]}
+    manifest["members"][0]["maps"][0]["best_known"] = known
+    (folder / "measure.json").write_text(json.dumps(manifest))
+    asked = ["+experiment=measure", "measure=OUT", *FAST]
+    assert run(*asked) == 0
+    assert len(_ceilings()) == 1, "what the folder knows; nothing is searched unasked"
+    assert run("resume=runs/measure-OUT", "measure.ceiling.calls=30") == 0
+    shown = capsys.readouterr().out
+    assert "ceilings: 3 solvers on 3 maps, at most 270 judge calls" in shown
+    assert "Share of the way" in shown
+    rows = _ceilings()
+    solvers = [row["solver"] for row in rows if row["budget"]]
+    assert sorted(solvers) == sorted(["samples", "beam", "gradient"] * 3)
+    for row in rows[1:]:
+        assert row["curve"] == sorted(row["curve"])
+        assert row["curve"][-1] == row["score"]
+        assert row["curve_calls"][-1] <= row["calls"] <= row["budget"] == 30
+        assert len(row["moves"]) == 1
+    played = [r for r in tables("measure-OUT")["rounds"] if not r["control"] and r["round"] == 1]
+    best = {row["map_seed"]: row["score"] for row in sorted(rows, key=lambda row: row["score"])}
+    assert all(row["score"] < best[row["map_seed"]] for row in played), "easily beaten"
+    assert best[1] == 40.0
+    assert run("resume=runs/measure-OUT", "measure.ceiling.calls=20") == 0
+    assert _ceilings() == rows, "what was searched with more calls is not searched again"
+
+
+def _ceilings() -> list[dict[str, Any]]:
+    with Archive.open(Path("runs") / "measure-OUT" / "archive") as archive:
+        return list(archive.rows("ceilings"))
+
+
 def test_an_estimate_alone_writes_nothing(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     exported(Path("OUT"), ONE)
     with pytest.MonkeyPatch.context() as patch:

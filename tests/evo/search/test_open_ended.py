@@ -20,13 +20,13 @@ from support.open_world import (
     random_world,
 )
 
+from evo.search.findings import Finding, Prospect
+from evo.search.foresight import Foresight
 from evo.search.growth import Candidate, Place
 from evo.search.open_ended import (
     End,
-    Finding,
     OpenEnded,
     OpenEndedSettings,
-    Prospect,
     acceptance_order,
     yield_bound,
 )
@@ -77,8 +77,8 @@ def test_nothing_that_was_learned_is_thrown_away(seed: int) -> None:
     for game in set(ran.proposed) - set(scope) - ran.hopeless:
         covered = max(ran.values[member, game] or 0.0 for member in scope) > 1 - ran.alpha2
         useless = not any(ran.helps(game, member) for member in scope)
-        late = ran.decided[game] == "helps none"  # before the game that it helps joined
-        assert covered or useless or late
+        early = ran.decided[game] in ("helps none", "passed over")  # before it could be known
+        assert covered or useless or early
 
 
 @given(seed=st.integers(0, 2**32), kills=st.lists(st.integers(0, 12), min_size=1, max_size=12))
@@ -110,11 +110,10 @@ def test_no_worker_waits_while_lists_can_be_opened(seed: int) -> None:
     world = replace(random_world(draw), games=60, values=alike, hopeless=frozenset())
     grown = growth(world, replace(random_settings(draw), max_candidates=None), bench := Bench())
     list(finished(grown))
-    ran = world_of(grown)
     if grown.end is End.PROPOSALS:
-        last = len(ran.proposed) - grown.settings.lookahead - grown.settings.list_size
         learned = [place for place, each in enumerate(bench.course) if each[0][0] == "learn"]
-        busy = bench.offered[: learned[last]]
+        late = grown.settings.lookahead + grown.settings.list_size
+        busy = bench.offered[: [0, *learned][max(0, len(learned) - late)]] or [60]
         assert min(busy) > grown.settings.lookahead
 
 
@@ -131,6 +130,20 @@ def test_a_list_is_screened_before_the_first_of_it_is_learned() -> None:
         assert max(screened) < min(learned)
     assert sorted(scope) == [0, 1, 2, 4, 6, 7, 8]
     assert {game for game, how in ran.decided.items() if how == "hopeless"} == {3, 5}
+
+
+def test_of_a_list_those_are_examined_that_promise_most() -> None:
+    coverages = {1: 0.5, 2: 0.9, 3: 0.1, 4: 0.7, 5: 0.2, 6: 0.6}
+    expected = {game: Foresight(1.0, coverage) for game, coverage in coverages.items()}
+    expected[7] = Foresight(0.1, 0.0)
+    world = pair_world(hopeless=frozenset({3}), expected=expected)
+    grown = growth(world, replace(ORDINARY, list_size=8, examined=0.4), bench := Bench())
+    list(finished(grown))
+    ran, worthy = world_of(grown), [8, 5, 1]
+    assert sorted(ran.proposed) == list(range(1, 9))
+    learned = [each[1] for group in bench.course for each in group if each[0] == "learn"]
+    assert learned == worthy, "the least covered first, of those that seem to help"
+    assert {game for game, how in ran.decided.items() if how == "passed over"} == {2, 4, 6, 7}
 
 
 class _Alike(dict[tuple[int, int], float]):

@@ -15,7 +15,7 @@ from support.search import (
     of_limits,
 )
 
-from archive import Archive
+from archive import Archive, Reason
 from archive.verification import verify
 
 OPEN = ("growth.schedule=open_ended", "growth.list_size=3", "growth.lookahead=2")
@@ -40,9 +40,24 @@ def faults(search: Search, name: str = "run") -> list[Any]:
 
 def test_siblings_that_are_new_join_one_after_the_other(search: Search) -> None:
     sampler = Listed([code(7), code(6), code(5)])
-    assert search.run(of_limits(), *OPEN, "growth.max_candidates=3", sampler=sampler) == 0
+    all_three = ("growth.max_candidates=3", "growth.examined=1.0")
+    assert search.run(of_limits(), *OPEN, *all_three, sampler=sampler) == 0
     assert set(verdicts(search).values()) == {("accepted", "helps and is new")}
     assert [row["accepted_in"] for row in search.rows("scopes")][-4:] == [0, 1, 1, 1]
+    assert faults(search) == []
+
+
+def test_what_is_passed_over_of_a_list_says_what_was_expected(search: Search) -> None:
+    sampler = Listed([code(7), code(6), code(5)])
+    settings = ("growth.max_candidates=3", "growth.examined=0.4")
+    assert search.run(of_limits(), *OPEN, *settings, sampler=sampler) == 0
+    rows = search.rows("decisions")
+    passed = [row for row in rows if row["reason"] == Reason.PASSED_OVER]
+    assert len(passed) == 2
+    assert {(row["verdict"], row["decided"], row["finetune_id"]) for row in passed} == {
+        ("undecided", False, None)
+    }
+    assert all(row["detail"].startswith("expected help ") for row in passed)
     assert faults(search) == []
 
 

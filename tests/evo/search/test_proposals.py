@@ -13,9 +13,9 @@ from support.chat_turns import KEY, KEY_VARIABLE
 from support.search import Killed, Listed, Nature, Search, code, of_limits
 
 from archive import Reason, Verdict
-from evo.search.proposals import PROGRESS, sample_distant
+from evo.search.proposals import PROGRESS, Judged, coverage_risk, sample_distant
 from meta_sampler import Progress
-from xgl import game, parse
+from xgl import Program, game, parse
 from xgl.analysis.tree_distance import distance
 
 WORLD = of_limits(l7=Nature(covered=0.1), l6=Nature(covered=0.9), l5=Nature(own=0.0))
@@ -207,3 +207,30 @@ def test_every_reason_says_how_far_a_candidate_came() -> None:
 def test_progress_is_acceptance_where_the_verdict_is() -> None:
     for reason, progress in PROGRESS.items():
         assert (reason.verdict is Verdict.ACCEPTED) == (progress is Progress.ACCEPTED)
+
+
+# -- which are likely to be covered ----------------------------------------------------------------
+
+
+def program(limit: int, reward: str = "xed(s | t)") -> Program:
+    return parse(f"assign(s=story())\nelicit(t, {limit})\nreward({reward})", "xent")
+
+
+COVERED = [Judged(program(n), covered=True) for n in (5, 6)]
+NEW = [Judged(program(n, "xent(t | s) + xed(t | s) - nex(t)"), covered=False) for n in (5, 6)]
+
+
+def test_without_a_covered_game_nothing_is_a_risk() -> None:
+    assert coverage_risk(program(7), []) == 0.0
+    assert coverage_risk(program(7), NEW) == 0.0
+
+
+def test_what_is_like_covered_games_is_the_greater_risk() -> None:
+    like_covered = coverage_risk(program(7), COVERED + NEW)
+    like_new = coverage_risk(NEW[0].program, COVERED + NEW)
+    assert 1 > like_covered > 0.5 > like_new > 0
+
+
+def test_far_from_everything_the_risk_is_the_common_rate() -> None:
+    far = parse("assign(s=story(), x=story())\n" + "reveal(black, s)\n" * 30, "xent")
+    assert coverage_risk(far, COVERED + NEW) == pytest.approx(0.5, abs=1e-3)

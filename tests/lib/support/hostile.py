@@ -205,6 +205,52 @@ ATTACKS = _in_execution(
         ),
         "has the shape None",
     ),
+    draws_answers_out_to_the_last_second=(_step("import time", "time.sleep(1.5)"), SILENT),
+    sends_byte_after_byte=(
+        _first(
+            "import os, time",
+            "os.write(1, b'\\0\\x0f\\xff\\xff')",
+            "while True: os.write(1, b' '); time.sleep(0.1)",
+        ),
+        SILENT,
+    ),
+    hooks_the_collector=(
+        _first(
+            "import gc", "gc.callbacks.append(lambda *_: [0 for _ in iter(int, 1)])", "gc.collect()"
+        ),
+        SILENT,
+    ),
+    never_finishes_dying=(
+        _step(
+            "class Undead(SystemExit):",
+            "    def __del__(self):",
+            "        while True: pass",
+            "raise Undead",
+        ),
+        SILENT,
+    ),
+    profiles_without_end=(
+        _first("import sys", "def spin(*_):", "    while True: pass", "sys.setprofile(spin)"),
+        SILENT,
+    ),
+    swaps_the_encoder=(
+        _first("import json", "json.dumps = lambda *_, **__: '{\"number\": 1}'"),
+        "wrong form",
+    ),
+    moves_by_numbers_equal_to_all=(
+        "class Any(int):\n"
+        "    def __eq__(self, other): return True\n"
+        "    def __hash__(self): return 0\n"
+        "    def __int__(self): return 10 ** 6\n" + _method("valid_moves", "return [Any(0)]"),
+        "legal: found 1000000",
+    ),
+    names_a_player_without_end=(
+        GOOD.replace(
+            "self.current_player = 1\n",
+            "self.current_player = type('P', (), {'__repr__': lambda _: 'x' * (1 << 29)})()\n",
+        ),
+        "MemoryError",
+    ),
     uses_an_action_of_another_class=(
         _method("valid_moves", "return [np.float64(0)]"),
         "valid_moves holds a float64",
@@ -245,6 +291,16 @@ FAULTS = _in_execution(
     offers_no_move=(_method("valid_moves", "return []"), "no valid move is left"),
     offers_a_move_twice=(_method("valid_moves", "return [0, 0]"), "names a move twice"),
     offers_a_move_that_is_none=(_method("valid_moves", "return [3]"), "legal: found 3"),
+    offers_a_mask=(_method("valid_moves", "return np.array([True, False, True])"), "holds a bool"),
+    has_a_space_of_nan=(
+        GOOD.replace("self.left = 9", "self.left = 9; self.observation_space.low *= np.nan"),
+        "outside its space",
+    ),
+    rewards_what_is_no_number=(
+        GOOD.replace("int(not self.left), not", "float('nan'), not"),
+        "the reward nan",
+    ),
+    rewards_a_text=(GOOD.replace("int(not self.left), not", "'1', not"), "TypeError"),
     refuses_what_it_offers=(_step("return self.seen(), -10, True, False, {}"), "reward -10"),
     raises_at_times=(_step("if self.count == 3: raise IndexError('board')"), "IndexError: board"),
 )

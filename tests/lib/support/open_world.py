@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, replace
 
 from archive import Verdict
 from evo.record.cost import Cost
+from evo.search.findings import Finding, Prospect, Trial
+from evo.search.foresight import Foresight
 from evo.search.growth import Candidate, Place
-from evo.search.open_ended import Finding, OpenEnded, OpenEndedSettings, Prospect, Trial
+from evo.search.open_ended import OpenEnded, OpenEndedSettings
 from evo.search.virtual_order import Steps
 
 Work = tuple[str | int, ...]
@@ -73,6 +75,8 @@ class OpenWorld:
     """Of a test of twice the plays."""
     hopeless: frozenset[int] = frozenset()
     """Refused before they cost a fine-tune."""
+    expected: Mapping[int, Foresight] = field(default_factory=dict)
+    """Of games of which not all is expected."""
     masses: Mapping[int, float] = field(default_factory=dict)
     regrets: Mapping[int, float] = field(default_factory=dict)
     """Of new games; the others have none."""
@@ -98,12 +102,22 @@ class OpenWorld:
 
     # -- OpenOracle ----------------------------------------------------------------------------
 
-    def screen(self, candidate: Candidate[int], scope: Sequence[int]) -> Steps[Work, bool]:
+    def screen(
+        self, candidate: Candidate[int], scope: Sequence[int]
+    ) -> Steps[Work, Foresight | None]:
         game = candidate.game
         yield [("screen", game)]
-        if game in self.hopeless:
-            self.decided[game] = "hopeless"
-        return game not in self.hopeless
+        if game not in self.hopeless:
+            return self.expected.get(game, Foresight())
+        self.decided[game] = "hopeless"
+        return None
+
+    def pass_over(
+        self, candidate: Candidate[int], scope: Sequence[int], foresight: Foresight
+    ) -> None:
+        assert candidate.game not in self.decided, "one decision each"
+        assert foresight == self.expected.get(candidate.game, Foresight())
+        self.decided[candidate.game] = "passed over"
 
     def examine(self, candidate: Candidate[int], scope: Sequence[int]) -> Steps[Work, Finding[int]]:
         game = candidate.game
@@ -173,8 +187,20 @@ def random_world(draw: random.Random) -> OpenWorld:
     hopeless = frozenset(game for game in range(1, games) if draw.random() < 0.2)
     masses = {game: draw.choice([0.0, 0.2, 0.8]) for game in range(games)}
     regrets = {game: draw.choice([0.0, 0.1, 0.3]) for game in range(games) if draw.random() < 0.8}
-    facts = (games, values, *thresholds, seed, stubborn, power)
-    return OpenWorld(*facts, hopeless=hopeless, masses=masses, regrets=regrets)
+    shares = (0.0, 0.4, 0.9)
+    expected = {game: Foresight(*draw.choices(shares, k=2)) for game in range(games)}
+    return OpenWorld(
+        games,
+        values,
+        *thresholds,
+        seed,
+        stubborn,
+        power,
+        hopeless=hopeless,
+        expected=expected,
+        masses=masses,
+        regrets=regrets,
+    )
 
 
 def random_settings(draw: random.Random) -> OpenEndedSettings:
@@ -184,6 +210,7 @@ def random_settings(draw: random.Random) -> OpenEndedSettings:
         lookahead=draw.randint(1, 6),
         tests=draw.choice([1, 3, 100]),
         least_yield=draw.choice([0.0, 0.0, 20.0]),
+        examined=draw.choice([0.3, 0.6, 1.0]),
         mass_weight=draw.choice([0.0, 0.0, 0.5]),
         by_regret=draw.choice([False, False, True]),
     )

@@ -71,12 +71,13 @@ def test_every_child_is_valid_and_reads_back(
 def test_children_obey_the_caps(parent: xgl.Game, seed: int, limits: MutateSettings) -> None:
     own = {p for line in parent.program.instructions if (p := getattr(line, "player", None))}
     had_loops = _has(parent.program, syn.Replay)
+    caps = limits.widened(len(parents.SCOPE[parent.dialect]))
     for program in programs(children(parent, 3, seed, limits)):
         report = xgl.analyse(program)
-        assert len(program.instructions) <= limits.max_lines
-        assert report.steps <= limits.max_steps
-        assert report.stories <= limits.max_stories
-        assert move_tokens(program, parent.metadata) <= limits.max_move_tokens
+        assert len(program.instructions) <= caps.max_lines
+        assert report.steps <= caps.max_steps
+        assert report.stories <= caps.max_stories
+        assert move_tokens(program, parent.metadata) <= caps.max_move_tokens
         named = {p for line in program.instructions if (p := getattr(line, "player", None))}
         assert named <= own | set(limits.players)
         if not limits.loops and not had_loops:
@@ -92,6 +93,26 @@ def _has(program: syn.Program, kind: type) -> bool:
 def _truths(program: syn.Program) -> int:
     lines = [line for line in program.instructions if isinstance(line, syn.Ensure)]
     return sum(isinstance(c, syn.Truth) for line in lines for c in line.conditions)
+
+
+CAPS = ("max_lines", "max_steps", "max_stories", "max_move_tokens")
+
+
+@given(SETTINGS, st.integers(0, 500), st.floats(0, 2))
+def test_caps_widen_with_the_scope(limits: MutateSettings, games: int, widening: float) -> None:
+    limits = replace(limits, widening=widening)
+    here, doubled = limits.widened(games), limits.widened(2 * games)
+    for name in CAPS:
+        first, now, then = (getattr(each, name) for each in (limits, here, doubled))
+        assert first <= now <= then
+        assert games > 1 or now == first
+        assert widening > 0 or then == first
+
+
+def test_caps_grow_by_a_quarter_for_a_doubled_scope() -> None:
+    assert [MutateSettings().widened(games).max_move_tokens for games in (1, 2, 4)] == [8, 10, 12]
+    assert [MutateSettings().widened(games).max_lines for games in (1, 2, 4)] == [6, 7, 9]
+    assert MutateSettings(max_lines=60).widened(64).max_lines == syn.MAX_LINES
 
 
 def test_default_limits_count_as_move_tokens() -> None:

@@ -2,8 +2,8 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-PURSE = 33
-TOKENS = 7
+PURSE = 21
+TOKENS = 6
 
 
 class CustomEnv(gym.Env):
@@ -11,7 +11,7 @@ class CustomEnv(gym.Env):
 
     def __init__(self):
         self.action_space = spaces.Discrete(TOKENS)
-        # my tokens, the opponent's tokens, which of mine fit, and the purse as one of 34 levels
+        # my tokens, the opponent's tokens, which of mine fit, and the purse as one of 22 levels
         self.observation_space = spaces.Box(0, 1, (3 * TOKENS + PURSE + 1,), np.float32)
 
     def reset(self, seed=None, options=None):

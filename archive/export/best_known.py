@@ -1,0 +1,91 @@
+"""The best scores known on the maps of an exported game: of all moves that the run's policies made
+there and, where it is asked for, of solvers (docs/measure.md)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from archive.export.exactness import TextsOf
+from archive.export.selection import ExportedGame
+from archive.schema import TaskId
+from archive.statistics.ceilings import BestKnown
+from archive.store.archive import Archive
+from xgl.analysis.static_facts import analyse
+from xgl.language.canonical import Game
+from xgl.players.scripts import SCRIPTS, ScriptPlayer
+from xgl.runtime.lockstep import Cast
+from xgl.runtime.requests import Judge, Player, Seeds
+
+TRIED = 24
+"""Moves of a map that are scored again on the exported game, those that earned most."""
+COLUMNS = ["policy_id", "map_seed", "outcome", "score", "moves"]
+
+
+def best_known(
+    archive: Archive, run_id: str, member: ExportedGame, played: Game, judge: Judge, calls: int = 0
+) -> dict[int, BestKnown]:
+    """By map seed, the best of archived moves and of every script on ``played``, the game as the
+    file has it; with ``calls`` also of solvers, with so many judge calls each. Empty where others
+    move too, whose moves depend on who measures."""
+    if analyse(played.program).players != (member.role,):
+        return {}
+    archived = _archived(archive, run_id, member.task_id)
+    return {
+        seeds.map_seed: best
+        for seeds in (Seeds(each.map_seed, place) for place, each in enumerate(member.maps))
+        if (best := _on_map(member, played, judge, calls, seeds, archived[seeds.map_seed]))
+    }
+
+
+def _on_map(
+    member: ExportedGame,
+    played: Game,
+    judge: Any,
+    calls: int,
+    seeds: Seeds,
+    archived: Sequence[tuple[str, tuple[str, ...]]],
+) -> BestKnown | None:
+    from xgl.solvers.trials import MapTrials
+
+    trials = MapTrials(played, member.role, seeds, Cast(judge, TextsOf(member.maps), {}))
+    attempts = trials.of_moves([moves for _, moves in archived])
+    found = [(policy, attempt) for (policy, _), attempt in zip(archived, attempts, strict=True)]
+    scripted = trials.of_policies(ScriptPlayer(judge.count), list(SCRIPTS))
+    found += zip((f"script:{name}" for name in SCRIPTS), scripted, strict=True)
+    if calls:
+        found += [(each.solver, each.best) for each in _solved(trials, judge, calls)]
+    finished = [each for each in found if each[1].finished]
+    if not finished:
+        return None
+    policy, best = max(finished, key=lambda each: each[1].score)
+    return BestKnown(best.score, policy, best.moves)
+
+
+def _solved(trials: Any, judge: Any, calls: int) -> Sequence[Any]:
+    from xgl.players.local import LocalPolicy
+    from xgl.solvers.solvers import Solvers
+
+    player: Player = LocalPolicy(judge.lm)
+    return Solvers(judge, calls, player).solve(trials)
+
+
+def _archived(
+    archive: Archive, run_id: str, task_id: TaskId
+) -> dict[int, list[tuple[str, tuple[str, ...]]]]:
+    """By map seed: different moves with who made them first, the best first."""
+    filters = [
+        ("run_id", "=", run_id),
+        ("game_id", "=", task_id.game_id),
+        ("role", "=", task_id.role),
+    ]
+    rows = [row for t in ("scores", "rounds") for row in archive.rows(t, COLUMNS, filters)]
+    finished = [row for row in rows if row["outcome"] == "finished" and row["moves"]]
+    by_map: defaultdict[int, dict[tuple[str, ...], str]] = defaultdict(dict)
+    for row in sorted(finished, key=lambda row: -row["score"]):
+        if len(by_map[row["map_seed"]]) < TRIED:
+            by_map[row["map_seed"]].setdefault(tuple(row["moves"]), row["policy_id"])
+    return defaultdict(
+        list, {seed: [(who, moves) for moves, who in of.items()] for seed, of in by_map.items()}
+    )

@@ -1,0 +1,145 @@
+"""What is foreseen of a candidate before it is trained on, against what was then measured.
+
+    python benchmarks/foresight.py RUN…
+
+Of every candidate of finished runs whose help to its parent (C) or whose coverage (γ) was measured:
+the share of what scripts earn on the parent that the candidate's best script earns there, and the
+share of what scripts earn on the candidate that the best fine-tune of the scope earned
+(docs/specification.md, "The open-ended schedule"). From the archives alone, on the first plays of
+selection; C and γ are estimates on all plays that the decision rests on.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from archive import Archive, Purpose
+from archive.query import run_config
+from archive.schema import BASE_POLICY, GainKind, PlaysKey, TaskId
+from archive.statistics.plays import Plays, read_run_plays
+from archive.statistics.transfer_values import gains
+from evo.search.foresight import LIKELY_HELP, expected_coverage, expected_help
+
+SPECIFIC = GainKind.SPECIFIC
+AllPlays = Mapping[PlaysKey, Plays]
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """Of one candidate: foreseen and measured, help to its parent and coverage by the scope."""
+
+    game_id: str
+    help: float
+    captured: float | None
+    coverage: float | None
+    gamma: float | None
+
+
+def first(plays: AllPlays, policy: str, task: TaskId, count: int) -> Plays | None:
+    """The first plays of selection of a policy on a game; None where it made fewer."""
+    made = plays.get(PlaysKey(policy, task, Purpose.SELECTION))
+    if made is None:
+        return None
+    places = np.flatnonzero(made.seeds[:, 1] < count)
+    if len(places) < count:
+        return None
+    return Plays(made.seeds[places], made.own[places], made.permuted[places])
+
+
+def lead(plays: AllPlays, policy: str, task: TaskId, count: int, kind: GainKind) -> float | None:
+    """Mean gain of a policy over the base player, bits a play."""
+    own, base = first(plays, policy, task, count), first(plays, BASE_POLICY, task, count)
+    return None if own is None or base is None else float(gains(own, base, kind).mean())
+
+
+def script_leads(plays: AllPlays, task: TaskId, count: int, kind: GainKind) -> dict[str, float]:
+    """Of every script that played the game."""
+    names = sorted(
+        {key.policy_id for key in plays if key.scripted and key[1:3] == (task, Purpose.SELECTION)}
+    )
+    leads = {name: lead(plays, name, task, count, kind) for name in names}
+    return {name: value for name, value in leads.items() if value is not None}
+
+
+def foreseen(
+    plays: AllPlays, scope: Set[str], row: Mapping[str, Any], looks: tuple[int, int]
+) -> Foreseen | None:
+    """Of the candidate of a decision; None where scripts did not play it and its parent.
+    ``scope``: fine-tunes of the initial scope; ``looks``: plays that scripts and fine-tunes make
+    first."""
+    task, parent = TaskId.of(row), TaskId(row["parent_game_id"], row["parent_role"])
+    own = script_leads(plays, task, looks[0], GainKind.TOTAL)
+    theirs = script_leads(plays, parent, looks[0], GainKind.TOTAL)
+    if not own or own.keys() != theirs.keys():
+        return None
+    others = sorted(
+        {key.policy_id for key in plays if key[1:] == (task, Purpose.SELECTION)} & scope
+    )
+    taught = [lead(plays, name, task, looks[1], SPECIFIC) for name in others]
+    known = [value for value in taught if value is not None]
+    worth = list(script_leads(plays, task, looks[0], SPECIFIC).values())
+    return Foreseen(
+        row["game_id"],
+        expected_help([own[name] for name in theirs], [list(theirs.values())]),
+        row["captured"],
+        expected_coverage(worth, known) if known else None,
+        row["gamma"],
+    )
+
+
+def of_run(folder: str) -> Iterator[Foreseen]:
+    """Of all candidates of a run folder's runs that were measured."""
+    archive = Archive.open(folder)
+    for run_id in dict.fromkeys(row["run_id"] for row in archive.rows("decisions", ["run_id"])):
+        transfer = run_config(archive, run_id)["transfer"]
+        looks = (transfer["script_plays"], transfer["selection_plays"][0])
+        read, mine = read_run_plays(archive, run_id), [("run_id", "=", run_id)]
+        rows = archive.rows("finetunes", ["finetune_id", "game_id", "role"], mine)
+        scope = {row["finetune_id"] for row in rows if TaskId.of(row) in read.scopes[0]}
+        for row in archive.rows("decisions", None, mine):
+            if row["captured"] is None:
+                continue
+            seen = foreseen(read.plays, scope, row, looks)
+            if seen is not None:
+                yield seen
+
+
+def summary(seen: Sequence[Foreseen], alpha1: float = 0.3) -> str:
+    """Two Markdown tables: help and coverage, foreseen and measured."""
+    measured = [(s.help, s.captured) for s in seen if s.captured is not None]
+    lines = ["| foreseen help | candidates | with C ≥ α1 | mean C |", "| --- | --- | --- | --- |"]
+    groups = {f"below {LIKELY_HELP:g}": False, f"from {LIKELY_HELP:g} on": True}
+    for name, likely in groups.items():
+        values = [captured for help, captured in measured if (help >= LIKELY_HELP) == likely]
+        helped = sum(value >= alpha1 for value in values)
+        mean = f"{np.mean(values):.2f}" if values else "–"
+        lines.append(f"| {name} | {len(values)} | {helped} | {mean} |")
+    both = [(s.coverage, s.gamma) for s in seen if s.coverage is not None and s.gamma is not None]
+    lines += ["", "| foreseen coverage | candidates | mean γ |", "| --- | --- | --- |"]
+    for low, high in ((-np.inf, 0.6), (0.6, 0.85), (0.85, np.inf)):
+        gammas = [gamma for coverage, gamma in both if low <= coverage < high]
+        mean = f"{np.mean(gammas):.2f}" if gammas else "–"
+        lines.append(f"| {low:g} to {high:g} | {len(gammas)} | {mean} |")
+    if len(both) > 2:
+        rank = stats.spearmanr(*zip(*both, strict=True))
+        lines.append(
+            f"\nSpearman's ρ of coverage and γ: {rank.statistic:.2f} (p = {rank.pvalue:.2g})."
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    seen = [each for folder in sys.argv[1:] for each in of_run(folder)]
+    for each in seen:
+        print(each)
+    print(f"\n{summary(seen)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""Kinds of games, which a chat model proposes and assigns (propose, assign, select; appendix D).
+
+The model reads rule books in chunks and proposes kinds; it merges those that say the same; of each
+game and kind it says whether they fit. :mod:`evo.ggbench.clusters` selects.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evo.ggbench.author import PaidAnswers, UnusableAnswerError, whole_text
+from evo.ggbench.clusters import Clusters, select
+from evo.ggbench.game import Game
+from evo.ggbench.prompts import assign_messages, merge_messages, propose_messages
+from xgl.chat.accounting import Usage
+from xgl.chat.calls import RequestBatch, run
+from xgl.chat.client import Endpoint, Message
+from xgl.chat.settings import ChatSettings
+from xgl.errors import PlayerError, excerpt
+
+CHUNK = 20
+"""Rule books of one request for proposals."""
+PROPOSALS = 8
+"""Kinds asked for in each."""
+MOST_KIND = 400
+"""Characters."""
+TOKENS_OF_RULES = 450
+"""About, as long as those of the paper's games are after its filters (Table 1)."""
+_ITEM = re.compile(r"^\s*(?:\d+[.):]|[-*•])\s+(\S.*)$", re.M)
+
+
+@dataclass(frozen=True)
+class KindsOfGames:
+    """``belongs`` (games, kinds): what the model said; ``unclear``: answers that were neither yes
+    nor no, which count as no."""
+
+    kinds: tuple[str, ...]
+    belongs: NDArray[np.bool_]
+    clusters: Clusters
+    unclear: int
+    usage: Usage
+
+
+def estimate(settings: ChatSettings, games: int) -> str:
+    """What sorting so many games takes at most, in words."""
+    chunks = -(-games // CHUNK)
+    kinds = chunks * PROPOSALS
+    requests = chunks + 1 + games * kinds
+    prompt = games * TOKENS_OF_RULES * (1 + kinds) + 60 * requests
+    new = 2 * 40 * kinds + 2 * games * kinds
+    cost = f", about {settings.prices.of(prompt, new):.2f} dollars" if settings.prices else ""
+    return (
+        f"{settings.model} sorts {games} games into at most {kinds} kinds: {requests:,} requests, "
+        f"about {prompt:,} prompt tokens and {new:,} of answers{cost}; thoughts of a reasoning "
+        "model come on top"
+    )
+
+
+class Sorter(PaidAnswers):
+    """Proposes kinds and says which games belong to them."""
+
+    def sort(self, games: Sequence[Game], count: int | None = None) -> KindsOfGames:
+        """``count``: exactly so many clusters; None: as many as pay.
+
+        Raises :class:`~xgl.errors.PlayerError` where the endpoint gives no answer or no list,
+        :class:`~xgl.errors.BudgetError`, and ValueError where no such clusters share no game.
+        """
+        try:
+            kinds, spent = run(self._kinds(games))
+            said, cost = run(self._assignments(games, kinds))
+        except UnusableAnswerError as error:
+            raise PlayerError(f"{self.settings.model}: {error}") from None
+        belongs = np.array([each is True for each in said]).reshape(len(games), len(kinds))
+        unclear = sum(each is None for each in said)
+        return KindsOfGames(tuple(kinds), belongs, select(belongs, count), unclear, spent + cost)
+
+    async def _kinds(self, games: Sequence[Game]) -> tuple[list[str], Usage]:
+        chunks = [games[at : at + CHUNK] for at in range(0, len(games), CHUNK)]
+        async with Endpoint(self.settings) as endpoint:
+            batch = RequestBatch(self.settings, endpoint, self.meter)
+            requests = [
+                propose_messages([game.rules for game in chunk], PROPOSALS) for chunk in chunks
+            ]
+            lists = await batch.gather(
+                partial(self._list, batch, messages, "propose", place)
+                for place, messages in enumerate(requests)
+            )
+            proposed = list(dict.fromkeys(kind for kinds, _ in lists for kind in kinds))
+            [(merged, cost)] = await batch.gather(
+                [partial(self._list, batch, merge_messages(proposed), "merge", 0)]
+            )
+        return merged, sum((usage for _, usage in lists), cost)
+
+    async def _list(
+        self, batch: RequestBatch, messages: list[Message], stage: str, place: int
+    ) -> tuple[list[str], Usage]:
+        answer, usage = await self.answer(batch, messages, stage, place)
+        return items(whole_text(answer, self.settings.answer_tokens)), usage
+
+    async def _assignments(
+        self, games: Sequence[Game], kinds: Sequence[str]
+    ) -> tuple[list[bool | None], Usage]:
+        async with Endpoint(self.settings) as endpoint:
+            batch = RequestBatch(self.settings, endpoint, self.meter)
+            answers = await batch.gather(
+                partial(self._belongs, batch, game.rules, kind)
+                for game, kind in product(games, kinds)
+            )
+        return [said for said, _ in answers], sum((usage for _, usage in answers), Usage())
+
+    async def _belongs(
+        self, batch: RequestBatch, rules: str, kind: str
+    ) -> tuple[bool | None, Usage]:
+        answer, usage = await self.answer(batch, assign_messages(rules, kind), "assign")
+        return yes(answer.text), usage
+
+
+def items(answer: str) -> list[str]:
+    """The items of a list, each once. Raises :class:`UnusableAnswerError` for none.
+
+    >>> items("Sure:\\n1. **Card game**: cards are played.\\n2) Race: be first.")
+    ['Card game: cards are played.', 'Race: be first.']
+    """
+    found = [excerpt(line.replace("**", "").strip(), MOST_KIND) for line in _ITEM.findall(answer)]
+    if not found:
+        raise UnusableAnswerError(f"found no list in {excerpt(answer, 60)!r}")
+    return list(dict.fromkeys(found))
+
+
+def yes(answer: str) -> bool | None:
+    """What an answer says; None for neither.
+
+    >>> [yes(text) for text in ("Yes", "no.", "**Yes**", "Perhaps")]
+    [True, False, True, None]
+    """
+    word = answer.strip(" \t\n\"'*._!`").lower()
+    return {"yes": True, "no": False}.get(word)

@@ -1,0 +1,99 @@
+"""What the open-ended schedule knows of a candidate, and what it asks of its oracle
+(docs/specification.md, "The open-ended schedule")."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Generic, Protocol, TypeVar
+
+from archive import Verdict
+from evo.search.foresight import Foresight
+from evo.search.growth import Candidate
+from evo.search.virtual_order import Steps
+
+GameT = TypeVar("GameT", bound=Hashable)
+WorkT_co = TypeVar("WorkT_co", bound=Hashable, covariant=True)
+
+
+class Prospect(Enum):
+    """What selection leaves of a candidate."""
+
+    OUT = "refused, or undecided for good; its decision is recorded"
+    ORPHAN = "learned, and no help to its parent"
+    NEW = "seems to help a game of the scope, and to be new to all of it"
+
+
+@dataclass(frozen=True)
+class Finding(Generic[GameT]):
+    """What selection saw of a candidate; a subclass may hold the evidence. ``parent`` is the game
+    of the scope that it helps. ``regret``: by how much it separates what was learned better than
+    the scope does; None where that is not known."""
+
+    candidate: Candidate[GameT]
+    prospect: Prospect
+    parent: GameT
+    gamma: float | None = None
+    regret: float | None = None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How an acceptance test ended. Of an undecided one: the chance that a test of twice the plays
+    accepts, and the tokens that this takes."""
+
+    verdict: Verdict
+    gamma: float | None = None
+    power: float = 0.0
+    tokens: int = 1
+
+
+FindingT = TypeVar("FindingT", bound=Finding[Any])
+
+
+class OpenOracle(Protocol[GameT, FindingT, WorkT_co]):
+    """Judges candidates, each in a process of its own."""
+
+    def screen(
+        self, candidate: Candidate[GameT], scope: Sequence[GameT]
+    ) -> Steps[WorkT_co, Foresight | None]:
+        """What is expected of a candidate, by what costs little; None, and a record, where there is
+        nothing to learn."""
+        ...
+
+    def pass_over(
+        self, candidate: Candidate[GameT], scope: Sequence[GameT], foresight: Foresight
+    ) -> None:
+        """Record that others of its list are examined instead."""
+        ...
+
+    def examine(
+        self, candidate: Candidate[GameT], scope: Sequence[GameT]
+    ) -> Steps[WorkT_co, FindingT]:
+        """Learning, and selection with the parent that the candidate was proposed for."""
+        ...
+
+    def adopt(self, orphan: FindingT, scope: Sequence[GameT]) -> Steps[WorkT_co, FindingT]:
+        """Selection with any other game of the scope as parent, the one that it helps most."""
+        ...
+
+    def compare(self, finding: FindingT, newer: Sequence[GameT]) -> Steps[WorkT_co, FindingT]:
+        """The finding measured against games that joined the scope since, and these alone."""
+        ...
+
+    def test(
+        self, finding: FindingT, scope: Sequence[GameT], attempt: int
+    ) -> Steps[WorkT_co, Trial]:
+        """An acceptance test on fresh evidence, of 2^``attempt`` times the plays; one share of the
+        error of the candidate's list. Records what it decides."""
+        ...
+
+    def weigh(self, scope: Sequence[GameT]) -> Steps[WorkT_co, Mapping[GameT, float]]:
+        """Masses of the games of the scope where they are rated together with what was learned on
+        them, empty where that has no equilibrium; findings have their regret by it."""
+        ...
+
+    def dismiss(self, finding: FindingT, trial: Trial | None) -> None:
+        """Record that a candidate is not tested (again); ``trial`` is its last test."""
+        ...

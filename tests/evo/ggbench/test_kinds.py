@@ -1,0 +1,116 @@
+"""Kinds of games: what a chat model is asked, what its answers are worth, what comes out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.chat_server import ChatServer, Received, Sent, reply
+
+from evo.ggbench.__main__ import main
+from evo.ggbench.game import packaged, packaged_names
+from evo.ggbench.kinds import PROPOSALS, Sorter, items
+from xgl.chat.accounting import Budget
+from xgl.chat.settings import ChatSettings
+from xgl.errors import BudgetError, PlayerError
+
+GAMES = [packaged(name) for name in packaged_names()]
+KINDS = {
+    "Dice game: dice or a bag decide what one may do.": ("Ferry", "Two Rows"),
+    "Card game: cards are taken or played.": ("Market Row", "Duel"),
+    "Game of cards: they are taken or played.": ("Market Row", "Duel"),
+    "Any game: two players take turns.": tuple(game.title for game in GAMES),
+}
+
+
+def model(received: Received) -> Sent:
+    """One that knows the kinds above, and merges two of them."""
+    said = received.last
+    if "Propose" in said:
+        return reply("\n".join(f"{n}. **{kind}**" for n, kind in enumerate(KINDS, start=1)))
+    if "Leave out" in said:
+        kept = [kind for kind in KINDS if not kind.startswith("Game of cards")]
+        return reply("\n".join(f"- {kind}" for kind in kept))
+    kind = next(each for each in KINDS if each in said)
+    title = next(game.title for game in GAMES if game.rules.strip() in said)
+    return reply("Yes." if any(title.startswith(each) for each in KINDS[kind]) else "no")
+
+
+def sorter(server: ChatServer, folder: Path, tokens: int | None = None) -> Sorter:
+    budget = Budget(tokens=tokens)
+    return Sorter(ChatSettings("m", server.url, retries=1, first_backoff=0.0), folder, budget)
+
+
+def test_kinds_are_proposed_merged_assigned_and_selected(tmp_path: Path) -> None:
+    with ChatServer(model) as server:
+        found = sorter(server, tmp_path).sort(GAMES, 2)
+        asked = len(server.received)
+        assert sorter(server, tmp_path).sort(GAMES, 2).kinds == found.kinds
+        assert len(server.received) == asked == 1 + 1 + 12 * 3
+    assert len(found.kinds) == 3
+    assert found.belongs.sum(axis=0).tolist() == [2, 2, 12]
+    assert [found.kinds[place][:4] for place in found.clusters.chosen] == ["Dice", "Card"]
+    assert found.clusters.covered == 4
+    assert (found.unclear, found.usage.requests, found.usage.tokens) == (0, asked, 35 * asked)
+
+
+def test_where_their_number_is_free_few_clusters_cover_most(tmp_path: Path) -> None:
+    with ChatServer(model) as server:
+        found = sorter(server, tmp_path).sort(GAMES)
+    assert [found.kinds[place][:3] for place in found.clusters.chosen] == ["Any"]
+
+
+@pytest.mark.parametrize("said", ["I cannot do that.", "", "<think>1. a kind: x</think>"])
+def test_an_answer_without_a_list_ends_it_in_a_sentence(said: str, tmp_path: Path) -> None:
+    with ChatServer(lambda _: reply(said)) as server, pytest.raises(PlayerError, match="m: "):
+        sorter(server, tmp_path).sort(GAMES)
+
+
+def test_an_answer_that_is_neither_counts_as_no_and_is_counted(tmp_path: Path) -> None:
+    def unsure(received: Received) -> Sent:
+        return reply("Perhaps") if "Yes or No" in received.last else model(received)
+
+    with ChatServer(unsure) as server:
+        found = sorter(server, tmp_path).sort(GAMES)
+    assert found.unclear == found.belongs.size
+    assert not found.belongs.any()
+
+
+def test_a_budget_ends_it_and_what_was_paid_for_stays(tmp_path: Path) -> None:
+    with ChatServer(model) as server:
+        with pytest.raises(BudgetError):
+            sorter(server, tmp_path, 100).sort(GAMES)
+        paid = len(server.received)
+        sorter(server, tmp_path).sort(GAMES)
+        assert len(server.received) == 1 + 1 + 12 * 3
+    assert 0 < paid < 38
+
+
+def test_long_items_are_cut_and_equal_ones_kept_once() -> None:
+    assert items("1. a\n2. a\n3) b") == ["a", "b"]
+    assert len(items("1. " + "x" * 5000)[0]) < 500
+
+
+def test_the_command_tells_costs_first_and_shows_shares(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ChatServer(model) as server:
+        named = ["clusters", "--model", f"chat:m@{server.url}", "--answers", str(tmp_path)]
+        assert main([*named, "--estimate"]) == 0
+        assert not server.received
+        assert f"12 games into at most {PROPOSALS} kinds: 98 requests" in _words(capsys)
+        assert main([*named, "--count", "2"]) == 0
+        shown = _words(capsys)
+        assert "16.7%" in shown
+        assert "none of these" in shown
+        assert main([*named, "--count", "3"]) == 2
+        assert "found no 3 explanations" in capsys.readouterr().err
+
+
+def _words(capsys: pytest.CaptureFixture[str]) -> str:
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_a_model_that_is_none_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["clusters", "--model", "embedded"]) == 2
+    assert "--model: found 'embedded', expected chat:MODEL" in capsys.readouterr().err

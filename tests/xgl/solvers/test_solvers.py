@@ -1,0 +1,133 @@
+"""Solvers against the optimum, which enumeration finds on a judge of a dozen words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+from support.tiny_model import WORDS, tiny_judge
+
+from xgl.players import RandomPlayer, ScriptedPlayer
+from xgl.runtime.lockstep import Cast, Instance, play_all
+from xgl.solvers.search import Search
+from xgl.solvers.solvers import Solvers, vocabulary
+from xgl.solvers.trials import MapTrials
+
+MakeTrials = Callable[..., MapTrials]
+GAMES = {
+    "a prefix that helps": "assign(s=story())\nelicit(x, 2)\nreward(xed(s | x))",
+    "what a text makes likely": "assign(s=story())\nelicit(x, 2)\nreward(xed(x | s))",
+    "between words": "assign(s=story())\nelicit(x, 2)\nreward(nex(s + ' ' + x + ' ' + s))",
+    "without the text's words": (
+        "assign(s=story())\nelicit(x, 2)\nensure(len(common_word_set(s, x)) == 0)\n"
+        "reward(xed(s | x))"
+    ),
+    "paid in parts": (
+        "assign(s=story())\nelicit(x, 2)\nreward(xed(s | x))\nreward(nex(x + ' ' + s) - nex(s))"
+    ),
+}
+
+
+def optimum(trials: MapTrials, every_move: list[tuple[str]]) -> float:
+    return max(attempt.score for attempt in trials.of_moves(every_move))
+
+
+@pytest.mark.parametrize("code", GAMES.values(), ids=GAMES)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_optimum_is_found_with_fewer_calls_than_moves(
+    make_trials: MakeTrials, every_move: list[tuple[str]], code: str, seed: int
+) -> None:
+    judge = tiny_judge(seed)
+    best = optimum(make_trials(code, seed, judge), every_move)
+    solutions = Solvers(judge, 150).solve(make_trials(code, seed, judge))
+    assert max(each.best.score for each in solutions) == pytest.approx(best, abs=1e-3)
+    assert all(each.calls <= 150 < len(every_move) for each in solutions)
+
+
+@pytest.mark.parametrize("code", GAMES.values(), ids=GAMES)
+def test_a_beam_as_wide_as_the_vocabulary_is_exhaustive(
+    make_trials: MakeTrials, every_move: list[tuple[str]], code: str
+) -> None:
+    judge = tiny_judge(4)
+    best = optimum(make_trials(code, 4, judge), every_move)
+    solutions = Solvers(judge, 1000, width=len(WORDS)).solve(make_trials(code, 4, judge))
+    [beam] = [each for each in solutions if each.solver == "beam"]
+    assert beam.best.score == pytest.approx(best, abs=1e-3)
+
+
+def test_the_gradient_leads_to_the_optimum_by_itself(
+    make_trials: MakeTrials, every_move: list[tuple[str]]
+) -> None:
+    """From one word, with half as many calls as there are moves: more often than half of the
+    time, even where the judge's weights are random."""
+    found = []
+    for seed in range(20):
+        judge = tiny_judge(seed)
+        code = GAMES["a prefix that helps"]
+        best = optimum(make_trials(code, seed, judge), every_move)
+        trials = make_trials(code, seed, judge)
+        trials.of_moves([("dog",)])
+        solvers = Solvers(judge, 75)
+        search = Search(trials, 75)
+        solvers._coordinate(trials, search)
+        assert search.best is not None
+        found.append(search.best.score > best - 1e-3)
+    assert sum(found) >= 14
+
+
+def test_a_curve_rises_to_the_best_score_within_the_budget(make_trials: MakeTrials) -> None:
+    trials = make_trials(GAMES["a prefix that helps"])
+    for each in Solvers(trials.cast.judge, 60).solve(trials):
+        calls, scores = zip(*each.curve, strict=True)
+        assert list(calls) == sorted(set(calls))
+        assert list(scores) == sorted(set(scores))
+        assert scores[-1] == each.best.score
+        assert calls[-1] <= each.calls <= 60
+
+
+def test_what_is_found_can_be_played(make_trials: MakeTrials) -> None:
+    """By a player who says the moves, under all rules, for the same score."""
+    for code in GAMES.values():
+        trials = make_trials(code)
+        for each in Solvers(trials.cast.judge, 60, RandomPlayer(WORDS)).solve(trials):
+            player = ScriptedPlayer({trials.seeds: each.best.moves})
+            cast = Cast(trials.cast.judge, trials.cast.stories, {"black": player})
+            [play] = play_all([Instance(trials.game, trials.seeds)], cast)
+            assert play.outcome == "finished"
+            assert play.scores["black"] == pytest.approx(each.best.score, abs=1e-3)
+            assert all(trials.cast.judge.count(move) <= 2 for move in each.best.moves)
+            assert play.accepted_moves("black") == list(each.best.moves)
+
+
+def test_moves_that_break_a_rule_are_no_solution(make_trials: MakeTrials) -> None:
+    trials = make_trials(GAMES["without the text's words"], map_seed=0)
+    broken, good = trials.of_moves([("dog",), ("cat",)])
+    assert (broken.score, broken.finished) == (-math.inf, False)
+    assert good.finished
+    assert trials.of_moves([("cat sea king",)])[0].moves == ("cat sea",), "cut at its limit"
+    assert trials.of_moves([("cat\nsea",)])[0].moves == ("cat",), "it ends with the line"
+
+
+def test_a_game_of_two_moves_is_searched_move_by_move(make_trials: MakeTrials) -> None:
+    code = "assign(s=story())\nelicit(x, 1)\nelicit(y, 1)\nreward(xed(s | x) - xed(s | y))"
+    trials = make_trials(code)
+    pairs = [(a, b) for a in ("", *WORDS) for b in ("", *WORDS)]
+    best = max(attempt.score for attempt in make_trials(code).of_moves(pairs))
+    solutions = Solvers(trials.cast.judge, 100).solve(trials)
+    assert max(each.best.score for each in solutions) == pytest.approx(best, abs=1e-3)
+
+
+def test_it_is_a_function_of_map_and_settings(make_trials: MakeTrials) -> None:
+    one, other = (
+        Solvers(tiny_judge(0), 50, RandomPlayer(WORDS)).solve(
+            make_trials(GAMES["between words"], of=tiny_judge(0))
+        )
+        for _ in range(2)
+    )
+    assert one == other
+
+
+def test_the_vocabulary_is_made_of_what_can_be_said(make_trials: MakeTrials) -> None:
+    judge = tiny_judge(0)
+    assert {piece.strip() for piece in vocabulary(judge)} == {*WORDS}

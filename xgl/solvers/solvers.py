@@ -1,0 +1,287 @@
+"""Three solvers of one map: many samples, beam search, coordinate-wise search along the gradient.
+
+All see only what a play shows them, the candidate's score, but for the last, which also asks the
+judge for the gradient of that score. A game with several moves is searched move by move, the others
+held as they are in the best play so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+import numpy as np
+
+from xgl.judge.transformer_judge import TransformerJudge
+from xgl.models import corpus
+from xgl.players.scripts import SCRIPTS, ScriptPlayer, visible_texts
+from xgl.random_streams import stream
+from xgl.runtime.presentation import STOP
+from xgl.runtime.requests import Player, Turn
+from xgl.solvers.search import GRADIENT_CALLS, Search, Solution
+from xgl.solvers.token_gradient import token_gradient
+from xgl.solvers.trials import Attempt, MapTrials, Moves, one_line
+
+SAMPLES_AT_ONCE = 128
+UNREADABLE = "\ufffd"
+"""What a token decodes to that is a part of a character."""
+
+
+@dataclass(frozen=True)
+class Solvers:
+    """``calls``: judge calls of each solver on each map. ``width``: beams kept. ``batch``:
+    candidates of one step of the coordinate-wise search; ``patience``: its steps without a better
+    move before it begins again elsewhere. ``player``: whose samples are tried; None: scripts
+    alone."""
+
+    judge: TransformerJudge
+    calls: int
+    player: Player | None = None
+    width: int = 8
+    batch: int = 32
+    patience: int = 4
+    pieces: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pieces", vocabulary(self.judge))
+
+    def solve(self, trials: MapTrials) -> list[Solution]:
+        """What each solver came to on a map, the coordinate-wise one from where the others ended;
+        none of those without a finished play."""
+        solvers: dict[str, Callable[[MapTrials, Search], None]] = {
+            "samples": self._sample,
+            "beam": self._beam,
+            "gradient": self._coordinate,
+        }
+        solutions = []
+        for name, solver in solvers.items():
+            search = Search(trials, self.calls)
+            solver(trials, search)
+            if solution := search.solution(name):
+                solutions.append(solution)
+        return solutions
+
+    # -- best of many samples ------------------------------------------------------------------
+
+    def _sample(self, trials: MapTrials, search: Search) -> None:
+        """Every script once, then the player until the calls are spent."""
+        scripts = list(SCRIPTS)[: search.left]
+        for attempt in trials.of_policies(ScriptPlayer(self.judge.count), scripts):
+            search.keep(attempt)
+        if self.player is None:
+            return
+        for first in range(0, search.left, SAMPLES_AT_ONCE):
+            samples = range(first, first + min(SAMPLES_AT_ONCE, search.left))
+            for attempt in trials.of_player(self.player, samples):
+                search.keep(attempt)
+
+    # -- beam search ---------------------------------------------------------------------------
+
+    def _beam(self, trials: MapTrials, search: Search) -> None:
+        """From an empty move on, the pieces that add most: words in view and the judge's tokens."""
+        moves, turns = _opening(trials)
+        shares = np.linspace(0, self.calls, len(turns) + 1).astype(int)[1:]
+        for place, turn in enumerate(turns):
+            start = (*moves[:place], "", *moves[place + 1 :])
+            until = int(search.budget - shares[place])
+            search.attempts([start])
+            pieces, width, before = self._pieces(trials, turn), self.width, -1
+            while search.left > until and search.calls > before:  # what is left goes into width
+                before = search.calls
+                pieces = self._extend(search, start, place, turn, pieces, width, until)
+                width *= 2
+            if search.best is not None:
+                moves = search.best.moves
+
+    def _extend(
+        self,
+        search: Search,
+        start: Moves,
+        place: int,
+        turn: Turn,
+        pieces: Sequence[str],
+        width: int,
+        until: int,
+    ) -> Sequence[str]:
+        """One pass to the move's limit that leaves ``until`` calls; the pieces in the order of what
+        each is worth alone."""
+        limit, beams = turn.request.max_len, [start]
+        for steps in range(limit, 0, -1):
+            share = (search.left - until) // (min(steps, 3) if steps == limit else steps)
+            longer = _longer(beams, pieces, place, share, self._fits(limit), search)
+            made = search.attempts(longer)
+            if not made:
+                break
+            ranked = sorted(zip(longer, made, strict=False), key=lambda pair: -pair[1].score)
+            if steps == limit:  # what is good alone is tried first after it
+                alone = {moves[place]: rank for rank, (moves, _) in enumerate(ranked)}
+                pieces = sorted(pieces, key=lambda p: alone.get(one_line(p), len(alone)))
+            beams = [moves for moves, attempt in ranked[:width] if attempt.finished]
+        return pieces
+
+    def _fits(self, limit: int) -> Callable[[str], bool]:
+        return lambda text: self.judge.count(text) <= limit
+
+    def _pieces(self, trials: MapTrials, turn: Turn) -> list[str]:
+        """Words in view, those with content first, then the vocabulary in an order of the map."""
+        texts = visible_texts(turn.request.view)
+        words = [word for text in texts for word in corpus.content_words(text)]
+        words += [word for text in texts for word in text.split()]
+        rng = stream("beam", trials.seeds.map_seed, trials.seeds.play_seed, turn.request.turn)
+        drawn = [self.pieces[index] for index in rng.permutation(len(self.pieces))]
+        return list(dict.fromkeys([*(f" {word}" for word in words), *drawn]))
+
+    # -- coordinate-wise search along the gradient ---------------------------------------------
+
+    def _coordinate(self, trials: MapTrials, search: Search) -> None:
+        """From the best moves known, change one token at a time; where nothing helps any more,
+        begin again from the next best."""
+        _, turns = _opening(trials)
+        begun: set[Moves] = set()
+        while search.left > 0 and (start := _best(trials, begun)) is not None:
+            begun.add(start.moves)
+            search.attempts([start.moves])
+            self._climb(trials, search, start, turns, begun)
+
+    def _climb(
+        self,
+        trials: MapTrials,
+        search: Search,
+        start: Attempt,
+        turns: Sequence[Turn],
+        begun: set[Moves],
+    ) -> None:
+        here, idle = start, 0
+        while idle < len(turns) and search.left > 0:
+            for place, turn in enumerate(turns):
+                better = self._step(trials, search, here, place, turn, begun)
+                idle = 0 if better.score > here.score else idle + 1
+                here = better
+                begun.add(here.moves)
+
+    def _step(
+        self,
+        trials: MapTrials,
+        search: Search,
+        here: Attempt,
+        place: int,
+        turn: Turn,
+        begun: set[Moves],
+    ) -> Attempt:
+        """The best of the first batch that holds something better from which no search began yet;
+        ``here`` where none does."""
+        changes = self._changes(trials, search, here, place, turn)
+        for _ in range(self.patience):
+            batch = list(islice(changes, self.batch))
+            made = search.attempts(batch)
+            new = [attempt for attempt in made if attempt.moves not in begun]
+            best = max(new, key=lambda attempt: attempt.score, default=here)
+            if best.score > here.score:
+                return best
+            if len(made) < self.batch:
+                break
+        return here
+
+    def _changes(
+        self, trials: MapTrials, search: Search, here: Attempt, place: int, turn: Turn
+    ) -> Iterator[Moves]:
+        """Moves with one token changed, added or left out, the most promising first."""
+        limit, text = turn.request.max_len, here.moves[place]
+        seen = {text}
+        for ids in self._token_changes(trials, search, here, place, turn):
+            changed = one_line(self.judge.lm.decode(ids))
+            if changed not in seen and self.judge.count(changed) <= limit:
+                seen.add(changed)
+                yield (*here.moves[:place], changed, *here.moves[place + 1 :])
+
+    def _token_changes(
+        self, trials: MapTrials, search: Search, here: Attempt, place: int, turn: Turn
+    ) -> Iterator[tuple[int, ...]]:
+        ids = self.judge.tokens(here.moves[place])
+        pieces = self._pieces(trials, turn)
+        gradient = None
+        if ids and search.left > GRADIENT_CALLS:
+            scores = trials.signed_scores(here.moves)
+            gradient = token_gradient(self.judge, scores, here.moves[place])
+        if gradient is None:
+            for piece in pieces:
+                yield (*ids, *self.judge.tokens(piece))
+                yield from ((*ids[:at], *self.judge.tokens(piece)) for at in range(len(ids)))
+            return
+        search.spend(GRADIENT_CALLS)
+        for at in range(len(ids)):
+            yield (*ids[:at], *ids[at + 1 :])
+            yield (*ids[:at], *ids[at : at + 2][::-1], *ids[at + 2 :])
+        promise = (gradient - gradient.gather(1, gradient.new_tensor([ids]).long().T)).numpy()
+        size = promise.shape[1]
+        for flat in np.argsort(-promise, axis=None, kind="stable"):
+            at, token = divmod(int(flat), size)
+            yield (*ids[:at], token, *ids[at + 1 :])
+            if len(ids) < turn.request.max_len:
+                yield (*ids[: at + 1], token, *ids[at + 1 :])
+                if at == 0:
+                    yield (token, *ids)
+
+
+def vocabulary(judge: TransformerJudge) -> tuple[str, ...]:
+    """The texts of the judge's tokens, with the space that some begin with; none that would end a
+    move."""
+    lm = judge.lm
+    size = min(int(lm.model.config.vocab_size), len(lm.tokenizer))
+    alone = lm.tokenizer.batch_decode([[token] for token in range(size)], skip_special_tokens=True)
+    # A token alone may lose its space, so each is decoded after a word.
+    word = next(token for token, text in enumerate(alone) if text.strip().isalpha())
+    texts = lm.tokenizer.batch_decode(
+        [[word, token] for token in range(size)], skip_special_tokens=True
+    )
+    pieces = (text[len(alone[word]) :] for text in texts)
+    said = (piece for piece in pieces if piece.strip() and STOP not in piece)
+    return tuple(dict.fromkeys(piece for piece in said if UNREADABLE not in piece))
+
+
+def _opening(trials: MapTrials) -> tuple[Moves, tuple[Turn, ...]]:
+    """The best moves known and what the role was asked before each; without a finished play, no
+    moves and the first question alone."""
+    best = _best(trials, ())
+    if best is None:
+        return (), tuple(trials.turns(("",))[:1])
+    return best.moves, tuple(trials.turns(best.moves))
+
+
+def _best(trials: MapTrials, but: Sequence[Moves] | set[Moves]) -> Attempt | None:
+    known = [a for a in trials.known.values() if a.finished and a.moves not in but]
+    return max(known, key=lambda attempt: (attempt.score, attempt.moves), default=None)
+
+
+def _longer(
+    beams: Sequence[Moves],
+    pieces: Sequence[str],
+    place: int,
+    most: int,
+    fits: Callable[[str], bool],
+    search: Search,
+) -> list[Moves]:
+    """Beams with a piece at the end of one move, the beams in turn; at the most ``most`` that the
+    search has not tried, and those before them that it has."""
+    streams = [_extensions(beam, pieces, place, fits) for beam in beams]
+    longer: dict[Moves, None] = {}
+    new = 0
+    while streams and new < most:
+        for each in list(streams):
+            moves = next(each, None)
+            if moves is None:
+                streams.remove(each)
+            elif new < most and moves not in longer:
+                longer[moves] = None
+                new += not search.tried(moves)
+    return list(longer)
+
+
+def _extensions(
+    beam: Moves, pieces: Sequence[str], place: int, fits: Callable[[str], bool]
+) -> Iterator[Moves]:
+    for piece in pieces:
+        text = one_line(beam[place] + piece)
+        if text != beam[place] and fits(text):
+            yield (*beam[:place], text, *beam[place + 1 :])
