@@ -133,7 +133,7 @@ def show_clusters(wanted: argparse.Namespace, console: Console) -> int:
     games = games or [packaged(name) for name in packaged_names()]
     settings = find_author(GGBenchConfig(author=wanted.model), "--model")
     assert settings is not None
-    console.print(estimate(settings, len(games)), highlight=False)
+    console.print(estimate(settings, len(games)), highlight=False, soft_wrap=True)
     if wanted.estimate:
         return 0
     sorter = Sorter(settings, wanted.answers, Budget(tokens=wanted.tokens))

@@ -46,8 +46,8 @@ from evo.ggbench.players import (
     find_player,
 )
 from evo.ggbench.records import Records, game_row
-from evo.ggbench.workers import Workers
 from evo.jobs.model_host import single_threaded
+from evo.jobs.processes import Workers
 from evo.measure.players import LocalPlayer
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome
@@ -135,7 +135,7 @@ class GGBenchSession:
         science = self.config.science_hash()
         self.identity = RunIdentity(run_id, self.config.seed, stored, science)
         self.records = Records(archive, run_id)
-        self.workers = Workers(self.settings.workers)
+        self.workers = Workers(self.settings.workers, "ggbench.workers")
 
     def __enter__(self) -> Self:
         return self

@@ -38,8 +38,16 @@ def agent_of(name: str) -> Agent:
 
 
 def answer_of_person(prompt: str) -> str:
-    """A line of the keyboard, or of a file, where it would not be seen otherwise."""
-    said = input(prompt)
+    """A line of the keyboard, or of a file, where it would not be seen otherwise.
+
+    Raises :class:`EOFError`.
+    """
+    if sys.stdin is None:
+        raise EOFError
+    try:
+        said = input(prompt)
+    except UnicodeDecodeError:
+        return "what is no text"
     if not sys.stdin.isatty():
         print(said)
     return said

@@ -100,6 +100,55 @@ def test_no_table_allows_what_leads_out(machine: str) -> None:
     assert len(instructions(machine)) < 256
 
 
+def test_what_a_game_says_of_its_solution_is_one_short_line() -> None:
+    liar = hostile.GOOD + (
+        "import sys\n"
+        "guest = sys.modules['evo.ggbench.guest.serve'].Guest\n"
+        "guest.solve = lambda self, request: {'reason': '\\x1b[2J\\n' * 5000}\n"
+    )
+    with Box(hostile.game_of(liar)) as opened:
+        reason = opened.solve(100, 5.0)
+    assert isinstance(reason, str)
+    assert reason.isprintable()
+    assert len(reason) <= 200
+
+
+def test_a_game_that_hangs_when_it_is_solved_ends_at_the_deadline_of_that() -> None:
+    sleeper = hostile.GOOD.replace(
+        "self.count += 1",
+        "import sys, time; self.count += 1\n"
+        "        if sys._getframe(2).f_code.co_name == '_reach': time.sleep(1000)",
+    )
+    with Box(hostile.game_of(sleeper)) as opened:
+        assert opened.play(opened.new(0).legal[0]).result is None
+        with pytest.raises(GameFaultError, match="deadline"):
+            opened.solve(100, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ("while type(self).steps > 200: pass", "deadline"),
+        ("self.count += np.nan if type(self).steps > 200 else 0", "not finite"),
+        ("if type(self).steps > 200: raise KeyError(action)", "KeyError"),
+    ],
+)
+def test_a_game_that_turns_bad_in_training_is_refused_there(lines: str, reason: str) -> None:
+    counts = "    steps = 0\n    def step(self, action):\n        type(self).steps += 1\n"
+    turns = hostile.GOOD.replace("    def step(self, action):\n", f"{counts}        {lines}\n")
+
+    def learn(box: Box) -> None:
+        batch = box.train(list(range(8)), [], 1.0)
+        for _ in range(200):
+            batch = box.learn([int(row.argmax()) for row in batch.masks], 1.0)
+
+    with (
+        Box(hostile.game_of(turns), BoxLimits(answer=2.0)) as opened,
+        pytest.raises(GameFaultError, match=reason),
+    ):
+        learn(opened)
+
+
 def test_frames_refuse_what_is_no_json() -> None:
     with pytest.raises(ValueError, match="Out of range float"):
         frames.encode({"reward": float("nan")})
