@@ -88,9 +88,9 @@ class _Terminal:
 
     def explain(self) -> None:
         """The rules, and what moves mean."""
-        self.console.print(Markdown(_safe(self.game.rules)))
+        self.console.print(Markdown(_safe(self.game.rules), hyperlinks=False))
         self.console.print()
-        self.console.print(Markdown(f"**Moves.** {_safe(self.game.moves)}"))
+        self.console.print(Markdown(f"**Moves.** {_safe(self.game.moves)}", hyperlinks=False))
         self.console.print()
 
     def play(self, opponent: Agent, seat: int) -> int | None:
