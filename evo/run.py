@@ -28,11 +28,11 @@ USAGE = """usage: python -m evo.run +experiment=scope_growth [key=value …]
        python -m evo.run +experiment=ratings_paper [ratings_paper.key=value …]
        python -m evo.run resume=RUN_FOLDER [cluster.key=value …] [budget.key=value …]
 
-experiments: scope_growth; long_growth: the same for two hours on two cores, from four games;
+experiments: scope_growth; long_growth: the same for two hours on two cores, from three games;
              transfer_triplet: what three games of the paper teach each other;
              toy_growth: scope growth on the paper's toy model, in seconds;
              measure: models on the games that python -m archive export --format xent wrote;
-             gg_bench: two-player games that are programs, opponents that learn by self-play
+             gg_bench: two-player games that are programs, opponents that learn by self-play;
              ratings_paper: what equilibrium ratings do to simulated models and tasks
 useful keys: model=smollm2  seed=N  name=NAME  growth.initial_scope=[FILE,…]
              growth.max_candidates=N  finetune.tokens=N  cluster.workers=N

@@ -6,6 +6,7 @@ kernel, which averages over the actions of others, nor where a path of equilibri
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,29 +16,33 @@ from numpy.typing import NDArray
 from archive.ratings.normal_form import Array, NormalFormGame
 
 Labels = NDArray[np.int64]
+Places = NDArray[np.int64]
 
 TOLERANCE = 1e-9
-"""Largest difference of two payoffs that count as equal, as a share of the game's span."""
+"""Largest difference of two payoffs that count as equal, as a share of the player's span."""
 
 
 def equal_rows(rows: Array, tolerance: float = TOLERANCE) -> Labels:
     """The class of each row of (n, d): 0, 1, … in order of first appearance. Two rows are equal
     where no entry differs by more than ``tolerance``."""
     labels = np.full(len(rows), -1, np.int64)
-    first: list[int] = []
+    classes = 0
     # Equal rows have nearly equal weighted sums, so few rows are compared entry by entry.
     weights = np.random.default_rng(0).uniform(0.5, 1.5, (rows.shape[1],))
     sums = rows @ weights
     reach = tolerance * float(np.sum(weights)) + 1e-12 * np.abs(sums).max(initial=0.0)
+    known: list[tuple[float, int]] = []  # sums of the first rows of classes, in order, and places
     for place, row in enumerate(rows):
-        likely = np.flatnonzero(np.abs(sums[first] - sums[place]) <= reach)
-        near = np.abs(rows[np.asarray(first, np.int64)[likely]] - row).max(axis=1, initial=0.0)
-        equal = likely[near <= tolerance]
+        start = bisect_left(known, (sums[place] - reach, -1))
+        end = bisect_right(known, (sums[place] + reach, len(rows)))
+        likely = sorted(first for _, first in known[start:end])
+        near = np.abs(rows[likely] - row).max(axis=1, initial=0.0)
+        equal = np.flatnonzero(near <= tolerance)
         if len(equal):
-            labels[place] = int(equal[0])
+            labels[place] = labels[likely[int(equal[0])]]
         else:
-            labels[place] = len(first)
-            first.append(place)
+            labels[place], classes = classes, classes + 1
+            insort(known, (float(sums[place]), place))
     return labels
 
 
@@ -47,7 +52,7 @@ class CloneClasses:
 
     labels: tuple[Labels, ...]
 
-    def first(self, player: int) -> NDArray[np.int64]:
+    def first(self, player: int) -> Places:
         """The first action of each class."""
         return np.unique(self.labels[player], return_index=True)[1]
 
@@ -60,6 +65,11 @@ class CloneClasses:
         """Sums over the classes, (classes,), of values (|A_i|,)."""
         return np.bincount(self.labels[player], values).astype(np.float64)
 
+    def share(self, player: int, values: Array) -> Array:
+        """Values (classes,) divided equally among the actions of each class, (|A_i|,)."""
+        labels = self.labels[player]
+        return np.asarray((values / np.bincount(labels))[labels])
+
     def expand(self, joint: Array) -> Array:
         """The joint distribution over all actions, each class in equal shares."""
         shares = [1.0 / np.bincount(each)[each] for each in self.labels]
@@ -71,8 +81,8 @@ class CloneClasses:
 
 def clone_classes(game: NormalFormGame) -> CloneClasses:
     """Which actions of each player are equal for all players."""
-    span = game.span or 1.0
-    return CloneClasses(tuple(equal_rows(_rows(game, player) / span) for player in game.players))
+    unit = game.rescaled_by_player()
+    return CloneClasses(tuple(equal_rows(_rows(unit, player)) for player in game.players))
 
 
 def no_classes(shape: Sequence[int]) -> CloneClasses:

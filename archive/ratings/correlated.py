@@ -12,7 +12,7 @@ from archive.ratings.nearest import Moments, nearest_distribution
 from archive.ratings.normal_form import Array, NormalFormGame, exploitability, product
 
 TOLERANCE = 1e-6
-"""Largest gain left, as a share of the span of payoffs, and divergence left, nats."""
+"""Largest gain left, as a share of what the player has at stake, and divergence left, nats."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class CorrelatedEquilibrium:
 def nearest_cce(game: NormalFormGame, targets: Sequence[Array]) -> CorrelatedEquilibrium:
     """argmin KL(x ‖ ⊗ t_i) over the CCEs x (8). Raises :class:`RatingError` where it is not
     reached."""
-    gains = _Gains(game.rescaled(), np.log(product(targets)))
+    gains = _Gains(game.rescaled_by_player(), np.log(product(targets)))
     joint = gains.joint(nearest_distribution(gains.moments, sum(game.shape), TOLERANCE))
     positive = joint > 0
     divergence = float(joint[positive] @ (np.log(joint[positive]) - gains.log_target[positive]))
@@ -66,8 +66,9 @@ class _Gains:
         for i in players:
             blocks[i][i] = self._second(joint, i, i)
             for j in range(i):
-                blocks[i][j] = self._second(joint, i, j)
-                blocks[j][i] = blocks[i][j].T
+                more, less = (i, j) if self.game.shape[i] >= self.game.shape[j] else (j, i)
+                blocks[more][less] = self._second(joint, more, less)
+                blocks[less][more] = blocks[more][less].T
         return Moments(means, np.block(blocks) - np.outer(means, means))
 
     def _second(self, joint: Array, i: int, j: int) -> Array:
@@ -81,7 +82,7 @@ class _Gains:
         return crossed - left[:, None] - right[None, :] + both
 
     def _deviations(self, joint: Array, i: int, j: int) -> Array:
-        """E[u_i(a', a_-i) u_j(b', a_-j)], (|A_i|, |A_j|)."""
+        """E[u_i(a', a_-i) u_j(b', a_-j)], (|A_i|, |A_j|). The fewer |A_j|, the less memory."""
         if i == j:
             return (self.rows[i] * joint.sum(axis=i).ravel()) @ self.rows[i].T
         weights, one, other = (

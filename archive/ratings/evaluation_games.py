@@ -43,7 +43,7 @@ def king_of_the_hill(preferences: Array, *, rebel_may_copy: bool = False) -> Nor
     that no task tells from it: else a copy of a model would let the rebel escape.
     ``rebel_may_copy``: the paper's game, in which only the same index costs 1.
     """
-    check_memory(preferences.size, 3)
+    check_memory(preferences.shape)
     check_preferences(preferences)
     models = preferences.shape[1]
     same = np.arange(models)
@@ -56,7 +56,7 @@ def king_of_the_hill(preferences: Array, *, rebel_may_copy: bool = False) -> Nor
 def side_by_side(preferences: Array) -> NormalFormGame:
     """Task against two model players that may both take the best model: the same game without
     the rebel's penalty."""
-    check_memory(preferences.size, 3)
+    check_memory(preferences.shape)
     check_preferences(preferences)
     return NormalFormGame((np.abs(preferences), preferences, -preferences))
 
@@ -64,6 +64,7 @@ def side_by_side(preferences: Array) -> NormalFormGame:
 def model_against_task(scores: Array) -> NormalFormGame:
     """Zero-sum (Balduzzi et al. 2018): the model player gets ``scores`` (models, tasks), the task
     player their negative."""
+    check_memory(np.shape(scores))
     scores = np.asarray(scores, np.float64)
     return NormalFormGame((scores, -scores))
 

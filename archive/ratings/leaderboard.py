@@ -8,10 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from archive.ratings.affinity import target, uniform
-from archive.ratings.clones import Labels, clone_classes
+from archive.ratings.clones import Labels, Places, clone_classes
 from archive.ratings.evaluation_games import KING, REBEL, TASK, king_of_the_hill
 from archive.ratings.logit_path import LogitEquilibrium
-from archive.ratings.near_copies import Copies, clusters, noise_kernel, noises
+from archive.ratings.near_copies import (
+    Copies,
+    clusters,
+    different_models,
+    different_tasks,
+    noise_kernel,
+    noises,
+)
 from archive.ratings.normal_form import Array, NormalFormGame
 from archive.ratings.preferences import mean_preferences
 from archive.ratings.rating import Ratings, RatingSettings, Solution, default_targets, rate
@@ -22,23 +29,36 @@ TEMPERATURE = 0.1
 
 @dataclass(frozen=True)
 class CopyRule:
-    """How copies among tasks are known. ``noise`` (tasks,) and ``labels`` (tasks,), the task's
-    cluster, stay what they were where maps are drawn again."""
+    """How copies among tasks are known. It stays what it was where maps are drawn again.
+
+    ``noise`` (tasks,); ``labels`` (tasks,): the cluster of each. ``pooled``: tasks whose maps make
+    up those of their clusters, the first of exact copies; ``compared``: models by which tasks are
+    compared, the first of equal ones.
+    """
 
     copies: Copies
     noise: Array
     labels: Labels
+    pooled: Places
+    compared: Places
 
 
 def copy_rule(outcomes: Sequence[Array], copies: Copies) -> CopyRule:
     """From the outcomes (maps, models, models) of each task."""
-    alone = np.arange(len(outcomes))
+    alone, preferences = np.arange(len(outcomes)), mean_preferences(outcomes)
+    compared = different_models(preferences)
     if copies is Copies.EXACT:
-        return CopyRule(copies, np.zeros(len(outcomes)), alone)
-    noise = noises(outcomes)
+        return CopyRule(copies, np.zeros(len(outcomes)), alone, alone, compared)
+    noise = noises([between(each, compared) for each in outcomes])
     if copies is Copies.NOISE:
-        return CopyRule(copies, noise, alone)
-    return CopyRule(copies, noise, clusters(mean_preferences(outcomes), noise))
+        return CopyRule(copies, noise, alone, alone, compared)
+    labels = clusters(between(preferences, compared), noise)
+    return CopyRule(copies, noise, labels, different_tasks(outcomes), compared)
+
+
+def between(table: Array, models: Places) -> Array:
+    """Of (…, models, models), rows and columns of ``models``."""
+    return table[..., models[:, None], models]
 
 
 @dataclass(frozen=True)
@@ -82,9 +102,10 @@ def leaderboard(
     outcomes: Sequence[Array], solution: Solution, rule: CopyRule, temperature: float = 0.0
 ) -> Leaderboard:
     """Rate at one equilibrium. Raises :class:`RatingError` where none is reached."""
+    own = rule.labels[rule.pooled]
     pooled = [
-        np.concatenate([outcomes[int(task)] for task in np.flatnonzero(rule.labels == label)])
-        for label in range(int(rule.labels.max()) + 1)
+        np.concatenate([outcomes[int(task)] for task in rule.pooled[own == label]])
+        for label in range(int(own.max()) + 1)
     ]
     preferences = mean_preferences(pooled)
     game = king_of_the_hill(preferences)
@@ -96,9 +117,13 @@ def leaderboard(
 def _targets(
     game: NormalFormGame, preferences: Array, rule: CopyRule, settings: RatingSettings
 ) -> list[Array]:
-    found = default_targets(game, clone_classes(game), settings)
+    classes = clone_classes(game)
+    found = default_targets(game, classes, settings)
     if rule.copies is Copies.NOISE:
-        found[TASK] = target(noise_kernel(preferences, rule.noise))
+        noise = np.zeros(len(classes.first(TASK)))
+        np.maximum.at(noise, classes.labels[TASK], rule.noise)
+        once = between(preferences[classes.first(TASK)], rule.compared)
+        found[TASK] = classes.share(TASK, target(noise_kernel(once, noise)))
     if rule.copies is Copies.MERGED:
         found[TASK] = uniform(len(preferences))
     return found

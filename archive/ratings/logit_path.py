@@ -25,13 +25,15 @@ from archive.ratings.normal_form import (
     cross_derivatives,
     exploitability,
     product,
+    relative_exploitability,
 )
 
 ENDS = (1e5, 1e6, 1e7)
 """λ, in units of 1/span, at which the limit is taken by solving for indifference: the first, and
 where that is not exact enough the others."""
 TOLERANCE = 1e-6
-"""Exploitability, in units of span, above which the limit does not count as reached."""
+"""Exploitability, as a share of what each player has at stake, above which the limit does not count
+as reached."""
 _FIRST_STEP, _LONGEST_STEP, _SHORTEST_STEP, _CROSSING_STEP = 0.1, 1.0, 1e-10, 1e-4
 _STRAIGHT, _VERY_STRAIGHT = 0.98, 0.995
 _MOST_STEPS, _CORRECTIONS = 20_000, 8
@@ -39,6 +41,7 @@ _ON_THE_WAY, _AT_END = 1e-8, 1e-11
 """Largest error of a log-probability."""
 _SUPPORTS = (1e-4, 1e-3, 1e-5, 1e-2, 1e-6)
 _NEAR = 0.1
+_MOST_DECADES = 5
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,10 @@ def _limit(game: NormalFormGame, path: _Path) -> LogitEquilibrium:
     """Where the path ends. An equilibrium with no other near it is solved for at once; one of a
     continuum is followed as far as rounding allows, and extrapolated."""
     best, reached, before = None, None, None
-    for place, end in enumerate(ENDS):
+    ends = _ends(game)
+    for place, end in enumerate(ends):
+        if reached and end > ENDS[-1]:
+            break
         try:
             path.follow(end)
         except RatingError:
@@ -88,20 +94,31 @@ def _limit(game: NormalFormGame, path: _Path) -> LogitEquilibrium:
             return reached
         best = path.result(game, path.strategies(), game.span / end)
         solved = _indifferent(path.game, path.strategies())
-        for strategies in _candidates(before, solved, ENDS[place - 1] / end):
+        for strategies in _candidates(before, solved, ends[place - 1] / end):
             found = path.result(game, strategies, 0.0)
-            if found.exploitability <= TOLERANCE * game.span:
+            if _is_reached(game, found):
                 reached = best = found
         if reached and solved and solved.alone:
             return reached
         before = solved
-    if best is None or best.exploitability > TOLERANCE * game.span:
+    if best is None or not _is_reached(game, best):
         raise RatingError(
             f"the path of logit equilibria ended at an exploitability of "
-            f"{best.exploitability if best else np.inf:.2g}, expected at most "
-            f"{TOLERANCE * game.span:.2g}: give a temperature, or rate by CCE"
+            f"{best.exploitability if best else np.inf:.2g}, expected at most {TOLERANCE:g} of "
+            "what each player has at stake: give a temperature, or rate by CCE"
         )
     return reached or best
+
+
+def _ends(game: NormalFormGame) -> list[float]:
+    """``ENDS``, and further ones where a player has less at stake than the one with the most."""
+    least = min(span for span in game.spans if span) / game.span
+    decades = int(np.ceil(-np.log10(least)))
+    return [*ENDS, *(ENDS[-1] * 10.0**n for n in range(1, 1 + min(decades, _MOST_DECADES)))]
+
+
+def _is_reached(game: NormalFormGame, found: LogitEquilibrium) -> bool:
+    return relative_exploitability(game, product(found.strategies)) <= TOLERANCE
 
 
 def _candidates(

@@ -15,7 +15,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import cdist, squareform
 
 from archive.ratings.affinity import mixed_places
-from archive.ratings.clones import Labels, equal_rows
+from archive.ratings.clones import Labels, Places, equal_rows
 from archive.ratings.normal_form import Array
 from archive.ratings.preferences import mean_preferences, resampled
 
@@ -35,6 +35,20 @@ class Copies(StrEnum):
     """Those within the noise of each other become one task, with the preferences of all maps."""
 
 
+def different_models(preferences: Array) -> Places:
+    """The first of each class of models that no task tells apart, of (tasks, models, models)."""
+    rows = np.moveaxis(preferences, 1, 0).reshape(preferences.shape[1], -1)
+    return np.unique(equal_rows(rows), return_index=True)[1]
+
+
+def different_tasks(outcomes: Sequence[Array]) -> Places:
+    """The first of each class of tasks with equal outcomes on every map, in order."""
+    classes: dict[bytes, int] = {}
+    for task, each in enumerate(outcomes):
+        classes.setdefault(each.tobytes(), task)
+    return np.array(sorted(classes.values()), np.int64)
+
+
 def task_distances(preferences: Array, others: Array) -> Array:
     """D (tasks, tasks') of preferences (tasks, models, models) and (tasks', models, models): the
     larger of what the task player and what the models see, against mixed opponents."""
@@ -47,10 +61,9 @@ def task_distances(preferences: Array, others: Array) -> Array:
 
 def noises(outcomes: Sequence[Array], seed: int = 0) -> Array:
     """ν (tasks,): the mean of D between a task and itself with its maps drawn again."""
-    random = np.random.default_rng(seed)
     found = []
     for each in outcomes:
-        drawn = mean_preferences([resampled([each], random)[0] for _ in range(RESAMPLES)])
+        drawn = mean_preferences([resampled([each], (seed, n))[0] for n in range(RESAMPLES)])
         found.append(float(task_distances(mean_preferences([each]), drawn).mean()))
     return np.array(found)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import permutations
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,11 @@ Strategies = Sequence[Array]
 """x_i (|A_i|,) of each player, each summing to 1."""
 
 MEMORY = 4 << 30
-"""Bytes of payoffs beyond which a game is refused before anything is allocated for it."""
+"""Bytes that rating a game may take; a larger one is refused before anything is allocated."""
+_ROUNDING = 1e-13
+"""Difference, as a share of the largest payoff, that is none."""
+_MATRICES = 4
+"""Square matrices over all actions that are held at once."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +65,16 @@ class NormalFormGame:
         return range(len(self.payoffs))
 
     @cached_property
+    def spans(self) -> tuple[float, ...]:
+        """The largest difference between two payoffs of each player; 0 where there is none but
+        rounding: nothing is at stake."""
+        found = [(float(np.ptp(each)), float(np.abs(each).max())) for each in self.payoffs]
+        return tuple(span if span > _ROUNDING * size else 0.0 for span, size in found)
+
+    @property
     def span(self) -> float:
-        """The largest difference between two payoffs of one player; 0 where nothing is at stake."""
-        return max(float(np.ptp(each)) for each in self.payoffs)
+        """The largest of the players' spans."""
+        return max(self.spans)
 
     @cached_property
     def by_pair(self) -> dict[tuple[int, int], Array]:
@@ -74,17 +86,35 @@ class NormalFormGame:
         return found
 
     def rescaled(self) -> NormalFormGame:
-        """Each player's payoffs from 0 up, all divided by ``span``: the same equilibria."""
+        """Each player's payoffs from 0 up, all divided by ``span``: the same equilibria, and the
+        same logit equilibria at as much lower temperatures."""
         scale = self.span or 1.0
         return NormalFormGame(tuple((each - each.min()) / scale for each in self.payoffs))
 
+    def rescaled_by_player(self) -> NormalFormGame:
+        """Each player's payoffs from 0 to 1, or all 0: the same equilibria."""
+        both = zip(self.payoffs, self.spans, strict=True)
+        return NormalFormGame(tuple((each - each.min()) / (span or np.inf) for each, span in both))
 
-def check_memory(entries: int, players: int) -> None:
-    """Raises :class:`RatingError` where payoffs of so many profiles do not fit."""
-    if entries * players * 8 > MEMORY:
+
+def check_memory(shape: Sequence[int]) -> None:
+    """Raises :class:`RatingError` where payoffs of so many actions of each player do not fit."""
+    players = len(shape)
+    tables = players + players + players * (players - 1)  # payoffs, rescaled, by pair
+    _refuse(" × ".join(f"{each:,}" for each in shape), prod(shape) * tables)
+
+
+def check_actions(actions: int) -> None:
+    """Raises :class:`RatingError` where matrices over so many actions of all players, clones
+    merged, do not fit."""
+    _refuse(f"{actions:,} different", _MATRICES * actions**2)
+
+
+def _refuse(what: str, numbers: int) -> None:
+    if 8 * numbers > MEMORY:
         raise RatingError(
-            f"the game has {entries:,} profiles, {entries * players * 8 / 2**30:.1f} GiB of "
-            f"payoffs, expected at most {MEMORY >> 30} GiB: rate fewer tasks or fewer models"
+            f"a game of {what} actions takes {8 * numbers / 2**30:,.1f} GiB, expected at most "
+            f"{MEMORY >> 30} GiB: rate fewer tasks or fewer models"
         )
 
 
@@ -126,6 +156,12 @@ def exploitability(game: NormalFormGame, joint: Array) -> float:
     """The largest regret of any player: ε of the ε-CCE ``joint``, or of the ε-NE where it is a
     product; in units of payoff."""
     return max(0.0, *(float(each.max()) for each in regrets(game, joint)))
+
+
+def relative_exploitability(game: NormalFormGame, joint: Array) -> float:
+    """The largest regret, each player's as a share of what it has at stake."""
+    found = zip(regrets(game, joint), game.spans, strict=True)
+    return max([0.0, *(float(each.max()) / span for each, span in found if span)])
 
 
 def cross_derivatives(game: NormalFormGame, strategies: Strategies) -> dict[tuple[int, int], Array]:

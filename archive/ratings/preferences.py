@@ -28,10 +28,14 @@ class Preference(StrEnum):
 
 
 def wins(scores: Array) -> Array:
-    """Outcomes of ``scores`` (models, maps), of any unit: the sign of the difference."""
+    """Outcomes of ``scores`` (models, maps), of any unit: the sign of the difference. A score of
+    −∞ loses to every number; NaN stays NaN."""
     first, second = scores.T[:, :, None], scores.T[:, None, :]
-    equal = np.abs(first - second) <= TIE * np.maximum(np.abs(first), np.abs(second))
-    return np.where(equal, 0.0, np.sign(first - second))
+    with np.errstate(invalid="ignore"):  # ∞ − ∞
+        apart = first - second
+        near = np.abs(apart) <= TIE * np.maximum(np.abs(first), np.abs(second))
+        equal = (first == second) | (near & np.isfinite(apart))
+        return np.where(equal, 0.0, np.sign(apart))
 
 
 def margins(scores: Array, step: float) -> Array:
@@ -45,18 +49,23 @@ def mean_preferences(outcomes: Sequence[Array]) -> Array:
     return np.stack([each.mean(axis=0) for each in outcomes])
 
 
-def resampled(outcomes: Sequence[Array], random: np.random.Generator) -> list[Array]:
-    """Each task's maps drawn again with replacement, the same draw for all models."""
-    return [each[random.integers(len(each), size=len(each))] for each in outcomes]
+def resampled(outcomes: Sequence[Array], stream: Sequence[int]) -> list[Array]:
+    """Each task's maps drawn again with replacement: one draw for all models, and for all tasks of
+    as many maps. So copies stay copies, and texts that several tasks have in common are drawn
+    together. ``stream`` names the draw."""
+    return [each[_random(stream, each).integers(len(each), size=len(each))] for each in outcomes]
 
 
-def halves(
-    outcomes: Sequence[Array], random: np.random.Generator
-) -> tuple[list[Array], list[Array]]:
-    """Each task's maps divided at random, at least one on each side; needs two."""
+def halves(outcomes: Sequence[Array], stream: Sequence[int]) -> tuple[list[Array], list[Array]]:
+    """Each task's maps divided at random, at least one on each side; needs two. Tasks of as many
+    maps are divided alike. ``stream`` names the division."""
     one, other = [], []
     for each in outcomes:
-        order = random.permutation(len(each))
+        order = _random(stream, each).permutation(len(each))
         one.append(each[order[: len(each) // 2]])
         other.append(each[order[len(each) // 2 :]])
     return one, other
+
+
+def _random(stream: Sequence[int], maps: Array) -> np.random.Generator:
+    return np.random.default_rng([*stream, len(maps)])

@@ -9,6 +9,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from archive.errors import RatingError
 from archive.ratings.affinity import VARIANCE, Opponents, distances, kernel, target, uniform
 from archive.ratings.clones import CloneClasses, clone_classes, no_classes
 from archive.ratings.correlated import nearest_cce
@@ -16,6 +17,7 @@ from archive.ratings.logit_path import LogitEquilibrium, limiting_logit_equilibr
 from archive.ratings.normal_form import (
     Array,
     NormalFormGame,
+    check_actions,
     exploitability,
     marginals,
     product,
@@ -57,6 +59,14 @@ class RatingSettings:
     own_payoff: bool = False
     merge_clones: bool = True
     temperature: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.variance > 0:
+            raise RatingError(f"variance: found {self.variance}, expected a number above 0")
+        if not self.temperature >= 0:
+            raise RatingError(
+                f"temperature: found {self.temperature}, expected 0 or a number above"
+            )
 
 
 @dataclass(frozen=True)
@@ -105,6 +115,9 @@ def rate(
     settings = settings or RatingSettings()
     classes = clone_classes(game)
     small = classes.reduce(game)
+    check_actions(sum(small.shape))
+    if targets is not None:
+        check_targets(game, targets)
     aims = default_targets(game, classes, settings) if targets is None else list(targets)
     folded = [classes.fold(player, each) for player, each in enumerate(aims)]
     path = None
@@ -126,6 +139,20 @@ def rate(
     )
 
 
+def check_targets(game: NormalFormGame, targets: Sequence[Array]) -> None:
+    """Raises :class:`RatingError` for what is no distribution over each player's actions with
+    some mass on each."""
+    shapes = [np.shape(each) for each in targets]
+    if shapes != [(size,) for size in game.shape]:
+        raise RatingError(f"found targets of shapes {shapes}, expected {game.shape}")
+    for player, each in enumerate(targets):
+        if not (np.min(each) > 0 and abs(np.sum(each) - 1) < 1e-6):
+            raise RatingError(
+                f"found a target of player {player} from {np.min(each):g} up that sums to "
+                f"{np.sum(each):g}, expected numbers above 0 that sum to 1"
+            )
+
+
 def default_targets(
     game: NormalFormGame, classes: CloneClasses, settings: RatingSettings
 ) -> list[Array]:
@@ -137,9 +164,7 @@ def default_targets(
     found = []
     for player in game.players:
         squared = distances(small, player, settings.opponents, own_payoff=settings.own_payoff)
-        labels = once.labels[player]
-        chosen = target(kernel(squared, settings.variance))
-        found.append(chosen[labels] / np.bincount(labels)[labels])
+        found.append(once.share(player, target(kernel(squared, settings.variance))))
     return found
 
 

@@ -122,9 +122,8 @@ def _draw(chunk: _Chunk) -> list[_Draw | None]:
     """None for a resample that reached no equilibrium."""
     found: list[_Draw | None] = []
     for number in chunk.numbers:
-        random = np.random.default_rng([chunk.seed, number])
         try:
-            drawn = resampled(chunk.outcomes, random)
+            drawn = resampled(chunk.outcomes, (chunk.seed, number))
             board = leaderboard(drawn, chunk.solution, chunk.rule)
             found.append((board.models, board.tasks, board.task_masses))
         except RatingError:
@@ -152,7 +151,7 @@ def cross_fit(
     found = []
     if min(len(each) for each in outcomes) > 1:
         for split in range(SPLITS):
-            one, other = halves(outcomes, np.random.default_rng([seed, split]))
+            one, other = halves(outcomes, (seed, split))
             found += [_held_out(*pair, solution, rule) for pair in ((one, other), (other, one))]
     kept = [each for each in found if each is not None]
     if not kept:

@@ -42,13 +42,13 @@ def zero_sum_equilibrium(
     Raises :class:`RatingError` where a program has no solution to the tolerance.
     """
     game = NormalFormGame((np.asarray(payoff, np.float64), -np.asarray(payoff, np.float64)))
-    scale = game.span or 1.0
-    unit = game.payoffs[0] / scale
+    scale, least = game.span or 1.0, float(game.payoffs[0].min())
+    unit = (game.payoffs[0] - least) / scale
     value = zero_sum_value(unit)
     rows = _nearest_optimal(unit, value, row_target)
     columns = _nearest_optimal(-unit.T, -value, column_target)
     left = exploitability(game, product([rows, columns]))
-    return ZeroSumEquilibrium(value * scale, (rows, columns), left)
+    return ZeroSumEquilibrium(least + value * scale, (rows, columns), left)
 
 
 def zero_sum_value(payoff: Array) -> float:

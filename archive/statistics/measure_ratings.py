@@ -16,7 +16,7 @@ from archive.errors import RatingError
 from archive.ratings.bradley_terry import elo
 from archive.ratings.leaderboard import TEMPERATURE, copy_rule, leaderboard
 from archive.ratings.near_copies import Copies
-from archive.ratings.normal_form import Array
+from archive.ratings.normal_form import MEMORY, Array, check_memory
 from archive.ratings.preferences import Preference, margins, mean_preferences, wins
 from archive.ratings.rating import TIE, Solution, ranks
 from archive.ratings.uncertainty import (
@@ -141,6 +141,30 @@ def outcomes_of(game: GameScores, preference: Preference) -> Array | None:
     return None if game.step is None else margins(game.best, game.step)
 
 
+def check_scores(scores: PairedScores) -> None:
+    """Raises :class:`RatingError` where a score is no number."""
+    for game in scores.games:
+        for model, best in zip(scores.models, game.best, strict=True):
+            if not np.isfinite(best).all():
+                raise RatingError(
+                    f"{model} scored {best[~np.isfinite(best)][0]} on game "
+                    f"{game.task_id.game_id}, expected numbers: leave out the game or the model"
+                )
+
+
+def check_size(scores: PairedScores) -> None:
+    """Raises :class:`RatingError` where outcomes of all pairs of models, or the game between them,
+    do not fit into memory."""
+    models, games = len(scores.models), len(scores.games)
+    check_memory((games, models, models))
+    maps = sum(game.best.shape[1] for game in scores.games)
+    if 8 * maps * models**2 > MEMORY:
+        raise RatingError(
+            f"{maps:,} maps of {models:,} models take {8 * maps * models**2 / 2**30:,.1f} GiB of "
+            f"outcomes, expected at most {MEMORY >> 30} GiB: rate fewer models or fewer games"
+        )
+
+
 def measure_ratings(
     scores: PairedScores,
     question: RatingQuestion,
@@ -149,6 +173,8 @@ def measure_ratings(
 ) -> MeasureRatings:
     """Rate a complete block. Raises :class:`RatingError` where no equilibrium is reached, or no
     game can be used."""
+    check_size(scores)
+    check_scores(scores)
     made = [(game, outcomes_of(game, question.preference)) for game in scores.games]
     games = [game for game, outcomes in made if outcomes is not None]
     outcomes = [each for _, each in made if each is not None]

@@ -98,6 +98,7 @@ def read_paired_scores(
     chosen_runs = [[each for each in _measuring(a) if run_id in (None, each)] for a in archives]
     _require_comparable(archives, chosen_runs)
     known = _games(archives, chosen_runs)
+    absent = [] if models is not None else _without_games(archives, chosen_runs, known)
     if models is not None:
         kept = set(models)
         for each in known.values():
@@ -119,7 +120,10 @@ def read_paired_scores(
     return PairedScores(
         tuple(names),
         tuple(_scores(task_id, known[task_id], names) for task_id in members),
-        tuple(_left_out(players, known, chosen, members)),
+        (
+            *(f"model {name} is left out: it has played no game" for name in absent),
+            *_left_out(players, known, chosen, members),
+        ),
     )
 
 
@@ -175,6 +179,20 @@ def _games(archives: Sequence[Archive], run_ids: Sequence[Sequence[str]]) -> dic
     return {task_id: known[task_id] for task_id in sorted(known) if known[task_id].rounds}
 
 
+def _without_games(
+    archives: Sequence[Archive], run_ids: Sequence[Sequence[str]], known: Mapping[TaskId, _Game]
+) -> list[str]:
+    """Models that a run was to measure and none has measured."""
+    wanted = [
+        str(name)
+        for archive, chosen in zip(archives, run_ids, strict=True)
+        for run_id in chosen
+        for name in run_config(archive, run_id).get("players") or ()
+    ]
+    played = {name for game in known.values() for name in game.rounds}
+    return sorted({*wanted} - played)
+
+
 def _add_measured(game: _Game, row: Mapping[str, Any]) -> None:
     game.exported_id = row["exported_game_id"]
     game.at_rounds.append(row["at_round"])
@@ -200,9 +218,15 @@ def _largest_block(
 
 
 def _candidates(players: Sequence[str], known: Mapping[TaskId, _Game]) -> list[frozenset[str]]:
-    """Sets of models that some games were played by: those of each game, and what is common to
-    some, as far as ``MOST_BLOCKS`` allow."""
-    found = {frozenset(game.rounds): None for game in known.values()} | {frozenset(players): None}
+    """Sets of models that may have maps in common: those that played each map, and what is common
+    to some of these sets, as far as ``MOST_BLOCKS`` allow."""
+    found = {frozenset(players): None}
+    for game in known.values():
+        of_map: dict[tuple[int, int], set[str]] = {}
+        for name, maps in game.rounds.items():
+            for each in maps:
+                of_map.setdefault(each, set()).add(name)
+        found |= dict.fromkeys(map(frozenset, of_map.values()))
     fresh = list(found)
     while fresh and len(found) < MOST_BLOCKS:
         pairs = combinations(list(found), 2)

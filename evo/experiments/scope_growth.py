@@ -27,11 +27,13 @@ class ScopeGrowth(ModelSession):
     """Grows a scope; each generation's scope is committed as it forms."""
 
     def expected_finetunes(self) -> int | None:
-        """Initial games and candidates, with their replicates."""
-        budget = self.config.growth.max_candidates
-        if budget is None:
+        """Initial games and candidates that are examined, with their replicates."""
+        growth = self.config.growth
+        if growth.max_candidates is None:
             return None
-        return (len(self.plan.initial) + budget) * self.config.finetune.replicates
+        share = 1.0 if growth.schedule == "paper" else growth.examined
+        candidates = max(1, round(share * growth.max_candidates))
+        return (len(self.plan.initial) + candidates) * self.config.finetune.replicates
 
     def work(self) -> RunOutcome:
         """Grow to the schedule's end and say which end it was; then, also where a budget ended it,

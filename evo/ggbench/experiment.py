@@ -46,8 +46,8 @@ from evo.ggbench.players import (
     find_player,
 )
 from evo.ggbench.records import Records, game_row
-from evo.ggbench.workers import Workers
 from evo.jobs.model_host import single_threaded
+from evo.jobs.processes import Workers
 from evo.measure.players import LocalPlayer
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome
@@ -115,7 +115,7 @@ class GGBenchPlan:
             if isinstance(player, ChatPlayer):
                 lines.append(page.estimate(player, self.games, count, settings))
         for text in lines:
-            self.console.print(text, highlight=False, soft_wrap=True)
+            self.console.print(text, highlight=False, markup=False, soft_wrap=True)
         return not self.config.estimate
 
     def session(self, archive: Archive) -> GGBenchSession:
@@ -135,7 +135,7 @@ class GGBenchSession:
         science = self.config.science_hash()
         self.identity = RunIdentity(run_id, self.config.seed, stored, science)
         self.records = Records(archive, run_id)
-        self.workers = Workers(self.settings.workers)
+        self.workers = Workers(self.settings.workers, "ggbench.workers")
 
     def __enter__(self) -> Self:
         return self
@@ -162,7 +162,7 @@ class GGBenchSession:
         for part in programs.tables(self.records.rows):
             self.console.print(part)
         path = page.write(self.plan.folder, self.records)
-        self.console.print(f"page     {path}", highlight=False, soft_wrap=True)
+        self.console.print(f"page     {path}", highlight=False, markup=False, soft_wrap=True)
 
     def commands(self) -> Sequence[tuple[str, str]]:
         """How to look closer."""

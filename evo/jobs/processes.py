@@ -1,12 +1,26 @@
-"""Worker processes that end with the run that started them."""
+"""Processes that compute jobs side by side, results in the order of the jobs; they end with the run
+that started them."""
 
 from __future__ import annotations
 
 import ctypes
+import multiprocessing
+import os
 import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
+from typing import Any, TypeVar
 
+from evo.jobs.job import WorkersLostError
+
+MOST_WORKERS = 8
+MOST_LOSSES = 2
+"""Times that a job's processes may be lost before the run ends."""
 PR_SET_PDEATHSIG = 1
+Key = TypeVar("Key")
+Result = TypeVar("Result")
 
 
 def end_with_parent() -> None:
@@ -14,3 +28,66 @@ def end_with_parent() -> None:
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+class Workers:
+    """So many processes; ``count`` None: one for each core, at most eight. ``setting``: what a
+    person would set ``count`` by.
+
+    Where one dies (killed by the system for memory, say), the pool is lost with all that is under
+    way; those jobs begin again in a new one. A job is a function of its arguments, so nothing but
+    time is lost.
+    """
+
+    def __init__(self, count: int | None, setting: str) -> None:
+        self.count = count or min(os.cpu_count() or 1, MOST_WORKERS)
+        self.setting = setting
+        self._pool: ProcessPoolExecutor | None = None
+
+    def computed(
+        self, jobs: Sequence[tuple[Key, Callable[[], Result]]]
+    ) -> Iterator[tuple[Key, Result]]:
+        """Each job's key and result. Raises what a job raises, and :class:`WorkersLostError`."""
+        if min(self.count, len(jobs)) <= 1:
+            for key, job in jobs:
+                yield key, job()
+            return
+        futures = self._submitted(jobs)
+        losses = 0
+        for place, (key, _) in enumerate(jobs):
+            while True:
+                try:
+                    result = futures[place].result()
+                    break
+                except BrokenProcessPool as error:
+                    losses += 1
+                    self.close()
+                    if losses > MOST_LOSSES:
+                        raise WorkersLostError(
+                            f"worker processes died {losses} times, which may be for want of "
+                            f"memory (fewer: {self.setting})"
+                        ) from error
+                    lost = [n for n, each in enumerate(futures) if not _is_done(each)]
+                    for n, each in zip(lost, self._submitted([jobs[n] for n in lost]), strict=True):
+                        futures[n] = each
+            yield key, result
+            losses = 0
+
+    def close(self) -> None:
+        """What is under way is of no use to anybody any more."""
+        if self._pool is not None:
+            for process in list((self._pool._processes or {}).values()):
+                with suppress(OSError):
+                    process.kill()
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+    def _submitted(self, jobs: Sequence[tuple[Key, Callable[[], Result]]]) -> list[Future[Result]]:
+        if self._pool is None:
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self.count, context, initializer=end_with_parent)
+        return [self._pool.submit(job) for _, job in jobs]
+
+
+def _is_done(future: Future[Any]) -> bool:
+    return future.done() and not isinstance(future.exception(), BrokenProcessPool)

@@ -6,12 +6,10 @@ Each job is a commit; what is committed is not computed again.
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Self
@@ -20,10 +18,10 @@ from rich.console import Console
 
 from archive import Archive, RunEvent
 from archive.store.disk import write_whole, writing
-from evo.config.ratings_paper import RatingsPaperRunConfig
-from evo.jobs.processes import end_with_parent
+from evo.config.ratings_paper import NAME, RatingsPaperRunConfig
+from evo.jobs.processes import Workers
 from evo.ratings_paper import page
-from evo.ratings_paper.jobs import PATHS, REDUNDANCY, Job, Row, compute, jobs
+from evo.ratings_paper.jobs import PATHS, REDUNDANCY, Row, compute, jobs
 from evo.ratings_paper.results import Results
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome
@@ -76,25 +74,23 @@ class RatingsPaperSession:
         stored = json.dumps(asdict(self.config), sort_keys=True)
         self.identity = RunIdentity(self.run_id, self.config.seed, stored, science)
         self.rows: dict[str, list[Row]] = {table: archive.rows(table) for table in KEYS}
-        self.pool: ProcessPoolExecutor | None = None
+        count = self.config.ratings_paper.workers or os.cpu_count()
+        self.workers = Workers(count, f"{NAME}.workers")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.pool is not None:
-            # What is under way is of no use to anybody any more.
-            for process in list((self.pool._processes or {}).values()):
-                with suppress(OSError):
-                    process.kill()
-            self.pool.shutdown(wait=True, cancel_futures=True)
+        self.workers.close()
 
     def work(self) -> RunOutcome:
         """Raises :class:`archive.ArchiveError` when the disk refuses."""
         every = jobs(self.config)
         done = {table: self._done(table) for table in KEYS}
         waiting = [job for job in every if job.key not in done[job.table]]
-        for number, (job, rows) in enumerate(self._computed(waiting), start=1):
+        os.environ.setdefault("OMP_NUM_THREADS", "1")  # of a process: there is one a core
+        computed = self.workers.computed([(job, partial(compute, job)) for job in waiting])
+        for number, (job, rows) in enumerate(computed, start=1):
             complete = [{"run_id": self.run_id, **row} for row in rows]
             self.archive.commit({job.table: complete})
             self.rows[job.table] += complete
@@ -122,20 +118,6 @@ class RatingsPaperSession:
 
     def _done(self, table: str) -> set[tuple[object, ...]]:
         return {tuple(row[name] for name in KEYS[table]) for row in self.rows[table]}
-
-    def _computed(self, waiting: Sequence[Job]) -> Iterator[tuple[Job, list[Row]]]:
-        """Each job and its rows, in order, whoever computes it."""
-        workers = self.config.ratings_paper.workers or os.cpu_count() or 1
-        if min(workers, len(waiting)) <= 1:
-            for job in waiting:
-                yield job, compute(job)
-            return
-        os.environ.setdefault("OMP_NUM_THREADS", "1")  # of a process: there is one a core
-        context = multiprocessing.get_context("spawn")
-        self.pool = ProcessPoolExecutor(workers, context, initializer=end_with_parent)
-        futures = [self.pool.submit(compute, job) for job in waiting]
-        for job, future in zip(waiting, futures, strict=True):
-            yield job, future.result()
 
     def _say(self, message: str) -> None:
         self.plan.console.print(

@@ -8,8 +8,14 @@ from html import escape
 from rich.table import Table
 
 from archive.charts.document import document, style_sheet
+from archive.views.tables import counted
 from evo.config.ratings_paper import MAIN_SETTING
-from evo.ratings_paper.figures import entropy_figure, redundancy_figure, sequence_figure
+from evo.ratings_paper.figures import (
+    WORDS,
+    entropy_figure,
+    redundancy_figure,
+    sequence_figure,
+)
 from evo.ratings_paper.results import PROMPT_SETTINGS, SYSTEMS, Claim, Results, claims, ends
 from xgl.diagram.svg import Element, render
 
@@ -27,8 +33,9 @@ VARIANT_COLUMNS = ("setting", "rated by", "prompts", "models' entropy", "prompts
 INTRODUCTION = """
 Models and prompts are simulated as vectors of skills. In each iteration a new model enters that
 is rated best, by Elo or by an equilibrium of the game between prompts and models. What a rating
-rewards shows in what enters. Then tasks are copied that the best model under Elo does badly on: a
-rating that counts tasks moves with every copy.
+rewards shows in what enters: the higher the entropy of the mean vector, the more even the skills.
+Then tasks are copied that the best model under Elo does badly on: a rating that counts tasks moves
+with every copy.
 """
 
 
@@ -57,8 +64,9 @@ def variant_cells(results: Results) -> list[tuple[str, ...]]:
                     results.entropies(of, setting, system, prompts) for of in ("model", "prompt")
                 )
                 if len(of_models):
-                    name = f"{setting} (K = {path.skills}, {len(of_models)} trials)"
-                    rows.append((name, system, prompts, ends(of_models), ends(of_prompts)))
+                    name = f"{setting} (K = {path.skills}, {counted(len(of_models), 'trial')})"
+                    words = (name, WORDS[system], prompts)
+                    rows.append((*words, ends(of_models), ends(of_prompts)))
     return rows
 
 
@@ -103,18 +111,19 @@ def html(results: Results, drawn: dict[str, Element]) -> str:
 
 def _claims(found: Sequence[Claim]) -> list[str]:
     """A table, and the settings under it, each once."""
-    settings = list(dict.fromkeys(claim.settings for claim in found))
-    cells = [
-        (each.where, each.paper, f"{each.found} [{settings.index(each.settings) + 1}]")
-        for each in found
-    ]
+    settings = list(dict.fromkeys(claim.settings for claim in found if claim.settings))
+    cells = [(each.where, each.paper, each.found, _note(each, settings)) for each in found]
     notes = [f"<li>{escape(each)}" for each in settings]
     return [
-        _table(CLAIM_COLUMNS, cells),
+        _table((*CLAIM_COLUMNS, "settings"), cells),
         "<p>Settings that the paper leaves open:<ol>",
         *notes,
         "</ol>",
     ]
+
+
+def _note(claim: Claim, settings: Sequence[str]) -> str:
+    return f"[{settings.index(claim.settings) + 1}]" if claim.settings else ""
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

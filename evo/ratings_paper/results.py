@@ -12,6 +12,7 @@ import numpy as np
 from archive.ratings.examples import Example, examples, largest_error
 from archive.ratings.normal_form import Array
 from archive.ratings.redundancy import RatingSystem
+from archive.views.tables import counted
 from evo.config.ratings_paper import MAIN_SETTING, RatingsPaperRunConfig
 
 Row = dict[str, Any]
@@ -29,7 +30,7 @@ NAMES = {
 @dataclass(frozen=True)
 class Claim:
     """What the paper says in one place, what was found, and with which settings that it leaves
-    open."""
+    open; empty where it leaves none."""
 
     where: str
     paper: str
@@ -104,7 +105,8 @@ def ends(curves: Array) -> str:
     if not len(curves):
         return "–"
     spread = f" ± {curves[:, -1].std(ddof=1):.3f}" if len(curves) > 1 else ""
-    return f"{curves[:, 0].mean():.3f} → {curves[:, -1].mean():.3f}{spread}"
+    found = f"{curves[:, 0].mean():.3f} → {curves[:, -1].mean():.3f}{spread}"
+    return found.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _path_claims(results: Results) -> Iterator[Claim]:
@@ -126,7 +128,7 @@ def _path_claims(results: Results) -> Iterator[Claim]:
     )
     for system, prompt_setting, of, words in said:
         curves = results.entropies(of, MAIN_SETTING, system, prompt_setting)
-        found = f"{ends(curves)} ({len(curves)} trials)"
+        found = f"{ends(curves)} ({counted(len(curves), 'trial')})"
         yield Claim("Fig. 1", words, found, used)
 
 
@@ -178,4 +180,4 @@ def _example_claims(found: Sequence[Example]) -> Iterator[Claim]:
         mine = [each for each in found if each.game.startswith(game)]
         if game == "chicken, ":
             mine = [each for each in mine if "Shannon" not in each.game]
-        yield Claim(where, words, f"so, within {largest_error(mine):.0e}", "none is open")
+        yield Claim(where, words, f"so, within {largest_error(mine):.0e}", "")

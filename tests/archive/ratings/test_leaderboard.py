@@ -43,6 +43,12 @@ def test_scores_within_rounding_are_ties() -> None:
     assert (wins(np.array([[1.0, 5.0], [1.0 + 1e-12, 4.0]]))[:, 0, 1] == [0, 1]).all()
 
 
+def test_an_infinite_score_is_no_tie_and_one_that_is_no_number_stays_none() -> None:
+    found = wins(np.array([[-np.inf, -np.inf, np.nan], [1.0, -np.inf, 1.0]]))[:, 0, 1]
+    assert found[:2].tolist() == [-1, 0]
+    assert np.isnan(found[2])
+
+
 def test_margins_are_in_units_of_the_base_players_improvement() -> None:
     assert margins(np.array([[1.0, 9.0], [0.5, 0.0]]), 2.0)[:, 0, 1].tolist() == [0.25, 1.0]
 
@@ -98,10 +104,44 @@ def test_a_game_that_would_enter_the_equilibrium_is_worth_more_than_0() -> None:
     assert worth(np.zeros((1, 3, 3)), board)[0] <= 0
 
 
-def test_resampling_draws_a_tasks_maps_alike_for_all_models() -> None:
+def test_resampling_draws_maps_alike_for_all_models_and_all_tasks_of_as_many() -> None:
     each = measured()[0]
-    drawn = resampled([each], np.random.default_rng(0))[0]
+    drawn, again, fewer = resampled([each, each, each[:5]], (0, 3))
     assert all(any((one == other).all() for other in each) for one in drawn)
+    assert (again == drawn).all()
+    assert len(fewer) == 5
+    assert (resampled([each], (0, 4))[0] != drawn).any()
+
+
+@pytest.mark.parametrize("solution", list(Solution))
+@pytest.mark.parametrize("copies", list(Copies))
+def test_copies_of_games_and_models_change_nothing_that_is_said_of_the_others(
+    solution: Solution, copies: Copies
+) -> None:
+    """Ratings, intervals, and what maps say that the equilibrium did not see. Copies stand first,
+    in the middle and last."""
+    outcomes = measured(maps=9)
+    tasks, models = [1, 0, 1, 2, 1, 0], [3, 0, 1, 0, 2, 3]
+    more = [outcomes[task][:, models][:, :, models] for task in tasks]
+    said = []
+    for each in (outcomes, more):
+        rule = copy_rule(each, copies)
+        board = leaderboard(each, solution, rule)
+        fitted = cross_fit(each, solution, rule)
+        drawn = bootstrap(each, solution, rule, 5)
+        said.append(
+            (
+                np.stack([board.models, fitted.models, *drawn.models]),
+                np.stack([board.tasks, fitted.tasks, *drawn.tasks]),
+                np.stack([board.task_masses, fitted.task_masses, *drawn.task_masses]),
+            )
+        )
+    (own, of_tasks, masses), (own_more, of_tasks_more, masses_more) = said
+    assert own_more == pytest.approx(own[:, models], abs=1e-6)
+    assert of_tasks_more == pytest.approx(of_tasks[:, tasks], abs=1e-6)
+    if copies is not Copies.MERGED:  # where tasks are merged each of them has an equal share
+        folded = np.stack([masses_more[:, np.array(tasks) == t].sum(axis=1) for t in range(3)], 1)
+        assert folded == pytest.approx(masses, abs=1e-6)
 
 
 def test_the_bootstrap_is_the_same_for_any_number_of_workers() -> None:

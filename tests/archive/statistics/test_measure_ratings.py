@@ -10,18 +10,19 @@ import pytest
 from support.rated import THREE, build, drawn, games
 
 from archive import TABLES, Archive
-from archive.errors import RatingError
+from archive.errors import ArchiveError, RatingError
 from archive.merging import merge
 from archive.ratings.near_copies import Copies
 from archive.ratings.preferences import Preference
 from archive.schema import TaskId
 from archive.statistics.measure_ratings import (
+    Estimate,
     MeasureRatings,
     RatingQuestion,
     measure_ratings,
     rating_rows,
 )
-from archive.statistics.paired_scores import PairedScores, read_paired_scores
+from archive.statistics.paired_scores import GameScores, PairedScores, read_paired_scores
 from archive.verification.ratings import ratings as verified
 
 QUESTION = RatingQuestion(resamples=2)
@@ -184,3 +185,76 @@ def test_ratings_of_one_of_several_runs_in_an_archive_are_computed_again(tmp_pat
     merge([tmp_path / "a", tmp_path / "b"], tmp_path / "c")
     with Archive.open(tmp_path / "c") as archive:
         assert list(verified(archive)) == []
+
+
+@pytest.mark.parametrize("copies", list(Copies))
+def test_copies_slipped_into_a_measure_change_nothing_that_is_said_of_the_others(
+    tmp_path: Path, copies: Copies
+) -> None:
+    """Games under other ids, models under names that sort before and after their originals."""
+    given = drawn(0, THREE, maps=8)
+    slipped = {
+        name: [played[place] for place in (1, 0, 1, 2, 0)]
+        for name, played in {"abe": given["cid"], **given, "zoe": given["ann"]}.items()
+    }
+    question = dataclasses.replace(QUESTION, copies=copies, resamples=6)
+    found = rate(build(tmp_path / "a", given), question)
+    more = rate(build(tmp_path / "b", slipped), question)
+    models = {each.model: each for each in more.models}
+    for one in found.models:
+        for other in (one.model, {"cid": "abe", "ann": "zoe"}.get(one.model, one.model)):
+            again = models[other]
+            assert numbers(again.rating) == near(numbers(one.rating))
+            assert numbers(again.cce_rating) == near(numbers(one.cce_rating))
+            assert again.warm_rating == near(one.warm_rating)
+            assert again.fitted_rating == near(one.fitted_rating)
+            assert (again.first, again.rank == 1) == (one.first, one.rank == 1)
+    ids = [each.game_id for each in games(3)]
+    origins = (ids[1], ids[0], ids[1], ids[2], ids[0])
+    origin = {each.game_id: known for each, known in zip(games(5), origins, strict=True)}
+    for one in found.games:
+        own = one.task_id.game_id
+        alike = [each for each in more.games if origin[each.task_id.game_id] == own]
+        assert len({each.equal_to for each in alike}) == 1
+        for each in alike:
+            assert numbers(each.rating) == near(numbers(one.rating))
+            assert each.fitted_rating == near(one.fitted_rating)
+        if copies is not Copies.MERGED:
+            assert sum(each.mass.value for each in alike) == near(one.mass.value)
+            assert sum(each.fitted_mass for each in alike) == near(one.fitted_mass)
+    assert more.value == pytest.approx(found.value, abs=1e-5)
+    assert more.fitted_value == pytest.approx(found.fitted_value, abs=1e-5)
+    assert {name for pair in more.disagreements for name in pair} >= {
+        name for pair in found.disagreements for name in pair
+    }
+
+
+def numbers(estimate: Estimate) -> tuple[float, float, float]:
+    return estimate.value, estimate.low, estimate.high
+
+
+def near(value: object) -> object:
+    return pytest.approx(value, abs=1e-6, nan_ok=True)
+
+
+def test_more_outcomes_than_fit_into_memory_are_refused_before_they_are_computed() -> None:
+    best = np.broadcast_to(np.zeros(1), (5_000, 40))
+    game = GameScores(TaskId("g", "black"), "g", 1, best, None, np.full(5_000, np.nan))
+    names = tuple(f"model {n}" for n in range(5_000))
+    with pytest.raises(RatingError, match=r"40 maps of 5,000 models take 7\.5 GiB of outcomes"):
+        measure_ratings(PairedScores(names, (game,), ()), QUESTION)
+    with pytest.raises(RatingError, match="a game of 100 × 5,000 × 5,000 actions takes"):
+        measure_ratings(PairedScores(names, (game,) * 100, ()), QUESTION)
+
+
+@pytest.mark.parametrize("score", [np.nan, np.inf])
+def test_scores_that_are_no_numbers_are_refused(score: float) -> None:
+    best = np.array([[1.0, 2.0], [score, 3.0]])
+    game = GameScores(TaskId("g", "black"), "g", 1, best, None, np.full(2, np.nan))
+    with pytest.raises(RatingError, match=f"bob scored {score} on game g, expected numbers"):
+        measure_ratings(PairedScores(("ann", "bob"), (game,), ()), QUESTION)
+
+
+def test_an_archive_takes_no_score_that_is_no_number(tmp_path: Path) -> None:
+    with pytest.raises(ArchiveError, match="score"):
+        build(tmp_path / "a", {"ann": [np.array([1.0, np.nan])]})

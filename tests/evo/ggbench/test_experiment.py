@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from collections.abc import Sequence
-from functools import partial
 from io import StringIO
 from pathlib import Path
 
@@ -16,8 +13,6 @@ from support import hostile
 
 from archive import Archive
 from archive.__main__ import main as archive_main
-from evo.ggbench.workers import Workers
-from evo.jobs.job import WorkersLostError
 from evo.run import main
 from evo.runner import Services
 
@@ -181,27 +176,3 @@ def test_an_estimate_spends_nothing(tmp_path: Path) -> None:
     assert code == 0
     assert "dollars" in said
     assert not list(tmp_path.iterdir())
-
-
-def dies_once(marker: Path, value: int) -> int:
-    """A job whose process is killed the first time."""
-    if not marker.exists():
-        marker.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return value
-
-
-def dies(value: int) -> int:
-    os.kill(os.getpid(), signal.SIGKILL)
-    return value
-
-
-def test_a_lost_worker_process_costs_time_and_no_result(tmp_path: Path) -> None:
-    workers = Workers(2)
-    jobs = [(n, partial(dies_once, tmp_path / str(n % 2), n)) for n in range(4)]
-    try:
-        assert list(workers.computed(jobs)) == [(0, 0), (1, 1), (2, 2), (3, 3)]
-        with pytest.raises(WorkersLostError, match="worker processes died 3 times"):
-            list(workers.computed([("one", partial(dies, 1)), ("two", partial(dies, 2))]))
-    finally:
-        workers.close()

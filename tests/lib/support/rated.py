@@ -38,10 +38,12 @@ def build(
     scores: Scores,
     levels: Sequence[int] = (),
     run_id: str = RUN,
+    first_map: int = 0,
     **changes: Any,
 ) -> Path:
     """The archive of a measuring run in ``folder``; games in ``levels`` have levels. The second
-    round scores as given, the first a bit less; ``changes`` of the run's settings."""
+    round scores as given, the first a bit less. Maps are numbered from ``first_map``; ``changes``
+    of the run's settings."""
     many = max(len(each) for each in scores.values())
     rows: dict[str, list[dict[str, Any]]] = {
         "runs": [row("runs", run_id=run_id, config_json=json.dumps({**SETTINGS, **changes}))],
@@ -52,7 +54,7 @@ def build(
     for model, played in scores.items():
         for place, (made, each) in enumerate(zip(games(many), played, strict=False)):
             ids = {"run_id": run_id, "policy_id": model, "game_id": made.game_id, "role": "black"}
-            rows["rounds"] += _rounds(ids, each)
+            rows["rounds"] += _rounds(ids, each, first_map)
             if place in levels and len(each):
                 rows["measures"].append(_measure(ids, each))
     with Archive.create(folder) as archive:
@@ -78,7 +80,7 @@ def _facts(made: Game) -> dict[str, Any]:
     }
 
 
-def _rounds(ids: Mapping[str, str], scores: np.ndarray) -> list[dict[str, Any]]:
+def _rounds(ids: Mapping[str, str], scores: np.ndarray, first_map: int) -> list[dict[str, Any]]:
     return [
         row(
             "rounds",
@@ -90,7 +92,7 @@ def _rounds(ids: Mapping[str, str], scores: np.ndarray) -> list[dict[str, Any]]:
             control=False,
             score=float(score) - (ROUNDS - number),
         )
-        for place, score in enumerate(scores)
+        for place, score in enumerate(scores, start=first_map)
         for number in range(1, ROUNDS + 1)
     ]
 
