@@ -185,7 +185,8 @@ class CurriculumSession(ModelSession):
     # -- training --------------------------------------------------------------------------------
 
     def _policy_id(self, name: str, replicate: int) -> str:
-        ids = [part for task in self.curricula.learned[name] for part in task.id]
+        tasks = self.curricula.learned[name]
+        ids = [text for task in tasks for text in (task.game_id, task.role)]
         facts = (name, *ids, self._seed(replicate), self._settings())
         return f"{named_seed('curriculum', *facts, bits=64):016x}"
 
