@@ -8,18 +8,19 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.table import Table
 
-from archive.schema import TaskId
-from archive.statistics.ceilings import GameCeiling
-from evo.config.measure import CeilingConfig
+from archive.schema import Purpose, TaskId
+from archive.statistics.ceilings import BestKnown, GameCeiling
+from evo.config.measure import MeasureConfig
 from evo.jobs.evaluate import Task
 from evo.jobs.model_host import ModelHost
 from evo.jobs.repeated_play import Row
 from evo.measure.folder import ExportedMeasure, MeasureGame
+from evo.record.ledger import Ledger
 from xgl.judge.server_judge import is_server
 from xgl.runtime.requests import Player, Seeds
 from xgl.solvers.search import Solution
 from xgl.solvers.solvers import Solvers
-from xgl.solvers.trials import MapTrials
+from xgl.solvers.trials import Attempt, MapTrials
 
 SOLVERS = 3
 
@@ -29,24 +30,70 @@ def tells_gradients(judge: str) -> bool:
     return not is_server(judge)
 
 
-def solved(
-    host: ModelHost,
-    member: MeasureGame,
-    seeds: Sequence[Seeds],
-    player: Player,
-    settings: CeilingConfig,
-) -> Iterator[Row]:
-    """Rows of the table ``ceilings``, but for the run's id: each solver on each map."""
-    solvers = Solvers(
-        host.judge, settings.calls, player, settings.width, settings.batch, settings.patience
-    )
-    for each in seeds:
-        started = time.perf_counter()
-        trials = MapTrials(member.task.game, member.task.role, each, host.cast(member.task))
-        solutions = solvers.solve(trials)
-        seconds = (time.perf_counter() - started) / max(1, len(solutions))
-        for solution in solutions:
-            yield _row(member.task, each, solution, settings.calls, seconds)
+class CeilingSearch:
+    """The rows of ``ceilings`` of one measured run."""
+
+    def __init__(self, exported: ExportedMeasure, ledger: Ledger, config: MeasureConfig) -> None:
+        self.exported, self.ledger, self.config = exported, ledger, config
+        self.budgets: dict[TaskId, int] = {}
+        """Most judge calls that a game was searched with, 0 where only the folder's best is
+        known."""
+        for row in ledger.archive.rows("ceilings", ["game_id", "role", "budget"]):
+            task_id = TaskId.of(row)
+            self.budgets[task_id] = max(row["budget"], self.budgets.get(task_id, 0))
+
+    def keep_what_is_known(self) -> None:
+        """Commit the best that the folder knows, of games without rows."""
+        new = [m for m in self.exported.members if m.task.id not in self.budgets]
+        self.ledger.commit(ceilings=[row for m in new for row in self._came_with(m)])
+
+    def missing(self) -> list[MeasureGame]:
+        """Games that were not searched with as many calls."""
+        calls = self.config.ceiling.calls
+        return [m for m in self.exported.members if self.budgets.get(m.task.id, 0) < calls]
+
+    def solve(self, host: ModelHost, player: Player, member: MeasureGame) -> str:
+        """Each solver on each map, one commit; what came of it, for a person."""
+        host.use_stories(self.exported.stories[member.name])
+        host.begin()
+        rows = list(self._solved(host, player, member))
+        source = f"measure {self.exported.digest}"
+        maps = self.ledger.map_rows(host.stories.map_texts, Purpose.MEASURE, source)
+        self.ledger.commit(ceilings=rows, maps=maps)
+        best: dict[int, float] = {}
+        for row in rows:
+            best[row["map_seed"]] = max(row["score"], best.get(row["map_seed"], row["score"]))
+        if not best:
+            return "no play finished"
+        return f"{sum(best.values()) / len(best):.1f} bits on {len(best)} maps"
+
+    def _seeds(self, member: MeasureGame) -> tuple[Seeds, ...]:
+        return self.exported.seeds(member, self.config.maps)
+
+    def _solved(self, host: ModelHost, player: Player, member: MeasureGame) -> Iterator[Row]:
+        settings, task = self.config.ceiling, member.task
+        how = settings.width, settings.batch, settings.patience
+        solvers = Solvers(host.judge, settings.calls, player, *how)
+        for seeds in self._seeds(member):
+            started = time.perf_counter()
+            trials = MapTrials(task.game, task.role, seeds, host.cast(task))
+            solutions = solvers.solve(trials)
+            seconds = (time.perf_counter() - started) / max(1, len(solutions))
+            for solution in solutions:
+                yield _row(task, seeds, solution, settings.calls, seconds)
+
+    def _came_with(self, member: MeasureGame) -> list[Row]:
+        known = self.exported.best_known[member.name]
+        return [
+            _row(member.task, each, _known(known[each.map_seed]), 0, 0.0)
+            for each in self._seeds(member)
+            if each.map_seed in known
+        ]
+
+
+def _known(best: BestKnown) -> Solution:
+    """What somebody found before, as if a solver had found it for nothing."""
+    return Solution(best.found_by, Attempt(best.moves, best.score), 0, ())
 
 
 def _row(task: Task, seeds: Seeds, solution: Solution, budget: int, seconds: float) -> Row:
@@ -64,29 +111,6 @@ def _row(task: Task, seeds: Seeds, solution: Solution, budget: int, seconds: flo
         "curve": [score for _, score in solution.curve],
         "seconds": seconds,
     }
-
-
-def came_with(exported: ExportedMeasure, member: MeasureGame, seeds: Sequence[Seeds]) -> list[Row]:
-    """The best that the folder knows, as rows."""
-    known = exported.best_known[member.name]
-    return [
-        {
-            "solver": known[each.map_seed].found_by,
-            "game_id": member.task.game_id,
-            "role": member.task.role,
-            "map_seed": each.map_seed,
-            "play_seed": each.play_seed,
-            "score": known[each.map_seed].score,
-            "moves": list(known[each.map_seed].moves),
-            "budget": 0,
-            "calls": 0,
-            "curve_calls": [],
-            "curve": [],
-            "seconds": 0.0,
-        }
-        for each in seeds
-        if each.map_seed in known
-    ]
 
 
 def table(games: Sequence[GameCeiling], names: Mapping[TaskId, str], confidence: float) -> Table:

@@ -12,13 +12,12 @@ from pathlib import Path
 from time import monotonic
 from typing import Self
 
-import numpy as np
 import torch
 from rich.console import Console
 
 from archive import Archive, Purpose, RunEvent
 from archive.errors import RatingError
-from archive.schema import PlaysKey, TaskId
+from archive.schema import PlaysKey
 from archive.statistics.ceilings import read_ceilings
 from archive.statistics.measure_ratings import (
     MeasureRatings,
@@ -37,6 +36,7 @@ from evo.jobs.job import ModelHostSettings
 from evo.jobs.model_host import ModelHost, single_threaded
 from evo.jobs.repeated_play import RoundScore, Row, round_floor, round_rows, with_round_floor
 from evo.measure import ceilings, report
+from evo.measure.ceilings import CeilingSearch
 from evo.measure.estimate import describe, estimate
 from evo.measure.folder import ExportedMeasure, MeasureGame, read
 from evo.measure.players import LocalPlayer, Measured, RemotePlayer, find_player
@@ -276,60 +276,14 @@ class MeasureSession:
 
     def _know_ceilings(self) -> None:
         """What the folder knows, then what solvers find, one commit a game."""
-        config, exported = self.plan.config.measure, self.plan.exported
-        rows = self._ceiling_rows()
-        brought = [
-            row
-            for member in exported.members
-            if not rows.get(member.task.id)
-            for row in ceilings.came_with(exported, member, exported.seeds(member, config.maps))
-        ]
-        self.ledger.commit(ceilings=brought)
-        solved = {task_id: max(row["budget"] for row in found) for task_id, found in rows.items()}
-        missing = [
-            member
-            for member in exported.members
-            if solved.get(member.task.id, 0) < config.ceiling.calls
-        ]
-        if missing:
+        config = self.plan.config.measure
+        search = CeilingSearch(self.plan.exported, self.ledger, config)
+        search.keep_what_is_known()
+        if missing := search.missing():
             with self.plan.base.seated(self.host, config.dtype, self._left()) as seat:
                 for member in missing:
-                    self._solve(seat, member)
-
-    def _solve(self, seat: Player, member: MeasureGame) -> None:
-        config, exported = self.plan.config.measure, self.plan.exported
-        self.host.use_stories(exported.stories[member.name])
-        self.host.begin()
-        seeds = exported.seeds(member, config.maps)
-        rows: list[Row] = []
-        for row in ceilings.solved(self.host, member, seeds, seat, config.ceiling):
-            rows.append(row)
-            self.console.print(
-                f"ceiling of {member.name}: {len(rows)} of "
-                f"{ceilings.SOLVERS * len(seeds)} searches",
-                end="\r",
-                highlight=False,
-            )
-        maps = self.ledger.map_rows(
-            self.host.stories.map_texts, Purpose.MEASURE, f"measure {exported.digest}"
-        )
-        self.ledger.commit(ceilings=rows, maps=maps)
-        best = {row["map_seed"]: -np.inf for row in rows}
-        for row in rows:
-            best[row["map_seed"]] = max(best[row["map_seed"]], row["score"])
-        found = f"{np.mean(list(best.values())):.1f} bits on {len(best)} maps" if best else "none"
-        self.console.print(
-            f"[{monotonic() - self.started:6.1f} s] ceiling of {member.name}: {found}",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
-        )
-
-    def _ceiling_rows(self) -> dict[TaskId, list[Row]]:
-        rows: dict[TaskId, list[Row]] = {}
-        for row in self.ledger.archive.rows("ceilings"):
-            rows.setdefault(TaskId.of(row), []).append(row)
-        return rows
+                    found = search.solve(self.host, seat, member)
+                    self._say_line(f"ceiling of {member.name}: {found}")
 
     def _say(
         self,
@@ -342,13 +296,12 @@ class MeasureSession:
         forfeits = sum(each.outcome == "forfeit" for each in scores)
         made = sum((each.counts for each in scores), MoveCounts())
         failed = f"{forfeits} forfeits, {made.format_failures} format failures"
-        place = f"[{monotonic() - self.started:6.1f} s] {player.name} {member.name}"
-        self.console.print(
-            f"{place}: {narms}; {failed}, {made.cut_moves} cut moves",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
-        )
+        place = f"{player.name} {member.name}"
+        self._say_line(f"{place}: {narms}; {failed}, {made.cut_moves} cut moves")
+
+    def _say_line(self, line: str) -> None:
+        after = f"[{monotonic() - self.started:6.1f} s]"
+        self.console.print(f"{after} {line}", highlight=False, markup=False, soft_wrap=True)
 
     def _measured(
         self, policy: str, member: MeasureGame, rows: Sequence[Row], dollars: float | None
