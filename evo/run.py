@@ -101,6 +101,7 @@ def experiments() -> dict[str, Experiment[Any]]:
     return {
         "scope_growth": growth,
         "long_growth": growth,
+        "curriculum": Experiment(compose.load, compose.resume, _plan_curriculum),
         "transfer_triplet": Experiment(compose.load, compose.resume, _plan_transfer_triplet),
         "toy_growth": Experiment(toy.load, toy.resume, _plan_toy),
         "measure": Experiment(measure.load, measure.resume, _plan_measure),
@@ -121,6 +122,12 @@ def _plan_transfer_triplet(config: RunConfig, services: Services, resumed: bool)
     from evo.experiments.transfer_triplet import TransferTriplet
 
     return plan_models(config, services, resumed, TransferTriplet)
+
+
+def _plan_curriculum(config: RunConfig, services: Services, resumed: bool) -> RunPlan:
+    from evo.experiments.curriculum import plan_curriculum
+
+    return plan_curriculum(config, services, resumed)
 
 
 def _plan_toy(config: ToyRunConfig, services: Services, resumed: bool) -> RunPlan:

@@ -199,13 +199,12 @@ class Solvers:
         self, trials: MapTrials, search: Search, here: Attempt, place: int, turn: Turn
     ) -> Iterator[tuple[int, ...]]:
         ids = self.judge.tokens(here.moves[place])
-        pieces = self._pieces(trials, turn)
         gradient = None
         if ids and search.left > GRADIENT_CALLS:
             scores = trials.signed_scores(here.moves)
             gradient = token_gradient(self.judge, scores, here.moves[place])
         if gradient is None:
-            for piece in pieces:
+            for piece in self._pieces(trials, turn):
                 yield (*ids, *self.judge.tokens(piece))
                 yield from ((*ids[:at], *self.judge.tokens(piece)) for at in range(len(ids)))
             return
