@@ -86,7 +86,8 @@ class Solvers:
             start = (*moves[:place], "", *moves[place + 1 :])
             until = int(search.budget - shares[place])
             search.attempts([start])
-            pieces, width, before = self._pieces(trials, turn), self.width, -1
+            pieces: Sequence[str] = self._pieces(trials, turn)
+            width, before = self.width, -1
             while search.left > until and search.calls > before:  # what is left goes into width
                 before = search.calls
                 pieces = self._extend(search, start, place, turn, pieces, width, until)
