@@ -28,11 +28,11 @@ USAGE = """usage: python -m evo.run +experiment=scope_growth [key=value …]
        python -m evo.run +experiment=ratings_paper [ratings_paper.key=value …]
        python -m evo.run resume=RUN_FOLDER [cluster.key=value …] [budget.key=value …]
 
-experiments: scope_growth; long_growth: the same for two hours on two cores, from four games;
+experiments: scope_growth; long_growth: the same for two hours on two cores, from three games;
              transfer_triplet: what three games of the paper teach each other;
              toy_growth: scope growth on the paper's toy model, in seconds;
              measure: models on the games that python -m archive export --format xent wrote;
-             gg_bench: two-player games that are programs, opponents that learn by self-play
+             gg_bench: two-player games that are programs, opponents that learn by self-play;
              ratings_paper: what equilibrium ratings do to simulated models and tasks
 useful keys: model=smollm2  seed=N  name=NAME  growth.initial_scope=[FILE,…]
              growth.max_candidates=N  finetune.tokens=N  cluster.workers=N
@@ -101,6 +101,7 @@ def experiments() -> dict[str, Experiment[Any]]:
     return {
         "scope_growth": growth,
         "long_growth": growth,
+        "curriculum": Experiment(compose.load, compose.resume, _plan_curriculum),
         "transfer_triplet": Experiment(compose.load, compose.resume, _plan_transfer_triplet),
         "toy_growth": Experiment(toy.load, toy.resume, _plan_toy),
         "measure": Experiment(measure.load, measure.resume, _plan_measure),
@@ -121,6 +122,12 @@ def _plan_transfer_triplet(config: RunConfig, services: Services, resumed: bool)
     from evo.experiments.transfer_triplet import TransferTriplet
 
     return plan_models(config, services, resumed, TransferTriplet)
+
+
+def _plan_curriculum(config: RunConfig, services: Services, resumed: bool) -> RunPlan:
+    from evo.experiments.curriculum import plan_curriculum
+
+    return plan_curriculum(config, services, resumed)
 
 
 def _plan_toy(config: ToyRunConfig, services: Services, resumed: bool) -> RunPlan:

@@ -176,6 +176,25 @@ def ratings(arguments: Namespace) -> CommandResult:
     return CommandResult(as_json(found), lambda _, console: show(found, console))
 
 
+def universality(arguments: Namespace) -> CommandResult:
+    """Whether measures of several growths rank models alike (docs/universality.md)."""
+    from archive.statistics.universality import Question, read_measured_scope, universality
+    from archive.views.universality import as_json, show
+
+    question = Question(
+        number("--margin", arguments.margin, "above 0 and at most 1", lambda m: 0 < m <= 1),
+        number("--confidence", arguments.confidence, "between 0.5 and 1", lambda p: 0.5 < p < 1),
+        _count("--resamples", arguments.resamples, 1),
+    )
+    scopes = []
+    for run in (*arguments.runs, *arguments.random):
+        with Archive.open(run) as archive:
+            scopes.append(read_measured_scope(archive, str(run)))
+    grown = scopes[: len(arguments.runs)]
+    found = universality(grown, scopes[len(grown) :], question)
+    return CommandResult(as_json(found), lambda _, console: show(found, question, console))
+
+
 def _count(name: str, text: str, least: int) -> int:
     """A whole number of at least ``least``. Raises ArchiveError."""
     expected = f"a whole number from {least} up"

@@ -91,6 +91,13 @@ _EXPORT = (
     Argument("--without-judge", group=_XENT, dest="with_judge", action="store_false"),
     flag("--no-scores", "load no judge, and do not measure how far scores moved", group=_XENT),
     Argument(
+        "--playable",
+        "so many games drawn from all that were learned, accepted or not, in place of a cover",
+        group=_XENT,
+        metavar="N",
+    ),
+    Argument("--draw", "which draw of --playable; default: 0", group=_XENT, default="0"),
+    Argument(
         "--ceiling",
         "search for the best known scores, with so many judge calls of each of three solvers on "
         "each map; default: 0",
@@ -124,6 +131,26 @@ _RATINGS = (
         metavar="N",
         default=None,
     ),
+)
+_UNIVERSALITY = (
+    Argument(
+        "runs", "runs of +experiment=measure, each on another growth", metavar="RUN", nargs="+"
+    ),
+    Argument(
+        "--random",
+        "a run of +experiment=measure on random playable games; may be given again",
+        metavar="RUN",
+        action="append",
+        default=[],
+    ),
+    Argument(
+        "--margin",
+        "least share of the ceiling that counts as alike; default: 0.8",
+        metavar="S",
+        default="0.8",
+    ),
+    Argument("--resamples", "of models and growths; default: 2000", metavar="B", default="2000"),
+    Argument("--confidence", "of intervals; default: 0.95", metavar="P", default="0.95"),
 )
 _MERGE = (
     Argument("runs", "run folders, or archive folders", metavar="RUN", nargs="+"),
@@ -196,6 +223,12 @@ COMMANDS = (
         "rate the models and games of measured runs together, at an equilibrium",
         reading.ratings,
         (*_RATINGS, JSON),
+    ),
+    Subcommand(
+        "universality",
+        "show whether measures of several growths rank models alike",
+        reading.universality,
+        (*_UNIVERSALITY, JSON),
     ),
     Subcommand(
         "export",

@@ -142,9 +142,9 @@ def _options(arguments: Namespace, eta: float | None, maps: int | None) -> Optio
         with_judge=arguments.with_judge,
         compare=not arguments.no_scores,
         inspect=arguments.format == "inspect",
-        ceiling=int(
-            number("--ceiling", arguments.ceiling, "a whole number from 0 up", _whole_from_0)
-        ),
+        ceiling=_whole("--ceiling", arguments.ceiling),
+        playable=None if arguments.playable is None else _whole("--playable", arguments.playable),
+        draw=_whole("--draw", arguments.draw),
         **({} if maps is None else {"maps": maps}),
     )
 
@@ -153,8 +153,9 @@ def _eta(text: str) -> float:
     return number("--eta", text, "a number above 0, such as 0.3", lambda eta: 0 < eta < math.inf)
 
 
-def _whole_from_0(value: float) -> bool:
-    return value >= 0 and value == int(value)
+def _whole(name: str, text: str) -> int:
+    expected = "a whole number from 0 up"
+    return int(number(name, text, expected, lambda n: n >= 0 and n == int(n)))
 
 
 def _count(text: str) -> int:

@@ -14,11 +14,10 @@ from archive.statistics.ceilings import BestKnown
 from archive.store.archive import Archive
 from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import Game
-from xgl.players.scripts import SCRIPTS, ScriptPlayer
 from xgl.runtime.lockstep import Cast
 from xgl.runtime.requests import Judge, Player, Seeds
 
-TRIED = 24
+TRIED = 8
 """Moves of a map that are scored again on the exported game, those that earned most."""
 COLUMNS = ["policy_id", "map_seed", "outcome", "score", "moves"]
 
@@ -26,9 +25,9 @@ COLUMNS = ["policy_id", "map_seed", "outcome", "score", "moves"]
 def best_known(
     archive: Archive, run_id: str, member: ExportedGame, played: Game, judge: Judge, calls: int = 0
 ) -> dict[int, BestKnown]:
-    """By map seed, the best of archived moves and of every script on ``played``, the game as the
-    file has it; with ``calls`` also of solvers, with so many judge calls each. Empty where others
-    move too, whose moves depend on who measures."""
+    """By map seed, the best of archived moves on ``played``, the game as the file has it; with
+    ``calls`` also of solvers, with so many judge calls each. Empty where others move too, whose
+    moves depend on who measures."""
     if analyse(played.program).players != (member.role,):
         return {}
     archived = _archived(archive, run_id, member.task_id)
@@ -52,8 +51,6 @@ def _on_map(
     trials = MapTrials(played, member.role, seeds, Cast(judge, TextsOf(member.maps), {}))
     attempts = trials.of_moves([moves for _, moves in archived])
     found = [(policy, attempt) for (policy, _), attempt in zip(archived, attempts, strict=True)]
-    scripted = trials.of_policies(ScriptPlayer(judge.count), list(SCRIPTS))
-    found += zip((f"script:{name}" for name in SCRIPTS), scripted, strict=True)
     if calls:
         found += [(each.solver, each.best) for each in _solved(trials, judge, calls)]
     finished = [each for each in found if each[1].finished]

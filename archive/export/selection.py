@@ -23,6 +23,7 @@ from xgl.language.parser import parse
 from xgl.language.syntax import MAX_LINES
 from xgl.lowering import Lowered, LoweringError, lower
 from xgl.lowering.texts import stories
+from xgl.random_streams import stream
 
 EVALUATED = (Purpose.ACCEPTANCE, Purpose.SELECTION, Purpose.CALIBRATION)
 """What plays on evaluation maps serve, the most careful first."""
@@ -230,6 +231,46 @@ def choose(
     }
     delta = None if covered.skipped else covered.cover.delta
     return Selection(run_id, generation, eta, delta, value, covers)
+
+
+def playable_tasks(archive: Archive, run_id: str) -> list[TaskId]:
+    """The initial games of a run and all that a fine-tune of it surely learned, accepted or not, in
+    the order of their ids."""
+    _, members = newest_scope(archive, run_id)
+    initial = [member.task_id for member in members if member.parent_game_id is None]
+    decided = archive.rows("decisions", filters=[("run_id", "=", run_id)])
+    gains = ("own_gain_low", "total_gain_low")
+    learned = [
+        TaskId.of(row)
+        for row in decided
+        if all(row[name] is not None and row[name] > 0 for name in gains)
+    ]
+    return sorted({*initial, *learned})
+
+
+def drawn(tasks: Sequence[TaskId], count: int, seed: int, name: str) -> list[TaskId]:
+    """``count`` of the games, or all where there are fewer, in their order."""
+    places = stream(name, seed).permutation(len(tasks))[:count]
+    return [tasks[place] for place in sorted(places)]
+
+
+def choose_playable(archive: Archive, run_id: str, count: int, seed: int = 0) -> Selection:
+    """``count`` games drawn at random from all that are playable: what a growth's choice is
+    compared with.
+
+    Raises ExportError where there are not so many.
+    """
+    generation, _ = newest_scope(archive, run_id)
+    playable = playable_tasks(archive, run_id)
+    if not 0 < count <= len(playable):
+        raise ExportError(
+            f"--playable: found {count}, expected a number from 1 to {len(playable)}, the "
+            "number of games that the run's fine-tunes surely learned"
+        )
+    value, _ = deciding_value(run_config(archive, run_id))
+    chosen = drawn(playable, count, seed, "playable games")
+    covers = {task_id: (task_id.game_id,) for task_id in chosen}
+    return Selection(run_id, generation, None, None, value, covers)
 
 
 def gather(

@@ -19,7 +19,7 @@ from archive.export.configurations import ROUNDS, XENT_VERSION, configurations, 
 from archive.export.exactness import Exactness, compare, sampled_moves
 from archive.export.judge import JudgeSource
 from archive.export.readme import readme
-from archive.export.selection import ExportedGame, Selection, choose, gather
+from archive.export.selection import ExportedGame, Selection, choose, choose_playable, gather
 from archive.export.thresholds import base_thresholds
 from archive.query import RunHistory, find_run
 from archive.schema import Definition
@@ -52,6 +52,9 @@ class Options:
     compare: bool = True
     inspect: bool = False
     ceiling: int = 0
+    playable: int | None = None
+    """Games drawn from all that were learned, in the place of a cover; None: none are drawn."""
+    draw: int = 0
 
 
 @dataclass(frozen=True)
@@ -77,9 +80,7 @@ def export_xent(
     folder, options = Path(folder), options or Options()
     require_free(folder)
     run = find_run(archive, run_id)
-    selection = choose(
-        archive, run.run_id, options.eta, options.definition, options.skip_unplayable
-    )
+    selection = _selection(archive, run.run_id, options)
     members = gather(archive, selection, options.maps, options.allow_inexact)
     source = judges.judge_of(_config(archive, run.run_id))
     if options.ceiling and (not options.compare or source.reference.startswith("vllm:")):
@@ -87,7 +88,8 @@ def export_xent(
             f"--ceiling: found {options.ceiling} judge calls and no judge with gradients, expected "
             "scores (no --no-scores) by a judge that is loaded here"
         )
-    compared, best = (), ()
+    compared: list[Exactness] = []
+    best: tuple[dict[int, BestKnown], ...] = ()
     if options.compare:
         judge = judges.load(source)
         compared = _compared(archive, selection, members, judge)
@@ -115,6 +117,12 @@ def export_xent(
 
     write_folder(folder, fill)
     return measure
+
+
+def _selection(archive: Archive, run_id: str, options: Options) -> Selection:
+    if options.playable is not None:
+        return choose_playable(archive, run_id, options.playable, options.draw)
+    return choose(archive, run_id, options.eta, options.definition, options.skip_unplayable)
 
 
 def _config(archive: Archive, run_id: str) -> str:

@@ -31,6 +31,7 @@ from archive.report.player_measures import (
 )
 from archive.report.scope_covers import Covers, gather_covers
 from archive.schema import SCHEMA_VERSION, SCRIPT_POLICY, Definition, GainKind, TaskId
+from archive.statistics.second_judge import Survival, read_survivals
 from archive.statistics.transfer_matrix import TransferMatrix
 from archive.store.archive import Archive, Filter
 
@@ -77,6 +78,7 @@ class RunReport:
     covers: Covers
     measures: tuple[PlayerMeasure, ...]
     ceilings: tuple[NamedCeiling, ...]
+    survivals: tuple[Survival, ...]
     ratings: Ratings | str | None
 
 
@@ -110,6 +112,7 @@ def gather_report(
         ceilings=gather_ceilings(
             measured, {game.task_id.game_id: (game.place, game.name) for game in games}
         ),
+        survivals=tuple(read_survivals(archive, run.run_id)),
         ratings=gather_ratings(
             archive, measured, {game.task_id: (game.place, game.name) for game in games}
         ),

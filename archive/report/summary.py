@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import median
 
 from archive.report.from_archive import RunReport
 from archive.report.wording import counted, listed
+from archive.statistics.second_judge import Survival, surviving
 
 NAMED = 3
 """Starting games that the summary names."""
@@ -64,8 +66,25 @@ def _novelty(report: RunReport) -> str:
             f"of {counted(len(compared), 'game')} beside simple rules, training is surely beyond "
             f"every rule on {beyond}"
         )
+    parts += _under_others(report.survivals)
     words = "; ".join(parts) or "how new these games are was not measured"
     return f"{words[:1].upper()}{words[1:]}."
+
+
+def _under_others(survivals: Sequence[Survival]) -> list[str]:
+    """One clause for each judge that did not play."""
+    clauses = []
+    for judge in dict.fromkeys(each.judge for each in survivals):
+        of_judge = [each for each in survivals if each.judge == judge]
+        share = surviving(of_judge)
+        left = "an unknown share" if share.value is None else f"{share.value:.0%}"
+        again = sum(each.stays_accepted for each in of_judge)
+        clauses.append(
+            f"under another judge, {judge}, {left} of the gain about the map survives"
+            + (" in the median" if len(of_judge) > 1 else "")
+            + f", and {again} of {counted(len(of_judge), 'acceptance')} would be repeated"
+        )
+    return clauses
 
 
 def _why_nothing(report: RunReport) -> str:

@@ -1,4 +1,4 @@
-"""What the archive holds: twenty-one tables, each column with type, unit, meaning and null meaning.
+"""What the archive holds: tables, each column with type, unit, meaning and null meaning.
 
 Bits are base-2 logarithms of the judge's probabilities. Tokens of the player and tokens of the
 judge are told apart in the units. An added, changed or removed column raises SCHEMA_VERSION.
@@ -27,7 +27,15 @@ from archive.schema.enums import (
     Verdict,
 )
 from archive.schema.ggbench import GGBENCH
-from archive.schema.plays import FINETUNES, MAPS, MEASURES, ROUNDS, SCORES
+from archive.schema.plays import (
+    CURRICULA,
+    FINETUNES,
+    MAPS,
+    MEASURES,
+    ROUNDS,
+    SCORES,
+    SECOND_SCORES,
+)
 from archive.schema.ratings import RATINGS
 from archive.schema.search import COVERS, DECISIONS, GAMES, PROPOSALS, RUNS, SCOPES
 from archive.schema.simulations import IMPROVEMENT_PATHS, REDUNDANCY_RATINGS
@@ -61,7 +69,9 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             PROPOSALS,
             MAPS,
             FINETUNES,
+            CURRICULA,
             SCORES,
+            SECOND_SCORES,
             DECISIONS,
             SCOPES,
             COVERS,

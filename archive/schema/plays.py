@@ -81,6 +81,28 @@ FINETUNES = Table(
     ),
 )
 
+CURRICULA = Table(
+    "curricula",
+    "One fine-tuning of the base player on several games in turn.",
+    (
+        RUN,
+        Column("finetune_id", STRING, "id", "the fine-tuning; the policy_id of its scores"),
+        Column("curriculum", STRING, "name", "which games: cover, initial, random or covered"),
+        Column("game_ids", STRINGS, "ids", "the games, in turn"),
+        Column("roles", STRINGS, "names", "their main players"),
+        Column("replicate", INT32, "count", "which repetition under another seed, from 0"),
+        Column("seed", INT64, "seed", "seed of initialisation, maps and sampling"),
+        Column("steps", INT32, "steps", "optimiser steps made, on all games"),
+        Column("curve", FLOATS, "bits", "mean score at each step, of its game", finite=True),
+        Column("entropy", FLOATS, "bits a token", "mean entropy of the policy at each step"),
+        Column("grad_norm", FLOATS, "1", "norm of the gradient, before clipping, at each step"),
+        Column("adapter_hash", STRING, "SHA-256", "names adapters/HASH.safetensors"),
+        Column("settings_json", STRING, "JSON", "settings of the fine-tuning"),
+        Column("tokens", INT64, "player tokens", "read and sampled: the budget spent"),
+        SECONDS,
+    ),
+)
+
 CLIPPED = "with the judge's probabilities clipped at ε = 1/vocabulary (Def. 30)"
 
 SCORES = Table(
@@ -132,6 +154,33 @@ SCORES = Table(
         ),
         Column("moves", STRINGS, "text", "strings that the main player gave, in order"),
         Column("tokens", INT64, "player tokens", "read and sampled in this play"),
+        SECONDS,
+    ),
+)
+
+SECOND_SCORES = Table(
+    "second_scores",
+    "One archived play of one policy scored again by another judge (judge.second): the same moves "
+    "on the same texts.",
+    (
+        RUN,
+        Column("judge", STRING, "name", "model reference of the other judge"),
+        Column("policy_id", STRING, "id", "who played; the play is in scores"),
+        GAME,
+        ROLE,
+        Column("purpose", STRING, "enum", "what the play served", values=values_of(Purpose)),
+        Column("map_seed", INT64, "seed", "the map played"),
+        Column("play_seed", INT64, "seed", "seed of the sampled moves"),
+        Column(
+            "score", FLOAT64, "bits", "reward of the main player", "an ensure refused the moves"
+        ),
+        Column(
+            "permuted_score",
+            FLOAT64,
+            "bits",
+            "of the moves that the policy made on the next map that it was scored on here",
+            "an ensure refused them",
+        ),
         SECONDS,
     ),
 )

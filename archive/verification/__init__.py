@@ -70,6 +70,7 @@ def verify(archive: Archive) -> Verification:
         faults += _derived(archive, unchecked)
         faults += islice(ratings.ratings(archive), LIMIT)
         named = archive.table("finetunes", ["adapter_hash"])["adapter_hash"].to_pylist()
+        named += archive.table("curricula", ["adapter_hash"])["adapter_hash"].to_pylist()
         named += archive.table("gg_agents", ["weights_sha256"])["weights_sha256"].to_pylist()
         notes += files.unnamed_adapters(archive, named)
     return Verification(str(archive.folder), faults, notes, checked, dict(unchecked))

@@ -20,7 +20,18 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "proposals": ("run_id", "proposal_id"),
     "maps": ("map_seed", "site", "purpose", "source", "text", "n_tokens"),
     "finetunes": ("run_id", "finetune_id"),
+    "curricula": ("run_id", "finetune_id"),
     "scores": ("run_id", "policy_id", "game_id", "role", "purpose", "map_seed", "play_seed"),
+    "second_scores": (
+        "run_id",
+        "judge",
+        "policy_id",
+        "game_id",
+        "role",
+        "purpose",
+        "map_seed",
+        "play_seed",
+    ),
     "decisions": ("run_id", "generation", "parent_game_id", "round", "index", "game_id"),
     "scopes": ("run_id", "generation", "game_id", "role"),
     "ceilings": (
@@ -48,6 +59,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 GAMES: Mapping[str, tuple[str, ...]] = {
     "finetunes": ("game_id",),
     "scores": ("game_id",),
+    "second_scores": ("game_id",),
     "decisions": ("game_id", "parent_game_id", "gamma_game_id"),
     "scopes": ("game_id", "parent_game_id"),
     "covers": ("game_id",),
@@ -59,7 +71,9 @@ GAMES: Mapping[str, tuple[str, ...]] = {
 RUNS = (
     "proposals",
     "finetunes",
+    "curricula",
     "scores",
+    "second_scores",
     "decisions",
     "scopes",
     "covers",
@@ -115,10 +129,12 @@ def policies(archive: Archive) -> Iterator[Finding]:
     game it says."""
     rows = archive.rows("finetunes", ["run_id", "finetune_id", "game_id", "role"])
     known = {(row["run_id"], row["finetune_id"]): TaskId.of(row) for row in rows}
+    rows = archive.rows("curricula", ["run_id", "finetune_id"])
+    several = {(row["run_id"], row["finetune_id"]) for row in rows}
     for row in _distinct(archive, "scores", ["run_id", "policy_id"]).to_pylist():
         policy = row["policy_id"]
         other = policy == BASE_POLICY or policy.startswith(SCRIPT_POLICY)
-        if not other and (row["run_id"], policy) not in known:
+        if not other and (row["run_id"], policy) not in known.keys() | several:
             yield _absent("scores", "policy_id", policy, f"a fine-tuning of run {row['run_id']}")
     columns = ["run_id", "finetune_id", "game_id", "role"]
     for row in archive.rows("decisions", columns):

@@ -4,6 +4,7 @@ English, why each was kept, and one play beside the untrained player's and a scr
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,7 @@ from archive.schema import BASE_POLICY, SCRIPT_POLICY, Definition, PlaysKey, Tas
 from archive.statistics.intervals import Interval, Scores, mean_interval
 from archive.statistics.plays import PURPOSES, SCORE_COLUMNS, Plays, plays_of, policies_of
 from archive.statistics.scripts import SHOWN_CONFIDENCE, ScriptComparison, shown_comparison
+from archive.statistics.second_judge import Survival, read_survivals
 from archive.statistics.transfer_values import gains
 from archive.store.archive import Archive
 from archive.views.tables import counted, shown, visible
@@ -64,6 +66,8 @@ class KeptGame:
     scripts: ScriptComparison | None
     texts: tuple[str, ...]
     attempts: tuple[Attempt, ...]
+    survivals: tuple[Survival, ...] = ()
+    """Under judges that did not play (judge.second)."""
 
 
 def gather(archive: Archive, run_id: str) -> list[KeptGame]:
@@ -73,6 +77,7 @@ def gather(archive: Archive, run_id: str) -> list[KeptGame]:
     reader = _Reader(archive, run_id, members)
     picked = {member.task_id: reader.typical_map(member.task_id) for member in members}
     texts = map_texts(archive, [seeds[0] for seeds in picked.values() if seeds])
+    survivals = read_survivals(archive, run_id)
     return [
         KeptGame(
             member,
@@ -82,6 +87,7 @@ def gather(archive: Archive, run_id: str) -> list[KeptGame]:
             reader.scripts(member.task_id),
             story_texts(rows[member.game_id], texts.get(seeds[0], {})) if seeds else (),
             reader.attempts(member.task_id, seeds) if seeds else (),
+            tuple(each for each in survivals if each.task_id == member.task_id),
         )
         for member, seeds in zip(members, picked.values(), strict=True)
     ]
@@ -236,6 +242,7 @@ def _facts(kept: KeptGame, full: bool) -> list[str]:
         lines.append(f"learned    training gains {_bits(kept.total)} a play, {about}")
     if kept.scripts:
         lines.append(f"scripts    {beside_scripts(kept.scripts)}")
+    lines += [f"judged     {under_another(each)}" for each in kept.survivals]
     return lines + (_play(kept) if full and kept.attempts else [])
 
 
@@ -261,6 +268,21 @@ def beside_scripts(scripts: ScriptComparison) -> str:
         f"the best simple rule, {name}, gains {_signed(scripts.best_gain)} bits; training minus "
         f"the best rule: {_bits(lead)}, {_bits(specific)} about the map"
     )
+
+
+def under_another(survival: Survival) -> str:
+    """What is left of a game's gain under a judge that did not play."""
+    share = survival.specific
+    left = "an unknown share" if share.value is None else f"{share.value:.0%}"
+    bounds = (
+        f" [{share.low:.0%}, {share.high:.0%}]" if math.isfinite(share.low + share.high) else ""
+    )
+    verdict = "it would be accepted again"
+    if survival.decision is None:
+        verdict = "it would not be accepted on the same plays"
+    elif not survival.stays_accepted:
+        verdict = f"it would not be accepted ({survival.decision.reason})"
+    return f"by {survival.judge}, {left}{bounds} of the gain about the map survives; {verdict}"
 
 
 def _play(kept: KeptGame) -> list[str]:

@@ -23,7 +23,7 @@ from meta_sampler.settings import ACCESS, SETTINGS, Caps
 from xgl.errors import ConfigError
 
 Run = TypeVar("Run")
-SEARCHES = ("scope_growth", "transfer_triplet")
+SEARCHES = ("scope_growth", "transfer_triplet", "curriculum")
 """Experiments that a :class:`RunConfig` describes."""
 EXPERIMENTS = (*SEARCHES, "long_growth", "toy_growth", "measure", "gg_bench")
 OPTIONS = {"cluster": "local", "meta_sampler": MetaSamplerConfig().name}
@@ -34,6 +34,8 @@ MAY_BE_MISSING = (
     "cluster.",
     "budget.",
     "tracking.",
+    "judge.second.",
+    "curriculum.",
     "measure.chat.",
     "measure.ceiling.",
     "ggbench.chat.",
@@ -50,6 +52,7 @@ RESUMABLE = (
     "budget.",
     "tracking.",
     "growth.generations",
+    "judge.second",
     *(f"meta_sampler.settings.{key}" for key in ACCESS),
 )
 """Settings that a resumed run on language models may change: results do not depend on them."""
@@ -71,8 +74,8 @@ def resume(stored: dict[str, Any], overrides: Sequence[str]) -> RunConfig:
     check_resumable(
         overrides,
         RESUMABLE,
-        "cluster.*, budget.*, tracking.*, growth.generations and how a remote meta-sampler is "
-        "reached",
+        "cluster.*, budget.*, tracking.*, growth.generations, judge.second and how a remote "
+        "meta-sampler is reached",
     )
     sampler = "meta_sampler=" + stored["meta_sampler"]["name"]
     fresh = asdict(load(["+experiment=" + stored["experiment"], sampler, *overrides]))

@@ -55,10 +55,18 @@ class JudgeConfig:
     """MiB of key-value caches of prefixes that many texts share."""
     stories: Literal["corpus", "judge"] = "corpus"
     """Where maps come from: corpus (held-out stories of the package) or judge (it writes)."""
+    second: str | None = None
+    """Model reference of another judge, which scores the plays behind every accepted game again at
+    the end of a growth; null: none. It decides nothing."""
 
     def __post_init__(self) -> None:
         if self.stories == "judge" and self.model.startswith("vllm:"):
             raise ValueError("stories: found judge, and a server writes none, expected corpus")
+        if self.second == self.model or str(self.second).startswith("vllm:"):
+            raise ValueError(
+                f"second: found {self.second}, expected a model of this machine that is not "
+                "judge.model"
+            )
 
 
 @settings
@@ -357,6 +365,33 @@ class MetaSamplerConfig:
         return settings_of(info.data["name"], values) if isinstance(values, Mapping) else values
 
 
+HELD_OUT = (
+    "fig_3_01_single_text",
+    "fig_3_01_multi_texts",
+    "fig_3_03_one_way_cut",
+    "fig_3_03_unrelated_prefixes",
+    "fig_3_03_one_way_explanations",
+    "fig_4_02_dex_texts",
+)
+"""Programs of the paper with something about the map to learn, which no growth begins with."""
+
+
+@settings
+class CurriculumConfig:
+    """Players trained on several games in turn (+experiment=curriculum)."""
+
+    run: str | None = None
+    """The growth whose games are learned: a run folder."""
+    seeds: Count = 3
+    """Training seeds of each curriculum."""
+    tokens: Natural = 600000
+    """Budget of one curriculum's fine-tune, over all its games."""
+    eta: Share = 0.3
+    """η of the cover."""
+    held_out: Annotated[tuple[str, ...], Field(min_length=1)] = HELD_OUT
+    """Games of the library that each player plays before and after, read in game.dialect."""
+
+
 @settings
 class ArchiveRoot:
     """Where runs go."""
@@ -476,7 +511,7 @@ class NamedRun:
 class RunConfig(NamedRun):
     """Everything a run depends on. ``cluster`` says where, ``budget`` how far, all else what."""
 
-    experiment: Literal["scope_growth", "transfer_triplet"]
+    experiment: Literal["scope_growth", "transfer_triplet", "curriculum"]
     """What to do; set by +experiment=NAME."""
     judge: JudgeConfig = JudgeConfig()
     player: PlayerConfig = PlayerConfig()
@@ -486,6 +521,7 @@ class RunConfig(NamedRun):
     playability: PlayabilityConfig = PlayabilityConfig()
     growth: GrowthConfig = GrowthConfig()
     meta_sampler: MetaSamplerConfig = MetaSamplerConfig()
+    curriculum: CurriculumConfig = CurriculumConfig()
     archive: ArchiveConfig = ArchiveConfig()
     cluster: ClusterConfig = ClusterConfig()
     budget: BudgetConfig = BudgetConfig()
@@ -495,7 +531,7 @@ class RunConfig(NamedRun):
         """The settings that results depend on; where they end is no part of it."""
         free = ("cluster", "budget", "tracking", "name", "archive")
         kept = {k: v for k, v in asdict(self).items() if k not in free}
-        del kept["growth"]["generations"]
+        del kept["growth"]["generations"], kept["judge"]["second"]
         return kept
 
     def science_hash(self) -> str:

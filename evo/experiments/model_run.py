@@ -40,6 +40,8 @@ class ModelPlan:
     sampler: MetaSampler
     services: Services
     make_session: Callable[[ModelPlan, Archive], ModelSession]
+    begins_with_scope: bool = True
+    """Whether the initial games are played at all."""
 
     @property
     def folder(self) -> Path:
@@ -52,7 +54,8 @@ class ModelPlan:
 
     def session(self, archive: Archive) -> ModelSession:
         """Raises :class:`ConfigError` where the initial games have changed or a budget is spent."""
-        _check_unchanged(archive, self.config, self.initial)
+        if self.begins_with_scope:
+            _check_unchanged(archive, self.config, self.initial)
         return self.make_session(self, archive)
 
 
@@ -139,7 +142,8 @@ def plan_models(
     """Find games, sampler, models and cluster; raises what each of them raises."""
     check_trackers(config.tracking)
     initial = initial_tasks(config)
-    for reference in dict.fromkeys((config.judge.model, config.player.model)):
+    references = (config.judge.model, config.player.model, config.judge.second)
+    for reference in dict.fromkeys(each for each in references if each):
         _check_model(reference)
     sampler = services.sampler(config.meta_sampler.name, config.meta_sampler.settings)
     _check_cluster(config.cluster)

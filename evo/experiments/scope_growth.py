@@ -11,6 +11,7 @@ from archive.statistics.scope_cover import CoverQuestion, cover_rows
 from evo.experiments.model_run import ModelSession
 from evo.jobs.evaluate import Task
 from evo.record.collector import Request
+from evo.record.second_judge import score_again
 from evo.record.workshop import LedgerWorkshop
 from evo.runner import RunOutcome
 from evo.search.growth import ScopeMember, grow
@@ -19,20 +20,37 @@ from evo.search.open_ended import End, OpenEnded, OpenEndedSettings
 from evo.search.open_oracle import OpenTransferOracle, Seen
 from evo.search.oracle import TransferOracle
 from evo.search.proposals import Proposer
+from meta_sampler import BudgetReached
 
 
 class ScopeGrowth(ModelSession):
     """Grows a scope; each generation's scope is committed as it forms."""
 
     def expected_finetunes(self) -> int | None:
-        """Initial games and candidates, with their replicates."""
-        budget = self.config.growth.max_candidates
-        if budget is None:
+        """Initial games and candidates that are examined, with their replicates."""
+        growth = self.config.growth
+        if growth.max_candidates is None:
             return None
-        return (len(self.plan.initial) + budget) * self.config.finetune.replicates
+        share = 1.0 if growth.schedule == "paper" else growth.examined
+        candidates = max(1, round(share * growth.max_candidates))
+        return (len(self.plan.initial) + candidates) * self.config.finetune.replicates
 
     def work(self) -> RunOutcome:
-        """Grow to the schedule's end and say which end it was."""
+        """Grow to the schedule's end and say which end it was; then, also where a budget ended it,
+        score again what was accepted, which costs no token of the player."""
+        try:
+            outcome = self._grow()
+        except BudgetReached:
+            self._score_again()
+            raise
+        self._score_again()
+        return outcome
+
+    def _score_again(self) -> None:
+        if judge := self.config.judge.second:
+            score_again(self.ledger, self.collector.executor, self.display, judge)
+
+    def _grow(self) -> RunOutcome:
         if self.config.growth.schedule == "paper":
             return self._work_by_the_paper()
         return self._work_open_ended()

@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.table import Table
 
 from archive import ArchiveError
+from archive.views.tables import add
 from evo.ggbench.answers import GameFaultError
 from evo.ggbench.filters import filtered
 from evo.ggbench.game import find, packaged, packaged_names
 from evo.ggbench.terminal import agent_of, answer_of_person, play
 from xgl.chat.accounting import Budget
-from xgl.diagram.svg import visible
 from xgl.errors import ConfigError, PlayerError
 
 
@@ -93,7 +93,7 @@ def _list(console: Console) -> int:
     table = Table("game", "title", "category")
     for name in packaged_names():
         game = packaged(name)
-        table.add_row(name, game.title, game.category)
+        add(table, name, game.title, game.category)
     console.print(table)
     return 0
 
@@ -110,7 +110,7 @@ def show_similarity(names: Sequence[str], console: Console) -> int:
     values = highest([find(name).source for name in names])
     table = Table("game", "highest similarity to another")
     for name, value in zip(names, values, strict=True):
-        table.add_row(name, f"{value:.3f}")
+        add(table, name, f"{value:.3f}")
     console.print(table)
     row, summary = table_5(values), Table("mean", "SD", "min", "25 %", "50 %", "75 %", "max")
     summary.add_row(*(f"{value:.3f}" for value in (row.mean, row.sd, *row.quartiles)))
@@ -133,7 +133,7 @@ def show_clusters(wanted: argparse.Namespace, console: Console) -> int:
     games = games or [packaged(name) for name in packaged_names()]
     settings = find_author(GGBenchConfig(author=wanted.model), "--model")
     assert settings is not None
-    console.print(estimate(settings, len(games)), highlight=False)
+    console.print(estimate(settings, len(games)), highlight=False, soft_wrap=True)
     if wanted.estimate:
         return 0
     sorter = Sorter(settings, wanted.answers, Budget(tokens=wanted.tokens))
@@ -144,8 +144,8 @@ def show_clusters(wanted: argparse.Namespace, console: Console) -> int:
     table, members = Table("kind", "games", "share", "titles"), found.clusters.members
     for place in [*found.clusters.chosen, None]:
         held = [game.title for game, own in zip(games, members, strict=True) if own == place]
-        kind = "none of these" if place is None else visible(found.kinds[place])
-        table.add_row(kind, str(len(held)), f"{len(held) / len(games):.1%}", ", ".join(held))
+        kind = "none of these" if place is None else found.kinds[place]
+        add(table, kind, len(held), f"{len(held) / len(games):.1%}", ", ".join(held))
     console.print(table)
     said = f"{found.unclear} answers neither yes nor no; {found.usage.tokens:,} tokens"
     console.print(f"{len(found.kinds)} kinds that differ; {said}", highlight=False)
@@ -163,7 +163,7 @@ def show_comparison(run: Path, measured: Path, figure_path: Path | None, console
     show(comparison, console)
     if figure_path is not None:
         write_figure(comparison, figure_path)
-        console.print(f"figure   {figure_path}", highlight=False, soft_wrap=True)
+        console.print(f"figure   {figure_path}", highlight=False, markup=False, soft_wrap=True)
     return 0
 
 
@@ -173,7 +173,7 @@ def check(name: str, console: Console) -> int:
     table = Table("filter", "verdict", "reason", "seconds")
     for each in verdicts:
         verdict = "passed" if each.passed else "refused"
-        table.add_row(each.stage, verdict, each.reason, f"{each.seconds:.1f}")
+        add(table, each.stage, verdict, each.reason, f"{each.seconds:.1f}")
     console.print(table)
     return 0 if all(each.passed for each in verdicts) else 1
 

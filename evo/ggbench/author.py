@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -29,8 +30,8 @@ PROMPT_TOKENS, ANSWER_TOKENS = 5_900, 3_200
 """Of one game's three requests, where its texts are as long as the paper's (Table 1)."""
 SETTING = " (ggbench.author_tokens)"
 """Which setting bounds an answer."""
-_THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
-_FENCE = re.compile(r"^[ \t]*(```+|~~~+)[ \t]*([\w+.-]*)[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.M | re.S)
+_THOUGHT, _END = (re.compile(rf"<{slash}think(?:ing)?>", re.I) for slash in ("", "/"))
+_FENCE = re.compile(r"[ \t]*(```+|~~~+)[ \t]*([\w+.-]*).*")
 _LABELS = ("python", "py", "python3")
 _OPEN = re.compile(r"^[ \t]*(```|~~~)", re.M)
 
@@ -141,7 +142,7 @@ class Author(PaidAnswers):
 def whole_text(answer: CachedAnswer, most: int, setting: str = "") -> str:
     """The answer's text without thoughts. Raises :class:`UnusableAnswerError` for one that was cut
     or holds nothing."""
-    text = _THOUGHT.sub("", answer.text.encode(errors="replace").decode(), count=1).strip()
+    text = _without_thought(answer.text.encode(errors="replace").decode()).strip()
     if answer.cut:
         raise UnusableAnswerError(f"the answer was cut at {most} tokens{setting}")
     if not text:
@@ -151,14 +152,41 @@ def whole_text(answer: CachedAnswer, most: int, setting: str = "") -> str:
     return text
 
 
+def _without_thought(text: str) -> str:
+    """Searches once for each mark: an answer may be long, and a stranger's."""
+    begin = _THOUGHT.search(text)
+    end = _END.search(text, begin.end()) if begin else None
+    return text[: begin.start()] + text[end.end() :] if begin and end else text
+
+
+def _blocks(answer: str) -> Iterator[tuple[str, str]]:
+    """Label and text of each fenced block, which a bare fence like its own ends."""
+    lines = answer.split("\n")
+    ends: dict[str, list[int]] = {}
+    for number, line in enumerate(lines):
+        ends.setdefault(line.strip(" \t"), []).append(number)
+    number = 0
+    while number < len(lines):
+        opened = _FENCE.fullmatch(lines[number])
+        after = ends.get(opened[1], []) if opened else []
+        place = bisect_right(after, number)
+        if opened and place < len(after):
+            yield opened[2].lower(), "\n".join(lines[number + 1 : after[place]])
+            number = after[place]
+        number += 1
+
+
 def prose(answer: str) -> str:
     """A text, taken out of a fence that holds all of it.
 
     >>> prose("```markdown\\n# Tug\\nPull.\\n```")
     '# Tug\\nPull.'
     """
-    fenced = _FENCE.fullmatch(answer)
-    text = (fenced[3] if fenced else answer).replace("\0", "").strip()
+    first, _, rest = answer.partition("\n")
+    within, _, last = rest.rpartition("\n")
+    opened = _FENCE.fullmatch(first)
+    text = within if opened and opened[1] == last.strip(" \t") else answer
+    text = text.replace("\0", "").strip()
     if not text:
         raise UnusableAnswerError("the answer is empty")
     return text
@@ -170,7 +198,7 @@ def program(answer: str) -> str:
 
     Raises :class:`UnusableAnswerError`. Whether the program is any good is for the filters.
     """
-    blocks = [(match[2].lower(), match[3]) for match in _FENCE.finditer(answer)]
+    blocks = list(_blocks(answer))
     labelled = [text for label, text in blocks if label in _LABELS]
     chosen = labelled or [text for label, text in blocks if not label]
     if not chosen and not blocks and _is_python(answer):

@@ -19,6 +19,7 @@ from archive.statistics.intervals import Scores
 from archive.statistics.rank_agreement import RankAgreement, rank_agreement
 from archive.statistics.win_rates import Tally, bootstrap, over_plays, tallies_of
 from archive.store.disk import write_whole, writing
+from archive.views.tables import add
 from xgl.diagram.svg import Element, visible
 from xgl.errors import ConfigError
 
@@ -110,7 +111,7 @@ def show(comparison: Comparison, console: Console) -> None:
     table.title = f"{comparison.programs} programs, {comparison.xent_games} Xent games"
     for each in sorted(comparison.models, key=lambda model: -model.rate):
         bounds = f"{each.low:.2f} to {each.high:.2f}"
-        table.add_row(visible(each.name), f"{each.rate:.3f}", bounds, f"{each.narms:.2f}")
+        add(table, each.name, f"{each.rate:.3f}", bounds, f"{each.narms:.2f}")
     console.print(table)
     console.print(agreement_text(comparison), highlight=False, soft_wrap=True)
 

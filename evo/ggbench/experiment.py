@@ -115,7 +115,7 @@ class GGBenchPlan:
             if isinstance(player, ChatPlayer):
                 lines.append(page.estimate(player, self.games, count, settings))
         for text in lines:
-            self.console.print(text, highlight=False, soft_wrap=True)
+            self.console.print(text, highlight=False, markup=False, soft_wrap=True)
         return not self.config.estimate
 
     def session(self, archive: Archive) -> GGBenchSession:
@@ -162,7 +162,7 @@ class GGBenchSession:
         for part in programs.tables(self.records.rows):
             self.console.print(part)
         path = page.write(self.plan.folder, self.records)
-        self.console.print(f"page     {path}", highlight=False, soft_wrap=True)
+        self.console.print(f"page     {path}", highlight=False, markup=False, soft_wrap=True)
 
     def commands(self) -> Sequence[tuple[str, str]]:
         """How to look closer."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -21,7 +20,7 @@ from evo.ggbench.game import Game
 from evo.ggbench.guest_process import LIMITS, BoxLimits
 from xgl.random_streams import seed, stream
 
-KEYWORD = re.compile(r"spaces\.Discrete\(([^)]*)\)")
+KEYWORD = "spaces.Discrete("
 GAMES = 20
 """Of random moves."""
 REPEATED = 3
@@ -92,16 +91,21 @@ def filtered(
 
 def digest(source: str) -> str:
     """SHA-256 of a program without its layout, comments and docstrings; of the text itself where
-    it is no Python."""
+    it is no Python, or nested too deeply to be read."""
     try:
-        tree = ast.parse(source)
+        content = _without_docstrings(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return hashlib.sha256(source.encode(errors="surrogatepass")).hexdigest()
+        content = source
+    return hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest()
+
+
+def _without_docstrings(source: str) -> str:
+    tree = ast.parse(source)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list) and body and _is_text(body[0]):
             node.body = body[1:]  # type: ignore[attr-defined]
-    return hashlib.sha256(ast.dump(tree).encode(errors="surrogatepass")).hexdigest()
+    return ast.dump(tree)
 
 
 def _is_text(node: ast.AST) -> bool:
@@ -130,9 +134,9 @@ def _verdicts(
 
 def keyword(source: str) -> Verdict:
     """``**`` in the first action space stands for one that is exponentially large."""
-    found = KEYWORD.search(source)
-    arguments = found[1] if found else ""
-    if "**" in arguments:
+    begin = source.find(KEYWORD)
+    arguments = source[begin + len(KEYWORD) : source.find(")", begin)] if begin >= 0 else ""
+    if "**" in arguments and ")" in source[begin:]:
         return Verdict("keyword", False, f"an action space of {arguments[:60]} moves")
     return Verdict("keyword", True, "no power in the action space")
 

@@ -33,7 +33,7 @@ MOST_KIND = 400
 """Characters."""
 TOKENS_OF_RULES = 450
 """About, as long as those of the paper's games are after its filters (Table 1)."""
-_ITEM = re.compile(r"^\s*(?:\d+[.):]|[-*•])\s+(\S.*)$", re.M)
+_ITEM = re.compile(r"^[ \t]*(?:\d{1,4}[.):]|[-*•])[ \t]+(\S.*)$", re.M)
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,16 @@ def agent_of(name: str) -> Agent:
 
 
 def answer_of_person(prompt: str) -> str:
-    """A line of the keyboard, or of a file, where it would not be seen otherwise."""
-    said = input(prompt)
+    """A line of the keyboard, or of a file, where it would not be seen otherwise.
+
+    Raises :class:`EOFError`.
+    """
+    if sys.stdin is None:
+        raise EOFError
+    try:
+        said = input(prompt)
+    except UnicodeDecodeError:
+        return "what is no text"
     if not sys.stdin.isatty():
         print(said)
     return said
@@ -80,9 +88,9 @@ class _Terminal:
 
     def explain(self) -> None:
         """The rules, and what moves mean."""
-        self.console.print(Markdown(_safe(self.game.rules)))
+        self.console.print(Markdown(_safe(self.game.rules), hyperlinks=False))
         self.console.print()
-        self.console.print(Markdown(f"**Moves.** {_safe(self.game.moves)}"))
+        self.console.print(Markdown(f"**Moves.** {_safe(self.game.moves)}", hyperlinks=False))
         self.console.print()
 
     def play(self, opponent: Agent, seat: int) -> int | None:

@@ -173,8 +173,14 @@ def _permuted(
     cast: Cast, task: Task, seeds: Sequence[Seeds], moves: Sequence[tuple[str, ...]]
 ) -> list[Play]:
     """Each map played with the moves made for the next one (a cyclic shift)."""
-    shifted = [*moves[1:], *moves[:1]]
-    silent = {each: made or ("",) for each, made in zip(seeds, shifted, strict=True)}
+    return replayed(cast, task, seeds, [*moves[1:], *moves[:1]])
+
+
+def replayed(
+    cast: Cast, task: Task, seeds: Sequence[Seeds], moves: Sequence[tuple[str, ...]]
+) -> list[Play]:
+    """Each map played with given moves of the role."""
+    silent = {each: made or ("",) for each, made in zip(seeds, moves, strict=True)}
     return _play(ScriptedPlayer(silent), cast, task, seeds)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -61,29 +62,60 @@ def finetune(
     ``count`` counts judge tokens where the player's are others, ``memory_bytes`` bound the
     sampling of a batch, see :class:`LocalPolicy`, and the gathering of a gradient.
     """
+    return finetune_in_turn(adapted, [(cast, task)], settings, seed, count, memory_bytes)
+
+
+def finetune_in_turn(
+    adapted: AdaptedModel,
+    courses: Sequence[tuple[Cast, Task]],
+    settings: FinetuneConfig,
+    seed: int,
+    count: Callable[[str], int] | None = None,
+    memory_bytes: int = MEMORY_BYTES,
+) -> Finetune:
+    """Train one new adapter on several games, round-robin: a round of the warm start on each, then
+    a step of REINFORCE on each, and so on, until ``settings.tokens`` are spent on all together.
+    The curves have the steps in the order in which they were made. One game alone is
+    :func:`finetune`.
+    """
     started = time.perf_counter()
     with adapted.new_adapter(named_seed("adapter", seed)) as lm:
         policy = LocalPolicy(lm, count=count, memory_bytes=memory_bytes)
-        training = _Training(lm, adapted, cast, task, policy, settings, seed, memory_bytes)
-        training.warm_start()
-        training.reinforce()
+        steps = _Steps()
+        trainings = [
+            _Training(lm, adapted, cast, task, policy, settings, seed, memory_bytes, steps)
+            for cast, task in courses
+        ]
+        share = 1 / len(trainings)
+        for place, training in enumerate(trainings):
+            training.warm_start(place * share, (place + 1) * share)
+        reinforce(trainings, adapted, settings)
         adapter = adapted.adapter_bytes()
+    last = trainings[-1]
     return Finetune(
         adapter=adapter,
-        curve=training.curve,
-        entropy=training.entropy,
-        grad_norm=training.norms,
-        distinct_moves=_distinct(training.plays, task.role),
-        forfeit_rate=_unfinished(training.plays, task.role),
+        curve=steps.curve,
+        entropy=steps.entropy,
+        grad_norm=steps.norms,
+        distinct_moves=_distinct(last.plays, last.task.role),
+        forfeit_rate=_unfinished(last.plays, last.task.role),
         prompt_tokens=policy.prompt_tokens,
         generated_tokens=policy.new_tokens,
         seconds=time.perf_counter() - started,
     )
 
 
+@dataclass
+class _Steps:
+    """The curves, with an entry for each step on any game, rounds of the warm start included."""
+
+    curve: list[float] = field(default_factory=list)
+    entropy: list[float] = field(default_factory=list)
+    norms: list[float] = field(default_factory=list)
+
+
 class _Training:
-    """One fine-tune in progress; the curves have an entry for each step, rounds of the warm start
-    included."""
+    """One game of a fine-tune in progress; ``made`` counts its own steps."""
 
     def __init__(
         self,
@@ -95,14 +127,14 @@ class _Training:
         settings: FinetuneConfig,
         seed: int,
         memory_bytes: int,
+        steps: _Steps,
     ) -> None:
         self.lm, self.adapted, self.cast, self.task = lm, adapted, cast, task
         self.policy, self.settings = policy, settings
         self.seed, self.memory_bytes = seed, memory_bytes
         self.scripts = ScriptPlayer(cast.judge.count)
-        self.curve: list[float] = []
-        self.entropy: list[float] = []
-        self.norms: list[float] = []
+        self.steps, self.made = steps, 0
+        self.begin, self.share = 0.0, 1.0
         self.plays: list[Play] = []
 
     @property
@@ -111,12 +143,15 @@ class _Training:
         tokens = self.policy.prompt_tokens + self.policy.new_tokens
         return tokens / self.settings.tokens if self.settings.tokens else 1.0
 
-    def warm_start(self) -> None:
-        """Rounds of best-of-n distillation, until half of the budget is spent."""
+    def warm_start(self, begin: float = 0.0, end: float = 1.0) -> None:
+        """Rounds of best-of-n distillation, until half of the budget is spent; with other games,
+        of the part of the budget from ``begin`` to ``end``, shares of it, which is this game's if
+        all spend as much."""
         warm = self.settings.warm_start
         optimizer = torch.optim.AdamW(self.adapted.parameters(), lr=warm.learning_rate)
+        self.begin, self.share = min(self.spent, begin), end - begin
         for index in range(warm.rounds):
-            if self.spent >= 0.5:
+            if self.spent_here >= 0.5:
                 return
             imitations = self._imitations(authors_of_round(warm, index))
             if not imitations:
@@ -129,25 +164,30 @@ class _Training:
             if not self._step(entropy, norm):
                 return
 
+    @property
+    def spent_here(self) -> float:
+        """Share of this game's part of the tokens that its warm start has taken."""
+        return (self.spent - self.begin) / self.share
+
     def _imitations(self, author: Author) -> list[Imitation]:
         """The best moves of a round, and those that each line's best script makes on further
         maps."""
         warm, player, seed = self.settings.warm_start, self._exploring(author), self.seed
         seeds, plays = list[Seeds](), list[Play]()
         for first in range(0, warm.maps, MAPS_AT_ONCE):
-            if seeds and self.spent >= MOST_EXPLORING:
+            if seeds and self.spent_here >= MOST_EXPLORING:
                 break
             maps = min(MAPS_AT_ONCE, warm.maps - first)
-            more = training_seeds(seed, len(self.curve), maps, warm.rollouts, first)
+            more = training_seeds(seed, self.made, maps, warm.rollouts, first)
             seeds, plays = seeds + more, plays + self._play(player, more)
         best = best_of_groups(self._credits(plays, seeds, standing=True), warm)
         teachers = self._teachers(plays, seeds, author)
         if teachers and best and warm.demonstrations:
-            shown = training_seeds(seed, len(self.curve), warm.demonstrations, 1, warm.maps)
+            shown = training_seeds(seed, self.made, warm.demonstrations, 1, warm.maps)
             teaching = self._exploring(lambda _, line: teachers.get(line, OWN))
             best += [
-                Imitation(event.move, 1.0)
-                for play in self._play(teaching, shown)
+                Imitation(event.move, each.map_seed, 1.0)
+                for play, each in zip(self._play(teaching, shown), shown, strict=True)
                 if play.outcome_for(self.task.role) == "finished"
                 for event in play.standing(self.task.role)
                 if event.line in teachers
@@ -169,32 +209,16 @@ class _Training:
     def _exploring(self, author: Author) -> ExploringPolicy:
         return ExploringPolicy(self.policy, self.scripts, author)
 
-    def reinforce(self) -> None:
-        """Steps of REINFORCE until the budget is spent, then the mean of the last adapters."""
-        settings, adapted = self.settings, self.adapted
-        optimizer = torch.optim.AdamW(adapted.parameters(), lr=settings.learning_rate)
-        average, first = _Average(), len(self.curve)
-        while (spent := self._share(len(self.curve) - first)) < 1:
-            step, rollouts = len(self.curve), settings.rollouts
-            seeds = training_seeds(self.seed, step, settings.maps, rollouts)
-            self.plays = self._play(self.policy, seeds)
-            credits = self._credits(self.plays, seeds)
-            if not credits:  # no view fits the model: such steps would spend no tokens, for ever
-                break
-            for group in optimizer.param_groups:
-                group["lr"] = settings.learning_rate * (1 - settings.decay * spent)
-            entropy, norm = update(
-                self.lm, adapted, optimizer, credits, settings, self.memory_bytes
-            )
-            if not self._step(entropy, norm):
-                break
-            if settings.averaged and spent >= 1 - settings.averaged:
-                average.add(adapted.parameters())
-        average.assign(adapted.parameters())
-
-    def _share(self, steps: int) -> float:
-        """Share of the budget that is spent after ``steps`` of REINFORCE."""
-        return max(self.spent, steps / self.settings.steps if self.settings.steps else 0.0)
+    def reinforce_once(self, optimizer: torch.optim.Optimizer) -> bool:
+        """One step of REINFORCE; False where none can be made, or it came to nothing finite."""
+        settings = self.settings
+        seeds = training_seeds(self.seed, self.made, settings.maps, settings.rollouts)
+        self.plays = self._play(self.policy, seeds)
+        credits = self._credits(self.plays, seeds)
+        if not credits:  # no view fits the model: such steps would spend no tokens, for ever
+            return False
+        step = update(self.lm, self.adapted, optimizer, credits, settings, self.memory_bytes)
+        return self._step(*step)
 
     def _play(self, player: Player, seeds: Sequence[Seeds]) -> list[Play]:
         players = self.cast.players | {self.task.role: player}
@@ -207,7 +231,7 @@ class _Training:
         """Credits of one step's plays."""
         credits = credits_of_all(plays, seeds, self.task, standing)
         if self.settings.shuffle and credits:
-            return shuffled(credits, named_seed("shuffle", self.seed, len(self.curve)))
+            return shuffled(credits, named_seed("shuffle", self.seed, self.made))
         return credits
 
     def _step(self, entropy: float, norm: float) -> bool:
@@ -215,10 +239,34 @@ class _Training:
         if not math.isfinite(norm):
             return False
         scores = [finite_score(play, self.task) for play in self.plays]
-        self.curve.append(float(np.mean(scores)))
-        self.entropy.append(entropy)
-        self.norms.append(norm)
+        self.made += 1
+        self.steps.curve.append(float(np.mean(scores)))
+        self.steps.entropy.append(entropy)
+        self.steps.norms.append(norm)
         return True
+
+
+def reinforce(
+    trainings: Sequence[_Training], adapted: AdaptedModel, settings: FinetuneConfig
+) -> None:
+    """Steps of REINFORCE on each game in turn until the budget is spent, then the mean of the last
+    adapters. A game on which no step can be made drops out."""
+    optimizer = torch.optim.AdamW(adapted.parameters(), lr=settings.learning_rate)
+    average, steps, active = _Average(), 0, list(trainings)
+    while active:
+        training = active[steps % len(active)]
+        spent = max(training.spent, steps / settings.steps if settings.steps else 0.0)
+        if spent >= 1:
+            break
+        for group in optimizer.param_groups:
+            group["lr"] = settings.learning_rate * (1 - settings.decay * spent)
+        if not training.reinforce_once(optimizer):
+            active.remove(training)
+            continue
+        steps += 1
+        if settings.averaged and spent >= 1 - settings.averaged:
+            average.add(adapted.parameters())
+    average.assign(adapted.parameters())
 
 
 class _Average:

@@ -144,6 +144,44 @@ class Training(Job[Finetune]):
 
 
 @dataclass(frozen=True)
+class CurriculumTraining(Job[Finetune]):
+    """Fine-tune a new adapter on ``task`` and ``others`` in turn, for ``tokens`` in all."""
+
+    name: ClassVar[str] = "the curriculum"
+    trains: ClassVar[bool] = True
+    task: Task
+    others: tuple[Task, ...]
+    seed: int
+    tokens: int
+
+    def outcome(self, host: ModelHost) -> Finetune:
+        return host.finetune_in_turn(self)
+
+
+@dataclass(frozen=True)
+class SecondScore:
+    """One play under another judge, bits; None where an ensure refused the moves."""
+
+    score: float | None
+    permuted: float | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Rescoring(Job[list[SecondScore]]):
+    """Score moves that were made on ``seeds`` again, by the settings' second judge: each map's own,
+    and the next map's."""
+
+    name: ClassVar[str] = "another judge's scores"
+    task: Task
+    seeds: tuple[Seeds, ...]
+    moves: tuple[tuple[str, ...], ...]
+
+    def outcome(self, host: ModelHost) -> list[SecondScore]:
+        return host.score_again(self)
+
+
+@dataclass(frozen=True)
 class MapText:
     """One text of a map: its story site, and its length in judge tokens."""
 

@@ -26,7 +26,7 @@ class LoraSettings:
     the last ``layers`` blocks (None: of all)."""
 
     rank: int
-    alpha: int
+    alpha: float
     layers: int | None = None
 
 

@@ -6,24 +6,30 @@ result depends on the job and the settings alone, never on what the host did bef
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import torch
 
 from evo.config.schema import JudgeConfig, PlayerConfig
-from evo.jobs.evaluate import ScoredPlay, Task, evaluate, evaluate_together
-from evo.jobs.finetune import finetune
+from evo.jobs.evaluate import ScoredPlay, Task, evaluate, evaluate_together, replayed
+from evo.jobs.finetune import finetune, finetune_in_turn
 from evo.jobs.job import (
+    CurriculumTraining,
     Evaluation,
     Finetune,
     Job,
     MapText,
     ModelHostSettings,
     Outcome,
+    Rescoring,
     Result,
     ScriptedEvaluation,
+    SecondScore,
     Training,
 )
 from evo.jobs.lora import AdaptedModel, lora_settings, weight_sharing_copy
@@ -40,7 +46,18 @@ from xgl.models import corpus, resolve
 from xgl.players.local import BATCH_ROWS, LocalPolicy
 from xgl.players.scripts import ScriptPlayer
 from xgl.runtime.lockstep import Cast
-from xgl.runtime.requests import Move, Player, Seeds, StoryRequest, StorySource, Turn
+from xgl.runtime.requests import (
+    Move,
+    Play,
+    Player,
+    ScoreRequest,
+    Seeds,
+    StoryRequest,
+    StorySource,
+    TokenScores,
+    TruthRequest,
+    Turn,
+)
 
 
 class ModelHost:
@@ -104,12 +121,43 @@ class ModelHost:
         on = self.cast(job.task), job.task, job.seeds
         return evaluate_together(player, job.scripts, *on, self.judge.uniform_bits)
 
+    def score_again(self, job: Rescoring) -> list[SecondScore]:
+        """Scores of archived moves under the second judge; raises ``ValueError`` where the host
+        was loaded without one."""
+        started = time.perf_counter()
+        cast = replace(self.cast(job.task), judge=SecondJudge(self.judge, self._second_judge))
+        shifted = [*job.moves[1:], *job.moves[:1]]
+        own, permuted = (
+            [_finished_score(play, job.task.role) for play in plays]
+            for plays in (
+                replayed(cast, job.task, job.seeds, moves) for moves in (job.moves, shifted)
+            )
+        )
+        seconds = (time.perf_counter() - started) / max(1, len(own))
+        return [SecondScore(*scores, seconds) for scores in zip(own, permuted, strict=True)]
+
+    @cached_property
+    def _second_judge(self) -> TransformerJudge:
+        judge = self.settings.judge
+        if judge.second is None:
+            raise ValueError("this model host has no second judge")
+        lm = load_model(judge.second, judge.dtype, self.settings.device)
+        return TransformerJudge(lm, _engine_settings(judge))
+
     def finetune(self, job: Training) -> Finetune:
         """A new adapter; raises ``ValueError`` where the host was loaded without such settings."""
         if self.settings.finetune is None:
             raise ValueError("this model host has no settings to fine-tune with")
         on = self.cast(job.task), job.task, self.settings.finetune
         return finetune(self.adapted, *on, job.seed, self.count, self.memory)
+
+    def finetune_in_turn(self, job: CurriculumTraining) -> Finetune:
+        """One adapter on several games; raises as :meth:`finetune`."""
+        if self.settings.finetune is None:
+            raise ValueError("this model host has no settings to fine-tune with")
+        settings = replace(self.settings.finetune, tokens=job.tokens, steps=None)
+        courses = [(self.cast(task), task) for task in (job.task, *job.others)]
+        return finetune_in_turn(self.adapted, courses, settings, job.seed, self.count, self.memory)
 
     def _policy(self, lm: LanguageModel, several: int = 1) -> LocalPolicy:
         rows = BATCH_ROWS * several
@@ -126,6 +174,31 @@ class ModelHost:
             return JudgeStories(judge, self.judge.truncate)
         texts = [story.text for story in corpus.stories("held_out")]
         return CorpusStories(texts, self.judge.truncate)
+
+
+class SecondJudge:
+    """Scores of one judge on the texts of another: moves and stories stay cut where the ``first``
+    cut them, so that both judge the same plays."""
+
+    def __init__(self, first: TransformerJudge, second: TransformerJudge) -> None:
+        self.second, self.first = second, first
+        self.count, self.truncate = first.count, first.truncate
+        self.first_tokens = first.first_tokens
+
+    def score(self, requests: list[ScoreRequest]) -> list[TokenScores | OversizeError]:
+        return self.second.score(requests)
+
+    def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
+        """What a plain function decides stays as it was."""
+        free = [each for each in requests if each.predicate is None]
+        truths = dict(zip(free, self.second.truths(free), strict=True))
+        plain = [each for each in requests if each.predicate is not None]
+        truths |= dict(zip(plain, self.first.truths(plain), strict=True))
+        return [truths[each] for each in requests]
+
+
+def _finished_score(play: Play, role: str) -> float | None:
+    return play.scores.get(role, 0.0) if play.outcome_for(role) == "finished" else None
 
 
 class BasePlayer:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from archive import Archive, RunEvent
 from evo.config.measure import ChatConfig
@@ -29,14 +30,17 @@ from xgl.settings import shared
 
 EXPECTED = (
     "expected embedded, smollm2, a model folder or a hub id, and with @T after it its temperature "
-    "T, such as embedded@0.5; adapter:RUN_FOLDER:FINETUNE_ID; "
+    "T, such as embedded@0.5; adapter:RUN_FOLDER:FINETUNE_ID or adapter:RUN_FOLDER:CURRICULUM, and "
+    "with *S after it S times what it adds to the base; "
     "peft:FOLDER or peft:FOLDER@MODEL for a LoRA trained elsewhere; or "
     "chat:MODEL, chat:MODEL@URL for a model behind an OpenAI-compatible endpoint"
 )
 _CHAT = re.compile(r"chat:(?P<model>.+?)(@(?P<url>https?://.*))?")
 _WARM = re.compile(r"(?P<reference>.+)@(?P<temperature>\d{1,3}(\.\d{1,6})?)")
 _PEFT = re.compile(r"peft:(?P<folder>[^@]+)(@(?P<model>.+))?")
-_ADAPTER = re.compile(r"adapter:(?P<run>.+):(?P<id>[0-9a-f]+)")
+_ADAPTER = re.compile(
+    r"adapter:(?P<run>.+):(?P<id>[0-9a-f]+|[a-z]+(\.\d+)?)(\*(?P<scale>\d{1,2}(\.\d{1,6})?))?"
+)
 
 
 @dataclass(frozen=True)
@@ -47,10 +51,13 @@ class LocalName:
 
 @dataclass(frozen=True)
 class AdapterName:
-    """``finetune``: beginning of the fine-tune's id, or of its game's."""
+    """``finetune``: beginning of the fine-tune's id, or of its game's; or the name of a curriculum,
+    with .K after it the one under its training seed K, which is 0 otherwise; ``scale``: of what it
+    adds to the base model's weights, 1 as it was trained."""
 
     run: str
     finetune: str
+    scale: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -83,7 +90,7 @@ def parse_player(text: str) -> Name:
     if match := _CHAT.fullmatch(text):
         return ChatName(match["model"], match["url"] or OPENAI)
     if match := _ADAPTER.fullmatch(text):
-        return AdapterName(match["run"], match["id"])
+        return AdapterName(match["run"], match["id"], float(match["scale"] or 1))
     if match := _PEFT.fullmatch(text):
         return PeftName(match["folder"], match["model"] or "")
     if not text or text.startswith(("chat:", "adapter:", "peft:")):
@@ -164,8 +171,8 @@ def find_player(text: str, chat: ChatConfig) -> Measured:
         case LocalName(reference, temperature):
             resolve(reference)
             return LocalPlayer(text, reference, temperature=temperature)
-        case AdapterName(run, finetune):
-            return _adapted(text, Path(run), finetune)
+        case AdapterName(run, finetune, scale):
+            return _adapted(text, Path(run), finetune, scale)
         case PeftName(folder, model):
             base = model or peft_base(Path(folder))
             resolve(base)
@@ -188,10 +195,10 @@ def chat_settings(model: str, url: str, chat: ChatConfig) -> ChatSettings:
     return settings
 
 
-def _adapted(text: str, run: Path, beginning: str) -> LocalPlayer:
+def _adapted(text: str, run: Path, beginning: str, scale: float) -> LocalPlayer:
     folder = run / "archive" if (run / "archive").is_dir() else run
     with Archive.open(folder) as archive:
-        finetunes = [
+        finetunes = _curricula(archive, beginning) or [
             row
             for row in archive.rows("finetunes")
             if row["finetune_id"].startswith(beginning) or row["game_id"].startswith(beginning)
@@ -205,4 +212,16 @@ def _adapted(text: str, run: Path, beginning: str) -> LocalPlayer:
         adapter = archive.get_adapter(finetunes[0]["adapter_hash"])
     player = PlayerConfig(**json.loads(begun[-1]["config_json"])["player"])
     resolve(player.model)
-    return LocalPlayer(text, player.model, adapter, lora=lora_settings(player))
+    lora = lora_settings(player)
+    scaled = replace(lora, alpha=lora.alpha * scale)
+    return LocalPlayer(text, player.model, adapter, lora=scaled)
+
+
+def _curricula(archive: Archive, name: str) -> list[dict[str, Any]]:
+    """The fine-tune on several games that a name means."""
+    curriculum, _, replicate = name.partition(".")
+    return [
+        row
+        for row in archive.rows("curricula")
+        if row["curriculum"] == curriculum and row["replicate"] == int(replicate or 0)
+    ]

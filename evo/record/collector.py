@@ -151,7 +151,7 @@ class Collector:
         facts = {
             "finetune": _without(asdict(config.finetune), "replicates"),
             "player": _without(asdict(config.player), "policies_per_pass"),
-            "judge": asdict(config.judge),
+            "judge": _without(asdict(config.judge), "second"),
             "calibration_plays": config.transfer.calibration_plays,
         }
         return json.dumps(facts, sort_keys=True)
@@ -332,11 +332,11 @@ class Collector:
         """The job that a pass is."""
         match one[0]:
             case TrainingRequest(_, task, repetition):
-                return Training(self._floored(task), self.attempts.training_seed(repetition))
+                return Training(self.floored(task), self.attempts.training_seed(repetition))
             case RoundsRequest(_, task):
                 few = self.config.playability
                 seeds = self.seeds(Purpose.CALIBRATION, few.few_shot_maps)
-                return Repetition(self._floored(task), None, seeds, few.few_shot_rounds)
+                return Repetition(self.floored(task), None, seeds, few.few_shot_rounds)
         return self._evaluation([each for each in one if isinstance(each, PlayRequest)])
 
     def store(self, one: Pass, result: Result[Any]) -> None:
@@ -380,13 +380,13 @@ class Collector:
         first = plays[0]
         if first.scripted:
             scripts = tuple(each.policy_id.removeprefix(SCRIPT_POLICY) for each in plays)
-            return ScriptedEvaluation(self._floored(first.task), scripts, first.seeds)
+            return ScriptedEvaluation(self.floored(first.task), scripts, first.seeds)
         adapters = tuple(self._adapter(each.policy_id) for each in plays)
         calibrating = first.purpose is Purpose.CALIBRATION  # which is what fixes the floor
-        task = first.task if calibrating else self._floored(first.task)
+        task = first.task if calibrating else self.floored(first.task)
         return Evaluation(task, adapters, first.seeds)
 
-    def _floored(self, task: Task) -> Task:
+    def floored(self, task: Task) -> Task:
         """The task with its floor. Raises ValueError for a game that is not calibrated."""
         if task.id not in self._floors:
             raise ValueError(
@@ -398,7 +398,7 @@ class Collector:
     def _adapter(self, policy_id: str) -> bytes | None:
         if policy_id == BASE_POLICY:
             return None
-        row = self.ledger.finetunes[policy_id]
+        row = self.ledger.finetunes.get(policy_id) or self.ledger.curricula[policy_id]
         return self.ledger.archive.get_adapter(row["adapter_hash"])
 
     def drop_adapter(self, task: Task) -> None:

@@ -44,6 +44,7 @@ class Ledger:
         self.scores: dict[PlaysKey, dict[Seeds, Row]] = defaultdict(dict)
         self.rounds: dict[PlaysKey, list[Row]] = defaultdict(list)
         self.finetunes: dict[str, Row] = {}
+        self.curricula: dict[str, Row] = {}
         self.decisions: dict[tuple[Any, ...], Row] = {}
         self.proposals: dict[str, Row] = {}
         self.scopes: set[int] = set()
@@ -51,7 +52,7 @@ class Ledger:
         self._games = {row["game_id"] for row in archive.rows("games", ["game_id"])}
         self._maps = {_map_key(row) for row in archive.rows("maps")}
         mine = [("run_id", "==", run_id)]
-        for table in ("scores", "rounds", "finetunes", "decisions", "proposals", "scopes"):
+        for table in READ:
             for row in archive.rows(table, filters=mine):
                 self._remember(table, row)
 
@@ -83,6 +84,8 @@ class Ledger:
                 self.rounds[PlaysKey.of(row)] += [row]
             case "finetunes":
                 self.finetunes[row["finetune_id"]] = row
+            case "curricula":
+                self.curricula[row["finetune_id"]] = row
             case "decisions":
                 self.decisions[decision_key(row)] = row
             case "proposals":
@@ -169,7 +172,7 @@ class Ledger:
         for again in self.rounds.values():
             for row in again:
                 costs["few-shot"] += Cost.of(row)
-        for row in self.finetunes.values():
+        for row in (*self.finetunes.values(), *self.curricula.values()):
             costs["fine-tuning"] += Cost.of(row)
         for row in self.proposals.values():
             costs["proposing"] += Cost.of(row)
@@ -234,5 +237,7 @@ def _map_key(row: Row) -> tuple[int, int, str]:
     return (row["map_seed"], row["site"], row["text"])
 
 
-SPENDING = ("finetunes", "scores", "proposals")
+READ = ("scores", "rounds", "finetunes", "curricula", "decisions", "proposals", "scopes")
+"""The tables whose rows a ledger knows."""
+SPENDING = ("finetunes", "curricula", "scores", "proposals")
 """The tables whose rows say what something cost."""

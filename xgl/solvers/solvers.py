@@ -86,7 +86,8 @@ class Solvers:
             start = (*moves[:place], "", *moves[place + 1 :])
             until = int(search.budget - shares[place])
             search.attempts([start])
-            pieces, width, before = self._pieces(trials, turn), self.width, -1
+            pieces: Sequence[str] = self._pieces(trials, turn)
+            width, before = self.width, -1
             while search.left > until and search.calls > before:  # what is left goes into width
                 before = search.calls
                 pieces = self._extend(search, start, place, turn, pieces, width, until)
@@ -199,13 +200,12 @@ class Solvers:
         self, trials: MapTrials, search: Search, here: Attempt, place: int, turn: Turn
     ) -> Iterator[tuple[int, ...]]:
         ids = self.judge.tokens(here.moves[place])
-        pieces = self._pieces(trials, turn)
         gradient = None
         if ids and search.left > GRADIENT_CALLS:
             scores = trials.signed_scores(here.moves)
             gradient = token_gradient(self.judge, scores, here.moves[place])
         if gradient is None:
-            for piece in pieces:
+            for piece in self._pieces(trials, turn):
                 yield (*ids, *self.judge.tokens(piece))
                 yield from ((*ids[:at], *self.judge.tokens(piece)) for at in range(len(ids)))
             return

@@ -198,3 +198,20 @@ def test_a_run_writes_games_and_filters_them(
     assert archive_main(["verify", str(tmp_path / "written")]) == 0
     assert archive_main(["inspect", str(tmp_path / "written")]) == 0
     assert "no text: known" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "endless",
+    ["\n" * 190_000, "<think>" * 27_000, "```x\n" * 38_000, "~~~a\n```y\n" * 17_000, " " * 190_000],
+)
+def test_a_long_answer_of_marks_is_read_in_one_go(endless: str, tmp_path: Path) -> None:
+    with ChatServer(scripted(program=reply(endless + "x"))) as server:
+        [game] = written(server, tmp_path)
+    assert game.failed is not None
+    assert game.failed.startswith("program: it")
+
+
+def test_a_block_ends_with_a_bare_fence_like_its_own() -> None:
+    assert program("~~~py\nx = '```'\n```\n~~~\n") == "x = '```'\n```\n"
+    assert program("```js\n1\n```\nand\n```python\ny = 1\n```") == "y = 1\n"
+    assert program("```python\na = 1\n```\n```py\nb = 2\n  ```") == "a = 1\n\nb = 2\n"

@@ -15,7 +15,7 @@ from support import hostile
 from evo.ggbench import guest_process
 from evo.ggbench.answers import GameFaultError
 from evo.ggbench.box import Box, NoLockError
-from evo.ggbench.filters import Verdict, filtered
+from evo.ggbench.filters import Verdict, digest, filtered
 from evo.ggbench.game import packaged
 from evo.ggbench.guest import frames
 from evo.ggbench.guest.lock import MACHINES, LockError, instructions
@@ -54,6 +54,13 @@ def test_at_least_forty_of_them() -> None:
 
 def test_the_game_that_they_are_made_of_is_accepted() -> None:
     assert all(verdict.passed for verdict in filtered(hostile.game_of(hostile.GOOD)))
+
+
+def test_a_program_too_deep_to_be_compared_by_its_tree_is_compared_as_a_text() -> None:
+    deep = "if True: pass\n" + "elif True: pass\n" * 1500 + hostile.GOOD
+    assert all(verdict.passed for verdict in filtered(hostile.game_of(deep)))
+    [*_, last] = filtered(hostile.game_of(deep), known=[digest(deep)])
+    assert (last.stage, last.passed) == ("known", False)
 
 
 def test_a_packaged_game_is_accepted() -> None:

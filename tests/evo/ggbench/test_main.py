@@ -133,6 +133,16 @@ def test_check_shows_each_filter_and_refuses(
     assert "refused" in capsys.readouterr().out
 
 
+def test_what_a_game_says_of_itself_is_no_markup(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = hostile.GOOD.replace("return self.seen(), {}", "raise ValueError('[/red] [bold]')")
+    for name, text in (("rules.md", "# [/red]"), ("env.py", source), ("moves.md", "m")):
+        (tmp_path / name).write_text(text)
+    assert main(["check", str(tmp_path)]) == 1
+    assert "[/red] [bold]" in " ".join(capsys.readouterr().out.split())
+
+
 def test_similarity_shows_each_game_and_the_row_of_table_5(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

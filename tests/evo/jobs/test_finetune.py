@@ -16,7 +16,7 @@ from archive.statistics.intervals import mean_interval
 from evo.config.schema import FinetuneConfig
 from evo.jobs.credit import Credit, credits_of, shuffled, training_seeds
 from evo.jobs.evaluate import Task, evaluation_seeds
-from evo.jobs.job import Evaluation, Finetune, Training
+from evo.jobs.job import CurriculumTraining, Evaluation, Finetune, Training
 from evo.jobs.lora import AdaptedModel, LoraSettings
 from evo.jobs.model_host import ModelHost
 from evo.jobs.policy_gradient import advantages, policy_loss, update
@@ -402,3 +402,21 @@ def test_a_game_whose_views_never_fit_teaches_nothing_and_ends(
     assert isinstance(found, Finetune)
     assert (found.curve, found.tokens, found.forfeit_rate) == ([], 0, 1.0)
     assert finetune_row(task, found, "f", 0, "{}", "hash")["tokens"] == 0
+
+
+def test_several_games_are_learned_in_turn_by_one_adapter(
+    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
+) -> None:
+    """A course of one game is its fine-tune; with two, both are played until the tokens of all are
+    spent."""
+    host, first = make_model_host(tokens=600), make_task()
+    second = make_task(
+        "assign(s=story(), t=story())\nelicit(x, 6)\nreward(xed(x | s) - xed(x | t))"
+    )
+    alone = host.do(CurriculumTraining(first, (), 1, 600)).outcome
+    assert alone.adapter == host.do(Training(first, 1)).outcome.adapter
+    both = host.do(CurriculumTraining(first, (second,), 1, 1500))
+    assert both.outcome.tokens >= 1500
+    assert len(both.outcome.curve) >= 3
+    assert {text.site for text in both.map_texts} == {0, 1}, "the second game has two stories"
+    assert both.outcome.adapter != alone.adapter

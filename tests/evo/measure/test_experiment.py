@@ -190,13 +190,14 @@ def test_an_adapter_of_a_run_is_measured(
             finetunes=[finetune_row(task, made, "abcd1234abcd1234", 1, "{}", digest)],
         )
     exported(Path("OUT"), ONE)
-    names = "players=[embedded,'adapter:grown:abcd']"
+    names = "players=[embedded,'adapter:grown:abcd','adapter:grown:abcd*0']"
     assert run("+experiment=measure", "measure=OUT", names, *FAST) == 0
     rows = tables("measure-OUT")["rounds"]
     said = {
         name: [r["moves"] for r in rows if r["policy_id"] == name and r["round"] == 1]
-        for name in ("embedded", "adapter:grown:abcd")
+        for name in ("embedded", "adapter:grown:abcd", "adapter:grown:abcd*0")
     }
+    assert said["adapter:grown:abcd*0"] == said["embedded"], "nothing of it is the base"
     assert len(said["embedded"]) == len(said["adapter:grown:abcd"]) == 3
     assert said["embedded"] != said["adapter:grown:abcd"], "the adapter moves the policy"
 

@@ -259,6 +259,8 @@ ATTACKS = _in_execution(
 
 FAULTS = _in_execution(
     is_no_python=("def (:", "SyntaxError"),
+    is_nested_deeply=("x = absent" + "()" * 2500 + "\n" + GOOD, "NameError"),
+    has_a_keyword_without_end=("spaces.Discrete(" * 12_000, "SyntaxError"),
     is_empty=("", "defines no class CustomEnv"),
     has_a_null_byte=("x = 1\0", "null bytes"),
     holds_a_lone_surrogate=("x = '\ud800'", "surrogates not allowed"),

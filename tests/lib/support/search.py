@@ -21,8 +21,10 @@ from evo.jobs.job import (
     MapText,
     OneAtATime,
     Repetition,
+    Rescoring,
     Result,
     ScriptedEvaluation,
+    SecondScore,
     Training,
 )
 from evo.jobs.repeated_play import RoundScore
@@ -79,9 +81,11 @@ class Nature:
     """What content words gain, in bits."""
     weak: float = 1.0
     """Share that such a fine-tune learns of what the others do."""
+    survives: float = 1.0
+    """Share of every gain on it that another judge sees."""
     flat: bool = False
     """Whether what the base player says does not matter to it."""
-    lucky: dict[str, float] = field(default_factory=dict)
+    lucky: dict[str, Any] = field(default_factory=dict)
     """Truths of another kind on selection plays."""
 
     def at(self, purpose: str) -> Nature:
@@ -121,6 +125,8 @@ class FakeExecutor(OneAtATime):
                 return self._evaluate(job)
             case ScriptedEvaluation():
                 return self._evaluate_scripts(job)
+            case Rescoring():
+                return self._rescore(job)
         raise TypeError(f"{job}: no job of a run")
 
     def _repeat(self, job: Repetition) -> Result[Any]:
@@ -156,6 +162,20 @@ class FakeExecutor(OneAtATime):
         scripted = self.world(job.task.game).scripted
         gains = {"nothing": 0.0, "content_words": scripted}
         scores = [[_plus(each, gains.get(name, -1.0)) for each in base] for name in job.scripts]
+        return Result(scores, ())
+
+    def _rescore(self, job: Rescoring) -> Result[Any]:
+        """Another judge, with luck and noise of its own; who made a move stands in it."""
+        scores = []
+        for seeds, (move,) in zip(job.seeds, job.moves, strict=True):
+            who = move.removeprefix("move of ")
+            adapter = None if who == "base" else who.encode()
+            target = self.world(job.task.game).at(PURPOSES[seeds.map_seed])
+            luck = stream("other luck", job.task.game_id, seeds.map_seed).normal(0, 3)
+            noise = stream("other noise", who, job.task.game_id, seeds.map_seed).normal(0, 0.7)
+            asked = Evaluation(job.task, (adapter,), job.seeds)
+            gain = self._gain(asked, adapter, target, PURPOSES[seeds.map_seed])
+            scores.append(SecondScore(luck + noise + target.survives * gain, luck - 1.0, 0.5))
         return Result(scores, ())
 
     def _score(self, job: Evaluation, adapter: bytes | None, seeds: Seeds) -> ScoredPlay:

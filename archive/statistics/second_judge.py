@@ -1,0 +1,224 @@
+"""What is left of an accepted game's gains under another judge, and whether it would be accepted
+again (docs/transfer.md, "Another judge")."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from archive.query import games
+from archive.schema import BASE_POLICY, GainKind, PlaysKey, TaskId, Verdict
+from archive.statistics.decision_cases import RunRecord, cases, read_record
+from archive.statistics.decision_rule import Decision
+from archive.statistics.intervals import UNDEFINED, Interval, Scores, mean_interval, ratio_interval
+from archive.statistics.plays import Plays
+from archive.statistics.replay import Case, MissingPlaysError, Policies, redecided, replay
+from archive.store.archive import Archive
+from xgl.analysis.static_facts import analyse
+from xgl.language.canonical import Metadata
+from xgl.language.parser import parse
+
+Row = Mapping[str, Any]
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Survival:
+    """One accepted game under the ``judge`` that did not play. ``total`` and ``specific``: share of
+    the gain that survives, with its interval over plays; ``gain`` and ``second_gain``: the specific
+    gain under either judge, bits a play. ``decision``: what the rule says on the other judge's
+    scores; None where it does not accept on these plays, and asks for more, which were not made."""
+
+    task_id: TaskId
+    judge: str
+    total: Interval
+    specific: Interval
+    gain: Interval
+    second_gain: Interval
+    plays: int
+    decision: Decision | None
+
+    @property
+    def stays_accepted(self) -> bool:
+        """Whether the verdict is the same."""
+        return self.decision is not None and self.decision.verdict is Verdict.ACCEPTED
+
+
+class Recorded(Mapping[PlaysKey, Plays]):
+    """Plays that remember which of them were read."""
+
+    def __init__(self, plays: Mapping[PlaysKey, Plays]) -> None:
+        self.plays, self.read = plays, dict[PlaysKey, None]()
+
+    def __getitem__(self, key: PlaysKey) -> Plays:
+        found = self.plays[key]
+        self.read[key] = None
+        return found
+
+    def __iter__(self) -> Iterator[PlaysKey]:
+        return iter(self.plays)
+
+    def __len__(self) -> int:
+        return len(self.plays)
+
+
+@dataclass(frozen=True)
+class AcceptedCase:
+    """An accepted decision with what it was taken on."""
+
+    row: Row
+    case: Case
+    policies: Policies
+
+
+def accepted_cases(record: RunRecord) -> list[AcceptedCase]:
+    """Every accepted decision of a run that rests on plays."""
+    return [
+        AcceptedCase(row, case, record.policies(row))
+        for row, case in cases(record)
+        if case is not None and row["verdict"] == Verdict.ACCEPTED
+    ]
+
+
+def plays_behind(
+    accepted: AcceptedCase, record: RunRecord
+) -> dict[PlaysKey, list[tuple[int, int]]]:
+    """The plays that a decision rests on: pairs of map and play seed in the order of play seeds.
+
+    Empty where the decision cannot be taken again.
+    """
+    plays = Recorded(record.plays)
+    case = accepted.case
+    try:
+        replay(case, plays, accepted.policies)
+    except (MissingPlaysError, ValueError):
+        return {}
+    return {
+        key: _seeds(plays.plays[key], case.first_play, max(case.looks.plays)) for key in plays.read
+    }
+
+
+def _seeds(plays: Plays, first: int, count: int) -> list[tuple[int, int]]:
+    own = plays.seeds[(plays.seeds[:, 1] >= first) & (plays.seeds[:, 1] < first + count)]
+    return [(int(seed), int(play)) for seed, play in own[np.argsort(own[:, 1], kind="stable")]]
+
+
+def read_survivals(archive: Archive, run_id: str) -> list[Survival]:
+    """Every accepted game that was scored again, once for each judge that did; in the order of
+    acceptance."""
+    rows = archive.rows("second_scores", filters=[("run_id", "=", run_id)])
+    if not rows:
+        return []
+    record = read_record(archive, run_id)
+    tokens = _move_tokens(archive, {TaskId.of(row) for row in rows})
+    survivals = []
+    for judge in dict.fromkeys(row["judge"] for row in rows):
+        second = second_plays([row for row in rows if row["judge"] == judge], tokens)
+        found = (_survival(each, record, second, judge) for each in accepted_cases(record))
+        survivals += [each for each in found if each is not None]
+    return survivals
+
+
+def _move_tokens(archive: Archive, tasks: set[TaskId]) -> dict[TaskId, int]:
+    known = games(archive, [task_id.game_id for task_id in tasks])
+    return {
+        task_id: analyse(
+            parse(known[task_id.game_id]["code"], known[task_id.game_id]["dialect"]),
+            Metadata(**json.loads(known[task_id.game_id]["metadata_json"])),
+            task_id.role,
+        ).move_tokens
+        for task_id in tasks
+    }
+
+
+def second_plays(rows: Sequence[Row], tokens: Mapping[TaskId, int]) -> dict[PlaysKey, Plays]:
+    """Rows of one judge by policy, game and purpose, in the order of play seeds.
+
+    An unfinished play counts as the floor that the base player's own plays fix under this judge:
+    its lowest finished score on the game, less a bit for each of the move ``tokens``.
+    """
+    floors: dict[TaskId, float] = {}
+    for row in rows:
+        if row["policy_id"] == BASE_POLICY and row["score"] is not None:
+            task_id = TaskId.of(row)
+            least = row["score"] - tokens[task_id]
+            floors[task_id] = min(least, floors.get(task_id, math.inf))
+    by_key: dict[PlaysKey, list[Row]] = {}
+    for row in rows:
+        by_key.setdefault(PlaysKey.of(row), []).append(row)
+    return {key: _plays(of, floors.get(key.task_id, 0.0)) for key, of in by_key.items()}
+
+
+def _plays(rows: Sequence[Row], floor: float) -> Plays:
+    ordered = sorted(rows, key=lambda row: row["play_seed"])
+    seeds = np.array([(row["map_seed"], row["play_seed"]) for row in ordered], np.int64)
+    own, permuted = (
+        np.array([floor if row[name] is None else row[name] for row in ordered], float)
+        for name in ("score", "permuted_score")
+    )
+    return Plays(seeds, own, permuted)
+
+
+def _survival(
+    accepted: AcceptedCase, record: RunRecord, second: Mapping[PlaysKey, Plays], judge: str
+) -> Survival | None:
+    task_id, case = accepted.case.candidate, accepted.case
+    policies = accepted.policies[task_id][0]
+    try:
+        first = {kind: _gain(record.plays, policies, case, kind) for kind in GainKind}
+        other = {kind: _gain(second, policies, case, kind) for kind in GainKind}
+    except KeyError:
+        return None
+    plays = min(each.shape[-1] for each in (*first.values(), *other.values()))
+    first, other = ({k: v[..., :plays] for k, v in each.items()} for each in (first, other))
+    shares = {kind: ratio_interval(other[kind], first[kind], CONFIDENCE) for kind in GainKind}
+    specific = GainKind.SPECIFIC
+    return Survival(
+        task_id,
+        judge,
+        shares[GainKind.TOTAL],
+        shares[specific],
+        mean_interval(first[specific], CONFIDENCE),
+        mean_interval(other[specific], CONFIDENCE),
+        plays,
+        _again(case, second, accepted.policies),
+    )
+
+
+def _gain(
+    plays: Mapping[PlaysKey, Plays], policies: Sequence[str], case: Case, kind: GainKind
+) -> Scores:
+    """(n,) bits, or (R, n) over several fine-tunes: those of the case's first play on."""
+    base = plays[PlaysKey(BASE_POLICY, case.candidate, case.purpose)]
+    tuned = [plays[PlaysKey(policy, case.candidate, case.purpose)] for policy in policies]
+    common = set.intersection(*({*map(int, each.seeds[:, 1])} for each in (base, *tuned)))
+    last = case.first_play + max(case.looks.plays)
+    wanted = sorted(seed for seed in common if case.first_play <= seed < last)
+    gains = [_at(each, wanted, kind) - _at(base, wanted, kind) for each in tuned]
+    return gains[0] if len(gains) == 1 else np.stack(gains)
+
+
+def _at(plays: Plays, wanted: Sequence[int], kind: GainKind) -> Scores:
+    place = {int(seed): index for index, seed in enumerate(plays.seeds[:, 1])}
+    return plays.kind(kind)[[place[seed] for seed in wanted]]
+
+
+def _again(case: Case, second: Mapping[PlaysKey, Plays], policies: Policies) -> Decision | None:
+    try:
+        return redecided(case, replay(case, second, policies))
+    except (MissingPlaysError, ValueError):
+        return None
+
+
+def surviving(survivals: Sequence[Survival]) -> Interval:
+    """The median share of specific gains that survives, over games, with the smallest and the
+    largest; undefined where none is known."""
+    shares = [each.specific.value for each in survivals if each.specific.value is not None]
+    if not shares:
+        return UNDEFINED
+    return Interval(float(np.median(shares)), min(shares), max(shares))

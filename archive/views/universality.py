@@ -1,0 +1,78 @@
+"""Do measures rank models alike? One table for people, and what it means."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+
+from archive.statistics.intervals import Interval
+from archive.statistics.universality import Answer, Question, Universality
+from archive.views.tables import add, counted, shown, table
+
+MEANING = {
+    "grown": "two grown measures",
+    "random": "two random scopes",
+    "content": "a grown measure and the share of content words",
+    "split": "half of the maps of one, the other half of another",
+    "ceiling": "two halves of the maps of one (the ceiling)",
+    "of_ceiling": "share of the ceiling",
+    "beyond_random": "grown minus random",
+    "beyond_content": "grown minus content words",
+}
+VERDICTS = {
+    Answer.SUPPORTED: "surely agree, and surely reach {margin:.0%} of what noise allows",
+    Answer.FALSIFIED: "surely stay below {margin:.0%} of what noise allows",
+    Answer.OPEN: "neither surely reach {margin:.0%} of what noise allows nor surely stay below",
+}
+
+
+def as_json(found: Universality) -> dict[str, Any]:
+    """Everything; what is not a number is null."""
+    facts = asdict(found)
+    return {name: _plain(value) for name, value in facts.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def show(found: Universality, question: Question, console: Console) -> None:
+    """Kendall's τ of each comparison, and the verdict."""
+    title = (
+        f"Kendall's τ over {counted(len(found.models), 'model')} of "
+        f"{counted(found.families, 'family')}, {counted(len(found.measures), 'growth')}; "
+        f"{question.confidence:.0%} over models and growths"
+    )
+    rows = table(title, "between", "τ", "bounds")
+    for name, meaning in MEANING.items():
+        tau: Interval = getattr(found, name)
+        if tau.value is not None:
+            add(rows, meaning, f"{tau.value:.2f}", f"{tau.low:.2f} to {tau.high:.2f}")
+    console.print(rows)
+    meaning = VERDICTS[found.answer].format(margin=question.margin)
+    console.print(
+        shown(f"Two growths rank models alike: {found.answer}. They {meaning}."), soft_wrap=True
+    )
+    lines = (
+        _beside(found.beyond_random, "random playable games"),
+        _beside(found.beyond_content, "counting content words"),
+    )
+    for line in filter(None, lines):
+        console.print(shown(line), soft_wrap=True)
+
+
+def _beside(difference: Interval, other: str) -> str | None:
+    if difference.value is None:
+        return None
+    if difference.low > 0:
+        return f"They surely agree more than {other} would make them."
+    if difference.high < 0:
+        return f"They surely agree less than {other} would make them."
+    return f"They are not told apart from {other}: the agreement need not come from growth."

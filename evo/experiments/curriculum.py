@@ -1,0 +1,294 @@
+"""``+experiment=curriculum``: one player trained on the games of a growth in turn, and what it
+gains on programs that the growth never saw (docs/curriculum.md).
+
+Four curricula of one growth, each learned under several training seeds with equal tokens: the games
+of its cover, those that it began with, as many random playable ones, and as many that it refused as
+covered.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from archive import Archive, Purpose, RunEvent
+from archive.errors import ArchiveError
+from archive.export.selection import choose, drawn, playable_tasks
+from archive.query import find_run, games, newest_scope, run_config
+from archive.schema import BASE_POLICY, SCRIPT_POLICY, GainKind, PlaysKey, Reason, TaskId
+from archive.statistics.curricula import ALL, CurriculumGains, curriculum_gains
+from archive.statistics.intervals import Interval
+from evo.config.schema import RunConfig
+from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
+from evo.experiments.transfer_triplet import short_name, with_interval
+from evo.jobs.evaluate import Task
+from evo.jobs.job import CurriculumTraining, Finetune, Result
+from evo.record.collector import PlayRequest
+from evo.record.progress import training_note
+from evo.runner import RunOutcome, Services
+from evo.search.initial_scope import metadata
+from xgl import Metadata, analyse, game, parse
+from xgl.errors import ConfigError, XGLError
+from xgl.language.syntax import MAIN_PLAYER
+from xgl.library import find
+from xgl.players.scripts import SCRIPTS
+from xgl.random_streams import seed as named_seed
+
+COVERED = (Reason.COVERED, Reason.SAME_SKILL)
+STAGE = "fine-tuning"
+
+
+@dataclass(frozen=True)
+class Curricula:
+    """What is learned, by name, each game once; and what is played before and after, by name."""
+
+    learned: Mapping[str, tuple[Task, ...]]
+    held_out: Mapping[str, Task]
+
+    @property
+    def tasks(self) -> list[Task]:
+        """All games."""
+        every = [task for course in self.learned.values() for task in course]
+        return list({task.id: task for task in (*every, *self.held_out.values())}.values())
+
+
+def plan_curriculum(config: RunConfig, services: Services, resumed: bool) -> ModelPlan:
+    """Read the growth; raises what :func:`plan_models` raises, and :class:`ConfigError` where the
+    growth cannot be read or its models are others."""
+    curricula = Curricula(read_curricula(config), held_out_tasks(config))
+
+    def session(plan: ModelPlan, archive: Archive) -> ModelSession:
+        return CurriculumSession(plan, archive, curricula)
+
+    plan = plan_models(config, services, resumed, session)
+    return replace(plan, begins_with_scope=False)
+
+
+def held_out_tasks(config: RunConfig) -> dict[str, Task]:
+    """The games of ``curriculum.held_out`` by their short names, read by the rules of
+    ``game.dialect``. Raises :class:`ConfigError`."""
+    tasks: dict[str, Task] = {}
+    for name in config.curriculum.held_out:
+        try:
+            program = parse(find(name).text, config.game.dialect)
+        except XGLError as error:
+            raise ConfigError(f"curriculum.held_out: {name}: {error}") from None
+        if reason := analyse(program).degenerate:
+            raise ConfigError(f"curriculum.held_out: {name}: {reason}, expected a game to learn")
+        tasks[short_name(name)] = Task(game(program, metadata(config.game)), MAIN_PLAYER)
+    return tasks
+
+
+def read_curricula(config: RunConfig) -> dict[str, tuple[Task, ...]]:
+    """The four lists of games. Raises :class:`ConfigError`."""
+    if config.curriculum.run is None:
+        raise ConfigError("curriculum.run: found none, expected the folder of a scope growth")
+    folder = Path(config.curriculum.run)
+    try:
+        with Archive.open(folder) as archive:
+            run_id = find_run(archive).run_id
+            _require_same_models(config, run_config(archive, run_id))
+            return _courses(archive, run_id, config)
+    except ArchiveError as error:
+        raise ConfigError(f"curriculum.run: {error}") from None
+
+
+def _require_same_models(config: RunConfig, grown: Mapping[str, object]) -> None:
+    for section, model in (("player", config.player.model), ("judge", config.judge.model)):
+        settings = grown.get(section)
+        other = settings.get("model") if isinstance(settings, Mapping) else None
+        if other != model:
+            raise ConfigError(
+                f"{section}.model: found {model}, expected {other}, as in {config.curriculum.run}"
+            )
+
+
+def _courses(archive: Archive, run_id: str, config: RunConfig) -> dict[str, tuple[Task, ...]]:
+    cover = list(choose(archive, run_id, config.curriculum.eta, skip_unplayable=True).covers)
+    _, members = newest_scope(archive, run_id)
+    initial = [member.task_id for member in members if member.parent_game_id is None]
+    playable, covered = playable_tasks(archive, run_id), _covered(archive, run_id)
+    chosen: dict[str, Sequence[TaskId]] = {
+        "cover": cover,
+        "initial": initial,
+        "random": drawn(playable, len(cover), config.seed, "playable games"),
+        "covered": drawn(covered, len(cover), config.seed, "covered games"),
+    }
+    return {name: tuple(_tasks(archive, ids)) for name, ids in chosen.items() if ids}
+
+
+def _covered(archive: Archive, run_id: str) -> list[TaskId]:
+    rows = archive.rows("decisions", ["game_id", "role", "reason"], [("run_id", "=", run_id)])
+    return sorted({TaskId.of(row) for row in rows if row["reason"] in COVERED})
+
+
+def _tasks(archive: Archive, ids: Sequence[TaskId]) -> list[Task]:
+    rows = games(archive, [task_id.game_id for task_id in ids])
+    tasks = []
+    for task_id in ids:
+        row = rows[task_id.game_id]
+        made = game(
+            parse(row["code"], row["dialect"]), Metadata(**json.loads(row["metadata_json"]))
+        )
+        tasks.append(Task(made, task_id.role))
+    return tasks
+
+
+class CurriculumSession(ModelSession):
+    """Trains, plays, and compares."""
+
+    def __init__(self, plan: ModelPlan, archive: Archive, curricula: Curricula) -> None:
+        self.curricula = curricula
+        known = {row["game_id"] for row in archive.rows("games", ["game_id"])}
+        if known and any(task.game_id not in known for task in curricula.tasks):
+            raise ConfigError(
+                f"curriculum.run: {plan.config.curriculum.run} has changed since the run began, "
+                "expected the growth it began with"
+            )
+        super().__init__(plan, archive)
+
+    def expected_finetunes(self) -> int:
+        """One for each curriculum and training seed."""
+        return len(self.curricula.learned) * self.plan.config.curriculum.seeds
+
+    def work(self) -> RunOutcome:
+        """Base plays, fine-tunes, and the plays of all on the held-out programs."""
+        self.collector.calibrate(self.curricula.tasks)
+        self._train()
+        self.collector.play(self._requests())
+        message = "every curriculum has played every held-out program"
+        return RunOutcome(RunEvent.FINISHED, 0, message, None)
+
+    def show(self, outcome: RunOutcome) -> None:
+        """Gains on held-out programs, once all plays are there, and who can be seated."""
+        if outcome.event is RunEvent.FINISHED:
+            held_out = self.curricula.held_out
+            found = curriculum_gains(
+                self.ledger.archive, self.ledger.run_id, [task.id for task in held_out.values()]
+            )
+            show(self.console, found, {task.id: name for name, task in held_out.items()})
+            self._show_scripts()
+        super().show(outcome)
+
+    def commands(self) -> Sequence[tuple[str, str]]:
+        """How the trained player is seated."""
+        name = next(iter(self.curricula.learned))
+        player = f"player=adapter:{self.plan.folder}:{name}"
+        measure = f"python -m evo.run +experiment=measure measure=FOLDER {player}"
+        return [("measure", measure)]
+
+    # -- training --------------------------------------------------------------------------------
+
+    def _policy_id(self, name: str, replicate: int) -> str:
+        ids = [part for task in self.curricula.learned[name] for part in task.id]
+        facts = (name, *ids, self._seed(replicate), self._settings())
+        return f"{named_seed('curriculum', *facts, bits=64):016x}"
+
+    def _seed(self, replicate: int) -> int:
+        return named_seed("training", self.config.seed, replicate)
+
+    def _settings(self) -> str:
+        own = {"tokens": self.config.curriculum.tokens}
+        return json.dumps(json.loads(self.collector.settings_json) | {"curriculum": own})
+
+    def _train(self) -> None:
+        wanted = [
+            (name, replicate)
+            for replicate in range(self.config.curriculum.seeds)
+            for name in self.curricula.learned
+            if self._policy_id(name, replicate) not in self.ledger.curricula
+        ]
+        jobs = [self._job(*each) for each in wanted]
+        self.display.stage(STAGE, [job.task for job in jobs], len(jobs))
+        results = self.collector.executor.do(jobs)
+        for (name, replicate), job, result in zip(wanted, jobs, results, strict=True):
+            self._keep(name, replicate, job, result)
+
+    def _job(self, name: str, replicate: int) -> CurriculumTraining:
+        first, *others = map(self.collector.floored, self.curricula.learned[name])
+        tokens = self.config.curriculum.tokens
+        return CurriculumTraining(first, tuple(others), self._seed(replicate), tokens)
+
+    def _keep(
+        self, name: str, replicate: int, job: CurriculumTraining, result: Result[Finetune]
+    ) -> None:
+        made, course = result.outcome, self.curricula.learned[name]
+        row = {
+            "finetune_id": self._policy_id(name, replicate),
+            "curriculum": name,
+            "game_ids": [task.game_id for task in course],
+            "roles": [task.role for task in course],
+            "replicate": replicate,
+            "seed": job.seed,
+            "steps": len(made.curve),
+            "curve": made.curve,
+            "entropy": made.entropy,
+            "grad_norm": made.grad_norm,
+            "adapter_hash": self.ledger.archive.put_adapter(made.adapter),
+            "settings_json": self._settings(),
+            "tokens": made.tokens,
+            "seconds": made.seconds,
+        }
+        maps = self.ledger.map_rows(result.map_texts, Purpose.TRAINING, self.config.judge.stories)
+        self.ledger.commit(curricula=[row], maps=maps)
+        note = f"{name}: {training_note(made.curve)}"
+        self.display.job(STAGE, job.task, made.tokens, result.scoring, note)
+
+    # -- playing ---------------------------------------------------------------------------------
+
+    def _requests(self) -> list[PlayRequest]:
+        """Base, scripts and every trained player, on every held-out program."""
+        seeds = self.collector.seeds(Purpose.ACCEPTANCE, self.config.transfer.acceptance_plays[-1])
+        trained = [
+            self._policy_id(name, replicate)
+            for name in self.curricula.learned
+            for replicate in range(self.config.curriculum.seeds)
+        ]
+        policies = [BASE_POLICY, *(f"{SCRIPT_POLICY}{name}" for name in SCRIPTS), *trained]
+        return [
+            PlayRequest(policy, task, Purpose.ACCEPTANCE, seeds)
+            for task in self.curricula.held_out.values()
+            for policy in policies
+        ]
+
+    def _show_scripts(self) -> None:
+        """The trivial baseline: what the best script gains on each program."""
+        best = []
+        for name, task in self.curricula.held_out.items():
+            base = self._mean(BASE_POLICY, task)
+            gains = {each: self._mean(f"{SCRIPT_POLICY}{each}", task) - base for each in SCRIPTS}
+            script = max(gains, key=gains.__getitem__)
+            best.append(f"{name} {gains[script]:+.1f} ({script})")
+        self.console.print(f"best script, bits: {', '.join(best)}", highlight=False, soft_wrap=True)
+
+    def _mean(self, policy: str, task: Task) -> float:
+        rows = self.ledger.scores[PlaysKey(policy, task.id, str(Purpose.ACCEPTANCE))].values()
+        return sum(row["score"] for row in rows) / len(rows)
+
+
+def show(console: Console, found: CurriculumGains, names: Mapping[TaskId, str]) -> None:
+    """A table for each kind of gain, and by how much the first curriculum leads the others."""
+    for kind in GainKind:
+        table = Table(
+            title=f"{kind} gain on held-out programs, bits (95 % over plays and training seeds)",
+            title_justify="left",
+        )
+        table.add_column("program")
+        for name in found.curricula:
+            table.add_column(f"{name} ({found.games[name]})", justify="right")
+        keys: list[tuple[TaskId | str, str]] = [(task, names[task]) for task in found.tasks]
+        for key, label in [*keys, (ALL, ALL)]:
+            cells = [with_interval(found.gains[kind][name][key]) for name in found.curricula]
+            table.add_row(label, *cells)
+        console.print(table)
+        for (one, other), lead in found.leads[kind].items():
+            console.print(_lead(one, other, lead), highlight=False, soft_wrap=True)
+
+
+def _lead(one: str, other: str, lead: Interval) -> str:
+    return f"{one} beyond {other}: {with_interval(lead)} bits, mean over programs"

@@ -1,0 +1,138 @@
+"""Players trained on several games of a growth in turn, in a world whose gains are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.search import FakeExecutor, Listed, Nature, Search, code, of_limits, services
+
+import evo.run
+from archive import Archive
+from archive.schema import GainKind, TaskId
+from archive.statistics.curricula import ALL, curriculum_gains
+from archive.verification import verify
+from evo.jobs.job import CurriculumTraining, Finetune, Job, Result
+from evo.measure.players import AdapterName, parse_player
+
+WORLD = of_limits(
+    l4=Nature(teaches=0.9, covered=0.1),
+    l5=Nature(teaches=0.9, covered=0.95),
+    l10=Nature(covered=0.5),
+)
+HELD_OUT = "curriculum.held_out=[fig_3_01_single_text,fig_4_02_dex_texts]"
+PLAYS = 24
+
+
+@dataclass
+class TeachingExecutor(FakeExecutor):
+    """Whoever learns a curriculum knows what its first game teaches."""
+
+    def do(self, jobs: Sequence[Job[Any]]) -> Iterator[Result[Any]]:
+        for job in jobs:
+            if isinstance(job, CurriculumTraining):
+                self.jobs.append(job)
+                adapter = f"{job.task.game_id} 1.0 {job.task.game.code}".encode()
+                made = Finetune(adapter, [1.0, 2.0], [3.0], [0.5], 0.9, 0.0, 900, job.seed % 7, 0.1)
+                yield Result(made, ())
+            else:
+                yield from super().do([job])
+
+
+@pytest.fixture
+def grown(tmp_path: Path) -> Path:
+    """A growth that accepted one of two candidates."""
+    search = Search(tmp_path, sampler=Listed([code(4), code(5)]))
+    assert search.run(WORLD, name="grown") == 0
+    return tmp_path / "grown"
+
+
+def run(grown: Path, *more: str, name: str = "trained") -> TeachingExecutor:
+    executor = TeachingExecutor(WORLD)
+    place = [f"archive.root={grown.parent}", f"name={name}", f"curriculum.run={grown}"]
+    plays = ["transfer.calibration_plays=8", f"transfer.acceptance_plays=[{PLAYS}]"]
+    asked = ["+experiment=curriculum", *place, *plays, HELD_OUT, *more]
+    assert evo.run.main(asked, services(executor)) == 0
+    return executor
+
+
+def rows(folder: Path, table: str) -> list[dict[str, Any]]:
+    with Archive.open(folder / "archive") as archive:
+        return archive.rows(table)
+
+
+def test_four_curricula_learn_with_equal_tokens_and_seeds(grown: Path) -> None:
+    jobs = [job for job in run(grown).jobs if isinstance(job, CurriculumTraining)]
+    made = rows(grown.parent / "trained", "curricula")
+    names = {row["curriculum"] for row in made}
+    assert names >= {"cover", "initial", "random"}
+    assert len(made) == 3 * len(names)
+    assert {job.tokens for job in jobs} == {600000}
+    for name in names:
+        assert len({row["seed"] for row in made if row["curriculum"] == name}) == 3
+    assert len({row["seed"] for row in made}) == 3, "the same for all"
+    initial = next(row for row in made if row["curriculum"] == "initial")
+    [parent] = [row for row in rows(grown, "scopes") if row["parent_game_id"] is None][:1]
+    assert initial["game_ids"] == [parent["game_id"]]
+    sizes = {row["curriculum"]: len(row["game_ids"]) for row in made}
+    assert sizes["random"] <= sizes["cover"]
+
+
+def test_gains_are_of_held_out_programs_over_plays_and_seeds(
+    grown: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(grown)
+    shown = capsys.readouterr().out
+    assert "specific gain on held-out programs" in shown
+    assert "cover beyond initial" in shown
+    assert "best script, bits" in shown
+    with Archive.open(grown.parent / "trained" / "archive") as archive:
+        assert [str(fault) for fault in verify(archive).faults] == []
+        run_id = archive.rows("runs")[0]["run_id"]
+        played = {TaskId.of(r) for r in archive.rows("scores") if r["purpose"] == "acceptance"}
+        found = curriculum_gains(archive, run_id, sorted(played))
+    assert len(played) == 2
+    for kind in GainKind:
+        for name in found.curricula:
+            mean = found.gains[kind][name][ALL]
+            each = [found.gains[kind][name][task].value for task in found.tasks]
+            assert mean.value == pytest.approx(sum(each) / len(each))  # type: ignore[arg-type]
+            assert mean.low < mean.value < mean.high  # type: ignore[operator]
+
+
+def test_what_was_trained_is_not_trained_again(grown: Path) -> None:
+    run(grown)
+    before = {table: rows(grown.parent / "trained", table) for table in ("curricula", "scores")}
+    executor = TeachingExecutor(WORLD)
+    resumed = [f"resume={grown.parent / 'trained'}"]
+    assert evo.run.main(resumed, services(executor)) == 0
+    assert not executor.jobs
+    assert {t: rows(grown.parent / "trained", t) for t in before} == before
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["curriculum.run=nowhere"], "nowhere"),
+        (["curriculum.held_out=[no_such]"], "curriculum.held_out: no_such"),
+        (["player.model=smollm2"], "player.model: found smollm2, expected embedded"),
+    ],
+)
+def test_mistakes_are_one_sentence(
+    grown: Path, more: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["+experiment=curriculum", f"archive.root={grown.parent}", f"curriculum.run={grown}"]
+    capsys.readouterr()
+    kept = [each for each in asked if each.split("=")[0] != more[0].split("=")[0]]
+    assert evo.run.main([*kept, *more], services(FakeExecutor(WORLD))) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
+
+
+def test_a_trained_player_has_a_name() -> None:
+    assert parse_player("adapter:runs/a:cover") == AdapterName("runs/a", "cover")
+    assert parse_player("adapter:runs/a:cover.2*0.5") == AdapterName("runs/a", "cover.2", 0.5)

@@ -1,0 +1,103 @@
+"""Gains of accepted games under a judge that did not play."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.search import Listed, Nature, Search, code, of_limits
+
+from archive import Archive
+from archive.statistics.second_judge import Survival, read_survivals
+from archive.verification import verify
+from evo.jobs.evaluate import evaluation_seeds
+from evo.jobs.job import Evaluation, ModelHostSettings, Rescoring
+from evo.jobs.model_host import ModelHost
+from xgl.models import resolve
+
+OTHER = f"judge.second={resolve.EMBEDDED}"
+"""A reference that is not the player's."""
+NEW = Nature(teaches=0.9, covered=0.1)
+
+
+@pytest.fixture
+def search(tmp_path: Path) -> Search:
+    return Search(tmp_path, sampler=Listed([code(4)]))
+
+
+def survivals(folder: Path) -> list[Survival]:
+    with Archive.open(folder / "archive") as archive:
+        return read_survivals(archive, archive.rows("runs")[0]["run_id"])
+
+
+def test_a_share_of_the_gain_survives_and_nothing_else_changes(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = of_limits(l4=Nature(teaches=0.9, covered=0.1, survives=0.5))
+    assert search.run(world, name="plain") == 0
+    assert search.run(world, OTHER, name="run") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "of the gain about the map survives; it would be accepted again" in shown
+    plain, judged = search.tables("plain"), search.tables("run")
+    assert judged.pop("second_scores")
+    assert not plain.pop("second_scores")
+    assert plain == judged
+    [found] = survivals(search.folder / "run")
+    assert found.judge == str(resolve.EMBEDDED)
+    assert found.specific.value == pytest.approx(0.5, abs=0.1)
+    assert found.specific.low < 0.5 < found.specific.high
+    assert found.plays >= 16
+    with Archive.open(search.folder / "run" / "archive") as archive:
+        assert [str(fault) for fault in verify(archive).faults] == []
+
+
+@pytest.mark.parametrize("survives", [1.0, 0.0])
+def test_the_rule_is_asked_again(search: Search, survives: float) -> None:
+    world = of_limits(l4=Nature(teaches=0.9, covered=0.1, survives=survives))
+    assert search.run(world, OTHER) == 0
+    [found] = survivals(search.folder / "run")
+    assert found.stays_accepted == (survives > 0)
+
+
+def test_a_finished_run_is_scored_again_once(search: Search) -> None:
+    world = of_limits(l4=NEW)
+    assert search.run(world, OTHER, name="whole") == 0
+    assert search.run(world, name="parts") == 0
+    assert search.go_on(world, OTHER, name="parts") == 0
+    assert search.tables("parts") == search.tables("whole")
+    assert search.go_on(world, OTHER, name="parts") == 0
+    assert not [job for job in search.executor.jobs if isinstance(job, Rescoring)]
+    assert search.tables("parts") == search.tables("whole")
+
+
+def test_a_judge_may_not_judge_its_own_plays(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert search.run(of_limits(), "judge.second=embedded") == 2
+    assert "judge.second: found embedded, expected a model" in capsys.readouterr().err
+
+
+def test_the_same_weights_give_the_same_scores(
+    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Any]
+) -> None:
+    """Own and permuted, also of games whose moves an ensure judges."""
+    settings = make_model_host().settings
+    judge = replace(settings.judge, second=str(resolve.EMBEDDED))
+    host = ModelHost(ModelHostSettings(judge, settings.player, settings.finetune))
+    seeds = tuple(evaluation_seeds("second", 3, 6))
+    ruled = (
+        "assign(s=story())\nelicit(t, 8)\nensure(len(common_word_set(s, t)) == 0)\n"
+        "reward(xed(s | t))"
+    )
+    for task in (make_task(), make_task(ruled)):
+        [played] = host.do(Evaluation(task, (None,), seeds)).outcome
+        again = host.do(Rescoring(task, seeds, tuple(each.moves for each in played))).outcome
+        for one, other in zip(played, again, strict=True):
+            assert (other.score is None) == (one.outcome != "finished")
+            if other.score is not None:
+                assert other.score == pytest.approx(one.score, abs=1e-3)
+            if other.permuted is not None:
+                assert other.permuted == pytest.approx(one.permuted, abs=1e-3)
