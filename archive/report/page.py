@@ -195,7 +195,8 @@ def _environment() -> Environment:
 
 def known(value: float, digits: int) -> str:
     """A number with a real minus; – where there is none."""
-    return "–" if math.isnan(value) else f"{value:.{digits}f}".replace("-", "−")
+    rounded = round(value, digits) + 0.0  # no −0
+    return "–" if math.isnan(value) else f"{rounded:.{digits}f}".replace("-", "−")
 
 
 def percent(share: Interval) -> str:

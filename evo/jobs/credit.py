@@ -25,6 +25,11 @@ class Credit:
     group: tuple[int, int, int]
 
     @property
+    def map_seed(self) -> int:
+        """Of the map that the move was made on."""
+        return self.group[0]
+
+    @property
     def line(self) -> int:
         """Of the elicit that asked for the move."""
         return self.group[1]

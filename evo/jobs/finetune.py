@@ -186,8 +186,8 @@ class _Training:
             shown = training_seeds(seed, self.made, warm.demonstrations, 1, warm.maps)
             teaching = self._exploring(lambda _, line: teachers.get(line, OWN))
             best += [
-                Imitation(event.move, 1.0)
-                for play in self._play(teaching, shown)
+                Imitation(event.move, each.map_seed, 1.0)
+                for play, each in zip(self._play(teaching, shown), shown, strict=True)
                 if play.outcome_for(self.task.role) == "finished"
                 for event in play.standing(self.task.role)
                 if event.line in teachers

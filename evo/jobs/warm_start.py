@@ -123,10 +123,24 @@ def words_in_view(view: View, most: int, rng: np.random.Generator) -> str:
 
 @dataclass(frozen=True)
 class Imitation:
-    """A move to imitate, and its weight in the loss."""
+    """A move to imitate, its map, and its weight in the loss."""
 
     move: Move
+    map_seed: int
     weight: float
+
+
+def in_batches(
+    imitations: Sequence[Imitation], size: int, rng: np.random.Generator
+) -> list[list[Imitation]]:
+    """Batches of ``size``, the last one of what is left, over maps in random order: moves of one
+    map stand together, since what their prompts have in common is encoded once a batch."""
+    by_map = defaultdict[int, list[Imitation]](list)
+    for each in imitations:
+        by_map[each.map_seed].append(each)
+    maps = list(by_map.values())
+    ordered = [each for place in rng.permutation(len(maps)) for each in maps[place]]
+    return [ordered[first : first + size] for first in range(0, len(ordered), size)]
 
 
 def best_of_groups(credits: Sequence[Credit], settings: WarmStartConfig) -> list[Imitation]:
@@ -141,17 +155,20 @@ def best_of_groups(credits: Sequence[Credit], settings: WarmStartConfig) -> list
     spread = float(np.mean([values[group].std() for group in groups])) if groups else 0.0
     if spread <= ROUNDING:
         return []
-    moves: list[Move] = []
+    chosen: list[Credit] = []
     weights: list[float] = []
     for group in groups:
         scores = (values[group] - values[group].mean()) / spread
         odds = np.exp((scores - scores.max()) / settings.temperature)
         for place in np.argsort(-scores, kind="stable")[: settings.imitated]:
             if scores[place] > 0:
-                moves.append(credits[group[place]].move)
+                chosen.append(credits[group[place]])
                 weights.append(float(odds[place] / odds.sum()))
     mean = sum(weights) / len(weights)
-    return [Imitation(move, each / mean) for move, each in zip(moves, weights, strict=True)]
+    return [
+        Imitation(credit.move, credit.map_seed, each / mean)
+        for credit, each in zip(chosen, weights, strict=True)
+    ]
 
 
 def imitate(
@@ -168,9 +185,7 @@ def imitate(
     token, over the first pass) and the last gradient norm, which ends the steps if not finite."""
     entropy = norm = 0.0
     for epoch in range(settings.epochs):
-        order = rng.permutation(len(imitations))
-        for first in range(0, len(order), settings.batch):
-            batch = [imitations[index] for index in order[first : first + settings.batch]]
+        for batch in in_batches(imitations, settings.batch, rng):
             optimizer.zero_grad()
             nats = _gradient(lm, adapted, batch, memory_bytes)
             entropy += nats if epoch == 0 else 0.0

@@ -43,4 +43,5 @@ def _row(model: ModelRating, plot: Plot, y: float) -> Iterator[Element]:
         spread = f", from {signed(model.rating.low, 2)} to {signed(model.rating.high, 2)}"
     yield mark(f"{model.model}: {signed(model.rating.value, 3)}{spread}", *shapes)
     for (_, x), value in zip(COLUMNS, (model.mass, model.first, model.narms), strict=True):
-        yield text(x, y + 4, "–" if math.isnan(value) else f"{value:.2f}", "tick", "end")
+        shown = "–" if math.isnan(value) else f"{value:.2f}".replace("-", "−")
+        yield text(x, y + 4, shown, "tick", "end")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import groupby
 
 import numpy as np
 import pytest
@@ -23,11 +24,13 @@ from evo.jobs.warm_start import (
     WORDS,
     Author,
     ExploringPolicy,
+    Imitation,
     authors_of_round,
     best_author,
     best_of_groups,
     best_scripts,
     imitate,
+    in_batches,
     words_in_view,
 )
 from evo.search.initial_scope import metadata
@@ -176,6 +179,19 @@ def test_groups_are_the_moves_of_one_place_on_one_map() -> None:
     mixed = [*credits([1, 2]), *credits([3, 4])]
     assert [group.tolist() for group in groups_of(mixed)] == [[0, 1, 2, 3]]
     assert [group.tolist() for group in groups_of(credits([1, 2], [3]))] == [[0, 1], [2]]
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=40), st.integers(1, 8), st.integers(0, 99))
+def test_batches_hold_every_move_once_and_those_of_a_map_together(
+    maps: list[int], size: int, seed: int
+) -> None:
+    moves = [Imitation(Move(str(place)), each, 1.0) for place, each in enumerate(maps)]
+    batches = in_batches(moves, size, np.random.default_rng(seed))
+    ordered = [each for batch in batches for each in batch]
+    assert sorted(int(each.move.text) for each in ordered) == list(range(len(maps)))
+    assert [len(batch) for batch in batches[:-1]] == [size] * (len(batches) - 1)
+    runs = [each for each, _ in groupby(ordered, key=lambda each: each.map_seed)]
+    assert len(runs) == len(set(maps))
 
 
 def test_what_is_imitated_becomes_likelier_by_its_weight(lm: LanguageModel) -> None:
