@@ -187,7 +187,7 @@ class CurriculumSession(ModelSession):
     def _policy_id(self, name: str, replicate: int) -> str:
         tasks = self.curricula.learned[name]
         ids = [text for task in tasks for text in (task.game_id, task.role)]
-        facts = (name, *ids, self._seed(replicate), self._settings())
+        facts: tuple[int | str, ...] = (name, *ids, self._seed(replicate), self._settings())
         return f"{named_seed('curriculum', *facts, bits=64):016x}"
 
     def _seed(self, replicate: int) -> int:
