@@ -237,8 +237,9 @@ class TransferConfig:
     min_steps: Natural = 12
     """Gradient steps that finetune.tokens must pay for; games with so many retries or so long
     plays that fewer remain are refused."""
-    confirmations: Count = 3
-    """Most candidates of a list that are put to the acceptance test, the smallest γ first."""
+    confirmations: Count = 5
+    """Most acceptance tests of one list's candidates, which share its error; the candidates first
+    that are likeliest to pass (growth.schedule=paper: with the smallest γ)."""
 
 
 @settings
@@ -324,7 +325,7 @@ class GrowthConfig(GrowthSettings):
     its fine-tunes (docs/ratings.md), and not by what it yielded. Not known to help."""
     by_regret: Flag = False
     """Open-ended: of the candidates that seem new, test that first which separates the fine-tunes
-    of the scope best, and not that with the smallest γ. Not known to help."""
+    of the scope best, and not the one likeliest to be accepted. Not known to help."""
     least_regret: Share = 0.0
     """Open-ended: the run ends when no new game of the last two lists separates the fine-tunes of
     the scope by so much more than its games do; 0: never."""

@@ -47,7 +47,7 @@ class OpenEndedSettings:
     mass_weight: float = 0.0
     """Chance that a parent is drawn by its mass and not by what it yielded."""
     by_regret: bool = False
-    """Test the candidate with the largest regret first, and not that with the smallest γ."""
+    """Test the candidate with the largest regret first, not the one likeliest to be accepted."""
     least_regret: float = 0.0
     """The run ends when no new game of the last lists has as much regret. 0: never."""
 
@@ -341,11 +341,12 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
 
 def acceptance_order(
     finding: Finding[Any], by_regret: bool, order: Urgency
-) -> tuple[float, float, Urgency]:
-    """Which of the candidates of the pool is tested first, the least: that with the smallest γ, or
-    before that with the largest regret; of equals that which was proposed first."""
+) -> tuple[float, float, float, Urgency]:
+    """Which of the candidates of the pool is tested first, the least: that whose test is likeliest
+    to accept, or before that with the largest regret; of equals that with the smallest γ, then that
+    which was proposed first."""
     regret = (finding.regret or 0.0) if by_regret else 0.0
-    return (-regret, finding.gamma or 0.0, order)
+    return (-regret, -finding.power, finding.gamma or 0.0, order)
 
 
 def yield_bound(accepted_at: Sequence[float], now: float, least: float) -> float:
