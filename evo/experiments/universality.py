@@ -12,6 +12,7 @@ import json
 import logging
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
@@ -19,7 +20,7 @@ from shlex import quote
 from tempfile import TemporaryDirectory
 
 from archive import Archive, RunEvent
-from archive.errors import ArchiveError
+from archive.errors import ArchiveError, RatingError
 from archive.export import Options, export_xent
 from archive.export.selection import choose, playable_tasks
 from archive.query import find_run
@@ -43,6 +44,7 @@ from evo.jobs.processes import Workers
 from evo.measure.folder import MANIFEST, read
 from evo.measure.several import Done, Measurement, Session, Tally, done_in, events_of
 from evo.record.budget import check, reached
+from evo.record.cost import amount
 from evo.runner import RunOutcome, Services
 from meta_sampler import BudgetReached
 from xgl.errors import ConfigError, PlayerError
@@ -198,6 +200,8 @@ class UniversalitySession(ModelSession):
             for line in self.caveats():
                 self.console.print(line, highlight=False, soft_wrap=True)
         super().show(outcome)
+        cost = amount(self._done().cost)
+        self.console.print(f"cost     {cost}, with measuring", highlight=False, soft_wrap=True)
 
     def commands(self) -> Sequence[tuple[str, str]]:
         """The same answer from the measured runs alone, once there is one."""
@@ -205,7 +209,7 @@ class UniversalitySession(ModelSession):
             return []
         grown, random = (
             [quote(str(self._measured(name))) for name in names]
-            for names in (self._grown(), self._random())
+            for names in (self._grown(), self._random_compared())
         )
         command = " ".join(["python -m archive universality", *grown])
         return [("again", " --random ".join([command, *random]))]
@@ -332,11 +336,21 @@ class UniversalitySession(ModelSession):
         return Question(asked.margin, resamples=asked.resamples, seed=self.config.seed)
 
     def answer(self) -> Universality:
-        """From the measured runs' archives. Raises :class:`~archive.errors.RatingError`."""
+        """From the measured runs' archives, without random games that cannot be compared on.
+        Raises :class:`~archive.errors.RatingError`."""
         grown, random = (
-            [self._scope(name) for name in names] for names in (self._grown(), self._random())
+            [self._scope(name) for name in names]
+            for names in (self._grown(), self._random_compared())
         )
         return universality(grown, random, self._question())
+
+    def _random_compared(self) -> list[str]:
+        found = []
+        for name in self._random():
+            with suppress(RatingError):
+                self._scope(name)
+                found.append(name)
+        return found
 
     def _scope(self, measure: str) -> MeasuredScope:
         with Archive.open(self._measured(measure)) as archive:
@@ -353,8 +367,9 @@ class UniversalitySession(ModelSession):
             if (games := self._scope(name).games) < GAMES:
                 ranked = f"{name} ranks models by {counted(games, 'game')} only"
                 lines.append(f"{ranked}: {GAMES} or more say more.")
+        compared = self._random_compared()
         for each in self.growths:
-            if f"{RANDOM}/{each.name}" not in self._random():
+            if f"{RANDOM}/{each.name}" not in compared:
                 lines.append(f"{each.name} has no random games beside its own to compare with.")
         return lines
 
