@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_validator
 
+from evo.config.universality import UniversalityConfig
 from meta_sampler.settings import Caps, MutateSettings, settings_of
 from xgl.settings import (
     Count,
@@ -512,7 +513,7 @@ class NamedRun:
 class RunConfig(NamedRun):
     """Everything a run depends on. ``cluster`` says where, ``budget`` how far, all else what."""
 
-    experiment: Literal["scope_growth", "transfer_triplet", "curriculum"]
+    experiment: Literal["scope_growth", "transfer_triplet", "curriculum", "universality"]
     """What to do; set by +experiment=NAME."""
     judge: JudgeConfig = JudgeConfig()
     player: PlayerConfig = PlayerConfig()
@@ -523,6 +524,7 @@ class RunConfig(NamedRun):
     growth: GrowthConfig = GrowthConfig()
     meta_sampler: MetaSamplerConfig = MetaSamplerConfig()
     curriculum: CurriculumConfig = CurriculumConfig()
+    universality: UniversalityConfig = UniversalityConfig()
     archive: ArchiveConfig = ArchiveConfig()
     cluster: ClusterConfig = ClusterConfig()
     budget: BudgetConfig = BudgetConfig()
