@@ -315,6 +315,10 @@ class GrowthConfig(GrowthSettings):
     lookahead: Count = 4
     """Open-ended: another list is opened when no more candidates than these are being examined;
     with at least as many as there are workers none of these waits."""
+    abreast: Count = 2
+    """Open-ended: jobs that the order of results takes to be done at a time, whatever the workers
+    do; with as many as there are workers none waits for a result to be looked at. Results depend on
+    it."""
     least_yield: NonNegative = 1.0
     """Open-ended: the run ends when surely fewer games than these join in a core-hour; 0: never."""
     examined: PositiveShare = 0.35

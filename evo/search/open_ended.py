@@ -42,6 +42,8 @@ class OpenEndedSettings:
     """Acceptance tests that share the error of one list."""
     least_yield: float
     """Accepted games a core-hour; the run ends when it surely yields less. 0: never."""
+    abreast: int = 2
+    """Jobs that the order of results takes to be done at a time."""
     examined: float = 1.0
     """Share of each list that is examined, the most promising first."""
     mass_weight: float = 0.0
@@ -111,7 +113,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
     ) -> None:
         self.oracle, self.sampler, self.settings, self.seed = oracle, sampler, settings, seed
         self.members = [ScopeMember(game, 0) for game in initial]
-        self.order = VirtualOrder[WorkT](workshop)
+        self.order = VirtualOrder[WorkT](workshop, settings.abreast)
         self.end: End | None = None
         self._judged = 0
         self._examining = 0
