@@ -81,10 +81,11 @@ class _List(Generic[GameT]):
     screened: list[tuple[Candidate[GameT], Foresight]] = field(default_factory=list)
 
     def promising(self, share: float) -> int:
-        """Put the most promising first; returns how many of them are to be examined, at most this
-        share of the list."""
+        """Put the most promising first; returns how many of them are to be examined: those that
+        promise anything, at most this share of the list, and at least one."""
         self.screened.sort(key=lambda each: (each[1].order, each[0].index))
-        return max(1, round(share * self.size))
+        promising = sum(foresight.promising for _, foresight in self.screened)
+        return max(1, min(promising, round(share * self.size)))
 
 
 @dataclass(eq=False)
