@@ -322,9 +322,9 @@ class GrowthConfig(GrowthSettings):
     least_yield: NonNegative = 1.0
     """Open-ended: the run ends when surely fewer games than these join in a core-hour; 0: never."""
     examined: PositiveShare = 0.35
-    """Open-ended: share of each list that is fine-tuned, at most: those that promise to help and not
-    to be covered, as far as scripted players and the scope's fine-tunes show it, the least covered
-    first. 1: all that hold something to learn."""
+    """Open-ended: share of each list that is fine-tuned, at most: those that promise to help and
+    not to be covered, as far as scripted players and the scope's fine-tunes show it, the least
+    covered first. 1: all that hold something to learn."""
     mass_weight: Share = 0.0
     """Open-ended: chance that a parent is drawn by its mass where the scope is rated together with
     its fine-tunes (docs/ratings.md), and not by what it yielded. Not known to help."""
