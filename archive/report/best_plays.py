@@ -119,6 +119,7 @@ def _play(
     game: Row,
 ) -> BestPlay:
     return BestPlay(
+        row["policy_id"],
         row["map_seed"],
         row["play_seed"],
         story_texts(game, maps.get(row["map_seed"], {})),

@@ -33,6 +33,7 @@ from archive.schema.plays import (
     MAPS,
     MEASURES,
     ROUNDS,
+    SCORED_TEXTS,
     SCORES,
     SECOND_SCORES,
 )
@@ -58,7 +59,7 @@ __all__ = [
     "Verdict",
 ]
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 
 TABLES: Mapping[str, Table] = MappingProxyType(
     {
@@ -72,6 +73,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             CURRICULA,
             SCORES,
             SECOND_SCORES,
+            SCORED_TEXTS,
             DECISIONS,
             SCOPES,
             COVERS,

@@ -12,6 +12,7 @@ from typing import Any
 
 import evo.run
 from archive import TABLES, Archive, Purpose
+from archive.report.contents import BestPlay, ScoredText, Token
 from evo.jobs.evaluate import ScoredPlay, evaluation_seeds
 from evo.jobs.job import (
     Evaluation,
@@ -25,6 +26,7 @@ from evo.jobs.job import (
     Result,
     ScriptedEvaluation,
     SecondScore,
+    TokenScoring,
     Training,
 )
 from evo.jobs.repeated_play import RoundScore
@@ -127,6 +129,8 @@ class FakeExecutor(OneAtATime):
                 return self._evaluate_scripts(job)
             case Rescoring():
                 return self._rescore(job)
+            case TokenScoring():
+                return Result(tuple(map(_by_token, job.plays)), ())
         raise TypeError(f"{job}: no job of a run")
 
     def _repeat(self, job: Repetition) -> Result[Any]:
@@ -219,6 +223,12 @@ def _plus(play: ScoredPlay, bits: float) -> ScoredPlay:
     return replace(play, score=play.score + bits, raw=play.raw + bits, tokens=0)
 
 
+def _by_token(play: BestPlay) -> BestPlay:
+    """All bits are those of the second of two tokens."""
+    tokens = (Token("a", None), Token(" b", play.score))
+    return replace(play, terms=(ScoredText("xed(t | s)", play.score, tokens),))
+
+
 def limit(played: Game) -> int:
     """Of a game's first elicit."""
     found = re.search(r"elicit\(\w+, (\d+)\)", played.code)
@@ -299,8 +309,8 @@ class Search:
             return archive.adapters()
 
     def tables(self, name: str) -> dict[str, list[dict[str, Any]]]:
-        """All that the science is in."""
-        kept = [table for table in TABLES if table != "runs"]
+        """All that the science is in: not when a run ended, nor what was best then."""
+        kept = [table for table in TABLES if table not in ("runs", "scored_texts")]
         return {
             table: [{k: v for k, v in row.items() if k != "run_id"} for row in rows]
             for table, rows in ((table, self.rows(table, name)) for table in kept)
