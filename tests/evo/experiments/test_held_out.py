@@ -4,6 +4,9 @@ known."""
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -215,3 +218,42 @@ def test_a_program_that_a_growth_has_met_is_not_held_out(
     capsys.readouterr()
     assert evo.run.main(arguments(tmp_path / "grown"), services(FakeExecutor(WORLD))) == 2
     assert "held_out.programs: single_text was met by" in capsys.readouterr().err
+
+
+@pytest.mark.long
+def test_the_embedded_player_learns_and_plays(grown: Path) -> None:
+    """Real fine-tunes with both budgets, of games whose verdicts came from the known world."""
+    small = [
+        "finetune.tokens=8000",
+        "held_out.reference_tokens=20000",
+        "held_out.references=1",
+        "held_out.seeds=1",
+        "held_out.maps=8",
+        "cluster.workers=1",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "evo.run", *arguments(grown, *small)],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3]), "HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert any(
+        each in said
+        for each in ("Nothing can be said", "is not shown that", "Accepted games teach")
+    )
+    folder = grown.parent / "taught"
+    with Archive.open(folder) as archive:
+        assert [str(fault) for fault in verify(archive).faults] == []
+        made = archive.rows("finetunes")
+        held_out = archive.rows("scores", filters=[("purpose", "=", "held_out")])
+    programs = {row["game_id"] for row in rows(folder, "held_out_games") if row["program"]}
+    for row in made:
+        budget = 20000 if row["game_id"] in programs else 8000
+        assert row["tokens"] >= budget or row["steps"] == 17, "16 steps and the warm start"
+    assert len(made) == 3 + 2
+    scripts = {row["policy_id"] for row in held_out if row["policy_id"].startswith("script:")}
+    assert len(held_out) == 8 * (2 * (1 + len(scripts) + 3) + 2)
