@@ -109,13 +109,13 @@ def _luck(found: HeldOut) -> list[str]:
             f"games) agrees with κ {_bounded(agreement.kappa)}."
         )
     if steps := found.steps:
-        span = f"{steps.fewest:g} to {steps.most:g} gradient steps"
+        span = " to ".join(f"{each:g}" for each in dict.fromkeys((steps.fewest, steps.most)))
         slope = (
             "which do not vary"
             if steps.slope.value is None
             else f"C a step within lists {_bounded(steps.slope, 4)}"
         )
-        lines.append(f"The budget paid for {span}: {slope}.")
+        lines.append(f"The budget paid for {span} gradient steps: {slope}.")
     return lines
 
 

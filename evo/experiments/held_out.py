@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 
 from archive import Archive, Purpose, RunEvent
 from archive.errors import ArchiveError
@@ -246,7 +247,7 @@ class HeldOutSession(ModelSession):
 
     def commands(self) -> Sequence[tuple[str, str]]:
         """How the analysis is shown again."""
-        return [("again", f"python -m archive held-out {self.plan.folder}")]
+        return [("again", f"python -m archive held-out {quote(str(self.plan.folder))}")]
 
     def _begin(self) -> None:
         archive, mine = self.ledger.archive, [("run_id", "=", self.ledger.run_id)]
