@@ -257,7 +257,7 @@ DECISIONS = Table(
         Column("decided", BOOL, "bool", "whether the intervals decided it, rather than a budget"),
         Column("plays", INT64, "plays", "plays of models spent on this candidate"),
         Column("tokens", INT64, "player tokens", "tokens spent on this candidate"),
-        _estimate("seconds", "s", "wall-clock time spent on this candidate"),
+        _estimate("seconds", "s", "time spent on this candidate: the sum of that of its rows"),
     ),
 )
 

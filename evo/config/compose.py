@@ -23,7 +23,7 @@ from meta_sampler.settings import ACCESS, SETTINGS, Caps
 from xgl.errors import ConfigError
 
 Run = TypeVar("Run")
-SEARCHES = ("scope_growth", "transfer_triplet", "curriculum", "held_out")
+SEARCHES = ("scope_growth", "transfer_triplet", "curriculum", "held_out", "universality")
 """Experiments that a :class:`RunConfig` describes."""
 EXPERIMENTS = (*SEARCHES, "long_growth", "toy_growth", "measure", "gg_bench")
 OPTIONS = {"cluster": "local", "meta_sampler": MetaSamplerConfig().name}
@@ -37,6 +37,7 @@ MAY_BE_MISSING = (
     "judge.second.",
     "curriculum.",
     "held_out.",
+    "universality.",
     "measure.chat.",
     "measure.ceiling.",
     "ggbench.chat.",
