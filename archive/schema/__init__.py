@@ -37,7 +37,15 @@ from archive.schema.plays import (
     SECOND_SCORES,
 )
 from archive.schema.ratings import RATINGS
-from archive.schema.search import COVERS, DECISIONS, GAMES, PROPOSALS, RUNS, SCOPES
+from archive.schema.search import (
+    COVERS,
+    DECISIONS,
+    GAMES,
+    HELD_OUT_GAMES,
+    PROPOSALS,
+    RUNS,
+    SCOPES,
+)
 from archive.schema.simulations import IMPROVEMENT_PATHS, REDUNDANCY_RATINGS
 
 __all__ = [
@@ -58,7 +66,7 @@ __all__ = [
     "Verdict",
 ]
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 
 TABLES: Mapping[str, Table] = MappingProxyType(
     {
@@ -75,6 +83,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             DECISIONS,
             SCOPES,
             COVERS,
+            HELD_OUT_GAMES,
             ROUNDS,
             MEASURES,
             CEILINGS,
