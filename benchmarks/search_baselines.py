@@ -45,14 +45,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from archive.statistics.choice_tests import coverage
-from archive.statistics.growth_candidates import surely_learned
-from archive.statistics.held_out import CONFIDENCE, clear
-from archive.statistics.held_out_plays import read_held_out_plays
 
 from archive import Archive, RunEvent
 from archive.query import find_run, newest_scope
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, GainKind, Purpose, TaskId
+from archive.statistics.choice_tests import coverage
+from archive.statistics.growth_candidates import surely_learned
+from archive.statistics.held_out import CONFIDENCE, clear
+from archive.statistics.held_out_plays import read_held_out_plays
 from archive.statistics.intervals import Scores, mean_interval
 from archive.store.archive import MARKER
 from xgl import Program, parse
