@@ -190,8 +190,8 @@ class Run:
         return cover_figure(self._report)
 
     def report(self, path: str | Path, *, force: bool = False, judge: bool = True) -> Path:
-        """Write the whole run as one page for a browser; ``judge``: with the bits of each token,
-        which needs ``xent-evo[score]``."""
+        """Write the whole run as one page for a browser; ``judge``: where the archive lacks the
+        bits of each token, ask the run's judge, which needs ``xent-evo[score]``."""
         write_report(self.archive, self.run_id, path, force=force, judge=judge)
         return Path(path)
 

@@ -61,9 +61,9 @@ def write_report(
 ) -> int:
     """Write the report of a run (default: the last touched) and return its size in bytes.
 
-    ``judge``: ask the run's judge for the bits of each token of the best plays; without it they
-    stand as plain text. ``force``: replace a file that exists. ``measured``: archives of models
-    measured on what the run exported.
+    ``judge``: ask the run's judge for those bits of single tokens of the best plays that the
+    archive does not hold; without it such plays stand as plain text. ``force``: replace a file
+    that exists. ``measured``: archives of models measured on what the run exported.
 
     Raises WriteError, LookupFailedError and DamagedError; then nothing is written.
     """
@@ -75,7 +75,7 @@ def write_report(
         text = programs.html(written, found)
     else:
         report = gather_report(archive, run_id, measured)
-        text = page(with_token_bits(report) if judge else report)
+        text = page(with_token_bits(report, archive, ask_judge=judge))
     with writing(path):
         write_whole(path, text.encode())
     return len(text.encode())

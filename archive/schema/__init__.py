@@ -33,11 +33,20 @@ from archive.schema.plays import (
     MAPS,
     MEASURES,
     ROUNDS,
+    SCORED_TEXTS,
     SCORES,
     SECOND_SCORES,
 )
 from archive.schema.ratings import RATINGS
-from archive.schema.search import COVERS, DECISIONS, GAMES, PROPOSALS, RUNS, SCOPES
+from archive.schema.search import (
+    COVERS,
+    DECISIONS,
+    GAMES,
+    HELD_OUT_GAMES,
+    PROPOSALS,
+    RUNS,
+    SCOPES,
+)
 from archive.schema.simulations import IMPROVEMENT_PATHS, REDUNDANCY_RATINGS
 
 __all__ = [
@@ -58,7 +67,7 @@ __all__ = [
     "Verdict",
 ]
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 12
 
 TABLES: Mapping[str, Table] = MappingProxyType(
     {
@@ -72,9 +81,11 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             CURRICULA,
             SCORES,
             SECOND_SCORES,
+            SCORED_TEXTS,
             DECISIONS,
             SCOPES,
             COVERS,
+            HELD_OUT_GAMES,
             ROUNDS,
             MEASURES,
             CEILINGS,

@@ -185,6 +185,30 @@ SECOND_SCORES = Table(
     ),
 )
 
+SCORED_TEXTS = Table(
+    "scored_texts",
+    "One text that a reward scored in one of a game's best plays, token by token: what the report "
+    "shows. Written when a run ends, for the plays that were best then.",
+    (
+        RUN,
+        Column("policy_id", STRING, "id", "who played; the play is in scores"),
+        GAME,
+        ROLE,
+        Column("map_seed", INT64, "seed", "the map played"),
+        Column("play_seed", INT64, "seed", "seed of the sampled moves"),
+        Column("place", INT32, "count", "which of the play's scored texts, from 0"),
+        Column("expression", STRING, "xent", "what the reward pays for it, with its sign"),
+        Column("tokens", STRINGS, "text", "the text, cut as the judge reads it"),
+        Column(
+            "token_bits",
+            FLOATS,
+            "bits",
+            "what each of the last tokens adds to the score; those before them do not count",
+            finite=True,
+        ),
+    ),
+)
+
 UNCOUNTED = "written before version 8"
 MOVE_COUNTS = (
     Column(

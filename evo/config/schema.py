@@ -399,6 +399,25 @@ class CurriculumConfig:
 
 
 @settings
+class HeldOutConfig:
+    """What candidates of growths teach outside their family (+experiment=held_out)."""
+
+    runs: tuple[str, ...] = ()
+    """The growths whose playable candidates are learned again: run folders."""
+    seeds: Count = 2
+    """Fresh training seeds of each candidate; its budget is finetune.tokens."""
+    programs: Annotated[tuple[str, ...], Field(min_length=1)] = HELD_OUT
+    """Games of the library that every fine-tune, script and the base player play, read in
+    game.dialect; none that a growth has met."""
+    maps: Annotated[int, Strict(), Field(ge=2)] = 192
+    """Maps of each program, which nothing else plays."""
+    references: Count = 3
+    """Fine-tunes on each program itself: what there is to learn."""
+    reference_tokens: Natural = 300000
+    """Budget of each of these."""
+
+
+@settings
 class ArchiveRoot:
     """Where runs go."""
 
@@ -517,7 +536,9 @@ class NamedRun:
 class RunConfig(NamedRun):
     """Everything a run depends on. ``cluster`` says where, ``budget`` how far, all else what."""
 
-    experiment: Literal["scope_growth", "transfer_triplet", "curriculum", "universality"]
+    experiment: Literal[
+        "scope_growth", "transfer_triplet", "curriculum", "held_out", "universality"
+    ]
     """What to do; set by +experiment=NAME."""
     judge: JudgeConfig = JudgeConfig()
     player: PlayerConfig = PlayerConfig()
@@ -528,6 +549,7 @@ class RunConfig(NamedRun):
     growth: GrowthConfig = GrowthConfig()
     meta_sampler: MetaSamplerConfig = MetaSamplerConfig()
     curriculum: CurriculumConfig = CurriculumConfig()
+    held_out: HeldOutConfig = HeldOutConfig()
     universality: UniversalityConfig = UniversalityConfig()
     archive: ArchiveConfig = ArchiveConfig()
     cluster: ClusterConfig = ClusterConfig()

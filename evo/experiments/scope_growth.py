@@ -10,6 +10,7 @@ from archive.statistics.plays import read_run_plays
 from archive.statistics.scope_cover import CoverQuestion, cover_rows
 from evo.experiments.model_run import ModelSession
 from evo.jobs.evaluate import Task
+from evo.record.best_plays import score_best_plays
 from evo.record.collector import Request
 from evo.record.second_judge import score_again
 from evo.record.workshop import LedgerWorkshop
@@ -37,13 +38,16 @@ class ScopeGrowth(ModelSession):
 
     def work(self) -> RunOutcome:
         """Grow to the schedule's end and say which end it was; then, also where a budget ended it,
-        score again what was accepted, which costs no token of the player."""
+        score again what was accepted, which costs no token of the player. At the schedule's end
+        the best plays are scored by token."""
         try:
             outcome = self._grow()
         except BudgetReached:
             self._score_again()
             raise
         self._score_again()
+        replicates = self.config.finetune.replicates
+        score_best_plays(self.ledger, self.collector.executor, self.display, replicates)
         return outcome
 
     def _score_again(self) -> None:

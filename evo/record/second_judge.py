@@ -3,19 +3,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from archive.query import games
-from archive.schema import PlaysKey, TaskId
+from archive.schema import PlaysKey
 from archive.statistics.decision_cases import read_record
 from archive.statistics.second_judge import accepted_cases, plays_behind
 from evo.jobs.evaluate import Task
 from evo.jobs.job import Executor, Rescoring, Result, SecondScore
 from evo.record.ledger import Ledger, Row
 from evo.record.progress import Listener
-from xgl import Metadata, game, parse
 from xgl.runtime.requests import Seeds
 
 STAGE = "another judge"
@@ -48,7 +45,7 @@ def _missing(ledger: Ledger, judge: str) -> list[_Asked]:
             wanted.setdefault(key, {}).update({Seeds(*each): None for each in seeds})
     known = _known(ledger, judge)
     missing = {key: seeds for key, seeds in wanted.items() if known.get(key) != set(seeds)}
-    tasks = _tasks(ledger, {key.task_id for key in missing})
+    tasks = ledger.tasks({key.task_id for key in missing})
     return [_asked(ledger, key, tasks[key.task_id], list(seeds)) for key, seeds in missing.items()]
 
 
@@ -63,16 +60,6 @@ def _known(ledger: Ledger, judge: str) -> dict[PlaysKey, set[Seeds]]:
     for row in ledger.archive.rows("second_scores", filters=mine):
         known.setdefault(PlaysKey.of(row), set()).add(Seeds(row["map_seed"], row["play_seed"]))
     return known
-
-
-def _tasks(ledger: Ledger, wanted: set[TaskId]) -> Mapping[TaskId, Task]:
-    rows = games(ledger.archive, [task_id.game_id for task_id in wanted])
-    return {task_id: _task(rows[task_id.game_id], task_id.role) for task_id in wanted}
-
-
-def _task(row: Row, role: str) -> Task:
-    metadata = Metadata(**json.loads(row["metadata_json"]))
-    return Task(game(parse(row["code"], row["dialect"]), metadata), role)
 
 
 def _rows(asked: _Asked, judge: str, result: Result[list[SecondScore]]) -> list[Row]:
