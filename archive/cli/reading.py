@@ -148,7 +148,7 @@ def samplers(arguments: Namespace) -> CommandResult:
 
 def ratings(arguments: Namespace) -> CommandResult:
     """Models and games of a measure, rated together at an equilibrium (docs/ratings.md)."""
-    from archive.ratings.near_copies import Copies
+    from archive.ratings.clones import Copies
     from archive.ratings.preferences import Preference
     from archive.statistics.measure_ratings import (
         RatingQuestion,
@@ -156,8 +156,8 @@ def ratings(arguments: Namespace) -> CommandResult:
         useful_workers,
     )
     from archive.statistics.paired_scores import read_paired_scores
-    from archive.views.progress import resampling
     from archive.views.ratings import as_json, show
+    from archive.views.tables import resampling
 
     question = RatingQuestion(
         Preference(arguments.preference),

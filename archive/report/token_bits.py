@@ -10,11 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from archive.errors import LookupFailedError
 from archive.report.contents import BestPlay, GameFacts, ScoredText, Token
-from archive.report.from_archive import RunReport
 from archive.report.wording import listed
 from archive.schema import TaskId
 from archive.store.archive import Archive
@@ -23,6 +22,9 @@ from xgl.cli.narration import Narrator, PaidReward, Term, WatchedMachine
 from xgl.players import ScriptedPlayer
 from xgl.runtime.presentation import token_spans
 from xgl.runtime.requests import Judge, StoryRequest
+
+if TYPE_CHECKING:
+    from archive.report.from_archive import RunReport
 
 CLOSE = 0.02
 """Relative difference up to which a replay comes to the archived score; and as many bits."""
