@@ -49,6 +49,10 @@ class Display:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Take the panel away, for what writes lines of its own."""
         if self.console.is_terminal:
             self._live.stop()
 

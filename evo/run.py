@@ -22,16 +22,22 @@ if TYPE_CHECKING:
 USAGE = """usage: python -m evo.run +experiment=scope_growth [key=value …]
        python -m evo.run +experiment=long_growth [key=value …]
        python -m evo.run +experiment=transfer_triplet [key=value …]
+       python -m evo.run +experiment=curriculum curriculum.run=RUN_FOLDER [key=value …]
+       python -m evo.run +experiment=held_out 'held_out.runs=[RUN_FOLDER,…]' [key=value …]
        python -m evo.run +experiment=toy_growth [toy.key=value …]
        python -m evo.run +experiment=measure measure=FOLDER 'players=[NAME,…]' [key=value …]
+       python -m evo.run +experiment=universality 'universality.runs=[RUN,RUN,…]' [key=value …]
        python -m evo.run +experiment=gg_bench [ggbench.key=value …]
        python -m evo.run +experiment=ratings_paper [ratings_paper.key=value …]
        python -m evo.run resume=RUN_FOLDER [cluster.key=value …] [budget.key=value …]
 
 experiments: scope_growth; long_growth: the same for two hours on two cores, from three games;
              transfer_triplet: what three games of the paper teach each other;
+             curriculum: a player trained on the games of a growth in turn;
+             held_out: do accepted games teach more outside their family than refused ones?
              toy_growth: scope growth on the paper's toy model, in seconds;
              measure: models on the games that python -m archive export --format xent wrote;
+             universality: do measures of several growths rank a ladder of models alike;
              gg_bench: two-player games that are programs, opponents that learn by self-play;
              ratings_paper: what equilibrium ratings do to simulated models and tasks
 useful keys: model=smollm2  seed=N  name=NAME  growth.initial_scope=[FILE,…]
@@ -102,7 +108,9 @@ def experiments() -> dict[str, Experiment[Any]]:
         "scope_growth": growth,
         "long_growth": growth,
         "curriculum": Experiment(compose.load, compose.resume, _plan_curriculum),
+        "held_out": Experiment(compose.load, compose.resume, _plan_held_out),
         "transfer_triplet": Experiment(compose.load, compose.resume, _plan_transfer_triplet),
+        "universality": Experiment(compose.load, compose.resume, _plan_universality),
         "toy_growth": Experiment(toy.load, toy.resume, _plan_toy),
         "measure": Experiment(measure.load, measure.resume, _plan_measure),
         "gg_bench": Experiment(ggbench.load, ggbench.resume, _plan_ggbench),
@@ -128,6 +136,18 @@ def _plan_curriculum(config: RunConfig, services: Services, resumed: bool) -> Ru
     from evo.experiments.curriculum import plan_curriculum
 
     return plan_curriculum(config, services, resumed)
+
+
+def _plan_held_out(config: RunConfig, services: Services, resumed: bool) -> RunPlan:
+    from evo.experiments.held_out import plan_held_out
+
+    return plan_held_out(config, services, resumed)
+
+
+def _plan_universality(config: RunConfig, services: Services, resumed: bool) -> RunPlan:
+    from evo.experiments.universality import plan_universality
+
+    return plan_universality(config, services, resumed)
 
 
 def _plan_toy(config: ToyRunConfig, services: Services, resumed: bool) -> RunPlan:

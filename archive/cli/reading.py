@@ -195,6 +195,16 @@ def universality(arguments: Namespace) -> CommandResult:
     return CommandResult(as_json(found), lambda _, console: show(found, question, console))
 
 
+def held_out(arguments: Namespace) -> CommandResult:
+    """What accepted and refused candidates teach of held-out programs (docs/held_out.md)."""
+    from archive.statistics.held_out_plays import held_out_of
+    from archive.views.held_out import show
+
+    with opened(arguments) as archive:
+        found = held_out_of(archive, find_run(archive, arguments.run_id).run_id)
+    return CommandResult(found, show)
+
+
 def _count(name: str, text: str, least: int) -> int:
     """A whole number of at least ``least``. Raises ArchiveError."""
     expected = f"a whole number from {least} up"

@@ -231,6 +231,12 @@ COMMANDS = (
         (*_UNIVERSALITY, JSON),
     ),
     Subcommand(
+        "held-out",
+        "show what accepted and refused candidates teach outside their family",
+        reading.held_out,
+        (*OPTIONAL_RUN, JSON),
+    ),
+    Subcommand(
         "export",
         "write the games of the newest scope, or of a cover of it, to a folder",
         writing.export,

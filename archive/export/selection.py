@@ -13,6 +13,7 @@ from typing import Any
 from archive.errors import CoverError, ExportError, LookupFailedError
 from archive.query import deciding_value, games, newest_scope, run_config
 from archive.schema import Definition, Purpose, TaskId
+from archive.statistics.growth_candidates import surely_learned
 from archive.statistics.plays import read_run_plays
 from archive.statistics.scope_cover import CoverQuestion, scope_cover
 from archive.store.archive import Archive
@@ -239,12 +240,7 @@ def playable_tasks(archive: Archive, run_id: str) -> list[TaskId]:
     _, members = newest_scope(archive, run_id)
     initial = [member.task_id for member in members if member.parent_game_id is None]
     decided = archive.rows("decisions", filters=[("run_id", "=", run_id)])
-    gains = ("own_gain_low", "total_gain_low")
-    learned = [
-        TaskId.of(row)
-        for row in decided
-        if all(row[name] is not None and row[name] > 0 for name in gains)
-    ]
+    learned = [TaskId.of(row) for row in decided if surely_learned(row)]
     return sorted({*initial, *learned})
 
 

@@ -38,7 +38,15 @@ from archive.schema.plays import (
     SECOND_SCORES,
 )
 from archive.schema.ratings import IMPROVEMENT_PATHS, RATINGS, REDUNDANCY_RATINGS
-from archive.schema.search import COVERS, DECISIONS, GAMES, PROPOSALS, RUNS, SCOPES
+from archive.schema.search import (
+    COVERS,
+    DECISIONS,
+    GAMES,
+    HELD_OUT_GAMES,
+    PROPOSALS,
+    RUNS,
+    SCOPES,
+)
 
 __all__ = [
     "BASE_POLICY",
@@ -58,7 +66,7 @@ __all__ = [
     "Verdict",
 ]
 
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 
 TABLES: Mapping[str, Table] = MappingProxyType(
     {
@@ -76,6 +84,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             DECISIONS,
             SCOPES,
             COVERS,
+            HELD_OUT_GAMES,
             ROUNDS,
             MEASURES,
             CEILINGS,

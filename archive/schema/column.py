@@ -79,4 +79,10 @@ PARENT_ROLE = Column(
 )
 ROUND = Column("round", INT32, "count", "the round of proposals for this parent, from 0")
 INDEX = Column("index", INT32, "count", "place within the round, from 0")
-SECONDS = Column("seconds", FLOAT64, "s", "wall-clock time spent", finite=True)
+SECONDS = Column(
+    "seconds",
+    FLOAT64,
+    "s",
+    "processor time spent; wall-clock time where an accelerator did the work, or another program",
+    finite=True,
+)

@@ -25,6 +25,7 @@ class Purpose(StrEnum):
     SELECTION = "selection"
     ACCEPTANCE = "acceptance"
     MEASURE = "measure"
+    HELD_OUT = "held_out"
 
 
 class ProposalOutcome(StrEnum):

@@ -257,7 +257,7 @@ DECISIONS = Table(
         Column("decided", BOOL, "bool", "whether the intervals decided it, rather than a budget"),
         Column("plays", INT64, "plays", "plays of models spent on this candidate"),
         Column("tokens", INT64, "player tokens", "tokens spent on this candidate"),
-        _estimate("seconds", "s", "wall-clock time spent on this candidate"),
+        _estimate("seconds", "s", "time spent on this candidate: the sum of that of its rows"),
     ),
 )
 
@@ -294,5 +294,26 @@ COVERS = Table(
         Column("covers", STRINGS, "ids", "game ids that this member covers"),
         Column("exact", BOOL, "bool", "proved to be a smallest cover"),
         Column("unknown", INT32, "count", "transfer values that were not known"),
+    ),
+)
+
+PROGRAM = "a held-out program"
+
+HELD_OUT_GAMES = Table(
+    "held_out_games",
+    "One game of a run of +experiment=held_out: a candidate of a growth, which is learned, or a "
+    "held-out program, which every fine-tuning plays.",
+    (
+        RUN,
+        GAME,
+        ROLE,
+        Column("program", STRING, "name", "name of the held-out program", "a candidate"),
+        Column("growth", STRING, "id", "run_id of the growth that judged the candidate", PROGRAM),
+        Column("generation", INT32, "count", "of the list that it was proposed in", PROGRAM),
+        Column("parent_game_id", STRING, "id", "the game that the list was proposed for", PROGRAM),
+        Column("parent_role", STRING, "name", "main player of that game", PROGRAM),
+        Column("round", INT32, "count", "the list's round of proposals for that game", PROGRAM),
+        Column("verdict", STRING, "enum", "the growth's", PROGRAM, values=values_of(Verdict)),
+        Column("reason", STRING, "enum", "of the verdict", PROGRAM, values=values_of(Reason)),
     ),
 )

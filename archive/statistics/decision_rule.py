@@ -41,10 +41,10 @@ def gamma(values: Mapping[TaskId, Interval]) -> Gamma:
     Undefined values do not count for γ itself, but leave its upper bound open: what was not
     established was not excluded either.
     """
-    defined = {key: value for key, value in values.items() if value.value is not None}
+    defined = {key: each.value for key, each in values.items() if each.value is not None}
     if not defined:
         return Gamma(UNDEFINED, None)
-    best = max(defined, key=lambda key: defined[key].value or -math.inf)
+    best = max(defined, key=defined.__getitem__)
     return Gamma(largest(list(values.values())), best)
 
 
@@ -53,9 +53,9 @@ def largest(values: Sequence[Interval]) -> Interval:
     defined = [value for value in values if value.value is not None]
     if not defined:
         return UNDEFINED
-    best = max(defined, key=lambda value: value.value or -math.inf)
+    best = max(value.value for value in defined if value.value is not None)
     low, high = max(value.low for value in defined), max(value.high for value in values)
-    return Interval(best.value, low, high)
+    return Interval(best, low, high)
 
 
 def helps(value: Interval, alpha1: float) -> Answer:

@@ -43,6 +43,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     ),
     "decisions": ("run_id", "generation", "parent_game_id", "round", "index", "game_id"),
     "scopes": ("run_id", "generation", "game_id", "role"),
+    "held_out_games": ("run_id", "game_id", "role", "growth"),
     "ceilings": (
         "run_id",
         "solver",
@@ -73,6 +74,7 @@ GAMES: Mapping[str, tuple[str, ...]] = {
     "decisions": ("game_id", "parent_game_id", "gamma_game_id"),
     "scopes": ("game_id", "parent_game_id"),
     "covers": ("game_id",),
+    "held_out_games": ("game_id",),
     "ceilings": ("game_id",),
     "ratings": ("game_id",),
 }
@@ -88,6 +90,7 @@ RUNS = (
     "decisions",
     "scopes",
     "covers",
+    "held_out_games",
     "ceilings",
     "ratings",
     "improvement_paths",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
 
 from archive.statistics.intervals import Interval
-from archive.statistics.universality import Answer, Question, Universality
+from archive.statistics.universality import Answer, MeasuredScope, Question, Universality
 from archive.views.tables import add, counted, shown, table
 
 MEANING = {
@@ -66,6 +67,19 @@ def show(found: Universality, question: Question, console: Console) -> None:
     )
     for line in filter(None, lines):
         console.print(shown(line), soft_wrap=True)
+
+
+def show_values(scopes: Sequence[MeasuredScope], console: Console) -> None:
+    """Each model's mean normalised score on each measure, those best on average first."""
+    common = set.intersection(*(set(each.models) for each in scopes))
+    values = {
+        model: [float(each.values[each.models.index(model)]) for each in scopes] for model in common
+    }
+    heads = [f"{each.name} ({counted(each.games, 'game')})" for each in scopes]
+    rows = table("Mean normalised score (narms) over games", "model", *heads)
+    for model in sorted(values, key=lambda model: (-sum(values[model]), model)):
+        add(rows, model, *(f"{value:.2f}" for value in values[model]))
+    console.print(rows)
 
 
 def _beside(difference: Interval, other: str) -> str | None:

@@ -23,7 +23,7 @@ from meta_sampler.settings import ACCESS, SETTINGS, Caps
 from xgl.errors import ConfigError
 
 Run = TypeVar("Run")
-SEARCHES = ("scope_growth", "transfer_triplet", "curriculum")
+SEARCHES = ("scope_growth", "transfer_triplet", "curriculum", "held_out", "universality")
 """Experiments that a :class:`RunConfig` describes."""
 EXPERIMENTS = (*SEARCHES, "long_growth", "toy_growth", "measure", "gg_bench")
 OPTIONS = {"cluster": "local", "meta_sampler": MetaSamplerConfig().name}
@@ -36,6 +36,8 @@ MAY_BE_MISSING = (
     "tracking.",
     "judge.second.",
     "curriculum.",
+    "held_out.",
+    "universality.",
     "measure.chat.",
     "measure.ceiling.",
     "ggbench.chat.",

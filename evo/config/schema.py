@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_validator
 
 from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig
+from evo.config.universality import UniversalityConfig
 from meta_sampler.settings import Caps, MutateSettings, settings_of
 from xgl.settings import (
     Count,
@@ -105,8 +106,9 @@ class TransferConfig:
     min_steps: Natural = 12
     """Gradient steps that finetune.tokens must pay for; games with so many retries or so long
     plays that fewer remain are refused."""
-    confirmations: Count = 3
-    """Most candidates of a list that are put to the acceptance test, the smallest γ first."""
+    confirmations: Count = 5
+    """Most acceptance tests of one list's candidates, which share its error; the candidates first
+    that are likeliest to pass (growth.schedule=paper: with the smallest γ)."""
 
 
 @settings
@@ -192,7 +194,7 @@ class GrowthConfig(GrowthSettings):
     its fine-tunes (docs/ratings.md), and not by what it yielded. Not known to help."""
     by_regret: Flag = False
     """Open-ended: of the candidates that seem new, test that first which separates the fine-tunes
-    of the scope best, and not that with the smallest γ. Not known to help."""
+    of the scope best, and not the one likeliest to be accepted. Not known to help."""
     least_regret: Share = 0.0
     """Open-ended: the run ends when no new game of the last two lists separates the fine-tunes of
     the scope by so much more than its games do; 0: never."""
@@ -258,6 +260,25 @@ class CurriculumConfig:
     """η of the cover."""
     held_out: Annotated[tuple[str, ...], Field(min_length=1)] = HELD_OUT
     """Games of the library that each player plays before and after, read in game.dialect."""
+
+
+@settings
+class HeldOutConfig:
+    """What candidates of growths teach outside their family (+experiment=held_out)."""
+
+    runs: tuple[str, ...] = ()
+    """The growths whose playable candidates are learned again: run folders."""
+    seeds: Count = 2
+    """Fresh training seeds of each candidate; its budget is finetune.tokens."""
+    programs: Annotated[tuple[str, ...], Field(min_length=1)] = HELD_OUT
+    """Games of the library that every fine-tune, script and the base player play, read in
+    game.dialect; none that a growth has met."""
+    maps: Annotated[int, Strict(), Field(ge=2)] = 192
+    """Maps of each program, which nothing else plays."""
+    references: Count = 3
+    """Fine-tunes on each program itself: what there is to learn."""
+    reference_tokens: Natural = 300000
+    """Budget of each of these."""
 
 
 @settings
@@ -379,7 +400,9 @@ class NamedRun:
 class RunConfig(NamedRun):
     """Everything a run depends on. ``cluster`` says where, ``budget`` how far, all else what."""
 
-    experiment: Literal["scope_growth", "transfer_triplet", "curriculum"]
+    experiment: Literal[
+        "scope_growth", "transfer_triplet", "curriculum", "held_out", "universality"
+    ]
     """What to do; set by +experiment=NAME."""
     judge: JudgeConfig = JudgeConfig()
     player: PlayerConfig = PlayerConfig()
@@ -390,6 +413,8 @@ class RunConfig(NamedRun):
     growth: GrowthConfig = GrowthConfig()
     meta_sampler: MetaSamplerConfig = MetaSamplerConfig()
     curriculum: CurriculumConfig = CurriculumConfig()
+    held_out: HeldOutConfig = HeldOutConfig()
+    universality: UniversalityConfig = UniversalityConfig()
     archive: ArchiveConfig = ArchiveConfig()
     cluster: ClusterConfig = ClusterConfig()
     budget: BudgetConfig = BudgetConfig()

@@ -60,7 +60,8 @@ class Curricula:
 def plan_curriculum(config: RunConfig, services: Services, resumed: bool) -> ModelPlan:
     """Read the growth; raises what :func:`plan_models` raises, and :class:`ConfigError` where the
     growth cannot be read or its models are others."""
-    curricula = Curricula(read_curricula(config), held_out_tasks(config))
+    held_out = library_tasks(config, "curriculum.held_out", config.curriculum.held_out)
+    curricula = Curricula(read_curricula(config), held_out)
 
     def session(plan: ModelPlan, archive: Archive) -> ModelSession:
         return CurriculumSession(plan, archive, curricula)
@@ -69,17 +70,17 @@ def plan_curriculum(config: RunConfig, services: Services, resumed: bool) -> Mod
     return replace(plan, begins_with_scope=False)
 
 
-def held_out_tasks(config: RunConfig) -> dict[str, Task]:
-    """The games of ``curriculum.held_out`` by their short names, read by the rules of
-    ``game.dialect``. Raises :class:`ConfigError`."""
+def library_tasks(config: RunConfig, setting: str, names: Sequence[str]) -> dict[str, Task]:
+    """Games of the library by their short names, read by the rules of ``game.dialect``;
+    ``setting`` names them. Raises :class:`ConfigError`."""
     tasks: dict[str, Task] = {}
-    for name in config.curriculum.held_out:
+    for name in names:
         try:
             program = parse(find(name).text, config.game.dialect)
         except XGLError as error:
-            raise ConfigError(f"curriculum.held_out: {name}: {error}") from None
+            raise ConfigError(f"{setting}: {name}: {error}") from None
         if reason := analyse(program).degenerate:
-            raise ConfigError(f"curriculum.held_out: {name}: {reason}, expected a game to learn")
+            raise ConfigError(f"{setting}: {name}: {reason}, expected a game to learn")
         tasks[short_name(name)] = Task(game(program, metadata(config.game)), MAIN_PLAYER)
     return tasks
 

@@ -8,11 +8,11 @@ game's floor, a finite score fixed before any fine-tuning (docs/specification.md
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from archive.schema import TaskId
+from evo.jobs.work_clock import seconds_of_work
 from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import Game
 from xgl.players import ScriptedPlayer
@@ -110,13 +110,13 @@ def evaluate_together(
     most_bits: float | None = None,
 ) -> list[list[ScoredPlay]]:
     """:func:`evaluate` for each of ``policies``, all of them answered by ``player``."""
-    started = time.perf_counter()
+    started = seconds_of_work()
     plays = _play(player, cast, task, seeds, policies)
     count = len(seeds)
     each = [plays[first : first + count] for first in range(0, len(plays), count or 1)]
     moves = [[moves_made(play, task.role) for play in own] for own in each]
     permuted = [_permuted(cast, task, seeds, made) for made in moves]
-    seconds = (time.perf_counter() - started) / max(1, len(plays))
+    seconds = (seconds_of_work() - started) / max(1, len(plays))
     return [
         _scores(task, seeds, *found, most_bits=most_bits, seconds=seconds)
         for found in zip(each, moves, permuted, strict=True)

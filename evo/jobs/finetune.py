@@ -11,7 +11,6 @@ it; on demand a penalty on the divergence from the base player.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -41,6 +40,7 @@ from evo.jobs.warm_start import (
     best_scripts,
     imitate,
 )
+from evo.jobs.work_clock import seconds_of_work
 from xgl.lm.language_model import LanguageModel
 from xgl.players.local import MEMORY_BYTES, LocalPolicy
 from xgl.players.scripts import ScriptPlayer
@@ -84,7 +84,7 @@ def finetune_in_turn(
     The curves have the steps in the order in which they were made. One game alone is
     :func:`finetune`.
     """
-    started = time.perf_counter()
+    started = seconds_of_work()
     with adapted.new_adapter(named_seed("adapter", seed)) as lm:
         policy = LocalPolicy(lm, count=count, memory_bytes=memory_bytes)
         steps = _Steps()
@@ -107,7 +107,7 @@ def finetune_in_turn(
         forfeit_rate=_unfinished(last.plays, last.task.role),
         prompt_tokens=policy.prompt_tokens,
         generated_tokens=policy.new_tokens,
-        seconds=time.perf_counter() - started,
+        seconds=seconds_of_work() - started,
     )
 
 

@@ -7,7 +7,6 @@ result depends on the job and the settings alone, never on what the host did bef
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -38,6 +37,7 @@ from evo.jobs.job import (
 )
 from evo.jobs.lora import AdaptedModel, lora_settings, weight_sharing_copy
 from evo.jobs.repeated_play import RoundScore, repeat
+from evo.jobs.work_clock import seconds_of_work
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError, XGLError
 from xgl.judge.engine import EngineSettings
@@ -130,7 +130,7 @@ class ModelHost:
     def score_again(self, job: Rescoring) -> list[SecondScore]:
         """Scores of archived moves under the second judge; raises ``ValueError`` where the host
         was loaded without one."""
-        started = time.perf_counter()
+        started = seconds_of_work()
         cast = replace(self.cast(job.task), judge=SecondJudge(self.judge, self._second_judge))
         shifted = [*job.moves[1:], *job.moves[:1]]
         own, permuted = (
@@ -139,7 +139,7 @@ class ModelHost:
                 replayed(cast, job.task, job.seeds, moves) for moves in (job.moves, shifted)
             )
         )
-        seconds = (time.perf_counter() - started) / max(1, len(own))
+        seconds = (seconds_of_work() - started) / max(1, len(own))
         return [SecondScore(*scores, seconds) for scores in zip(own, permuted, strict=True)]
 
     def score_tokens(self, job: TokenScoring) -> tuple[BestPlay, ...]:

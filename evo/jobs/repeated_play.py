@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,6 +19,7 @@ from evo.jobs.evaluate import (
     raw_score,
     tokens,
 )
+from evo.jobs.work_clock import seconds_of_work
 from xgl.runtime.lockstep import Cast
 from xgl.runtime.requests import MoveCounts, Moved, Play, Player, Seeds
 from xgl.runtime.rounds import Round, play_rounds, rounds_shown
@@ -58,10 +58,10 @@ def repeat(
 ) -> list[RoundScore]:
     """``rounds`` plays of ``task`` on each of ``seeds``, and their control where it is wanted;
     ``most_bits`` is −log₂ ε of the clipped scores."""
-    started = time.perf_counter()
+    started = seconds_of_work()
     seats = Cast(cast.judge, cast.stories, cast.players | {task.role: player})
     played = play_rounds(task.game, task.role, seats, seeds, rounds, control)
-    seconds = (time.perf_counter() - started) / max(1, len(played))
+    seconds = (seconds_of_work() - started) / max(1, len(played))
     return [_round_score(each, task, most_bits, seconds) for each in played]
 
 

@@ -6,7 +6,7 @@ A commit holds all rounds of one player on one game; what is committed is not pl
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import monotonic
@@ -41,6 +41,7 @@ from evo.measure.estimate import describe, estimate
 from evo.measure.folder import ExportedMeasure, MeasureGame, read
 from evo.measure.players import LocalPlayer, Measured, RemotePlayer, find_player
 from evo.measure.results import GameResult, Levels, levels_of, measures_row, result
+from evo.record.cost import Cost
 from evo.record.ledger import Ledger
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome
@@ -65,6 +66,9 @@ class MeasurePlan:
     players: tuple[Measured, ...]
     base: LocalPlayer
     judge: str
+    after_game: Callable[[str, Cost], None] = lambda line, cost: None
+    """Hears, after its commit, what came of one player's game and what that cost; may raise
+    :class:`~meta_sampler.BudgetReached`."""
 
     @property
     def folder(self) -> Path:
@@ -272,7 +276,10 @@ class MeasureSession:
         )
         measured = self._measured(player.name, member, rows, dollars)
         self.ledger.commit(rounds=rows, maps=maps, measures=measured)
-        self._say(player, member, measured, scores)
+        line = _what_came(player, member, measured, scores)
+        self._say_line(line)
+        tokens, seconds = sum(s.tokens for s in scores), sum(s.seconds for s in scores)
+        self.plan.after_game(line, Cost(tokens, seconds, dollars or 0.0))
 
     def _know_ceilings(self) -> None:
         """What the folder knows, then what solvers find, one commit a game."""
@@ -284,20 +291,6 @@ class MeasureSession:
                 for member in missing:
                     found = search.solve(self.host, seat, member)
                     self._say_line(f"ceiling of {member.name}: {found}")
-
-    def _say(
-        self,
-        player: Measured,
-        member: MeasureGame,
-        measured: Sequence[Row],
-        scores: Sequence[RoundScore],
-    ) -> None:
-        narms = f"narms {measured[0]['narms']:.2f}" if measured else "its base never improved"
-        forfeits = sum(each.outcome == "forfeit" for each in scores)
-        made = sum((each.counts for each in scores), MoveCounts())
-        failed = f"{forfeits} forfeits, {made.format_failures} format failures"
-        place = f"{player.name} {member.name}"
-        self._say_line(f"{place}: {narms}; {failed}, {made.cut_moves} cut moves")
 
     def _say_line(self, line: str) -> None:
         after = f"[{monotonic() - self.started:6.1f} s]"
@@ -383,3 +376,14 @@ class MeasureSession:
             None if budget.tokens is None else budget.tokens - tokens,
             None if budget.dollars is None else budget.dollars - dollars,
         )
+
+
+def _what_came(
+    player: Measured, member: MeasureGame, measured: Sequence[Row], scores: Sequence[RoundScore]
+) -> str:
+    """One line for a person."""
+    narms = f"narms {measured[0]['narms']:.2f}" if measured else "its base never improved"
+    forfeits = sum(each.outcome == "forfeit" for each in scores)
+    made = sum((each.counts for each in scores), MoveCounts())
+    failed = f"{forfeits} forfeits, {made.format_failures} format failures"
+    return f"{player.name} {member.name}: {narms}; {failed}, {made.cut_moves} cut moves"

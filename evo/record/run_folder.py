@@ -63,7 +63,10 @@ def stored_config(folder: str) -> dict[str, Any]:
     with Archive.open(path / "archive") as archive:
         rows = [row for row in archive.rows("runs") if row["event"] in BEGUN]
     if not rows:
-        raise ConfigError(f"resume: {folder} holds no run")
+        raise ConfigError(
+            f"resume: {folder} holds no run, expected one that has begun; if it was ended while it "
+            "started, give its first command again"
+        )
     if len(known := {row["run_id"] for row in rows}) > 1:
         raise ConfigError(
             f"resume: {folder} holds {len(known)} runs, expected one: a merged archive is for "

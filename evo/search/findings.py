@@ -28,13 +28,15 @@ class Prospect(Enum):
 @dataclass(frozen=True)
 class Finding(Generic[GameT]):
     """What selection saw of a candidate; a subclass may hold the evidence. ``parent`` is the game
-    of the scope that it helps. ``regret``: by how much it separates what was learned better than
-    the scope does; None where that is not known."""
+    of the scope that it helps. ``power``: the chance that its acceptance test accepts. ``regret``:
+    by how much it separates what was learned better than the scope does; None where that is not
+    known."""
 
     candidate: Candidate[GameT]
     prospect: Prospect
     parent: GameT
     gamma: float | None = None
+    power: float = 0.0
     regret: float | None = None
 
 

@@ -47,7 +47,7 @@ class OpenEndedSettings:
     mass_weight: float = 0.0
     """Chance that a parent is drawn by its mass and not by what it yielded."""
     by_regret: bool = False
-    """Test the candidate with the largest regret first, and not that with the smallest γ."""
+    """Test the candidate with the largest regret first, not the one likeliest to be accepted."""
     least_regret: float = 0.0
     """The run ends when no new game of the last lists has as much regret. 0: never."""
 
@@ -120,6 +120,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self._barren: set[GameT] = set()
         """Parents whose last list was empty, since the scope grew."""
         self._pool: list[_Contender[FindingT]] = []
+        self._orphans: list[tuple[FindingT, _List[GameT], Urgency]] = []
         self._testing = False
         self._masses: Mapping[GameT, float] = {}
         self._regrets: list[float] = []
@@ -149,7 +150,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
             self.order.start(self._weighing(), (1, -1, self._weighed))
         acting = True
         while acting:
-            acting = self._test_next() or self._open_next()
+            acting = self._test_next() or self._adopt_all() or self._open_next()
             yield from self._outputs
             self._outputs.clear()
 
@@ -170,6 +171,15 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self._testing = True
         contender.origin.tests -= 1
         self.order.start(self._test(contender), (0,))
+        return True
+
+    def _adopt_all(self) -> bool:
+        """Look for parents of orphans, when no test may soon add a game to choose from."""
+        if self._testing or any(each.comparing for each in self._pool) or not self._orphans:
+            return False
+        orphans, self._orphans = self._orphans, []
+        for finding, one, order in orphans:
+            self.order.start(self._adoption(finding, one, order), (3, *order))
         return True
 
     def _has_future(self, contender: _Contender[FindingT]) -> bool:
@@ -279,16 +289,25 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         """From a screened proposal to the pool."""
         scope = self.games
         finding = yield from self.oracle.examine(candidate, scope)
-        if finding.prospect is Prospect.ORPHAN:
-            scope = self.games
-            finding = yield from self.oracle.adopt(finding, scope)
         self._examining -= 1
+        if finding.prospect is Prospect.ORPHAN:
+            self._orphans.append((finding, one, order))
+        else:
+            self._conclude(finding, one, order, len(scope))
+
+    def _adoption(self, orphan: FindingT, one: _List[GameT], order: Urgency) -> Steps[WorkT, None]:
+        """From an orphan to the pool, where another game than its parent is helped."""
+        scope = self.games
+        finding = yield from self.oracle.adopt(orphan, scope)
+        self._conclude(finding, one, order, len(scope))
+
+    def _conclude(self, finding: FindingT, one: _List[GameT], order: Urgency, seen: int) -> None:
         if finding.regret is not None:
             self._regrets.append(finding.regret)
         if finding.prospect is not Prospect.NEW:
             self._tally(one.parent, accepted=False)
             return
-        contender = _Contender(finding, one, len(scope), order)
+        contender = _Contender(finding, one, seen, order)
         self._pool.append(contender)
         self._compare(contender)
 
@@ -341,11 +360,12 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
 
 def acceptance_order(
     finding: Finding[Any], by_regret: bool, order: Urgency
-) -> tuple[float, float, Urgency]:
-    """Which of the candidates of the pool is tested first, the least: that with the smallest γ, or
-    before that with the largest regret; of equals that which was proposed first."""
+) -> tuple[float, float, float, Urgency]:
+    """Which of the candidates of the pool is tested first, the least: that whose test is likeliest
+    to accept, or before that with the largest regret; of equals that with the smallest γ, then that
+    which was proposed first."""
     regret = (finding.regret or 0.0) if by_regret else 0.0
-    return (-regret, finding.gamma or 0.0, order)
+    return (-regret, -finding.power, finding.gamma or 0.0, order)
 
 
 def yield_bound(accepted_at: Sequence[float], now: float, least: float) -> float:

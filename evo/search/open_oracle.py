@@ -6,18 +6,15 @@ docs/specification.md, "Racing".
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
-from scipy import stats
 
 from archive import Reason, Verdict
-from archive.schema import BASE_POLICY, Rule, TaskId
-from archive.statistics.decision_rule import Decision, Evidence, Thresholds, decide
-from archive.statistics.intervals import Interval
+from archive.schema import BASE_POLICY, TaskId
+from archive.statistics.decision_rule import Decision, Evidence, decide
 from archive.statistics.looks import Looks, chunks, error_per_test
 from archive.statistics.race import Question, Race, RaceSettings, acceptance, selection
 from archive.statistics.scripts import gated
@@ -27,6 +24,7 @@ from evo.record.collector import Collector
 from evo.record.cost import Cost
 from evo.record.ledger import Ledger
 from evo.record.requests import PlayRequest, Request
+from evo.search.acceptance_power import first_power, power
 from evo.search.findings import Finding, Prospect, Trial
 from evo.search.foresight import Foresight
 from evo.search.growth import Candidate
@@ -281,6 +279,7 @@ class OpenTransferOracle:
             seen,
             prospect=prospect,
             gamma=gamma,
+            power=first_power(evidence, self.thresholds, self._acceptance(0).looks),
             regret=regret,
             evidence=evidence,
             decision=decision,
@@ -363,38 +362,3 @@ class OpenTransferOracle:
 
 def _is_orphan(decision: Decision | None) -> bool:
     return decision is not None and decision.reason in (Reason.NO_HELP, Reason.HELP_OPEN)
-
-
-def power(evidence: Evidence, thresholds: Thresholds, doubled: Looks) -> float:
-    """The chance, given what was seen, that a test of twice the plays accepts: the predictive power
-    of each bound that is still open (Spiegelhalter, Freedman and Blackburn 1986, Monitoring
-    clinical trials: conditional or predictive power?, Controlled Clinical Trials 7), multiplied."""
-    if evidence.looks is None:
-        return 0.0
-    now = float(stats.norm.ppf(evidence.looks.confidence(evidence.looks.plays[-1])))
-    then = float(stats.norm.ppf(doubled.confidence(doubled.plays[-1])))
-    own = [evidence.own.gain]
-    if thresholds.rule is not Rule.VALUES:
-        own += [evidence.own.total, evidence.help_gain]
-    above = [(gain, 0.0) for gain in own] + [(evidence.value(thresholds), thresholds.alpha1)]
-    chances = [_chance(each, bar, now, then) for each, bar in above]
-    below = [*evidence.taught.values()]
-    if thresholds.rule is not Rule.VALUES:
-        below += evidence.ratios
-    chances += [_chance(_negative(each), thresholds.alpha2 - 1, now, then) for each in below]
-    return math.prod(chances)
-
-
-def _negative(seen: Interval) -> Interval:
-    return Interval(None if seen.value is None else -seen.value, -seen.high, -seen.low)
-
-
-def _chance(seen: Interval, bar: float, now: float, then: float) -> float:
-    """That the lower bound at twice the plays is at least ``bar``; 1 where it is already. The
-    bounds' normal quantiles are ``now`` and ``then``."""
-    if seen.low >= bar:
-        return 1.0
-    if seen.value is None or not math.isfinite(seen.low):
-        return 0.0
-    spread = (seen.value - seen.low) / now / math.sqrt(2)
-    return float(stats.norm.cdf((seen.value - bar) / spread - then))

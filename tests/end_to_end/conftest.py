@@ -66,10 +66,9 @@ class Commands:
         return [*TINY, *place, *overrides]
 
     def science(self, name: str) -> dict[str, list[dict[str, Any]]]:
-        """All rows without timings, but for when a run ended and what was best then."""
-        kept = [table for table in TABLES if table not in ("runs", "scored_texts")]
+        """All rows but those of the table ``runs``, without timings."""
         with Archive.open(self.folder / "runs" / name / "archive") as archive:
-            return {table: _untimed(archive.rows(table)) for table in kept}
+            return {table: _untimed(archive.rows(table)) for table in TABLES if table != "runs"}
 
 
 def _untimed(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

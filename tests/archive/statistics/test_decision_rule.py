@@ -55,6 +55,11 @@ def test_gamma_is_the_largest_and_its_bounds_are_too() -> None:
     assert (found.interval.value, found.interval.high) == (0.6, math.inf)
 
 
+def test_a_value_of_exactly_nothing_is_larger_than_harm() -> None:
+    harm, nothing = Interval(-0.5, -0.6, -0.4), Interval(0.0, -0.1, 0.1)
+    assert gamma({A: harm, B: nothing}) == Gamma(nothing, B)
+
+
 def test_gamma_of_nothing_is_undefined() -> None:
     assert gamma({A: UNDEFINED}) == Gamma(UNDEFINED, None)
 

@@ -15,7 +15,7 @@ from meta_sampler import BudgetReached, Proposal
 from xgl import Game
 
 
-@pytest.mark.parametrize(("name", "step"), [("tokens", 15_000), ("seconds", 600)])
+@pytest.mark.parametrize(("name", "step"), [("tokens", 7_000), ("seconds", 500)])
 def test_a_budget_raised_step_by_step_leads_to_the_same_end(
     search: Search, grown: Search, capsys: pytest.CaptureFixture[str], name: str, step: int
 ) -> None:
@@ -55,7 +55,10 @@ def test_generations_are_raised_like_a_budget(
     assert "growth.generations=1 is reached" in shown
     assert f"resume={search.folder / 'run'} growth.generations=2" in shown
     assert search.go_on(by_hash, "growth.generations=3") == 0
-    assert search.tables("run") == search.tables("whole")
+    ended_once, ended_twice = search.tables("whole"), search.tables("run")
+    for tables in (ended_once, ended_twice):
+        assert tables.pop("scored_texts"), "of the plays that are best at each end"
+    assert ended_twice == ended_once
 
 
 def test_the_end_of_a_run_says_why(search: Search, capsys: pytest.CaptureFixture[str]) -> None:

@@ -217,7 +217,7 @@ def test_undecided_ones_are_played_on_while_that_may_accept(power: float, tests:
 
 
 def test_more_plays_wait_where_new_lists_are_the_cheaper_way() -> None:
-    world = pair_world(stubborn=dict.fromkeys(range(9), 1), tokens=100)
+    world = pair_world(stubborn=dict.fromkeys(range(9), 1), tokens=400)
     dear, cheap = (growth(replace(world, power=power), ORDINARY, Bench()) for power in (0.06, 1.0))
     for grown in (dear, cheap):
         *_, scope = finished(grown)
@@ -285,15 +285,21 @@ def test_parents_are_drawn_by_mass() -> None:
     assert set(world_of(grown).parents) == {0}
 
 
-def test_the_smallest_gamma_is_tested_first_or_the_largest_regret() -> None:
-    first, second, third = (
-        Finding(Candidate(game, Place(0, 0, 0), game), Prospect.NEW, 0, gamma, regret)
-        for game, gamma, regret in ((1, 0.5, 0.1), (2, 0.2, None), (3, 0.6, 0.4))
+def test_the_likeliest_to_be_accepted_is_tested_first_or_the_largest_regret() -> None:
+    first, second, third, fourth = (
+        Finding(Candidate(game, Place(0, 0, 0), game), Prospect.NEW, 0, gamma, power, regret)
+        for game, gamma, power, regret in (
+            (1, 0.5, 0.3, 0.1),
+            (2, 0.2, 0.3, None),
+            (3, 0.6, 0.1, 0.4),
+            (4, 0.7, 0.9, None),
+        )
     )
-    orders = {(0, 1): first, (0, 2): second, (0, 3): third}
-    for by_regret, expected in ((False, [second, first, third]), (True, [third, first, second])):
-        found = sorted(orders, key=lambda order: acceptance_order(orders[order], by_regret, order))
-        assert [orders[each] for each in found] == expected
+    orders = {(0, 1): first, (0, 2): second, (0, 3): third, (0, 4): fourth}
+    by_power, by_regret = [fourth, second, first, third], [third, first, fourth, second]
+    for regret, expected in ((False, by_power), (True, by_regret)):
+        ranked = sorted(orders, key=lambda order: acceptance_order(orders[order], regret, order))
+        assert [orders[each] for each in ranked] == expected
     assert acceptance_order(first, False, (0, 1)) < acceptance_order(first, False, (0, 2))
 
 

@@ -318,8 +318,8 @@ class Search:
             return archive.adapters()
 
     def tables(self, name: str) -> dict[str, list[dict[str, Any]]]:
-        """All that the science is in: not when a run ended, nor what was best then."""
-        kept = [table for table in TABLES if table not in ("runs", "scored_texts")]
+        """All that the science is in."""
+        kept = [table for table in TABLES if table != "runs"]
         return {
             table: [{k: v for k, v in row.items() if k != "run_id"} for row in rows]
             for table, rows in ((table, self.rows(table, name)) for table in kept)

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
+from itertools import product
 
+import numpy as np
 import pytest
+from scipy import stats
+from support.solved_maps import trials_of
 from support.tiny_model import WORDS, tiny_judge
 
 from xgl.players import RandomPlayer, ScriptedPlayer
@@ -32,17 +37,52 @@ def optimum(trials: MapTrials, every_move: list[tuple[str]]) -> float:
     return max(attempt.score for attempt in trials.of_moves(every_move))
 
 
-@pytest.mark.parametrize("code", GAMES.values(), ids=GAMES)
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_the_optimum_is_found_with_fewer_calls_than_moves(
-    make_trials: MakeTrials, every_move: list[tuple[str]], code: str, seed: int
+MAPS, CALLS = range(20, 32), 200
+THREE_TOKENS = [
+    GAMES[name].replace("elicit(x, 2)", "elicit(x, 3)")
+    for name in ("a prefix that helps", "what a text makes likely")
+]
+
+
+@pytest.fixture(scope="module")
+def ranks() -> dict[str, list[int]]:
+    """How many of all 1,885 moves of at most three tokens are better than the best that 200 calls
+    led to: of all solvers together, and of the gradient alone, from one word; on 24 maps, each
+    with random weights of the judge."""
+    every = [(" ".join(words),) for size in range(4) for words in product(WORDS, repeat=size)]
+    ranks: dict[str, list[int]] = {"together": [], "gradient": []}
+    for code, seed in product(THREE_TOKENS, MAPS):
+        judge = tiny_judge(seed)
+        make = partial(trials_of, judge, code, seed, max_len=3)
+        scores = np.array([attempt.score for attempt in make().of_moves(every)])
+        solvers, trials = Solvers(judge, CALLS), make()
+        trials.of_moves([("dog",)])
+        search = Search(trials, CALLS)
+        solvers._coordinate(trials, search)
+        assert search.best is not None
+        best = max(each.best.score for each in solvers.solve(make()))
+        ranks["together"].append(int(np.sum(scores > best + 1e-3)))
+        ranks["gradient"].append(int(np.sum(scores > search.best.score + 1e-3)))
+    return ranks
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("solver", ["together", "gradient"])
+def test_a_tenth_of_the_calls_leads_further_than_as_many_random_moves(
+    ranks: dict[str, list[int]], solver: str
 ) -> None:
-    """Weak: with 150 calls nearly all of 157 moves can be tried; 100 and 130 missed some optima."""
-    judge = tiny_judge(seed)
-    best = optimum(make_trials(code, seed, judge), every_move)
-    solutions = Solvers(judge, 150).solve(make_trials(code, seed, judge))
-    assert max(each.best.score for each in solutions) == pytest.approx(best, abs=1e-3)
-    assert all(each.calls <= 150 < len(every_move) for each in solutions)
+    """The best of 200 moves drawn at random has on average 8.4 better ones among the 1,885; it is
+    the optimum on 10.6 % of maps, and on 9 of 24 or more with a chance below 0.1 %."""
+    assert np.mean(ranks[solver]) < (1885 - CALLS) / (CALLS + 1)
+    assert stats.binom.sf(8, 24, CALLS / 1885) < 0.001
+    assert sum(rank == 0 for rank in ranks[solver]) >= 9
+
+
+@pytest.mark.long
+def test_the_solvers_together_lead_to_the_best_percent_everywhere(
+    ranks: dict[str, list[int]],
+) -> None:
+    assert max(ranks["together"]) < 0.01 * 1885
 
 
 @pytest.mark.parametrize("code", GAMES.values(), ids=GAMES)
@@ -54,27 +94,6 @@ def test_a_beam_as_wide_as_the_vocabulary_is_exhaustive(
     solutions = Solvers(judge, 1000, width=len(WORDS)).solve(make_trials(code, 4, judge))
     [beam] = [each for each in solutions if each.solver == "beam"]
     assert beam.best.score == pytest.approx(best, abs=1e-3)
-
-
-def test_the_gradient_leads_to_the_optimum_by_itself(
-    make_trials: MakeTrials, every_move: list[tuple[str]]
-) -> None:
-    """From one word, with half as many calls as there are moves: more often than half of the
-    time, even where the judge's weights are random. The bound is what was seen, 14 of 20; 16 was
-    expected."""
-    found = []
-    for seed in range(20):
-        judge = tiny_judge(seed)
-        code = GAMES["a prefix that helps"]
-        best = optimum(make_trials(code, seed, judge), every_move)
-        trials = make_trials(code, seed, judge)
-        trials.of_moves([("dog",)])
-        solvers = Solvers(judge, 75)
-        search = Search(trials, 75)
-        solvers._coordinate(trials, search)
-        assert search.best is not None
-        found.append(search.best.score > best - 1e-3)
-    assert sum(found) >= 14
 
 
 def test_a_curve_rises_to_the_best_score_within_the_budget(make_trials: MakeTrials) -> None:

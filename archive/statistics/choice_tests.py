@@ -1,0 +1,214 @@
+"""Is what was chosen worth more than what was passed over? Tests that choose again, at random, as
+many games of each list, or of each pool (docs/held_out.md).
+
+What is random in them is the choice alone: games, their values and the lists are as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from archive.statistics.intervals import Scores
+from xgl.random_streams import stream
+
+EXACT = 200_000
+"""Choices that are all gone through; where there are more, ``DRAWS`` of them are drawn."""
+DRAWS = 10_000
+LEVEL = 0.05
+_TINY = 1e-9
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which games were chosen (n,) bool, and the number of the list that each was in (n,)."""
+
+    chosen: NDArray[np.bool_]
+    lists: NDArray[np.int64]
+
+    @property
+    def carrying(self) -> list[NDArray[np.int64]]:
+        """The games of each list that holds chosen ones and others: only there is a choice."""
+        members = [np.flatnonzero(self.lists == each) for each in np.unique(self.lists)]
+        return [games for games in members if 0 < self.chosen[games].sum() < len(games)]
+
+    @property
+    def sizes(self) -> list[tuple[int, int]]:
+        """(games, chosen ones) of each such list."""
+        return [(len(games), int(self.chosen[games].sum())) for games in self.carrying]
+
+
+def differences(values: Scores, choice: Choice, counts: Scores | None = None) -> Scores:
+    """Mean value of chosen games minus that of the others of their list, averaged over lists with
+    the weights k(n − k)/n of k chosen among n, which make its variance the smallest.
+
+    ``values`` (n, B), each game counted ``counts`` (n, B) times (default: once) → (B,); NaN where
+    no list has both. A constant added to all games of a list changes nothing.
+    """
+    counts = np.ones_like(values) if counts is None else counts
+    one_hot = (choice.lists == np.unique(choice.lists)[:, None]).astype(float)
+    yes, no = (counts * mask[:, None] for mask in (choice.chosen, ~choice.chosen))
+    k, m = one_hot @ yes, one_hot @ no
+    above, below = one_hot @ (yes * values), one_hot @ (no * values)
+    size = np.maximum(k + m, 1)
+    weight = (k * m / size).sum(0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(weight > 0, ((m * above - k * below) / size).sum(0) / weight, np.nan)
+
+
+def weighted_means(values: Scores, choice: Choice) -> tuple[float, float]:
+    """Mean ``values`` (n,) of the chosen games of a list, and of its others, averaged over lists
+    with the weights of :func:`differences`, whose difference theirs is."""
+    lists = choice.carrying
+    weights = [k * (n - k) / n for n, k in choice.sizes]
+    yes = [float(values[games[choice.chosen[games]]].mean()) for games in lists]
+    no = [float(values[games[~choice.chosen[games]]].mean()) for games in lists]
+    return float(np.average(yes, weights=weights)), float(np.average(no, weights=weights))
+
+
+@dataclass(frozen=True)
+class ChoiceTest:
+    """One-sided p: the share of ``choices`` that are worth at least as much as the one that was
+    made; all there are where ``exact``, else drawn ones and itself."""
+
+    p_value: float
+    choices: int
+    exact: bool
+
+
+def permutation_test(values: Scores, choice: Choice, seed: int = 0) -> ChoiceTest:
+    """Whether chosen games are worth more than the others of their lists: verdicts are permuted
+    within each list. ``values`` (n,). Raises ValueError where no list has both kinds.
+
+    The sum over chosen games orders choices as :func:`differences` does, and as the plain
+    difference of both means does.
+    """
+    parts = [
+        (values[games] - values[games].mean(), choice.chosen[games]) for games in choice.carrying
+    ]
+    if not parts:
+        raise ValueError("found no list with chosen games and others, expected one or more")
+    observed = sum(float(part[chosen].sum()) for part, chosen in parts)
+    number = math.prod(math.comb(n, k) for n, k in choice.sizes)
+    if exact := number <= EXACT:
+        sums = [_all_sums(part, int(chosen.sum())) for part, chosen in parts]
+    else:
+        rng = stream("permutations", seed)
+        sums = [
+            part[_subsets(rng, len(part), int(chosen.sum()), DRAWS)].sum(1)
+            for part, chosen in parts
+        ]
+    return _test(_added(sums, exact), observed, exact)
+
+
+def _all_sums(values: Scores, size: int) -> Scores:
+    chosen = np.array(list(combinations(range(len(values)), size)))
+    return np.asarray(values[chosen].sum(1))
+
+
+def _subsets(rng: np.random.Generator, n: int, k: int, draws: int) -> NDArray[np.int64]:
+    """(draws, k): subsets of n."""
+    return np.argsort(rng.random((draws, n)), axis=1)[:, :k]
+
+
+def _added(parts: Sequence[Scores], exact: bool) -> Scores:
+    """Of independent parts: every sum, or draw by draw."""
+    total = parts[0]
+    for part in parts[1:]:
+        total = np.add.outer(total, part).ravel() if exact else total + part
+    return total
+
+
+def _test(drawn: Scores, observed: float, exact: bool) -> ChoiceTest:
+    tolerance = _TINY * (1 + abs(observed))
+    reached = int((drawn >= observed - tolerance).sum())
+    if exact:
+        return ChoiceTest(reached / len(drawn), len(drawn), True)
+    return ChoiceTest((1 + reached) / (1 + len(drawn)), len(drawn), False)
+
+
+# -- coverage --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CoverageTest:
+    """Coverage by the chosen games, mean over pools, beside ``expected`` (and the middle 95 %,
+    ``low`` to ``high``) of as many games of each pool drawn at random."""
+
+    observed: float
+    expected: float
+    low: float
+    high: float
+    test: ChoiceTest
+
+
+def coverage(captured: Scores) -> float:
+    """Of a set of games: the mean over programs of the largest value, ``captured`` (games,
+    programs)."""
+    return float(captured.max(0).mean())
+
+
+def coverage_test(captured: Scores, choice: Choice, seed: int = 0) -> CoverageTest:
+    """Whether chosen games cover programs better than random subsets of the pools that they were
+    chosen from (the lists of ``choice``). ``captured`` (n, programs). Raises ValueError where no
+    pool has both kinds."""
+    pools = choice.carrying
+    if not pools:
+        raise ValueError("found no pool with chosen games and others, expected one or more")
+    observed = float(np.mean([coverage(captured[games[choice.chosen[games]]]) for games in pools]))
+    exact = math.prod(math.comb(n, k) for n, k in choice.sizes) <= EXACT
+    rng = stream("subsets", seed)
+    parts = []
+    for games, (n, k) in zip(pools, choice.sizes, strict=True):
+        chosen = np.array(list(combinations(range(n), k))) if exact else _subsets(rng, n, k, DRAWS)
+        parts.append(captured[games][chosen].max(1).mean(1) / len(pools))
+    drawn = _added(parts, exact)
+    low, high = np.quantile(drawn, (0.025, 0.975))
+    test = _test(drawn, observed, exact)
+    return CoverageTest(observed, float(drawn.mean()), float(low), float(high), test)
+
+
+# -- power -----------------------------------------------------------------------------------------
+
+
+def found_from(
+    sizes: Sequence[tuple[int, int]], trials: int = 2000, draws: int = 2000, seed: int = 0
+) -> Scores:
+    """From which difference on :func:`permutation_test` finds it at 5 %, in each of ``trials``
+    simulated data sets (trials,): lists of ``sizes`` (games, chosen), values normal with a spread
+    of 1 within lists.
+
+    Each permutation stops to reach the observed sum at a difference of its own, so one set of noise
+    answers for all differences: the share of trials below one is the power there.
+    """
+    rng = stream("power", seed)
+    labels = np.concatenate([_labels(rng, n, k, draws) for n, k in sizes], axis=1)
+    own = np.concatenate([np.arange(n) < k for n, k in sizes]).astype(float)
+    noise = rng.normal(size=(len(own), trials))
+    lacking = own.sum() - labels @ own
+    same = lacking == 0
+    may_reach = math.floor(LEVEL * (draws + 1)) - 1 - int(same.sum())
+    if may_reach < 0:
+        return np.full(trials, math.inf)
+    ahead = ((labels @ noise - own @ noise)[~same]) / lacking[~same, None]
+    return np.asarray(-np.sort(-ahead, axis=0)[may_reach])
+
+
+def _labels(rng: np.random.Generator, n: int, k: int, draws: int) -> Scores:
+    """(draws, n): 1 for chosen games."""
+    labels = np.zeros((draws, n))
+    np.put_along_axis(labels, _subsets(rng, n, k, draws), 1.0, axis=1)
+    return labels
+
+
+def detectable(
+    sizes: Sequence[tuple[int, int]], power: float = 0.8, trials: int = 2000, seed: int = 0
+) -> float:
+    """The difference, in spreads within lists, that is found at 5 % with this power; infinite where
+    there are too few choices for any."""
+    return float(np.quantile(found_from(sizes, trials, seed=seed), power, method="higher"))

@@ -1,0 +1,158 @@
+"""From the rows of a run of ``+experiment=held_out`` to what its analysis is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from archive.errors import LookupFailedError
+from archive.schema import BASE_POLICY, SCRIPT_POLICY, GainKind, PlaysKey, Purpose, TaskId
+from archive.statistics.growth_candidates import Candidate
+from archive.statistics.held_out import HeldOut, HeldOutPlays, held_out
+from archive.statistics.intervals import Scores
+from archive.statistics.plays import SCORE_COLUMNS, Plays, plays_of
+from archive.statistics.transfer_values import gains
+from archive.store.archive import Archive
+
+Row = Mapping[str, Any]
+PURPOSE = str(Purpose.HELD_OUT)
+
+
+def held_out_of(archive: Archive, run_id: str) -> HeldOut:
+    """The analysis of a run, from its archive alone. Raises LookupFailedError where the run is of
+    another kind, or has not played enough yet."""
+    plays = read_held_out_plays(archive, run_id)
+    if not plays.choice().carrying:
+        raise LookupFailedError(
+            f"{archive.folder}: found no list with an accepted candidate and another playable one, "
+            "expected one or more"
+        )
+    return held_out(plays)
+
+
+def read_held_out_plays(archive: Archive, run_id: str) -> HeldOutPlays:
+    """Of the training seeds under which every candidate has played every program; raises as
+    :func:`held_out_of`."""
+    record = _read(archive, run_id)
+    if not record.candidates or not record.programs:
+        raise LookupFailedError(
+            f"{archive.folder}: found no candidates in run {run_id}, expected a run of "
+            "+experiment=held_out"
+        )
+    seeds = [seed for seed in record.seeds if record.complete(seed)]
+    references = [record.finetunes.get(task_id, {}) for task_id in record.programs.values()]
+    made = [
+        seed
+        for seed in sorted(set.intersection(*map(set, references)))
+        if all(
+            record.played(own[seed]["finetune_id"], task_id)
+            for own, task_id in zip(references, record.programs.values(), strict=True)
+        )
+    ]
+    if not seeds or not made or not record.scripts:
+        raise LookupFailedError(
+            f"{archive.folder}: found no training seed under which every candidate has played "
+            "every held-out program, expected one: the run must go on"
+        )
+    return record.plays_under(seeds, made)
+
+
+@dataclass(frozen=True)
+class _Record:
+    """``finetunes``: rows by game and training seed, numbered from 0."""
+
+    candidates: tuple[Candidate, ...]
+    programs: Mapping[str, TaskId]
+    finetunes: Mapping[TaskId, Mapping[int, Row]]
+    plays: Mapping[PlaysKey, Plays]
+
+    @property
+    def seeds(self) -> list[int]:
+        """Training seeds that any candidate was learned under."""
+        made = (self.finetunes.get(each.task_id, {}) for each in self.candidates)
+        return sorted({seed for by_seed in made for seed in by_seed})
+
+    @property
+    def scripts(self) -> list[str]:
+        """Scripts that have played every program."""
+        named = {key.policy_id for key in self.plays if key.scripted}
+        return [
+            script
+            for script in sorted(named)
+            if all(self.played(script, task_id) for task_id in self.programs.values())
+        ]
+
+    def played(self, policy: str, task_id: TaskId) -> bool:
+        """Whether a policy has played a program, on the base player's maps."""
+        own, base = (
+            self.plays.get(PlaysKey(each, task_id, PURPOSE)) for each in (policy, BASE_POLICY)
+        )
+        return own is not None and base is not None and np.array_equal(own.seeds, base.seeds)
+
+    def complete(self, seed: int) -> bool:
+        """Whether every candidate has played every program under a training seed."""
+        rows = [self.finetunes.get(each.task_id, {}).get(seed) for each in self.candidates]
+        return all(
+            row is not None and self.played(row["finetune_id"], task_id)
+            for row in rows
+            for task_id in self.programs.values()
+        )
+
+    def plays_under(self, seeds: Sequence[int], references: Sequence[int]) -> HeldOutPlays:
+        """The gains under these training seeds of candidates and of references."""
+        rows = [[self.finetunes[each.task_id][seed] for each in self.candidates] for seed in seeds]
+        scripts, programs = self.scripts, list(self.programs.values())
+        return HeldOutPlays(
+            tuple(self.programs),
+            self.candidates,
+            tuple(each.removeprefix(SCRIPT_POLICY) for each in scripts),
+            {
+                kind: np.array(
+                    [[self._on_all(row["finetune_id"], kind) for row in each] for each in rows]
+                )
+                for kind in GainKind
+            },
+            {
+                kind: np.array(
+                    [
+                        [
+                            self._gains(self.finetunes[task_id][seed]["finetune_id"], task_id, kind)
+                            for task_id in programs
+                        ]
+                        for seed in references
+                    ]
+                )
+                for kind in GainKind
+            },
+            {
+                kind: np.array([self._on_all(script, kind) for script in scripts])
+                for kind in GainKind
+            },
+            np.array([[row["steps"] for row in each] for each in rows], float),
+        )
+
+    def _on_all(self, policy: str, kind: GainKind) -> list[Scores]:
+        return [self._gains(policy, task_id, kind) for task_id in self.programs.values()]
+
+    def _gains(self, policy: str, task_id: TaskId, kind: GainKind) -> Scores:
+        own, base = (self.plays[PlaysKey(each, task_id, PURPOSE)] for each in (policy, BASE_POLICY))
+        return gains(own, base, kind)
+
+
+def _read(archive: Archive, run_id: str) -> _Record:
+    mine = [("run_id", "=", run_id)]
+    rows = archive.rows("held_out_games", filters=mine)
+    columns = ["finetune_id", "game_id", "role", "replicate", "steps"]
+    finetunes: dict[TaskId, dict[int, Row]] = {}
+    for row in archive.rows("finetunes", columns, mine):
+        finetunes.setdefault(TaskId.of(row), {})[row["replicate"]] = row
+    scores = archive.table("scores", list(SCORE_COLUMNS), [*mine, ("purpose", "=", PURPOSE)])
+    return _Record(
+        tuple(Candidate.of(row) for row in rows if row["program"] is None),
+        {row["program"]: TaskId.of(row) for row in rows if row["program"] is not None},
+        finetunes,
+        plays_of(scores),
+    )

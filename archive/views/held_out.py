@@ -1,0 +1,131 @@
+"""Do accepted games teach more outside their family? Tables for people, and the answer in a
+sentence."""
+
+from __future__ import annotations
+
+import math
+
+from rich.console import Console
+from rich.table import Table
+
+from archive.schema import GainKind
+from archive.statistics.choice_tests import LEVEL, ChoiceTest, CoverageTest
+from archive.statistics.held_out import Answer, Contrast, HeldOut, Reference
+from archive.statistics.intervals import Interval
+from archive.views.tables import SHORT, add, counted, number, shown, table
+
+
+def show(found: HeldOut, console: Console) -> None:
+    """Programs, lists, answers, and what the primary one means."""
+    for kind, references in found.references.items():
+        _show_programs(kind, references, console)
+    _show_lists(found, console)
+    for answer in found.answers.values():
+        _show_answer(answer, console)
+    for line in (*_luck(found), sentence(found)):
+        console.print(shown(line), soft_wrap=True)
+
+
+def sentence(found: HeldOut) -> str:
+    """The primary result, whichever way it fell."""
+    primary = found.primary
+    if primary is None:
+        return (
+            "Nothing can be said: on no held-out program is the specific gain of its own "
+            "fine-tunes established."
+        )
+    answer = found.answers[GainKind.SPECIFIC]
+    shown_to = primary.test.p_value <= LEVEL
+    beginning = (
+        "Accepted games teach more outside their family than the refused playable games of their "
+        "lists"
+    )
+    claim = beginning if shown_to else f"It is not shown that {beginning[0].lower()}{beginning[1:]}"
+    power = "" if shown_to else f"; {_power(answer.detectable)}"
+    return (
+        f"{claim}: mean C {primary.accepted:.2f} against {primary.refused:.2f}, "
+        f"difference {_bounded(primary.difference)}, one-sided p = {_p(primary.test)}{power}."
+    )
+
+
+def _power(difference: float) -> str:
+    if not math.isfinite(difference):
+        return "so few games cannot show any"
+    return f"a difference of {difference:.2f} had a power of 0.8"
+
+
+def _show_programs(kind: GainKind, references: tuple[Reference, ...], console: Console) -> None:
+    title = f"{kind} gain on held-out programs; C: share of what their own fine-tunes gain"
+    heads = ("program", "own gain, bits", "counts", "best script", "C accepted", "C refused")
+    rows = table(title, *heads)
+    for each in references:
+        script = f"{number(each.script_share)} {each.script}"
+        cells = (each.program, _bounded(each.gain), "yes" if each.counts else "no", script)
+        add(rows, *cells, number(each.accepted), number(each.refused))
+    console.print(rows)
+
+
+def _show_lists(found: HeldOut, console: Console) -> None:
+    rows = table(
+        f"Lists of proposals ({found.carrying} of {len(found.lists)} hold accepted and refused "
+        "games); mean C, specific",
+        *("growth", "parent", "round", "playable", "accepted", "C accepted", "C refused"),
+    )
+    for each in found.lists:
+        facts = (each.growth, each.parent_game_id[:SHORT], each.round, each.playable, each.accepted)
+        add(rows, *facts, number(each.mean_accepted), number(each.mean_refused))
+    console.print(rows)
+
+
+def _show_answer(answer: Answer, console: Console) -> None:
+    names = [each.program for each in answer.references if each.counts]
+    title = f"{answer.kind} gains, mean over {counted(len(names), 'program')}"
+    rows = table(title, "captured value C", "accepted", "others", "difference (95 %)", "p")
+    _add_contrast(rows, "mean of a game", answer.taught)
+    _add_contrast(rows, "the same beyond the best script", answer.beyond_scripts)
+    _add_coverage(rows, "best of all accepted", answer.coverage)
+    _add_coverage(rows, "the same beyond the best script", answer.coverage_beyond_scripts)
+    console.print(rows)
+
+
+def _add_contrast(rows: Table, name: str, contrast: Contrast) -> None:
+    means = number(contrast.accepted), number(contrast.refused)
+    add(rows, name, *means, _bounded(contrast.difference), _p(contrast.test))
+
+
+def _add_coverage(rows: Table, name: str, found: CoverageTest) -> None:
+    random = f"{found.expected:.2f} at random ({found.low:.2f} to {found.high:.2f})"
+    lead = f"{found.observed - found.expected:+.2f}"
+    add(rows, name, number(found.observed), random, lead, _p(found.test))
+
+
+def _luck(found: HeldOut) -> list[str]:
+    lines = []
+    if agreement := found.agreement:
+        shares = ", ".join(f"{share:.0%}" for share in agreement.helping)
+        lines.append(
+            f"Between {counted(found.seeds, 'training seed')}: rank correlation of games "
+            f"{_bounded(agreement.rank_correlation)}; “surely helps a program” ({shares} of the "
+            f"games) agrees with κ {_bounded(agreement.kappa)}."
+        )
+    if steps := found.steps:
+        span = " to ".join(f"{each:g}" for each in dict.fromkeys((steps.fewest, steps.most)))
+        slope = (
+            "which do not vary"
+            if steps.slope.value is None
+            else f"C a step within lists {_bounded(steps.slope, 4)}"
+        )
+        lines.append(f"The budget paid for {span} gradient steps: {slope}.")
+    return lines
+
+
+def _bounded(found: Interval, digits: int = 2) -> str:
+    if found.value is None:
+        return "not defined"
+    low, high = (f"{bound:.{digits}f}" for bound in (found.low, found.high))
+    return f"{found.value:+.{digits}f} [{low}, {high}]"
+
+
+def _p(test: ChoiceTest) -> str:
+    of = "all" if test.exact else "drawn"
+    return f"{test.p_value:.3g} ({test.choices:,} choices, {of})"

@@ -1,0 +1,53 @@
+"""Settings of ``+experiment=universality``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, Strict
+
+from xgl.settings import Count, Natural, Positive, PositiveShare, settings, shown
+
+Several = Annotated[int, Strict(), Field(ge=2)]
+Maps = Annotated[int, Strict(), Field(ge=4)]
+Scale = Annotated[float, Strict(), Field(ge=0.01, le=99)]
+
+
+def _check_different(values: tuple[object, ...]) -> tuple[object, ...]:
+    if len(set(values)) < len(values):
+        raise ValueError(f"found {shown(values)}, expected each once")
+    return values
+
+
+Names = Annotated[tuple[str, ...], AfterValidator(_check_different)]
+Scales = Annotated[tuple[Scale, ...], AfterValidator(_check_different)]
+
+
+@settings
+class UniversalityConfig:
+    """Whether measures of independent growths rank models alike (+experiment=universality)."""
+
+    runs: Names = ()
+    """Two or more: run folders of scope growths, or folders of exported measures, which have no
+    random games to be compared with."""
+    eta: Positive | None = None
+    """η of the covers that are measured; null: every game of the newest scopes."""
+    draw: Natural = 0
+    """Seed of the draw of as many random playable games of each growth."""
+    programs: Names | None = None
+    """Games of the library that the ladder's adapters are fine-tuned on; null: those of
+    curriculum.held_out."""
+    scales: Scales = (0.5, 1.0)
+    """Of each adapter, one model of the ladder each: shares of what it adds to the base."""
+    temperatures: Scales = (0.5, 1.0, 2.0)
+    """Of the base player, one model of the ladder each."""
+    players: Names = ()
+    """Further models of the ladder, named as those of +experiment=measure."""
+    rounds: Several = 8
+    """K: rounds on each map."""
+    maps: Maps = 12
+    """Maps of each game, at most."""
+    margin: PositiveShare = 0.8
+    """Least share of the ceiling that counts as ranking alike."""
+    resamples: Count = 2000
+    """Bootstrap samples of models and growths."""

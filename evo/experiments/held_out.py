@@ -1,0 +1,316 @@
+"""``+experiment=held_out``: what the playable candidates of growths, accepted or refused, teach on
+programs that no growth saw (docs/held_out.md).
+
+Every candidate is learned again under fresh training seeds, so that nothing is conditioned on the
+luck of training that it was judged by; all play the same maps, which nothing else plays.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from shlex import quote
+
+from archive import Archive, Purpose, RunEvent
+from archive.errors import ArchiveError
+from archive.query import find_run, games, run_config
+from archive.schema import BASE_POLICY, SCRIPT_POLICY, TaskId
+from archive.statistics.growth_candidates import Candidate, playable_candidates
+from archive.statistics.held_out_plays import held_out_of
+from archive.store.archive import MARKER
+from archive.views.held_out import show
+from evo.config.schema import RunConfig
+from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
+from evo.experiments.transfer_triplet import short_name
+from evo.jobs.evaluate import Task
+from evo.jobs.job import CurriculumTraining, Finetune, Job, Result, Training
+from evo.record.ledger import Row, finetune_row
+from evo.record.progress import training_note
+from evo.record.requests import PlayRequest
+from evo.runner import RunOutcome, Services
+from evo.search.initial_scope import metadata
+from xgl import Metadata, analyse, game, parse
+from xgl.errors import ConfigError, XGLError
+from xgl.language.syntax import MAIN_PLAYER
+from xgl.library import find
+from xgl.players.scripts import SCRIPTS
+from xgl.random_streams import seed as named_seed
+
+STAGE = "fine-tuning"
+
+
+@dataclass(frozen=True)
+class HeldOutGames:
+    """Who is learned again, once for each growth that judged it, with the games by id; and the
+    held-out programs by name."""
+
+    candidates: tuple[Candidate, ...]
+    tasks: Mapping[TaskId, Task]
+    programs: Mapping[str, Task]
+
+    @property
+    def all(self) -> list[Task]:
+        """Every game once."""
+        return [*self.tasks.values(), *self.programs.values()]
+
+    def rows(self) -> list[Row]:
+        """Of the table ``held_out_games``."""
+        own = [candidate.row() for candidate in self.candidates]
+        empty = dict.fromkeys(own[0])
+        programs = [
+            empty | {"game_id": task.game_id, "role": task.role, "program": name}
+            for name, task in self.programs.items()
+        ]
+        return [*own, *programs]
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One fine-tune to be made: on a candidate, or on a held-out program as its reference."""
+
+    task: Task
+    number: int
+    tokens: int | None
+    """None: those of ``finetune.tokens``, and its other limits."""
+
+
+# -- planning --------------------------------------------------------------------------------------
+
+
+def plan_held_out(config: RunConfig, services: Services, resumed: bool) -> ModelPlan:
+    """Read the growths, or what a run that is resumed took from them; raises what
+    :func:`plan_models` raises, and :class:`ConfigError` where a growth cannot be read, its models
+    are others, or there is nothing to compare."""
+    programs = held_out_programs(config)
+    candidates, tasks = _taken(config.folder) if resumed else ((), {})
+    if not candidates:
+        candidates, tasks = read_growths(config, programs)
+    found = HeldOutGames(candidates, tasks, programs)
+
+    def session(plan: ModelPlan, archive: Archive) -> ModelSession:
+        return HeldOutSession(plan, archive, found)
+
+    plan = plan_models(config, services, resumed, session)
+    return replace(plan, begins_with_scope=False)
+
+
+def held_out_programs(config: RunConfig) -> dict[str, Task]:
+    """The games of ``held_out.programs`` by their short names. Raises :class:`ConfigError`."""
+    tasks: dict[str, Task] = {}
+    for name in config.held_out.programs:
+        try:
+            program = parse(find(name).text, config.game.dialect)
+        except XGLError as error:
+            raise ConfigError(f"held_out.programs: {name}: {error}") from None
+        if reason := analyse(program).degenerate:
+            raise ConfigError(f"held_out.programs: {name}: {reason}, expected a game to learn")
+        tasks[short_name(name)] = Task(game(program, metadata(config.game)), MAIN_PLAYER)
+    return tasks
+
+
+def _taken(folder: Path) -> tuple[tuple[Candidate, ...], dict[TaskId, Task]]:
+    """The candidates that a run in this folder has begun with; none where it was killed before."""
+    if not (folder / "archive" / MARKER).is_file():
+        return (), {}
+    with Archive.open(folder / "archive") as archive:
+        rows = [row for row in archive.rows("held_out_games") if row["program"] is None]
+        candidates = tuple(map(Candidate.of, rows))
+        return candidates, _tasks(archive, [each.task_id for each in candidates])
+
+
+def read_growths(
+    config: RunConfig, programs: Mapping[str, Task]
+) -> tuple[tuple[Candidate, ...], dict[TaskId, Task]]:
+    """Playable candidates of all growths, and their games. Raises :class:`ConfigError`."""
+    if not config.held_out.runs:
+        raise ConfigError("held_out.runs: found none, expected the folders of scope growths")
+    candidates: list[Candidate] = []
+    tasks: dict[TaskId, Task] = {}
+    read: set[str] = set()
+    for folder in config.held_out.runs:
+        try:
+            with Archive.open(folder) as archive:
+                run_id = find_run(archive).run_id
+                if run_id in read:
+                    raise ConfigError(f"held_out.runs: {folder} is given twice, expected once")
+                read.add(run_id)
+                _require_same_models(config, run_config(archive, run_id), folder)
+                _require_unseen(archive, programs, folder)
+                found = playable_candidates(archive, run_id)
+                tasks |= _tasks(archive, [each.task_id for each in found])
+        except ArchiveError as error:
+            raise ConfigError(f"held_out.runs: {error}") from None
+        candidates += found
+    _require_choice(candidates)
+    return tuple(candidates), tasks
+
+
+def _require_same_models(config: RunConfig, grown: Mapping[str, object], folder: str) -> None:
+    for section, model in (("player", config.player.model), ("judge", config.judge.model)):
+        settings = grown.get(section)
+        other = settings.get("model") if isinstance(settings, Mapping) else None
+        if other != model:
+            raise ConfigError(f"{section}.model: found {model}, expected {other}, as in {folder}")
+
+
+def _require_unseen(archive: Archive, programs: Mapping[str, Task], folder: str) -> None:
+    """Whatever its metadata, a program that a growth has met is not held out."""
+    met = {(row["dialect"], row["code"]) for row in archive.rows("games", ["dialect", "code"])}
+    for name, task in programs.items():
+        if (task.game.dialect, task.game.code) in met:
+            raise ConfigError(
+                f"held_out.programs: {name} was met by {folder}, expected programs that no growth "
+                "has met"
+            )
+
+
+def _require_choice(candidates: Sequence[Candidate]) -> None:
+    if not candidates:
+        raise ConfigError(
+            "held_out.runs: found no candidate that a fine-tune surely learned, expected growths "
+            "with some"
+        )
+    verdicts: dict[object, set[bool]] = {}
+    for each in candidates:
+        verdicts.setdefault(each.list_key, set()).add(each.accepted)
+    if all(len(both) < 2 for both in verdicts.values()):
+        accepted = sum(each.accepted for each in candidates)
+        raise ConfigError(
+            f"held_out.runs: found {accepted} accepted among {len(candidates)} playable candidates "
+            f"in {len(verdicts)} lists, expected a list with an accepted one and another"
+        )
+
+
+def _tasks(archive: Archive, ids: Sequence[TaskId]) -> dict[TaskId, Task]:
+    rows = games(archive, [task_id.game_id for task_id in ids])
+    found = {}
+    for task_id in ids:
+        row = rows[task_id.game_id]
+        made = game(
+            parse(row["code"], row["dialect"]), Metadata(**json.loads(row["metadata_json"]))
+        )
+        found[task_id] = Task(made, task_id.role)
+    return found
+
+
+# -- the session -----------------------------------------------------------------------------------
+
+
+class HeldOutSession(ModelSession):
+    """Learns again, plays, and compares."""
+
+    def __init__(self, plan: ModelPlan, archive: Archive, found: HeldOutGames) -> None:
+        self.found = found
+        for row in archive.rows("held_out_games"):
+            task = found.programs.get(row["program"])
+            if task is not None and task.game_id != row["game_id"]:
+                raise ConfigError(
+                    f"held_out.programs: {row['program']} has changed since the run began, "
+                    "expected the game it began with"
+                )
+        super().__init__(plan, archive)
+
+    def expected_finetunes(self) -> int:
+        """Of references and of each different candidate."""
+        held_out = self.plan.config.held_out
+        references = len(self.found.programs) * held_out.references
+        return references + len(self.found.tasks) * held_out.seeds
+
+    def work(self) -> RunOutcome:
+        """What there is to learn first; then all candidates, one training seed after another, so
+        that a run that ends early has compared them under some."""
+        self._begin()
+        self.collector.calibrate(self.found.all)
+        held_out, programs = self.config.held_out, list(self.found.programs.values())
+        references = [
+            Lesson(task, number, held_out.reference_tokens)
+            for number in range(held_out.references)
+            for task in programs
+        ]
+        self._learn(references)
+        self.collector.play(self._first_requests(references))
+        for number in range(held_out.seeds):
+            lessons = [Lesson(task, number, None) for task in self.found.tasks.values()]
+            self._learn(lessons)
+            policies = map(self._policy_id, lessons)
+            self.collector.play(self._requests(list(policies), programs))
+        message = "every candidate has played every held-out program"
+        return RunOutcome(RunEvent.FINISHED, 0, message, None)
+
+    def show(self, outcome: RunOutcome) -> None:
+        """The analysis, once all plays are there."""
+        if outcome.event is RunEvent.FINISHED:
+            show(held_out_of(self.ledger.archive, self.ledger.run_id), self.console)
+        super().show(outcome)
+
+    def commands(self) -> Sequence[tuple[str, str]]:
+        """How the analysis is shown again."""
+        return [("again", f"python -m archive held-out {quote(str(self.plan.folder))}")]
+
+    def _begin(self) -> None:
+        archive, mine = self.ledger.archive, [("run_id", "=", self.ledger.run_id)]
+        if not archive.rows("held_out_games", ["game_id"], mine):
+            self.ledger.commit(
+                games=self.ledger.game_rows(self.found.all), held_out_games=self.found.rows()
+            )
+
+    # -- learning --------------------------------------------------------------------------------
+
+    def _seed(self, lesson: Lesson) -> int:
+        """Of a stream that no growth draws from; one for all candidates, another for programs."""
+        kind = "candidate" if lesson.tokens is None else "reference"
+        return named_seed("held-out training", kind, self.config.seed, lesson.number)
+
+    def _settings(self, lesson: Lesson) -> str:
+        facts = json.loads(self.collector.settings_json)
+        if lesson.tokens is not None:
+            facts["finetune"] |= {"tokens": lesson.tokens, "steps": None}
+        return json.dumps(facts, sort_keys=True)
+
+    def _policy_id(self, lesson: Lesson) -> str:
+        facts = (*lesson.task.id, self._seed(lesson), self._settings(lesson))
+        return f"{named_seed('held-out', *facts, bits=64):016x}"
+
+    def _learn(self, lessons: Sequence[Lesson]) -> None:
+        wanted = [each for each in lessons if self._policy_id(each) not in self.ledger.finetunes]
+        jobs = [self._job(each) for each in wanted]
+        self.display.stage(STAGE, [each.task for each in wanted], len(jobs))
+        results = self.collector.executor.do(jobs)
+        for lesson, result in zip(wanted, results, strict=True):
+            self._keep(lesson, result)
+
+    def _job(self, lesson: Lesson) -> Job[Finetune]:
+        task, seed = self.collector.floored(lesson.task), self._seed(lesson)
+        if lesson.tokens is None:
+            return Training(task, seed)
+        return CurriculumTraining(task, (), seed, lesson.tokens)
+
+    def _keep(self, lesson: Lesson, result: Result[Finetune]) -> None:
+        made, task = result.outcome, lesson.task
+        digest = self.ledger.archive.put_adapter(made.adapter)
+        identity = (self._policy_id(lesson), self._seed(lesson), self._settings(lesson), digest)
+        row = finetune_row(task, made, *identity) | {"replicate": lesson.number}
+        maps = self.ledger.map_rows(result.map_texts, Purpose.TRAINING, self.config.judge.stories)
+        self.ledger.commit(finetunes=[row], maps=maps)
+        note = training_note(made.curve)
+        self.display.job(STAGE, task, made.tokens, result.scoring, note)
+
+    # -- playing ---------------------------------------------------------------------------------
+
+    def _first_requests(self, references: Sequence[Lesson]) -> list[PlayRequest]:
+        """Base and scripts on every program, its own fine-tunes on each."""
+        policies = [BASE_POLICY, *(f"{SCRIPT_POLICY}{name}" for name in SCRIPTS)]
+        requests = self._requests(policies, list(self.found.programs.values()))
+        for lesson in references:
+            requests += self._requests([self._policy_id(lesson)], [lesson.task])
+        return requests
+
+    def _requests(self, policies: Sequence[str], programs: Sequence[Task]) -> list[PlayRequest]:
+        seeds = self.collector.seeds(Purpose.HELD_OUT, self.config.held_out.maps)
+        return [
+            PlayRequest(policy, task, Purpose.HELD_OUT, seeds)
+            for task in programs
+            for policy in policies
+        ]

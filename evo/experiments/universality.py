@@ -1,0 +1,395 @@
+"""``+experiment=universality``: do measures of independent growths rank models alike
+(docs/universality.md)?
+
+One ladder of models, fixed before anything is measured, plays the measure of every growth and one
+of as many random playable games of it. Each measure is a measured run of its own below the run's
+folder; the ladder's fine-tunes are rows of the run.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import chain, count
+from pathlib import Path
+from shlex import quote
+from tempfile import TemporaryDirectory
+
+from archive import Archive, RunEvent
+from archive.errors import ArchiveError, RatingError
+from archive.export import Options, export_xent
+from archive.export.selection import choose, playable_tasks
+from archive.query import find_run
+from archive.statistics.universality import (
+    FEWEST_MODELS,
+    MeasuredScope,
+    Question,
+    Universality,
+    read_measured_scope,
+    universality,
+)
+from archive.store.disk import write_whole, writing
+from archive.views.tables import counted
+from archive.views.universality import as_json, show, show_values
+from evo.config.measure import MeasureConfig, MeasureRunConfig
+from evo.config.schema import ArchiveRoot, RunConfig
+from evo.experiments.curriculum import library_tasks
+from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
+from evo.jobs.evaluate import Task
+from evo.jobs.processes import Workers
+from evo.measure.folder import MANIFEST, read
+from evo.measure.several import Done, Measurement, Session, Tally, done_in, events_of
+from evo.record.budget import check, reached
+from evo.record.cost import amount
+from evo.runner import RunOutcome, Services
+from meta_sampler import BudgetReached
+from xgl.errors import ConfigError, PlayerError
+
+log = logging.getLogger("evo")
+LADDER, GROWTHS, GAMES = 12, 4, 4
+"""With fewer models, growths, or games of a growth, the run says that they are few."""
+EXPORTED, MEASURED = "exported", "measured"
+GROWN, RANDOM = "grown", "random"
+ANSWER = "universality.json"
+
+
+@dataclass(frozen=True)
+class Growth:
+    """A growth, or an exported measure, at ``source``. ``name``: of its folders in the run."""
+
+    name: str
+    source: Path
+
+    @property
+    def is_exported(self) -> bool:
+        """Whether it is a measure already."""
+        return (self.source / MANIFEST).is_file()
+
+
+# -- what is asked for -----------------------------------------------------------------------------
+
+
+def plan_universality(config: RunConfig, services: Services, resumed: bool) -> ModelPlan:
+    """Find the growths and the ladder; raises what :func:`plan_models` raises, and
+    :class:`ConfigError` where a growth cannot be read or models or growths are too few."""
+    asked = config.universality
+    programs = config.curriculum.held_out if asked.programs is None else asked.programs
+    tasks = library_tasks(config, "universality.programs", programs)
+    growths = find_growths(asked.runs)
+    for growth in growths:
+        if growth.is_exported:
+            read(growth.source)
+        elif not resumed:
+            _check_growth(growth, asked.eta)
+    _check_ladder(config, len(tasks))
+
+    def session(plan: ModelPlan, archive: Archive) -> ModelSession:
+        return UniversalitySession(plan, archive, growths, list(tasks.values()))
+
+    return replace(plan_models(config, services, resumed, session), begins_with_scope=False)
+
+
+def find_growths(runs: Sequence[str]) -> tuple[Growth, ...]:
+    """Each under a name of its own: its folder's, numbered where two have the same."""
+    if len(runs) < 2:
+        raise ConfigError(
+            f"universality.runs: found {len(runs)}, expected two or more folders of scope growths "
+            "or of exported measures"
+        )
+    growths: dict[str, Growth] = {}
+    for run in runs:
+        plain = Path(run).resolve().name
+        numbered = (f"{plain}-{number}" for number in count(2))
+        name = next(each for each in chain([plain], numbered) if each not in growths)
+        growths[name] = Growth(name, Path(run))
+    return tuple(growths.values())
+
+
+def _check_growth(growth: Growth, eta: float | None) -> None:
+    try:
+        with Archive.open(growth.source) as archive:
+            choose(archive, find_run(archive).run_id, eta, skip_unplayable=True)
+    except ArchiveError as error:
+        raise ConfigError(f"universality.runs: {growth.source}: {error}") from None
+
+
+def _check_ladder(config: RunConfig, programs: int) -> None:
+    asked = config.universality
+    models = len(ladder(config, config.folder, [str(place) for place in range(programs)]))
+    if models < FEWEST_MODELS:
+        raise ConfigError(
+            f"universality: found {models} models in the ladder, expected {FEWEST_MODELS} or more "
+            "by temperatures, programs × scales and players"
+        )
+    if asked.players:
+        from evo.config.measure import ChatConfig
+        from evo.measure.players import find_player  # loads torch
+
+        for name in asked.players:
+            find_player(name, ChatConfig())
+
+
+def ladder(config: RunConfig, folder: Path, finetune_ids: Sequence[str]) -> tuple[str, ...]:
+    """Names of all models: the base at each temperature, each fine-tune at each scale, then those
+    that the user named.
+
+    Raises :class:`ConfigError` for a name that stands there twice.
+    """
+    asked, base = config.universality, config.player.model
+    warm = [base if t == 1 else f"{base}@{_plain(t)}" for t in asked.temperatures]
+    adapters = [
+        f"adapter:{folder}:{each}" + ("" if scale == 1 else f"*{_plain(scale)}")
+        for each in finetune_ids
+        for scale in asked.scales
+    ]
+    models = (*warm, *adapters, *asked.players)
+    if twice := [name for name in models if models.count(name) > 1]:
+        raise ConfigError(f"universality.players: {twice[0]!r} is in the ladder already")
+    return models
+
+
+def _plain(number: float) -> str:
+    return f"{number:.6f}".rstrip("0").rstrip(".")
+
+
+# -- the run ---------------------------------------------------------------------------------------
+
+
+class UniversalitySession(ModelSession):
+    """Trains the ladder's adapters, exports the measures, has them measured, and compares."""
+
+    def __init__(
+        self, plan: ModelPlan, archive: Archive, growths: Sequence[Growth], programs: list[Task]
+    ) -> None:
+        self.growths, self.programs = growths, programs
+        self.found: Universality | None = None
+        super().__init__(plan, archive)
+        if spent := reached(self.config.budget, self._done().cost):
+            raise ConfigError(
+                f"budget.{spent}: found {getattr(self.config.budget, spent):g}, expected more than "
+                "the run has spent already"
+            )
+
+    def expected_finetunes(self) -> int:
+        """One of each program."""
+        return len(self.programs)
+
+    def work(self) -> RunOutcome:
+        """Fine-tunes, exports, plays; what is there already is not done again."""
+        self._train()
+        self._export()
+        self._measure()
+        self.found = self.answer()
+        write_answer(self.plan.folder / ANSWER, self.found)
+        return RunOutcome(RunEvent.FINISHED, 0, "every model has played every measure", None)
+
+    def higher_budget(self) -> tuple[str, ...]:
+        """The budget that is spent, doubled."""
+        name = reached(self.config.budget, self._done().cost)
+        return (f"budget.{name}={2 * getattr(self.config.budget, name):g}",) if name else ()
+
+    def show(self, outcome: RunOutcome) -> None:
+        """The answer, once everything is measured, and what weakens it."""
+        if self.found:
+            show_values(list(map(self._scope, self._grown())), self.console)
+            show(self.found, self._question(), self.console)
+            for line in self.caveats():
+                self.console.print(line, highlight=False, soft_wrap=True)
+        super().show(outcome)
+        cost = amount(self._done().cost)
+        self.console.print(f"cost     {cost}, with measuring", highlight=False, soft_wrap=True)
+
+    def commands(self) -> Sequence[tuple[str, str]]:
+        """The same answer from the measured runs alone, once there is one."""
+        if not self.found:
+            return []
+        grown, random = (
+            [quote(str(self._measured(name))) for name in names]
+            for names in (self._grown(), self._random_compared())
+        )
+        command = " ".join(["python -m archive universality", *grown])
+        return [("again", " --random ".join([command, *random]))]
+
+    # -- the ladder ------------------------------------------------------------------------------
+
+    def _train(self) -> None:
+        if self.programs:
+            self.collector.calibrate(self.programs)
+            self.collector.finetune(self.programs)
+        self.collector.executor.close()
+        self.display.stop()
+
+    def models(self) -> tuple[str, ...]:
+        """The ladder, by name; its fine-tunes must have been made."""
+        ids = [self.collector.policy_id(task) for task in self.programs]
+        return ladder(self.config, self.plan.folder, ids)
+
+    # -- measures --------------------------------------------------------------------------------
+
+    def _export(self) -> None:
+        """The measures that are not in the run's folder yet."""
+        for growth in self.growths:
+            if not growth.is_exported and not self._is_there(f"{GROWN}/{growth.name}"):
+                with Archive.open(growth.source) as archive:
+                    self._export_growth(growth.name, archive)
+
+    def _export_growth(self, name: str, archive: Archive) -> None:
+        asked, run_id = self.config.universality, find_run(archive).run_id
+        options = Options(
+            eta=asked.eta,
+            skip_unplayable=True,
+            maps=asked.maps,
+            allow_inexact=True,
+            with_judge=False,
+            compare=False,
+        )
+        games = len(choose(archive, run_id, asked.eta, skip_unplayable=True).covers)
+        random = f"{RANDOM}/{name}"
+        if len(playable_tasks(archive, run_id)) > games and not self._is_there(random):
+            drawn = replace(options, playable=games, draw=asked.draw)
+            export_xent(archive, run_id, self._folder(random), drawn)
+        # Last: where it is there, the random games are.
+        export_xent(archive, run_id, self._folder(f"{GROWN}/{name}"), options)
+
+    def _folder(self, measure: str) -> Path:
+        return self.plan.folder / EXPORTED / measure
+
+    def _is_there(self, measure: str) -> bool:
+        return (self._folder(measure) / MANIFEST).is_file()
+
+    def _measures(self) -> dict[str, Path]:
+        """The folders of all exported measures, by name."""
+        grown = {
+            f"{GROWN}/{each.name}": each.source
+            if each.is_exported
+            else self._folder(f"{GROWN}/{each.name}")
+            for each in self.growths
+        }
+        return grown | {name: self._folder(name) for name in self._random()}
+
+    def _grown(self) -> list[str]:
+        return [f"{GROWN}/{each.name}" for each in self.growths]
+
+    def _random(self) -> list[str]:
+        names = [f"{RANDOM}/{each.name}" for each in self.growths]
+        return [name for name in names if self._is_there(name)]
+
+    def _measured(self, measure: str) -> Path:
+        return self.plan.folder / MEASURED / measure
+
+    # -- measuring -------------------------------------------------------------------------------
+
+    def _measure(self) -> None:
+        """Every measure that is not finished, side by side. Raises what ends a run."""
+        models, measures = self.models(), self._measures()
+        missing = [m for m in measures if RunEvent.FINISHED not in events_of(self._measured(m))]
+        workers = Workers(self.config.cluster.workers, "cluster.workers=1")
+        with TemporaryDirectory() as place:
+            session = self._session(Path(place) / "tally", measures.values(), models)
+            configs = {name: self._measure_config(name, models) for name in missing}
+            jobs = [(name, Measurement(name, configs[name], session)) for name in missing]
+            try:
+                for name, outcome in workers.computed(jobs):
+                    _require_finished(outcome)
+                    log.info("measured %s", name)
+            finally:
+                workers.close()
+
+    def _session(self, tally: Path, measures: Iterable[Path], models: tuple[str, ...]) -> Session:
+        exported = [read(folder) for folder in measures]
+        # The judge's model as player sets the levels of games, a rung of the ladder or not.
+        plays = sum(len(each.members) * len({*models, each.judge_name}) for each in exported)
+        before = self._done()
+        check(self.config.budget, before.cost)
+        return Session(Tally(tally), self.config.budget, before, plays, time.time())
+
+    def _measure_config(self, measure: str, models: tuple[str, ...]) -> MeasureRunConfig:
+        asked, folder = self.config.universality, self._measured(measure)
+        return MeasureRunConfig(
+            experiment="measure",
+            name=folder.name,
+            seed=self.config.seed,
+            players=models,
+            measure=MeasureConfig(
+                folder=str(self._measures()[measure]),
+                rounds=asked.rounds,
+                maps=asked.maps,
+                dtype=self.config.player.dtype,
+                rating_resamples=0,
+            ),
+            archive=ArchiveRoot(root=str(folder.parent)),
+        )
+
+    def _done(self) -> Done:
+        """What was measured in all sessions; its cost with that of the ladder."""
+        measured = [done_in(self._measured(name)) for name in self._measures()]
+        return sum(measured, Done(0, self.ledger.spent))
+
+    # -- the answer ------------------------------------------------------------------------------
+
+    def _question(self) -> Question:
+        asked = self.config.universality
+        return Question(asked.margin, resamples=asked.resamples, seed=self.config.seed)
+
+    def answer(self) -> Universality:
+        """From the measured runs' archives, without random games that cannot be compared on.
+        Raises :class:`~archive.errors.RatingError`."""
+        grown, random = (
+            [self._scope(name) for name in names]
+            for names in (self._grown(), self._random_compared())
+        )
+        return universality(grown, random, self._question())
+
+    def _random_compared(self) -> list[str]:
+        found = []
+        for name in self._random():
+            with suppress(RatingError):
+                self._scope(name)
+                found.append(name)
+        return found
+
+    def _scope(self, measure: str) -> MeasuredScope:
+        with Archive.open(self._measured(measure)) as archive:
+            return read_measured_scope(archive, measure)
+
+    def caveats(self) -> list[str]:
+        """What is fewer than the question asks for, a sentence each."""
+        models, growths = len(self.models()), len(self.growths)
+        lines = [f"Only {counted(models, 'model')}: {LADDER} or more say more."]
+        lines = lines if models < LADDER else []
+        if growths < GROWTHS:
+            lines.append(f"Only {counted(growths, 'growth')}: {GROWTHS} or more say more.")
+        for name in self._grown():
+            if (games := self._scope(name).games) < GAMES:
+                ranked = f"{name} ranks models by {counted(games, 'game')} only"
+                lines.append(f"{ranked}: {GAMES} or more say more.")
+        compared = self._random_compared()
+        for each in self.growths:
+            if f"{RANDOM}/{each.name}" not in compared:
+                lines.append(f"{each.name} has no random games beside its own to compare with.")
+        return lines
+
+
+def _require_finished(outcome: RunOutcome) -> None:
+    """Raises what ends the whole run where a measured run did not come to its end."""
+    match outcome.event:
+        case RunEvent.FINISHED:
+            return
+        case RunEvent.OUT_OF_BUDGET:
+            raise BudgetReached(outcome.message)
+    if outcome.exit_code == 130:
+        raise KeyboardInterrupt
+    if outcome.exit_code == 1:  # an endpoint failed, which may be back when the run is resumed
+        raise PlayerError(outcome.message)
+    raise ArchiveError(outcome.message)
+
+
+def write_answer(path: Path, found: Universality) -> None:
+    """As JSON; raises :class:`archive.WriteError` when the disk refuses."""
+    text = json.dumps(as_json(found), indent=1, allow_nan=False) + "\n"
+    with writing(path.parent):
+        write_whole(path, text.encode())

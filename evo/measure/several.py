@@ -1,0 +1,143 @@
+"""Several measured runs below one folder, side by side in processes, under one budget.
+
+Each is a run of ``+experiment=measure`` like any other, with an archive of its own, and goes on
+where a kill or a budget cut it short.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from rich.console import Console
+
+from archive import Archive, RunEvent
+from archive.store.archive import MARKER
+from evo.config import measure
+from evo.config.measure import MeasureRunConfig
+from evo.config.schema import BudgetConfig
+from evo.record.budget import check
+from evo.record.cost import Cost
+from evo.runner import USER_ERRORS, CommandLine, Experiment, RunOutcome, RunPlan, Services, complete
+from meta_sampler import BudgetReached
+
+QUIET = Services(console=Console(quiet=True))
+COLUMNS = ["policy_id", "game_id", "role", "tokens", "seconds"]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What the archives of some measured runs hold: games by player, and what they cost."""
+
+    plays: int = 0
+    cost: Cost = field(default_factory=Cost)
+
+    def __add__(self, other: Done) -> Done:
+        return Done(self.plays + other.plays, self.cost + other.cost)
+
+
+def done_in(folder: Path) -> Done:
+    """Of one run folder, which need not exist yet."""
+    if not (folder / "archive" / MARKER).exists():
+        return Done()
+    with Archive.open(folder) as archive:
+        rows = archive.rows("rounds", COLUMNS)
+        dollars = sum(row["dollars"] or 0.0 for row in archive.rows("measures", ["dollars"]))
+    plays = {(row["policy_id"], row["game_id"], row["role"]) for row in rows}
+    cost = sum((Cost(row["tokens"], row["seconds"]) for row in rows), Cost(0, 0.0, dollars))
+    return Done(len(plays), cost)
+
+
+def events_of(folder: Path) -> list[str]:
+    """What happened to a measured run; nothing where it never began."""
+    if not (folder / "archive" / MARKER).exists():
+        return []
+    with Archive.open(folder) as archive:
+        return [row["event"] for row in archive.rows("runs", ["event"])]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What the processes of one session have done: each appends lines to ``path``, all read it."""
+
+    path: Path
+
+    def add(self, cost: Cost) -> None:
+        """One play more, which cost this."""
+        line = f"{cost.tokens} {cost.seconds} {cost.dollars}\n"
+        file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        try:
+            os.write(file, line.encode())
+        finally:
+            os.close(file)
+
+    def done(self) -> Done:
+        """Everything so far."""
+        lines = self.path.read_text().splitlines() if self.path.exists() else []
+        return sum(map(_one_play, lines), Done())
+
+
+def _one_play(line: str) -> Done:
+    tokens, seconds, dollars = line.split()
+    return Done(1, Cost(int(tokens), float(seconds), float(dollars)))
+
+
+@dataclass(frozen=True)
+class Session:
+    """What the measured runs of a session share. ``before``: what was done when it began;
+    ``plays``: of one player on one game, in all; ``began``: seconds since the epoch."""
+
+    tally: Tally
+    budget: BudgetConfig
+    before: Done
+    plays: int
+    began: float
+
+    def tell(self, name: str, line: str, cost: Cost) -> None:
+        """One line for a person, of a play that was committed. Raises what :meth:`check` raises."""
+        self.tally.add(cost)
+        now, elapsed = self.tally.done().plays, time.time() - self.began
+        plays = self.before.plays + now
+        left = int(elapsed / now * max(0, self.plays - plays))
+        end = f"{plays} of {self.plays}, about {left // 60}:{left % 60:02d} to go"
+        print(f"[{elapsed:6.1f} s] {name}: {line}; {end}", flush=True)
+        self.check()
+
+    def check(self) -> None:
+        """Raises :class:`~meta_sampler.BudgetReached` where the budget is spent."""
+        check(self.budget, (self.before + self.tally.done()).cost)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One measured run, begun or gone on with."""
+
+    name: str
+    config: MeasureRunConfig
+    session: Session
+
+    def __call__(self) -> RunOutcome:
+        """How it ended; a user's mistake is an outcome that failed."""
+        begun = events_of(self.config.folder)
+        command = CommandLine(measure.NAME, str(self.config.folder) if begun else None, ())
+        try:
+            self.session.check()
+            ended = complete(command, {measure.NAME: self._experiment()}, QUIET)
+        except BudgetReached as error:
+            return RunOutcome(RunEvent.OUT_OF_BUDGET, 0, str(error), ())
+        except USER_ERRORS as error:
+            return RunOutcome(RunEvent.INTERRUPTED, 2, f"{self.name}: {error}", (), failed=True)
+        assert ended is not None
+        return replace(ended.outcome, message=f"{self.name}: {ended.outcome.message}")
+
+    def _experiment(self) -> Experiment[MeasureRunConfig]:
+        from evo.measure.experiment import plan_measure  # loads torch: only where models play
+
+        def plan(config: MeasureRunConfig, services: Services, resumed: bool) -> RunPlan:
+            planned = plan_measure(config, services.console)
+            heard = lambda line, cost: self.session.tell(self.name, line, cost)  # noqa: E731
+            return replace(planned, after_game=heard)
+
+        return Experiment(lambda _: self.config, measure.resume, plan)

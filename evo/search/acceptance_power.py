@@ -1,0 +1,81 @@
+"""The chance that an acceptance test accepts, given what was seen of a candidate so far.
+
+It orders tests and says which are worth their plays; it decides nothing. Every bound that a
+decision rests on is taken as normal, and all of them as independent.
+"""
+
+from __future__ import annotations
+
+import math
+
+from scipy import stats
+
+from archive.schema import Rule
+from archive.statistics.decision_rule import Evidence, Thresholds
+from archive.statistics.intervals import Interval
+from archive.statistics.looks import Looks
+
+
+def power(evidence: Evidence, thresholds: Thresholds, doubled: Looks) -> float:
+    """The chance that a test accepts when the same plays go on to twice their number: the
+    conditional power of each bound that is still open, at its estimate (Spiegelhalter, Freedman
+    and Blackburn 1986, Monitoring clinical trials: conditional or predictive power?, Controlled
+    Clinical Trials 7), multiplied."""
+    if evidence.looks is None:
+        return 0.0
+    now, then = _quantile(evidence.looks), _quantile(doubled)
+    ratio = doubled.plays[-1] / evidence.looks.plays[-1]
+    bounds = _bounds(evidence, thresholds)
+    return math.prod(_continued(seen, bar, now, then, ratio) for seen, bar in bounds)
+
+
+def first_power(evidence: Evidence, thresholds: Thresholds, test: Looks) -> float:
+    """The chance that a test on fresh plays accepts at its last look, after a selection: the
+    predictive power of each bound, as uncertain as the selection left it, multiplied. Bounds that
+    were decided before the last look of the selection count as if they were of it."""
+    if evidence.looks is None:
+        return 0.0
+    now, then = _quantile(evidence.looks), _quantile(test)
+    ratio = test.plays[-1] / evidence.looks.plays[-1]
+    bounds = _bounds(evidence, thresholds)
+    return math.prod(_fresh(seen, bar, now, then, ratio) for seen, bar in bounds)
+
+
+def _quantile(looks: Looks) -> float:
+    return float(stats.norm.ppf(looks.confidence(looks.plays[-1])))
+
+
+def _bounds(evidence: Evidence, thresholds: Thresholds) -> list[tuple[Interval, float]]:
+    """What must lie above what, for an acceptance."""
+    above = [(evidence.own.gain, 0.0), (evidence.value(thresholds), thresholds.alpha1)]
+    below = [*evidence.taught.values()]
+    if thresholds.rule is not Rule.VALUES:
+        above += [(evidence.own.total, 0.0), (evidence.help_gain, 0.0)]
+        below += evidence.ratios
+    return above + [(_negative(each), thresholds.alpha2 - 1) for each in below]
+
+
+def _negative(seen: Interval) -> Interval:
+    return Interval(None if seen.value is None else -seen.value, -seen.high, -seen.low)
+
+
+def _continued(seen: Interval, bar: float, now: float, then: float, ratio: float) -> float:
+    """That the lower bound is at least ``bar`` after ``ratio`` times the plays, these among them; 1
+    where it is already. The bounds' normal quantiles are ``now`` and ``then``."""
+    if seen.low >= bar:
+        return 1.0
+    if seen.value is None or not math.isfinite(seen.low):
+        return 0.0
+    spread = (seen.value - seen.low) / now / math.sqrt(ratio)
+    return float(stats.norm.cdf((seen.value - bar) / spread - then))
+
+
+def _fresh(seen: Interval, bar: float, now: float, then: float, ratio: float) -> float:
+    """That the lower bound is at least ``bar`` on ``ratio`` times as many fresh plays."""
+    if seen.value is None or not math.isfinite(seen.low):
+        return 0.0
+    spread = (seen.value - seen.low) / now
+    if spread <= 0:
+        return float(seen.value >= bar)
+    fresh = spread / math.sqrt(ratio)
+    return float(stats.norm.cdf((seen.value - bar - then * fresh) / math.hypot(spread, fresh)))
