@@ -25,8 +25,8 @@ from archive.charts.plot import Plot, canvas, key, line, polyline, series, text
 from archive.errors import RatingError
 from archive.query import games
 from archive.ratings.bradley_terry import elo
-from archive.ratings.clones import Copies
 from archive.ratings.leaderboard import copy_rule, leaderboard
+from archive.ratings.near_copies import Copies
 from archive.ratings.normal_form import Array
 from archive.ratings.preferences import mean_preferences, wins
 from archive.ratings.rating import Solution, ranks

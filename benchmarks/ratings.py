@@ -15,10 +15,10 @@ from machine import described
 
 from archive.ratings.affinity import distances, kernel, target
 from archive.ratings.bradley_terry import elo
-from archive.ratings.clones import Copies
 from archive.ratings.evaluation_games import king_of_the_hill
 from archive.ratings.leaderboard import copy_rule, leaderboard
 from archive.ratings.logit_path import limiting_logit_equilibrium
+from archive.ratings.near_copies import Copies
 from archive.ratings.normal_form import Array
 from archive.ratings.preferences import mean_preferences, wins
 from archive.ratings.rating import Solution, ranks

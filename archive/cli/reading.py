@@ -148,7 +148,7 @@ def samplers(arguments: Namespace) -> CommandResult:
 
 def ratings(arguments: Namespace) -> CommandResult:
     """Models and games of a measure, rated together at an equilibrium (docs/ratings.md)."""
-    from archive.ratings.clones import Copies
+    from archive.ratings.near_copies import Copies
     from archive.ratings.preferences import Preference
     from archive.statistics.measure_ratings import (
         RatingQuestion,

@@ -8,19 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from archive.ratings.affinity import target, uniform
-from archive.ratings.clones import (
+from archive.ratings.clones import Labels, Places, clone_classes
+from archive.ratings.evaluation_games import KING, REBEL, TASK, king_of_the_hill
+from archive.ratings.logit_path import LogitEquilibrium
+from archive.ratings.near_copies import (
     Copies,
-    Labels,
-    Places,
-    clone_classes,
     clusters,
     different_models,
     different_tasks,
     noise_kernel,
     noises,
 )
-from archive.ratings.evaluation_games import KING, REBEL, TASK, king_of_the_hill
-from archive.ratings.logit_path import LogitEquilibrium
 from archive.ratings.normal_form import Array, NormalFormGame
 from archive.ratings.preferences import mean_preferences
 from archive.ratings.rating import Ratings, RatingSettings, Solution, default_targets, rate

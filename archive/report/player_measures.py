@@ -11,7 +11,7 @@ import numpy as np
 
 from archive.errors import RatingError
 from archive.query import ScopeRow
-from archive.ratings.clones import Copies
+from archive.ratings.near_copies import Copies
 from archive.ratings.preferences import Preference
 from archive.schema import TaskId
 from archive.statistics.ceilings import GameCeiling, read_ceilings

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from archive.errors import RatingError
-from archive.ratings.clones import Copies
+from archive.ratings.near_copies import Copies
 from archive.ratings.preferences import Preference
 from archive.schema import TABLES, TaskId
 from archive.statistics.measure_ratings import RatingQuestion, measure_ratings, rating_rows

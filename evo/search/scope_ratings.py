@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from archive.errors import RatingError
-from archive.ratings.clones import Copies
 from archive.ratings.leaderboard import Leaderboard, copy_rule, leaderboard, worth
+from archive.ratings.near_copies import Copies
 from archive.ratings.normal_form import Array
 from archive.ratings.preferences import mean_preferences, wins
 from archive.ratings.rating import Solution

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from archive.ratings.clones import Copies, clusters, noises, task_distances
 from archive.ratings.leaderboard import copy_rule, leaderboard, worth
+from archive.ratings.near_copies import Copies, clusters, noises, task_distances
 from archive.ratings.preferences import margins, mean_preferences, resampled, wins
 from archive.ratings.rating import Solution
 from archive.ratings.uncertainty import bootstrap, cross_fit

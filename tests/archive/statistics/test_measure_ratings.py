@@ -12,7 +12,7 @@ from support.rated import THREE, build, drawn, games
 from archive import TABLES, Archive
 from archive.errors import ArchiveError, RatingError
 from archive.merging import merge
-from archive.ratings.clones import Copies
+from archive.ratings.near_copies import Copies
 from archive.ratings.preferences import Preference
 from archive.schema import TaskId
 from archive.statistics.measure_ratings import (
