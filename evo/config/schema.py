@@ -183,12 +183,16 @@ class GrowthConfig(GrowthSettings):
     lookahead: Count = 4
     """Open-ended: another list is opened when no more candidates than these are being examined;
     with at least as many as there are workers none of these waits."""
+    abreast: Count = 2
+    """Open-ended: jobs that the order of results takes to be done at a time, whatever the workers
+    do; with as many as there are workers none waits for a result to be looked at. Results depend on
+    it."""
     least_yield: NonNegative = 1.0
     """Open-ended: the run ends when surely fewer games than these join in a core-hour; 0: never."""
     examined: PositiveShare = 0.35
-    """Open-ended: share of each list that is fine-tuned; those go first of whose worth, as far as
-    scripted players show it, the scope's fine-tunes earn least. 1: all that hold something to
-    learn."""
+    """Open-ended: share of each list that is fine-tuned, at most: those that promise to help and
+    not to be covered, as far as scripted players and the scope's fine-tunes show it, the least
+    covered first. 1: all that hold something to learn."""
     mass_weight: Share = 0.0
     """Open-ended: chance that a parent is drawn by its mass where the scope is rated together with
     its fine-tunes (docs/ratings.md), and not by what it yielded. Not known to help."""

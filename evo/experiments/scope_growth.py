@@ -78,6 +78,7 @@ class ScopeGrowth(ModelSession):
             growth.lookahead,
             tests,
             growth.least_yield,
+            growth.abreast,
             growth.examined,
             growth.mass_weight,
             growth.by_regret,

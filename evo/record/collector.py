@@ -48,6 +48,11 @@ from evo.record.requests import (
 from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
 
+SCRIPTED_PLAY = 0.4
+"""Time of a script's play, beside that of a model's, as measured on two cores."""
+TRAINING_TOKENS = 200.0
+"""Tokens of a fine-tune in the time of one play."""
+
 
 class Collector:
     """Asks the executor for what the ledger does not know yet."""
@@ -275,6 +280,17 @@ class Collector:
             case RoundsRequest():
                 rows = self._rounds(request.task)
         return sum(map(Cost.of, rows), Cost())
+
+    def expected_plays(self, request: Request) -> float:
+        """How many plays of a model a request is expected to take as long as."""
+        few = self.config.playability
+        match request:
+            case PlayRequest():
+                return len(request.seeds) * (SCRIPTED_PLAY if request.scripted else 1.0)
+            case TrainingRequest():
+                return self.config.finetune.tokens / TRAINING_TOKENS
+            case RoundsRequest():
+                return 2.0 * few.few_shot_rounds * few.few_shot_maps
 
     def passes(self, requests: Sequence[Request]) -> list[Pass]:
         """The requests as jobs do them: plays of several policies on the same game and seeds

@@ -24,6 +24,10 @@ class LedgerWorkshop:
         """As jobs do them."""
         return self.collector.passes(works)
 
+    def length(self, one: Pass) -> float:
+        """In plays of a model."""
+        return sum(map(self.collector.expected_plays, one))
+
     def finish(self, passes: Sequence[Pass]) -> Cost:
         """Commit the first pass; keep the workers busy with those behind."""
         first = passes[0]
