@@ -17,7 +17,7 @@ import torch
 
 from archive.report.contents import BestPlay
 from archive.report.token_bits import replayed_plays
-from evo.config.schema import JudgeConfig, PlayerConfig
+from evo.config.models import JudgeConfig, PlayerConfig
 from evo.jobs.evaluate import ScoredPlay, Task, evaluate, evaluate_together, replayed
 from evo.jobs.finetune import finetune, finetune_in_turn
 from evo.jobs.job import (

@@ -28,10 +28,10 @@ from archive.statistics.measure_ratings import (
     useful_workers,
 )
 from archive.statistics.paired_scores import read_paired_scores
-from archive.views.progress import resampling
 from archive.views.ratings import show as show_ratings
+from archive.views.tables import resampling
 from evo.config.measure import MeasureRunConfig
-from evo.config.schema import JudgeConfig, PlayerConfig
+from evo.config.models import JudgeConfig, PlayerConfig
 from evo.jobs.job import ModelHostSettings
 from evo.jobs.model_host import ModelHost, single_threaded
 from evo.jobs.repeated_play import RoundScore, Row, round_floor, round_rows, with_round_floor
