@@ -27,8 +27,9 @@ star marks one whose pool was exhausted before the seconds were.
 Then one run of ``+experiment=held_out`` learns all playable candidates of all growths again and has
 them play programs that no growth saw. *Coverage* is the mean over programs of the largest share of
 a program's own gain that a kept game teaches; ``of N`` that of N kept games drawn at random, since
-more games cover more. *Families* are the initial games from which kept games descend. Growths and
-the held-out run go on where they stopped; rows are also written to ROOT/rows.jsonl.
+more games cover more; initial games count for no search. *Families* are the initial games from
+which kept games descend. Growths and the held-out run go on where they stopped; rows are also
+written to ROOT/rows.jsonl. Seconds are those of work as the archive has them: idle cores only.
 """
 
 from __future__ import annotations

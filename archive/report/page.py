@@ -26,12 +26,11 @@ from archive.report.contents import GameFacts
 from archive.report.figures.curves import cover_curve, learning_curve, spark
 from archive.report.figures.descent import growth, lineage
 from archive.report.figures.heat_map import heat_map
-from archive.report.figures.histograms import histograms, share_bar
-from archive.report.figures.ratings import leaderboard
+from archive.report.figures.players import histograms, leaderboard, share_bar
 from archive.report.figures.shades import token_legend, token_shade, value_legend
 from archive.report.figures.thresholds import thresholds
 from archive.report.from_archive import RunReport, definition, gather_report
-from archive.report.leaderboard import Ratings
+from archive.report.player_measures import Ratings
 from archive.report.summary import summary
 from archive.report.token_bits import with_token_bits
 from archive.report.wording import bounds, counted, duration, listed, signed

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from archive.schema.ceilings import CEILINGS
 from archive.schema.column import Table
 from archive.schema.enums import (
     BASE_POLICY,
@@ -28,6 +27,7 @@ from archive.schema.enums import (
 )
 from archive.schema.ggbench import GGBENCH
 from archive.schema.plays import (
+    CEILINGS,
     CURRICULA,
     FINETUNES,
     MAPS,
@@ -37,7 +37,7 @@ from archive.schema.plays import (
     SCORES,
     SECOND_SCORES,
 )
-from archive.schema.ratings import RATINGS
+from archive.schema.ratings import IMPROVEMENT_PATHS, RATINGS, REDUNDANCY_RATINGS
 from archive.schema.search import (
     COVERS,
     DECISIONS,
@@ -47,7 +47,6 @@ from archive.schema.search import (
     RUNS,
     SCOPES,
 )
-from archive.schema.simulations import IMPROVEMENT_PATHS, REDUNDANCY_RATINGS
 
 __all__ = [
     "BASE_POLICY",

@@ -10,9 +10,8 @@ from archive.statistics.plays import read_run_plays
 from archive.statistics.scope_cover import CoverQuestion, cover_rows
 from evo.experiments.model_run import ModelSession
 from evo.jobs.evaluate import Task
-from evo.record.best_plays import score_best_plays
-from evo.record.collector import Request
-from evo.record.second_judge import score_again
+from evo.record.requests import Request
+from evo.record.rescoring import score_again, score_best_plays
 from evo.record.workshop import LedgerWorkshop
 from evo.runner import RunOutcome
 from evo.search.growth import ScopeMember, grow

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from archive.report.contents import BestPlay
-from evo.config.schema import FinetuneConfig, JudgeConfig, PlayerConfig
+from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig
 from evo.jobs.evaluate import ScoredPlay, Task
 from evo.jobs.repeated_play import RoundScore
 from xgl.judge.statistics import Statistics

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from evo.jobs.job import Result
-from evo.record.collector import Collector, Pass, Request, TrainingRequest
+from evo.record.collector import Collector
 from evo.record.cost import Cost
+from evo.record.requests import Pass, Request, TrainingRequest
 
 
 class LedgerWorkshop:

@@ -11,7 +11,7 @@ import pytest
 import torch
 from support.search import GROWING, Search, by_hash
 
-from evo.config.schema import FinetuneConfig, JudgeConfig, PlayerConfig, WarmStartConfig
+from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig, WarmStartConfig
 from evo.jobs.evaluate import Task
 from evo.jobs.job import ModelHostSettings
 from evo.jobs.model_host import ModelHost
