@@ -104,11 +104,17 @@ class ModelHost:
             yield self._policy(lm)
 
     def repeat(
-        self, player: Player, task: Task, seeds: Sequence[Seeds], rounds: int
+        self,
+        player: Player,
+        task: Task,
+        seeds: Sequence[Seeds],
+        rounds: int,
+        control: bool = True,
     ) -> list[RoundScore]:
-        """Repeated play by any player, the others' roles played by the base player."""
+        """Repeated play by any player, the others' roles played by the base player; with its
+        control where it is wanted."""
         cast = self.cast(task)
-        return repeat(player, cast, task, seeds, rounds, most_bits=self.judge.uniform_bits)
+        return repeat(player, cast, task, seeds, rounds, control, self.judge.uniform_bits)
 
     def evaluate(self, job: Evaluation) -> list[list[ScoredPlay]]:
         """Scores (adapters, seeds) of an evaluation."""
