@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shutil
 from collections.abc import Callable
 from typing import Any
 
@@ -93,8 +94,8 @@ def test_a_run_killed_at_every_single_commit_ends_the_same(search: Search, grown
     assert set(events[1:-1]) == {"resumed"}
 
 
-def test_a_finished_run_has_nothing_left_to_do(search: Search) -> None:
-    search.run(by_hash, *GROWING)
+def test_a_finished_run_has_nothing_left_to_do(search: Search, grown: Search) -> None:
+    shutil.copytree(grown.folder / "whole", search.folder / "run")
     before = search.tables("run")
     assert search.run(by_hash, resume=True) == 0
     assert search.executor.jobs == []
