@@ -57,9 +57,14 @@ def _finish_by_steps(search: Search, start: Callable[[bool], int]) -> int:
     raise AssertionError("the run never ends")
 
 
-@pytest.mark.parametrize("policies", [pytest.param(1, marks=pytest.mark.long), 3])
-def test_a_run_killed_after_every_single_job_ends_the_same(search: Search, policies: int) -> None:
-    growing = (*GROWING, f"player.policies_per_pass={policies}")
+@pytest.mark.parametrize(
+    ("policies", "candidates"), [pytest.param(1, 7, marks=pytest.mark.long), (3, 5)]
+)
+def test_a_run_killed_after_every_single_job_ends_the_same(
+    search: Search, policies: int, candidates: int
+) -> None:
+    limit = f"growth.max_candidates={candidates}"
+    growing = (*GROWING, limit, f"player.policies_per_pass={policies}")
     assert search.run(by_hash, *growing, name="whole") == 0
     jobs, whole = len(search.executor.jobs), search.tables("whole")
     widest = max(len(job.adapters) for job in search.executor.jobs if isinstance(job, Evaluation))
