@@ -24,7 +24,12 @@ from archive.query import run_config
 from archive.schema import BASE_POLICY, GainKind, PlaysKey, TaskId
 from archive.statistics.plays import Plays, read_run_plays
 from archive.statistics.transfer_values import gains
-from evo.search.foresight import LIKELY_HELP, expected_coverage, expected_help
+from evo.search.foresight import (
+    LIKELY_COVERED,
+    LIKELY_HELP,
+    expected_coverage,
+    expected_help,
+)
 
 SPECIFIC = GainKind.SPECIFIC
 AllPlays = Mapping[PlaysKey, Plays]
@@ -110,7 +115,7 @@ def of_run(folder: str) -> Iterator[Foreseen]:
                 yield seen
 
 
-def summary(seen: Sequence[Foreseen], alpha1: float = 0.3) -> str:
+def summary(seen: Sequence[Foreseen], alpha1: float = 0.3, alpha2: float = 0.2) -> str:
     """Two Markdown tables: help and coverage, foreseen and measured."""
     measured = [(s.help, s.captured) for s in seen if s.captured is not None]
     lines = ["| foreseen help | candidates | with C ≥ α1 | mean C |", "| --- | --- | --- | --- |"]
@@ -121,11 +126,13 @@ def summary(seen: Sequence[Foreseen], alpha1: float = 0.3) -> str:
         mean = f"{np.mean(values):.2f}" if values else "–"
         lines.append(f"| {name} | {len(values)} | {helped} | {mean} |")
     both = [(s.coverage, s.gamma) for s in seen if s.coverage is not None and s.gamma is not None]
-    lines += ["", "| foreseen coverage | candidates | mean γ |", "| --- | --- | --- |"]
-    for low, high in ((-np.inf, 0.6), (0.6, 0.85), (0.85, np.inf)):
-        gammas = [gamma for coverage, gamma in both if low <= coverage < high]
+    lines += ["", "| foreseen coverage | candidates | with γ ≤ 1 − α2 | mean γ |"]
+    lines.append("| --- | --- | --- | --- |")
+    for name, covered in {"below": False, "from": True}.items():
+        gammas = [gamma for seen, gamma in both if (seen >= LIKELY_COVERED) == covered]
+        new = sum(gamma <= 1 - alpha2 for gamma in gammas)
         mean = f"{np.mean(gammas):.2f}" if gammas else "–"
-        lines.append(f"| {low:g} to {high:g} | {len(gammas)} | {mean} |")
+        lines.append(f"| {name} {LIKELY_COVERED:g} | {len(gammas)} | {new} | {mean} |")
     if len(both) > 2:
         rank = stats.spearmanr(*zip(*both, strict=True))
         lines.append(

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from random import Random
 
 from meta_sampler import Mutate, MutateSettings
-from meta_sampler.mutate.operators import OPERATORS, Entry
 from meta_sampler.mutate.program_editor import (
     EditContext,
     Lines,
@@ -24,6 +23,7 @@ from meta_sampler.mutate.program_editor import (
     prune,
     unread,
 )
+from meta_sampler.mutate.sampler import OPERATORS, Entry
 from meta_sampler.screening.soundness import faults, named_players
 from xgl import Game, ProgramError, analyse, game, parse
 from xgl.language.syntax import Program

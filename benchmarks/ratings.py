@@ -22,7 +22,7 @@ from archive.ratings.near_copies import Copies
 from archive.ratings.normal_form import Array
 from archive.ratings.preferences import mean_preferences, wins
 from archive.ratings.rating import Solution, ranks
-from archive.ratings.redundancy import (
+from archive.ratings.simulations import (
     judged_preferences,
 )
 from archive.ratings.uncertainty import bootstrap

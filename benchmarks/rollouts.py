@@ -23,10 +23,9 @@ import numpy as np
 import torch
 from machine import described, median
 
-from evo.config.schema import FinetuneConfig
-from evo.jobs.credit import Credit
+from evo.config.models import FinetuneConfig
 from evo.jobs.lora import AdaptedModel, LoraSettings
-from evo.jobs.policy_gradient import update
+from evo.jobs.policy_gradient import Credit, update
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.sampling import sample
 from xgl.models import corpus, resolve

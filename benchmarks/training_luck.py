@@ -26,9 +26,10 @@ from archive.statistics.plays import Plays
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.record.attempts import Attempts
-from evo.record.collector import Collector, PlayRequest
+from evo.record.collector import Collector
 from evo.record.ledger import decision_key
 from evo.record.progress import Silence
+from evo.record.requests import PlayRequest
 from evo.search.growth import Candidate, Place, rank
 from evo.search.oracle import TransferOracle
 

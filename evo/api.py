@@ -12,8 +12,8 @@ from typing import Any
 
 from rich.console import Console
 
-from archive.notebook.frames import chosen_backend
 from archive.notebook.run import Run
+from archive.notebook.tables import chosen_backend
 from evo.record.events import Callback
 from evo.run import experiments, silence_libraries
 from evo.runner import EXPERIMENT, CommandLine, Services, complete

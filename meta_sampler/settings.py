@@ -88,7 +88,7 @@ class MutateSettings(Caps):
     memory: PositiveShare = 0.99
     """Factor by which each outcome fades the earlier ones."""
     weights: Mapping[str, Weight] = Field(default_factory=dict)
-    """Weights of operators (meta_sampler/mutate/operators.py) before anything was observed, where
+    """Weights of operators (meta_sampler/mutate/sampler.py) before anything was observed, where
     they differ from 1."""
 
     def __post_init__(self) -> None:

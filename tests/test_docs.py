@@ -173,6 +173,41 @@ def test_a_command_that_a_page_names_is_committed(page: str) -> None:
         assert path.with_suffix(".py").is_file() or (path / "__main__.py").is_file(), module
 
 
+# -- where is what -------------------------------------------------------------------------------
+
+PLACES = [
+    row
+    for row in (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").splitlines()
+    if re.match(r"\| [A-Z][^|]*\? \|", row)
+]
+
+
+@pytest.mark.parametrize("row", PLACES, ids=lambda row: row.split("|")[1].strip())
+def test_what_the_architecture_names_stands_where_it_says(row: str) -> None:
+    """Each file exists, one without a folder in that of the file before it; and each name stands in
+    one of the row's files."""
+    texts, folder, names = [], ROOT, []
+    for quoted in re.findall(r"`([^`]+)`", row.split("|")[2]):
+        for name in expanded(quoted):
+            if re.fullmatch(r"[\w/]+(?:\.(?:py|css)|/)", name):
+                path = ROOT / name if "/" in name else folder / name
+                assert path.exists(), name
+                folder = path.parent
+                files = path.rglob("*.py") if path.is_dir() else [path]
+                texts += [file.read_text(encoding="utf-8") for file in files]
+            elif "=" not in name:
+                names.append(name.rpartition(".")[2])
+    assert texts
+    missing = [name for name in names if not any(re.search(rf"\b{name}\b", text) for text in texts)]
+    assert not missing
+
+
+def expanded(path: str) -> list[str]:
+    """``a/{b,c}.py`` as both files."""
+    found = re.fullmatch(r"(.*)\{(.*)\}(.*)", path)
+    return [f"{found[1]}{each}{found[3]}" for each in found[2].split(",")] if found else [path]
+
+
 # -- names of modules ----------------------------------------------------------------------------
 
 CARDS = [

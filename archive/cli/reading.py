@@ -156,8 +156,8 @@ def ratings(arguments: Namespace) -> CommandResult:
         useful_workers,
     )
     from archive.statistics.paired_scores import read_paired_scores
-    from archive.views.progress import resampling
     from archive.views.ratings import as_json, show
+    from archive.views.tables import resampling
 
     question = RatingQuestion(
         Preference(arguments.preference),

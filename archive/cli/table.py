@@ -65,7 +65,7 @@ _REPORT = (
         default=[],
     ),
     flag("--force", "replace a file that is there"),
-    flag("--no-judge", "do not load the run's judge: best plays without bits for each token"),
+    flag("--no-judge", "do not load the run's judge: bits by token only where archived"),
 )
 _EXPORT = (
     Argument("folder", "a new or empty folder", metavar="FOLDER"),

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from archive.errors import ExportError
-from archive.export.card import ENVIRONMENT_FEATURES, FEATURES, card, counted_games, reasons
 from archive.export.judge import reference_of
+from archive.export.readme import ENVIRONMENT_FEATURES, FEATURES, card, counted_games, reasons
 from archive.export.rows import MAPS, SPLITS, TaskRow, task_rows
 from archive.export.selection import choose
 from archive.query import find_run

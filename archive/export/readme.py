@@ -1,12 +1,14 @@
-"""The README of an exported measure: how to play it, there and here."""
+"""What stands beside an export: the README of a measure (how to play it, there and here), and the
+card of a data set of prompts (what its columns are, and how to train on it)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from archive.export.configurations import ROUNDS, XENT_VERSION
 from archive.export.exactness import Exactness
 from archive.export.selection import ExportedGame, Selection
+from archive.schema import TaskId
 
 _HEAD = """# A Xent Measure
 
@@ -114,3 +116,171 @@ def _game(member: ExportedGame) -> str:
 
 def _plain(text: str) -> str:
     return text.replace("|", "\\|")
+
+
+FEATURES: Mapping[str, tuple[str, str]] = {
+    "id": ("string", "game, role and map"),
+    "game_id": ("string", "the game"),
+    "role": ("string", "who is asked for moves"),
+    "split": ("string", "train, or test: maps that the run did not train on"),
+    "prompt": ("messages", "chat messages that ask for the moves"),
+    "prompt_text": ("string", "the same as one text"),
+    "limits": ("integers", "judge tokens that each move may have; the rest is cut"),
+    "base_mean": ("float64", "bits: mean score of the run's base player on the game"),
+    "base_spread": ("float64", "bits: standard deviation of its scores"),
+    "best_score": ("float64", "bits: the best score of any policy on the game"),
+    "best_score_on_map": ("float64", "bits: the best score on this map; null: not played"),
+    "answer": ("string", "empty: nothing is to be matched"),
+    "task": ("string", '"xent"'),
+    "info": ("string", "JSON: the game, its map, the floor and the base, to score an answer by"),
+}
+"""Type and meaning of each column."""
+ENVIRONMENT_FEATURES = tuple(
+    name for name in FEATURES if name not in ("prompt", "prompt_text", "answer", "task")
+)
+"""Columns of the rows without a prompt, whose first view an environment shows."""
+
+_TYPES = {
+    "messages": "list:\n    - name: role\n      dtype: string\n    - name: content\n      "
+    "dtype: string",
+    "integers": "list: int64",
+}
+
+_CARD = """---
+configs:
+- config_name: default
+  data_files:
+  - split: train
+    path: train.jsonl
+  - split: test
+    path: test.jsonl
+- config_name: environments
+  data_files:
+  - split: train
+    path: environments/train.jsonl
+  - split: test
+    path: environments/test.jsonl
+dataset_info:
+- config_name: default
+  features:
+{features}
+- config_name: environments
+  features:
+{environment_features}
+---
+# Prompts of Xent Games
+
+{games}, from run `{run_id}`. A row asks for the moves of a game on a map; an answer is scored in
+bits by the judge (`{judge}` in the run), or counts as the game's floor where it breaks a rule.
+
+## One answer for all moves
+
+```python
+from pathlib import Path
+
+import torch
+from datasets import load_dataset
+from trl import GRPOConfig, GRPOTrainer
+from xgl.judge.load import load_judge
+from xgl.models.resolve import resolve
+from xgl.rewards import Rewards
+
+rows = load_dataset(str(Path.cwd()))  # this folder
+trainer = GRPOTrainer(
+    str(resolve("embedded")),  # a model to try it with; yours goes here
+    reward_funcs=Rewards(load_judge("{judge}"), normalise=True),
+    args=GRPOConfig(
+        "trained",
+        max_steps=3,
+        logging_steps=1,
+        max_completion_length=32,
+        bf16=torch.cuda.is_available(),
+    ),
+    train_dataset=rows["train"],
+)
+trainer.train()
+```
+
+`normalise=True` gives standard deviations above the base player's mean, so that games of
+different scales share a run; without it, bits. `reward.explain(completions, info)` says of each
+completion its outcome, its moves as they were played, the moves it lacked, the tokens cut off
+them, and the bits of every token.
+
+## A rollout of several turns
+
+```python
+from pathlib import Path
+
+import torch
+from datasets import load_dataset
+from trl import GRPOConfig, GRPOTrainer
+from xgl.environments.trl import environment_factory
+from xgl.judge.load import load_judge
+from xgl.models.resolve import resolve
+from xgl.players.local import LocalPolicy
+
+judge = load_judge("{judge}")
+trainer = GRPOTrainer(
+    str(resolve("embedded")),
+    environment_factory=environment_factory(
+        judge, others=LocalPolicy(judge.lm), normalise=True
+    ),
+    args=GRPOConfig(
+        "trained",
+        max_steps=3,
+        logging_steps=1,
+        max_completion_length=64,
+        bf16=torch.cuda.is_available(),
+    ),
+    train_dataset=load_dataset(str(Path.cwd()), "environments")["train"],
+)
+trainer.train()
+```
+
+Here all games are mixed, those of several players too: a move is a call of the tool `move`, retries
+and later moves are turns, and `others` makes the moves of everybody but the row's role. A game that
+the model leaves before its end counts as its floor.
+
+## Columns
+
+| column | content |
+| --- | --- |
+{columns}
+
+A move stands between `<move>` and `</move>`, outside of thoughts; of more moves than are asked for
+the last count. Games with several moves ask for all at once. Left out of `default`, since a single
+prompt cannot ask for their moves: {left_out}. `environments`, without prompts, leaves out none.
+"""
+
+
+def card(games: str, run_id: str, judge: str, left_out: str) -> str:
+    """The card's text."""
+    columns = [f"| `{name}` | {meaning} |" for name, (_, meaning) in FEATURES.items()]
+    return _CARD.format(
+        features=_features(FEATURES),
+        environment_features=_features(ENVIRONMENT_FEATURES),
+        columns="\n".join(columns),
+        games=games,
+        run_id=run_id,
+        judge=judge,
+        left_out=left_out,
+    )
+
+
+def _features(names: Iterable[str]) -> str:
+    return "\n".join(f"  - name: {name}\n    {_type(FEATURES[name][0])}" for name in names)
+
+
+def _type(kind: str) -> str:
+    return _TYPES.get(kind, f"dtype: {kind}")
+
+
+def counted_games(count: int) -> str:
+    """How many games, in words."""
+    return "1 game" if count == 1 else f"{count} games"
+
+
+def reasons(left_out: Mapping[TaskId, str]) -> str:
+    """Which games were left out and why, in one line."""
+    each = [f"{game_id} ({role}): {why}" for (game_id, role), why in left_out.items()]
+    return "; ".join(each) or "none"

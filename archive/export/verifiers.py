@@ -11,8 +11,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from archive.errors import ExportError
-from archive.export.card import counted_games
 from archive.export.judge import reference_of
+from archive.export.readme import counted_games
 from archive.export.rows import MAPS, SPLITS, TaskRow, task_rows
 from archive.export.selection import choose
 from archive.query import find_run

@@ -1,4 +1,5 @@
-"""A run that can be read: what ``evo.grow`` gives back, and what ``Run.open`` finds on a disk."""
+"""A run that can be read: what ``evo.grow`` gives back, and what ``Run.open`` finds on a disk;
+and a run at a glance, as notebooks show it."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
+from archive.charts.plot import plain
 from archive.errors import DamagedError, LookupFailedError
 from archive.notebook import tables
 from archive.notebook.figures import (
@@ -21,18 +23,21 @@ from archive.notebook.figures import (
     decisions_figure,
     matrix_figure,
 )
-from archive.notebook.frames import Backend, chosen_backend, data_frame
-from archive.notebook.page import bare_html, run_html
+from archive.notebook.tables import Backend, chosen_backend, data_frame
 from archive.query import find_game, find_run, newest_run, resolve, run_config, scopes
+from archive.report.contents import GameFacts
 from archive.report.from_archive import RunReport, gather_report
 from archive.report.game_cards import scope_names
 from archive.report.page import write_report
+from archive.report.summary import summary
 from archive.schema import Definition, GainKind, TaskId
 from archive.store.archive import Archive
 from archive.views.matrix import Choice
 from archive.views.tables import SHORT
 from xgl import Game, Metadata, XGLError, parse
 from xgl import game as make_game
+from xgl.diagram.svg import el
+from xgl.notebook import heading, panel, table
 
 Choices = TypeVar("Choices", bound=StrEnum)
 
@@ -190,8 +195,8 @@ class Run:
         return cover_figure(self._report)
 
     def report(self, path: str | Path, *, force: bool = False, judge: bool = True) -> Path:
-        """Write the whole run as one page for a browser; ``judge``: with the bits of each token,
-        which needs ``xent-evo[score]``."""
+        """Write the whole run as one page for a browser; ``judge``: where the archive lacks the
+        bits of each token, ask the run's judge, which needs ``xent-evo[score]``."""
         write_report(self.archive, self.run_id, path, force=force, judge=judge)
         return Path(path)
 
@@ -219,3 +224,34 @@ class Run:
 
     def _frame(self, table: pa.Table) -> Any:
         return data_frame(table, self.backend)
+
+
+MOST = 20
+"""Games of a scope that are shown."""
+
+
+def run_html(report: RunReport) -> str:
+    """What was found in two sentences, the scope, and the verdicts."""
+    run, games = report.run, report.games
+    state = run.events[-1][0] if run.events else "empty"
+    facts = f"seed {run.seed}; {state}; {len(games)} games in the scope"
+    verdicts = [(each.kind, each.name, f"{each.count:,}") for each in report.verdicts]
+    more = len(games) - MOST
+    return panel(
+        heading(f"Run {run.run_id}", facts),
+        *(el("div", sentence) for sentence in summary(report)),
+        table(("game", "pays", "own gain, bits", "γ"), [*map(_row, games[:MOST])], 2),
+        el("div", f"… and {more} more games", class_="xgl-soft") if more > 0 else None,
+        table(("verdict", "reason", "candidates"), verdicts, 1) if verdicts else None,
+    )
+
+
+def bare_html(run_id: str, experiment: str, reason: str) -> str:
+    """A run of which no more can be shown, and why."""
+    return panel(heading(f"Run {run_id}", experiment), el("div", reason))
+
+
+def _row(game: GameFacts) -> tuple[str, str, str, str]:
+    gain, gamma = game.gain.value, game.gamma
+    numbers = ("–" if number is None else plain(number) for number in (gain, gamma))
+    return (game.name, game.pay, *numbers)  # type: ignore[return-value]

@@ -1,12 +1,14 @@
-"""The tables behind a run's data frames, each made of archived rows."""
+"""The tables behind a run's data frames, each made of archived rows, and Arrow tables as what the
+reader works with: pandas, Polars, or Arrow itself."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
+from importlib.util import find_spec
 from itertools import product, zip_longest
-from typing import Any
+from typing import Any, Literal, get_args
 
 import pyarrow as pa
 
@@ -174,3 +176,32 @@ def plays(archive: Archive, run_id: str, game_id: str) -> pa.Table:
     trained_on = [games.get(policy_id) for policy_id in rows["policy_id"].to_pylist()]
     rows = rows.drop_columns(["run_id", "game_id"])
     return rows.add_column(1, "trained_on", pa.array(trained_on, pa.string()))
+
+
+Backend = Literal["pandas", "polars", "pyarrow"]
+BACKENDS: tuple[Backend, ...] = get_args(Backend)
+
+
+def chosen_backend(name: str | None) -> Backend:
+    """The library that makes data frames; without a name the first that is installed, and Arrow,
+    which always is, where no other is. Raises LookupFailedError."""
+    for each in BACKENDS:
+        if name in (None, each) and find_spec(each) is not None:
+            return each
+    if name in BACKENDS:
+        raise LookupFailedError(
+            f"backend: {name} is not installed, expected it: pip install {name}"
+        )
+    raise LookupFailedError(f"backend: found {name!r}, expected one of {', '.join(BACKENDS)}")
+
+
+def data_frame(table: pa.Table, backend: Backend) -> Any:
+    """``pandas.DataFrame``, ``polars.DataFrame`` or the ``pyarrow.Table`` itself."""
+    match backend:
+        case "pandas":
+            return table.to_pandas()
+        case "polars":
+            import polars
+
+            return polars.from_arrow(table)
+    return table

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from archive.query import map_texts, story_texts
 from archive.report.contents import BestPlay
@@ -25,6 +26,7 @@ _COLUMNS = (
     "play_seed",
     "score",
     "outcome",
+    "purpose",
     "moves",
 )
 Row = Mapping[str, Any]
@@ -41,34 +43,32 @@ def best_plays(
     Plays on acceptance maps where there are any, else on selection maps: the first chose nothing.
     """
     wanted = PLAYS if len(policies) <= FEW else 1
+    own = {policy: task_id for task_id, several in policies.items() for policy in several}
+    rows = _plays(archive, run_id, [BASE_POLICY, *own])
     best: dict[TaskId, list[Row]] = {}
     for purpose in (Purpose.SELECTION, Purpose.ACCEPTANCE):
-        rows = _own_plays(archive, run_id, policies, purpose)
-        best |= {task_id: _best(rows, picked, wanted) for task_id, picked in _by_task(rows).items()}
+        its = _own_plays(rows, own, purpose)
+        best |= {task_id: _best(its, picked, wanted) for task_id, picked in _by_task(its).items()}
     maps = map_texts(archive, [row["map_seed"] for rows in best.values() for row in rows])
-    base = _base_scores(archive, run_id, best)
+    base = _base_scores(rows)
     return {
         task_id: tuple(_play(row, task_id, maps, base, games[task_id.game_id]) for row in rows)
         for task_id, rows in best.items()
     }
 
 
-def _own_plays(
-    archive: Archive, run_id: str, policies: Mapping[TaskId, Sequence[str]], purpose: str
-) -> pa.Table:
+def _plays(archive: Archive, run_id: str, policies: Sequence[str]) -> pa.Table:
+    """What some policies played for selection and acceptance."""
+    purposes = [str(Purpose.SELECTION), str(Purpose.ACCEPTANCE)]
+    filters = [("run_id", "=", run_id), ("purpose", "in", purposes), ("policy_id", "in", policies)]
+    return archive.table("scores", _COLUMNS, filters)
+
+
+def _own_plays(rows: pa.Table, own: Mapping[str, TaskId], purpose: str) -> pa.Table:
     """Finished plays of games by their own policies, highest scores first."""
-    own = {policy: task_id for task_id, several in policies.items() for policy in several}
-    filters = [
-        ("run_id", "=", run_id),
-        ("purpose", "=", str(purpose)),
-        ("policy_id", "in", list(own)),
-        ("outcome", "=", "finished"),
-    ]
-    if not own:
-        filters = [("run_id", "=", run_id), ("policy_id", "=", "")]
-    rows = archive.table("scores", _COLUMNS, filters)
+    rows = rows.filter((pc.field("purpose") == str(purpose)) & (pc.field("outcome") == "finished"))
     policy, game_id, role = (rows[name].to_pylist() for name in _COLUMNS[:3])
-    is_own = [own[p] == (g, r) for p, g, r in zip(policy, game_id, role, strict=True)]
+    is_own = [own.get(p) == (g, r) for p, g, r in zip(policy, game_id, role, strict=True)]
     return rows.filter(pa.array(is_own, pa.bool_())).sort_by([("score", "descending")])
 
 
@@ -94,21 +94,14 @@ def _best(rows: pa.Table, picked: Sequence[int], wanted: int) -> list[Row]:
     return [dict(row) for row in rows.take(pa.array(places, pa.int64())).to_pylist()]
 
 
-def _base_scores(
-    archive: Archive, run_id: str, plays: Mapping[TaskId, Sequence[Row]]
-) -> dict[tuple[TaskId, int, int], float]:
-    """The base player's scores on the same seeds."""
-    seeds = sorted({row["map_seed"] for rows in plays.values() for row in rows})
-    if not seeds:
-        return {}
-    filters = [
-        ("run_id", "=", run_id),
-        ("policy_id", "=", BASE_POLICY),
-        ("map_seed", "in", seeds),
-    ]
-    columns = ["game_id", "role", "map_seed", "play_seed", "score"]
-    rows = archive.rows("scores", columns, filters)
-    return {(TaskId.of(row), row["map_seed"], row["play_seed"]): row["score"] for row in rows}
+def _base_scores(rows: pa.Table) -> dict[tuple[TaskId, int, int], float]:
+    """The base player's scores by task and seeds."""
+    by_base = rows.filter(pc.field("policy_id") == BASE_POLICY)
+    columns = by_base.select(["game_id", "role", "map_seed", "play_seed", "score"])
+    return {
+        (TaskId.of(row), row["map_seed"], row["play_seed"]): row["score"]
+        for row in columns.to_pylist()
+    }
 
 
 def _play(
@@ -119,6 +112,7 @@ def _play(
     game: Row,
 ) -> BestPlay:
     return BestPlay(
+        row["policy_id"],
         row["map_seed"],
         row["play_seed"],
         story_texts(game, maps.get(row["map_seed"], {})),

@@ -54,9 +54,10 @@ class ScoredText:
 
 @dataclass(frozen=True)
 class BestPlay:
-    """A play among a game's best: the map's texts, the moves, the score in bits beside the base
-    player's on the same seeds; ``terms`` are empty where no judge was asked."""
+    """A play among a game's best: who played, the map's texts, the moves, the score in bits beside
+    the base player's on the same seeds; ``terms`` are empty where their bits are not known."""
 
+    policy_id: str
     map_seed: int
     play_seed: int
     texts: tuple[str, ...]

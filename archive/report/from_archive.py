@@ -22,12 +22,13 @@ from archive.report.contents import (
     StageCost,
 )
 from archive.report.game_cards import gather_games, interval
-from archive.report.leaderboard import Ratings, gather_ratings
 from archive.report.player_measures import (
     NamedCeiling,
     PlayerMeasure,
+    Ratings,
     gather_ceilings,
     gather_measures,
+    gather_ratings,
 )
 from archive.report.scope_covers import Covers, gather_covers
 from archive.schema import SCHEMA_VERSION, SCRIPT_POLICY, Definition, GainKind, TaskId

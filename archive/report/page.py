@@ -26,12 +26,11 @@ from archive.report.contents import GameFacts
 from archive.report.figures.curves import cover_curve, learning_curve, spark
 from archive.report.figures.descent import growth, lineage
 from archive.report.figures.heat_map import heat_map
-from archive.report.figures.histograms import histograms, share_bar
-from archive.report.figures.ratings import leaderboard
+from archive.report.figures.players import histograms, leaderboard, share_bar
 from archive.report.figures.shades import token_legend, token_shade, value_legend
 from archive.report.figures.thresholds import thresholds
 from archive.report.from_archive import RunReport, definition, gather_report
-from archive.report.leaderboard import Ratings
+from archive.report.player_measures import Ratings
 from archive.report.summary import summary
 from archive.report.token_bits import with_token_bits
 from archive.report.wording import bounds, counted, duration, listed, signed
@@ -61,9 +60,9 @@ def write_report(
 ) -> int:
     """Write the report of a run (default: the last touched) and return its size in bytes.
 
-    ``judge``: ask the run's judge for the bits of each token of the best plays; without it they
-    stand as plain text. ``force``: replace a file that exists. ``measured``: archives of models
-    measured on what the run exported.
+    ``judge``: ask the run's judge for those bits of single tokens of the best plays that the
+    archive does not hold; without it such plays stand as plain text. ``force``: replace a file
+    that exists. ``measured``: archives of models measured on what the run exported.
 
     Raises WriteError, LookupFailedError and DamagedError; then nothing is written.
     """
@@ -75,7 +74,7 @@ def write_report(
         text = programs.html(written, found)
     else:
         report = gather_report(archive, run_id, measured)
-        text = page(with_token_bits(report) if judge else report)
+        text = page(with_token_bits(report, archive, ask_judge=judge))
     with writing(path):
         write_whole(path, text.encode())
     return len(text.encode())

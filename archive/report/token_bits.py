@@ -1,8 +1,8 @@
-"""Bits for each token of the best plays: the archived moves played again before the run's judge.
+"""Bits for each token of the best plays.
 
-An archive holds moves and scores, not the bits of single tokens. A game is a function of its map,
-its moves and the judge, so they can be had again; a replay counts only where it comes to the
-archived score.
+A finished run has archived them (table ``scored_texts``). For other plays the archived moves are
+played again before the run's judge: a game is a function of its map, its moves and the judge; a
+replay counts only where it comes to the archived score.
 """
 
 from __future__ import annotations
@@ -10,38 +10,94 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from archive.errors import LookupFailedError
 from archive.report.contents import BestPlay, GameFacts, ScoredText, Token
-from archive.report.from_archive import RunReport
 from archive.report.wording import listed
+from archive.schema import TaskId
+from archive.store.archive import Archive
 from xgl import Cast, Game, Instance, Metadata, Seeds, XGLError, analyse, game, parse, play_all
 from xgl.cli.narration import Narrator, PaidReward, Term, WatchedMachine
 from xgl.players import ScriptedPlayer
 from xgl.runtime.presentation import token_spans
 from xgl.runtime.requests import Judge, StoryRequest
 
+if TYPE_CHECKING:
+    from archive.report.from_archive import RunReport
+
 CLOSE = 0.02
 """Relative difference up to which a replay comes to the archived score; and as many bits."""
+ScoredTexts = Mapping[tuple[TaskId, str, int, int], tuple[ScoredText, ...]]
+"""By task, policy and seeds: what the rewards of a play scored."""
 
 
-def with_token_bits(report: RunReport) -> RunReport:
-    """The report with the bits of each token of its best plays.
+def with_token_bits(report: RunReport, archive: Archive, *, ask_judge: bool = True) -> RunReport:
+    """The report with the bits of each token of its best plays: those that the archive holds, and
+    from the run's judge those that it lacks.
 
-    Raises LookupFailedError where the run's judge does not load.
+    Raises LookupFailedError where the judge is needed and does not load.
     """
+    scored = read_scored_texts(archive, report.run.run_id)
+    games = tuple(_with_archived(facts, scored) for facts in report.games)
+    report = replace(report, games=games)
+    if not ask_judge or not any(_lacks_bits(facts) for facts in games):
+        return report
     settings = report.run.config.get("judge")
     reference = settings.get("model") if isinstance(settings, Mapping) else None
-    if not any(facts.plays for facts in report.games):
-        return report
     if not isinstance(reference, str):
         return _without(report, "the run's configuration names no judge")
     judge = _judge(reference, str(settings.get("dtype", "auto")))  # type: ignore[union-attr]
-    return replace(report, games=tuple(game_with_bits(facts, judge) for facts in report.games))
+    found = (game_with_bits(each, judge) if _lacks_bits(each) else each for each in games)
+    return replace(report, games=tuple(found))
+
+
+def _with_archived(facts: GameFacts, scored: ScoredTexts) -> GameFacts:
+    """The game with what the archive holds of its plays, or why no judge can say more."""
+    plays = tuple(
+        replace(play, terms=scored.get(_key(facts.task_id, play), ())) for play in facts.plays
+    )
+    facts = replace(facts, plays=plays)
+    if all(play.terms for play in plays):
+        return facts
+    return replace(facts, no_bits=_why_never(facts))
+
+
+def _lacks_bits(facts: GameFacts) -> bool:
+    """Whether the judge may know what the archive does not hold."""
+    return not facts.no_bits and not all(play.terms for play in facts.plays)
+
+
+def _why_never(facts: GameFacts) -> str:
+    """Why the plays of a game cannot be repeated, whoever judges; empty where they can."""
+    try:
+        whole = _game(facts)
+    except (XGLError, ValueError, TypeError) as error:
+        return _unrepeatable(error)
+    return unarchived_moves(whole, facts.task_id.role)
+
+
+def unarchived_moves(whole: Game, role: str) -> str:
+    """Why the archive does not hold all moves of a play of ``role``; empty where it does."""
+    others = [name for name in analyse(whole.program).players if name != role]
+    if not others:
+        return ""
+    return f"{listed(others)} moved too, and the archive holds the main player's moves"
+
+
+def _unrepeatable(error: Exception) -> str:
+    return f"the plays could not be repeated: {error}"
+
+
+def _game(facts: GameFacts) -> Game:
+    return game(parse(facts.code, facts.dialect), Metadata(**json.loads(facts.metadata_json)))
 
 
 def _without(report: RunReport, reason: str) -> RunReport:
-    return replace(report, games=tuple(replace(facts, no_bits=reason) for facts in report.games))
+    games = (
+        replace(facts, no_bits=reason) if _lacks_bits(facts) else facts for facts in report.games
+    )
+    return replace(report, games=tuple(games))
 
 
 def _judge(reference: str, dtype: str) -> Judge:
@@ -60,42 +116,86 @@ def _no_judge(error: Exception) -> LookupFailedError:
 
 def game_with_bits(facts: GameFacts, judge: Judge) -> GameFacts:
     """The game with the terms of its best plays, or the reason why there are none."""
-    if not facts.plays:
-        return facts
     try:
-        whole = game(parse(facts.code, facts.dialect), Metadata(**json.loads(facts.metadata_json)))
-        others = [name for name in analyse(whole.program).players if name != facts.task_id.role]
-        if others:
-            reason = f"{listed(others)} moved too, and the archive holds the main player's moves"
-            return replace(facts, no_bits=reason)
-        plays = tuple(_replayed(whole, facts.task_id.role, facts.plays, judge))
+        plays = replayed_plays(_game(facts), facts.task_id.role, facts.plays, judge)
     except (XGLError, ValueError, TypeError) as error:
-        return replace(facts, no_bits=f"the plays could not be repeated: {error}")
+        return replace(facts, no_bits=_unrepeatable(error))
     unsure = any(not play.terms for play in plays)
     reason = "the replay did not come to the archived score" if unsure else ""
     return replace(facts, plays=plays, no_bits=reason)
 
 
-def _replayed(
+# -- the archive's rows ------------------------------------------------------------------------
+
+
+def read_scored_texts(archive: Archive, run_id: str) -> ScoredTexts:
+    """What a run has archived of its best plays."""
+    scored: dict[tuple[TaskId, str, int, int], list[tuple[int, ScoredText]]] = {}
+    for row in archive.rows("scored_texts", filters=[("run_id", "=", run_id)]):
+        key = (TaskId.of(row), row["policy_id"], row["map_seed"], row["play_seed"])
+        bits = [None] * (len(row["tokens"]) - len(row["token_bits"])) + row["token_bits"]
+        tokens = tuple(map(Token, row["tokens"], bits))
+        text = ScoredText(row["expression"], sum(row["token_bits"]), tokens)
+        scored.setdefault(key, []).append((row["place"], text))
+    return {
+        key: tuple(text for _, text in sorted(placed, key=lambda each: each[0]))
+        for key, placed in scored.items()
+    }
+
+
+def is_archived(scored: ScoredTexts, task_id: TaskId, play: BestPlay) -> bool:
+    """Whether rows say what the rewards of a play scored."""
+    return _key(task_id, play) in scored
+
+
+def scored_text_rows(task_id: TaskId, play: BestPlay) -> list[dict[str, Any]]:
+    """Rows of ``scored_texts`` of one play."""
+    return [
+        {
+            "policy_id": play.policy_id,
+            "game_id": task_id.game_id,
+            "role": task_id.role,
+            "map_seed": play.map_seed,
+            "play_seed": play.play_seed,
+            "place": place,
+            "expression": term.expression,
+            "tokens": [token.text for token in term.tokens],
+            "token_bits": [token.bits for token in term.tokens if token.bits is not None],
+        }
+        for place, term in enumerate(play.terms)
+    ]
+
+
+def _key(task_id: TaskId, play: BestPlay) -> tuple[TaskId, str, int, int]:
+    return (task_id, play.policy_id, play.map_seed, play.play_seed)
+
+
+# -- a replay ----------------------------------------------------------------------------------
+
+
+def replayed_plays(
     whole: Game, role: str, plays: Sequence[BestPlay], judge: Judge
-) -> Iterator[BestPlay]:
+) -> tuple[BestPlay, ...]:
     """The plays, which are on different maps, with their terms; without them where the score is
-    another."""
+    another. Raises XGLError and ValueError where a play cannot be repeated."""
     seeds = [Seeds(play.map_seed, play.play_seed) for play in plays]
     moves = {seed: play.moves or ("",) for seed, play in zip(seeds, plays, strict=True)}
     stories = _ArchivedStories({play.map_seed: play.texts for play in plays})
     machines = [WatchedMachine(whole) for _ in plays]
     cast = Cast(judge, stories, {role: ScriptedPlayer(moves)})
     results = play_all([Instance(whole, seed) for seed in seeds], cast, machines)
-    for play, machine, result in zip(plays, machines, results, strict=True):
-        difference = abs(result.scores.get(role, 0.0) - play.score)
-        if difference > CLOSE * (1 + abs(play.score)):
-            yield play
-            continue
-        notices = Narrator(whole, role).notices(machine.log())
-        paid = [each for each in notices if isinstance(each, PaidReward) and each.player == role]
-        terms = tuple(_scored(term, judge) for each in paid for term in each.terms)
-        yield replace(play, terms=terms)
+    return tuple(
+        replace(play, terms=tuple(_terms(machine, whole, role, judge)))
+        if abs(result.scores.get(role, 0.0) - play.score) <= CLOSE * (1 + abs(play.score))
+        else play
+        for play, machine, result in zip(plays, machines, results, strict=True)
+    )
+
+
+def _terms(machine: WatchedMachine, whole: Game, role: str, judge: Judge) -> Iterator[ScoredText]:
+    for notice in Narrator(whole, role).notices(machine.log()):
+        if isinstance(notice, PaidReward) and notice.player == role:
+            yield from (_scored(term, judge) for term in notice.terms)
 
 
 def _scored(term: Term, judge: Judge) -> ScoredText:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from archive.schema.ceilings import CEILINGS
 from archive.schema.column import Table
 from archive.schema.enums import (
     BASE_POLICY,
@@ -28,15 +27,17 @@ from archive.schema.enums import (
 )
 from archive.schema.ggbench import GGBENCH
 from archive.schema.plays import (
+    CEILINGS,
     CURRICULA,
     FINETUNES,
     MAPS,
     MEASURES,
     ROUNDS,
+    SCORED_TEXTS,
     SCORES,
     SECOND_SCORES,
 )
-from archive.schema.ratings import RATINGS
+from archive.schema.ratings import IMPROVEMENT_PATHS, RATINGS, REDUNDANCY_RATINGS
 from archive.schema.search import (
     COVERS,
     DECISIONS,
@@ -46,7 +47,6 @@ from archive.schema.search import (
     RUNS,
     SCOPES,
 )
-from archive.schema.simulations import IMPROVEMENT_PATHS, REDUNDANCY_RATINGS
 
 __all__ = [
     "BASE_POLICY",
@@ -66,7 +66,7 @@ __all__ = [
     "Verdict",
 ]
 
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 
 TABLES: Mapping[str, Table] = MappingProxyType(
     {
@@ -80,6 +80,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             CURRICULA,
             SCORES,
             SECOND_SCORES,
+            SCORED_TEXTS,
             DECISIONS,
             SCOPES,
             COVERS,

@@ -1,4 +1,5 @@
-"""Tables of what was played and learned: maps, fine-tunings, scores, rounds, measures."""
+"""Tables of what was played and learned: maps, fine-tunings, scores, rounds, measures, and the best
+moves known."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from archive.schema.column import (
     GAME,
     INT32,
     INT64,
+    INTS,
     ROLE,
     RUN,
     SECONDS,
@@ -185,6 +187,30 @@ SECOND_SCORES = Table(
     ),
 )
 
+SCORED_TEXTS = Table(
+    "scored_texts",
+    "One text that a reward scored in one of a game's best plays, token by token: what the report "
+    "shows. Written when a run ends, for the plays that were best then.",
+    (
+        RUN,
+        Column("policy_id", STRING, "id", "who played; the play is in scores"),
+        GAME,
+        ROLE,
+        Column("map_seed", INT64, "seed", "the map played"),
+        Column("play_seed", INT64, "seed", "seed of the sampled moves"),
+        Column("place", INT32, "count", "which of the play's scored texts, from 0"),
+        Column("expression", STRING, "xent", "what the reward pays for it, with its sign"),
+        Column("tokens", STRINGS, "text", "the text, cut as the judge reads it"),
+        Column(
+            "token_bits",
+            FLOATS,
+            "bits",
+            "what each of the last tokens adds to the score; those before them do not count",
+            finite=True,
+        ),
+    ),
+)
+
 UNCOUNTED = "written before version 8"
 MOVE_COUNTS = (
     Column(
@@ -302,6 +328,33 @@ MEASURES = Table(
             "what the player's endpoint charged by the configured prices, retries included",
             "no price was configured",
         ),
+        SECONDS,
+    ),
+)
+
+
+CEILINGS = Table(
+    "ceilings",
+    "The best moves that one solver found on one map, by searching with the judge at hand.",
+    (
+        RUN,
+        Column(
+            "solver",
+            STRING,
+            "name",
+            "samples, beam or gradient; or who played moves that an exported measure holds as the "
+            "best known",
+        ),
+        GAME,
+        ROLE,
+        Column("map_seed", INT64, "seed", "the map searched"),
+        Column("play_seed", INT64, "seed", "seed of all chance but the solver's"),
+        Column("score", FLOAT64, "bits", "reward of the main player", finite=True),
+        Column("moves", STRINGS, "text", "strings of the main player that earn it, in order"),
+        Column("budget", INT64, "judge calls", "that it was allowed; 0: it came with the measure"),
+        Column("calls", INT64, "judge calls", "that it took; a call is one play of one candidate"),
+        Column("curve_calls", INTS, "judge calls", "taken at each improvement"),
+        Column("curve", FLOATS, "bits", "best score then", finite=True),
         SECONDS,
     ),
 )

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from archive.schema import TABLES, Reason
 
-VERSIONS = (3, 4, 5, 6, 7, 8, 9, 10)
+VERSIONS = (3, 4, 5, 6, 7, 8, 9, 10, 11)
 """Older schema versions that can be read."""
 _ESTIMATES = ("cross_ratio", "gamma_cross_ratio", "beyond_scripts", "specific_beyond_scripts")
 _COUNTS = ("failed_ensures", "format_failures", "cut_moves", "cut_tokens")

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from archive.ratings.improvement import skill_entropy
 from archive.ratings.rating import ranks
+from archive.ratings.simulations import skill_entropy
 from archive.store.archive import Archive
 from archive.verification.findings import Finding
 

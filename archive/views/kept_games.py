@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,12 @@ SHORT = 8
 LETTERS = 110
 """Of a story that are shown."""
 Row = Mapping[str, Any]
+_PLAY_COLUMNS = (
+    *("policy_id", "game_id", "role", "purpose", "map_seed", "play_seed"),
+    *("moves", "score"),
+)
+_PlaysMade = defaultdict[tuple[TaskId, tuple[int, int, str]], dict[str, Row]]
+"""By task and by map seed, play seed and purpose: the plays by policy."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +83,8 @@ def gather(archive: Archive, run_id: str) -> list[KeptGame]:
     rows = games(archive, (member.game_id for member in members))
     reader = _Reader(archive, run_id, members)
     picked = {member.task_id: reader.typical_map(member.task_id) for member in members}
-    texts = map_texts(archive, [seeds[0] for seeds in picked.values() if seeds])
+    shown = {seeds[0] for seeds in picked.values() if seeds}
+    texts, made = map_texts(archive, shown), reader.plays_on(shown)
     survivals = read_survivals(archive, run_id)
     return [
         KeptGame(
@@ -86,7 +94,7 @@ def gather(archive: Archive, run_id: str) -> list[KeptGame]:
             *reader.own_gains(member.task_id),
             reader.scripts(member.task_id),
             story_texts(rows[member.game_id], texts.get(seeds[0], {})) if seeds else (),
-            reader.attempts(member.task_id, seeds) if seeds else (),
+            reader.attempts(member.task_id, made[member.task_id, seeds]) if seeds else (),
             tuple(each for each in survivals if each.task_id == member.task_id),
         )
         for member, seeds in zip(members, picked.values(), strict=True)
@@ -152,23 +160,22 @@ class _Reader:
         place = int(order[len(order) // 2])
         return int(base.seeds[place, 0]), int(base.seeds[place, 1]), purpose
 
-    def attempts(self, task_id: TaskId, play: tuple[int, int, str]) -> tuple[Attempt, ...]:
-        """The fine-tuned player's, the base player's and the best script's on one map."""
+    def plays_on(self, maps: Collection[int]) -> _PlaysMade:
+        """All plays on some maps, read at once."""
+        filters = [*self.its, ("map_seed", "in", sorted(maps))]
+        made: _PlaysMade = defaultdict(dict)
+        for row in self.archive.rows("scores", _PLAY_COLUMNS, filters) if maps else ():
+            place = row["map_seed"], row["play_seed"], row["purpose"]
+            made[TaskId.of(row), place][row["policy_id"]] = row
+        return made
+
+    def attempts(self, task_id: TaskId, made: Mapping[str, Row]) -> tuple[Attempt, ...]:
+        """The fine-tuned player's, the base player's and the best script's play among those of one
+        map, by policy."""
         scripts = self.scripts(task_id)
         names = {self.policies[task_id][0]: "trained", BASE_POLICY: "untrained"}
         if scripts:
             names[scripts.best] = scripts.best
-        map_seed, play_seed, purpose = play
-        filters = [
-            *self.its,
-            ("game_id", "=", task_id.game_id),
-            ("role", "=", task_id.role),
-            ("purpose", "=", purpose),
-            ("map_seed", "=", map_seed),
-            ("play_seed", "=", play_seed),
-        ]
-        rows = self.archive.rows("scores", ["policy_id", "moves", "score"], filters)
-        made = {row["policy_id"]: row for row in rows}
         return tuple(
             Attempt(name, tuple(made[policy]["moves"]), made[policy]["score"])
             for policy, name in names.items()

@@ -1,4 +1,5 @@
-"""What commands print: tables for people, JSON for programs, and never a control character.
+"""What commands print: tables for people, JSON for programs, how far they have come, and never a
+control character.
 
 Games, reasons and ids are written by strangers: terminal escapes, direction marks and markup are
 shown, not obeyed.
@@ -8,12 +9,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from typing import Any
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -103,3 +106,17 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value
+
+
+@contextmanager
+def resampling() -> Iterator[Callable[[int, int], None]]:
+    """A function of resamples done and in all, which moves a bar."""
+    columns = (
+        TextColumn("resampling maps"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -40,6 +40,7 @@ MAY_BE_MISSING = (
     "universality.",
     "measure.chat.",
     "measure.ceiling.",
+    "measure.control.",
     "ggbench.chat.",
     *(f"meta_sampler.settings.{key}" for key in ACCESS),
 )

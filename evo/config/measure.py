@@ -58,6 +58,9 @@ class MeasureConfig:
     """K: rounds on each map."""
     maps: Several | None = None
     """Maps of each game, the folder's first; null: all."""
+    control: Flag = True
+    """Whether every round but the first is played once more with another map's rounds in view:
+    what lies above that was learned from the map. false: half the plays, and nothing says so."""
     m: Count = 4
     """Levels between the base's first round and its last (Def. 42)."""
     base: str | None = None
@@ -131,6 +134,8 @@ class MeasureRunConfig:
         facts = {"seed": self.seed, **asdict(self.measure)}
         for name in ("chat", "ceiling", "folder", "device", "rating_resamples"):
             del facts[name]
+        if facts["control"]:  # as all had it before there was a choice
+            del facts["control"]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 

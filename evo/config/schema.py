@@ -1,4 +1,5 @@
-"""The configuration schema: the settings of each group, and of a run on language models.
+"""The configuration schema: the settings of each group, and of a run on language models; those of
+the models themselves are in :mod:`evo.config.models`.
 
 Each field declares its type, bounds, default and meaning; Hydra's groups, the checks and the tables
 in docs/configuration.md come from these declarations.
@@ -16,11 +17,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_validator
 
+from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig
 from evo.config.universality import UniversalityConfig
 from meta_sampler.settings import Caps, MutateSettings, settings_of
 from xgl.settings import (
     Count,
-    Dtype,
     Flag,
     Fraction,
     Natural,
@@ -32,63 +33,8 @@ from xgl.settings import (
     shown,
 )
 
-Mebibytes = Annotated[int, Strict(), Field(ge=16)]
 Confidence = Annotated[float, Strict(), Field(gt=0.5, lt=1)]
 Seed = Annotated[int, Strict(), Field(ge=0, lt=2**63)]
-
-
-@settings
-class JudgeConfig:
-    """The model that scores texts, and where maps come from."""
-
-    model: str = "embedded"
-    """Model reference: embedded, smollm2, a folder or a hub id; or vllm:MODEL@URL, a server that
-    tells the log-probabilities of prompts."""
-    dtype: Dtype = "auto"
-    """float32, bfloat16, or auto: bfloat16 on a GPU, float32 elsewhere."""
-    batch_tokens: Annotated[int, Strict(), Field(ge=64)] | None = None
-    """Padded tokens of one forward pass, at most; null: what is fast on the device."""
-    memory_mib: Mebibytes = 1024
-    """MiB that one forward pass may take: fewer tokens than batch_tokens where it must be."""
-    remembered_mib: Natural = 64
-    """MiB of scores that are remembered within a job."""
-    roots_mib: Natural = 256
-    """MiB of key-value caches of prefixes that many texts share."""
-    stories: Literal["corpus", "judge"] = "corpus"
-    """Where maps come from: corpus (held-out stories of the package) or judge (it writes)."""
-    second: str | None = None
-    """Model reference of another judge, which scores the plays behind every accepted game again at
-    the end of a growth; null: none. It decides nothing."""
-
-    def __post_init__(self) -> None:
-        if self.stories == "judge" and self.model.startswith("vllm:"):
-            raise ValueError("stories: found judge, and a server writes none, expected corpus")
-        if self.second == self.model or str(self.second).startswith("vllm:"):
-            raise ValueError(
-                f"second: found {self.second}, expected a model of this machine that is not "
-                "judge.model"
-            )
-
-
-@settings
-class PlayerConfig:
-    """The base player M and its adapters."""
-
-    model: str = "embedded"
-    """Model reference of the player, before fine-tuning: the base player M."""
-    dtype: Dtype = "auto"
-    """float32, bfloat16, or auto: bfloat16 on a GPU, float32 elsewhere."""
-    lora_rank: Count = 16
-    """Rank of the adapters."""
-    lora_alpha: Count = 32
-    """Scale of the adapters, over the rank."""
-    lora_layers: Count | None = None
-    """Adapters on the last so many blocks; null: on all."""
-    memory_mib: Mebibytes = 1024
-    """MiB that one batch of moves may take beside the weights."""
-    policies_per_pass: Count = 1
-    """Adapters that are evaluated on a game in one pass, sharing the base weights' work; more pay
-    on a GPU, not on two cores."""
 
 
 @settings
@@ -105,84 +51,6 @@ class GameConfig:
     """Failed ensures a player may have in a play; the next one is a forfeit."""
     max_characters: Count = 4096
     """Longest string a register may hold; beyond it a play ends as oversize."""
-
-
-@settings
-class WarmStartConfig:
-    """Before REINFORCE: rounds in which moves of the player and moves made of the words in view are
-    played, and the player imitates the best of each map (best-of-n distillation)."""
-
-    rounds: Natural = 1
-    """Rounds; 0: none, REINFORCE alone as in the paper. They end with half of finetune.tokens."""
-    maps: Count = 16
-    """Maps of a round."""
-    rollouts: Annotated[int, Strict(), Field(ge=2)] = 16
-    """Plays on each map, of which the best are imitated."""
-    proposals: Share = 0.7
-    """Share of the first round's moves that are not the player's own; each further round has half
-    the share of the one before."""
-    scripted: Share = 0.5
-    """Share of these that scripted players make; all others are made of words in view."""
-    demonstrations: Natural = 64
-    """Further maps on which a scripted player is imitated, that with the largest mean score of the
-    round, where no other author's is larger."""
-    imitated: Count = 4
-    """Moves of each group (rollouts of one place on one map) that are imitated, at most: those with
-    the largest scores, if above the group's mean."""
-    temperature: Positive = 0.5
-    """Their weights are exp(score / temperature), in standard deviations within groups."""
-    epochs: Count = 4
-    """Passes over the imitated moves of a round."""
-    batch: Count = 32
-    """Moves in one gradient step."""
-    learning_rate: Positive = 0.003
-    """AdamW's."""
-
-
-@settings
-class FinetuneConfig:
-    """The learner: budget, warm start, REINFORCE."""
-
-    tokens: Natural = 150000
-    """Budget 𝒯 of one fine-tune: prompt and move tokens of the player, over all rollouts."""
-    steps: Count | None = 16
-    """Most steps of REINFORCE, so that games with short and with long views are played as often;
-    null: as many as the tokens pay for, as in the paper."""
-    warm_start: WarmStartConfig = WarmStartConfig()
-    maps: Count = 4
-    """Maps in one gradient step of REINFORCE."""
-    rollouts: Count = 8
-    """Plays on each map: the group whose mean is the baseline."""
-    learning_rate: Positive = 0.0015
-    """AdamW's at the first step of REINFORCE; from 0.002 on the embedded player collapses now and
-    then."""
-    decay: Share = 0.0
-    """Share of the learning rate that is gone at the end, in proportion to the budget spent."""
-    averaged: Share = 0.25
-    """The adapter is the mean of those after each step in the last so large share of the budget; 0:
-    the last one."""
-    baseline: Literal["group_mean", "leave_one_out", "none"] = "group_mean"
-    """What a play's reward is compared with."""
-    scale_advantages: Flag = True
-    """Divide a step's advantages by their standard deviation."""
-    entropy_bonus: NonNegative = 0.03
-    """Weight of the policy's entropy in the objective, in nats a token: keeps moves apart."""
-    gradient_clip: Positive = 1.0
-    """Largest gradient norm."""
-    kl: NonNegative = 0.0
-    """Weight of the divergence from the base player in the objective; 0: none."""
-    replicates: Count = 1
-    """Fine-tunes of each game under as many training seeds; with several, bounds speak of training
-    seeds too."""
-    shuffle: Flag = False
-    """Null control: each step's rewards are permuted among its moves."""
-
-    def __post_init__(self) -> None:
-        if self.rollouts < 2 and self.baseline != "none":
-            raise ValueError(
-                f"rollouts: found {self.rollouts}, expected at least 2, because the baseline "
-                f"{self.baseline} compares plays on one map"
-            )
 
 
 def _check_looks(plays: tuple[int, ...]) -> tuple[int, ...]:
@@ -315,12 +183,16 @@ class GrowthConfig(GrowthSettings):
     lookahead: Count = 4
     """Open-ended: another list is opened when no more candidates than these are being examined;
     with at least as many as there are workers none of these waits."""
+    abreast: Count = 2
+    """Open-ended: jobs that the order of results takes to be done at a time, whatever the workers
+    do; with as many as there are workers none waits for a result to be looked at. Results depend on
+    it."""
     least_yield: NonNegative = 1.0
     """Open-ended: the run ends when surely fewer games than these join in a core-hour; 0: never."""
     examined: PositiveShare = 0.35
-    """Open-ended: share of each list that is fine-tuned; those go first of whose worth, as far as
-    scripted players show it, the scope's fine-tunes earn least. 1: all that hold something to
-    learn."""
+    """Open-ended: share of each list that is fine-tuned, at most: those that promise to help and
+    not to be covered, as far as scripted players and the scope's fine-tunes show it, the least
+    covered first. 1: all that hold something to learn."""
     mass_weight: Share = 0.0
     """Open-ended: chance that a parent is drawn by its mass where the scope is rated together with
     its fine-tunes (docs/ratings.md), and not by what it yielded. Not known to help."""

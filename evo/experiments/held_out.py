@@ -26,9 +26,9 @@ from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
 from evo.experiments.transfer_triplet import short_name
 from evo.jobs.evaluate import Task
 from evo.jobs.job import CurriculumTraining, Finetune, Job, Result, Training
-from evo.record.collector import PlayRequest
 from evo.record.ledger import Row, finetune_row
 from evo.record.progress import training_note
+from evo.record.requests import PlayRequest
 from evo.runner import RunOutcome, Services
 from evo.search.initial_scope import metadata
 from xgl import Metadata, analyse, game, parse

@@ -10,8 +10,8 @@ from archive.statistics.plays import read_run_plays
 from archive.statistics.scope_cover import CoverQuestion, cover_rows
 from evo.experiments.model_run import ModelSession
 from evo.jobs.evaluate import Task
-from evo.record.collector import Request
-from evo.record.second_judge import score_again
+from evo.record.requests import Request
+from evo.record.rescoring import score_again, score_best_plays
 from evo.record.workshop import LedgerWorkshop
 from evo.runner import RunOutcome
 from evo.search.growth import ScopeMember, grow
@@ -37,13 +37,16 @@ class ScopeGrowth(ModelSession):
 
     def work(self) -> RunOutcome:
         """Grow to the schedule's end and say which end it was; then, also where a budget ended it,
-        score again what was accepted, which costs no token of the player."""
+        score again what was accepted, which costs no token of the player. At the schedule's end
+        the best plays are scored by token."""
         try:
             outcome = self._grow()
         except BudgetReached:
             self._score_again()
             raise
         self._score_again()
+        replicates = self.config.finetune.replicates
+        score_best_plays(self.ledger, self.collector.executor, self.display, replicates)
         return outcome
 
     def _score_again(self) -> None:
@@ -75,6 +78,7 @@ class ScopeGrowth(ModelSession):
             growth.lookahead,
             tests,
             growth.least_yield,
+            growth.abreast,
             growth.examined,
             growth.mass_weight,
             growth.by_regret,

@@ -26,7 +26,8 @@ from archive.store.disk import write_whole, writing
 from evo.config.schema import RunConfig
 from evo.experiments.model_run import ModelSession
 from evo.jobs.evaluate import Task
-from evo.record.collector import Collector, PlayRequest
+from evo.record.collector import Collector
+from evo.record.requests import PlayRequest
 from evo.runner import RunOutcome
 from xgl.diagram.svg import Element
 

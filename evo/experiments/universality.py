@@ -318,6 +318,7 @@ class UniversalitySession(ModelSession):
                 folder=str(self._measures()[measure]),
                 rounds=asked.rounds,
                 maps=asked.maps,
+                control=False,
                 dtype=self.config.player.dtype,
                 rating_resamples=0,
             ),

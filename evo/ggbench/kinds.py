@@ -1,7 +1,7 @@
 """Kinds of games, which a chat model proposes and assigns (propose, assign, select; appendix D).
 
 The model reads rule books in chunks and proposes kinds; it merges those that say the same; of each
-game and kind it says whether they fit. :mod:`evo.ggbench.clusters` selects.
+game and kind it says whether they fit. Kinds are then selected so that each text is in one at most.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 from evo.ggbench.author import PaidAnswers, UnusableAnswerError, whole_text
-from evo.ggbench.clusters import Clusters, select
 from evo.ggbench.game import Game
 from evo.ggbench.prompts import assign_messages, merge_messages, propose_messages
 from xgl.chat.accounting import Usage
@@ -142,3 +142,47 @@ def yes(answer: str) -> bool | None:
     """
     word = answer.strip(" \t\n\"'*._!`").lower()
     return {"yes": True, "no": False}.get(word)
+
+
+PRICE = 0.5
+"""Of a cluster, in texts, where their number is free."""
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """``chosen``: explanations, by column; ``members``: for each text its cluster, None for one
+    that no chosen cluster holds."""
+
+    chosen: tuple[int, ...]
+    members: tuple[int | None, ...]
+
+    @property
+    def covered(self) -> int:
+        """Texts that stand in a cluster."""
+        return sum(each is not None for each in self.members)
+
+
+def select(belongs: NDArray[np.bool_], count: int | None = None) -> Clusters:
+    """The clusters that leave the fewest texts uncovered, by an integer linear program.
+
+    ``belongs`` (texts, explanations): which text an explanation fits. A chosen explanation holds
+    all texts that it fits, and no text may stand in two. ``count``: exactly so many clusters;
+    None: as many as pay, each at the price of half a text. Raises ValueError where there is no
+    such choice.
+    """
+    texts, explanations = belongs.shape
+    sizes = belongs.sum(axis=0).astype(float)
+    rules = [LinearConstraint(belongs.astype(float), ub=np.ones(texts))]
+    if count is not None:
+        rules.append(LinearConstraint(np.ones((1, explanations)), lb=count, ub=count))
+    cost = -sizes if count is not None else PRICE - sizes
+    solved = milp(cost, integrality=np.ones(explanations), bounds=Bounds(0, 1), constraints=rules)
+    if solved.x is None:
+        raise ValueError(f"found no {count} explanations that share no text")
+    chosen = tuple(int(place) for place in np.flatnonzero(np.round(solved.x)))
+    return Clusters(chosen, members(belongs, chosen))
+
+
+def members(belongs: NDArray[np.bool_], chosen: Sequence[int]) -> tuple[int | None, ...]:
+    """For each text its cluster among the chosen ones."""
+    return tuple(next((place for place in chosen if row[place]), None) for row in belongs)

@@ -136,7 +136,8 @@ class RayExecutor:
                 if self.has_room(job.trains):
                     waiting.remove((index, job))
                     numbers[self.begin(job)] = index
-            if event := self.next_event():
+            event = self.next_event()
+            if event and event[0] in numbers:  # others were begun before, and nobody waits for them
                 done[numbers.pop(event[0])] = event[1]
             while following in done:
                 yield done.pop(following)

@@ -18,12 +18,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from evo.config.schema import FinetuneConfig
-from evo.jobs.credit import Credit, credits_of, credits_of_all, shuffled, training_seeds
+from evo.config.models import FinetuneConfig
 from evo.jobs.evaluate import Task, finite_score
 from evo.jobs.job import Finetune
 from evo.jobs.lora import AdaptedModel
-from evo.jobs.policy_gradient import update
+from evo.jobs.policy_gradient import (
+    Credit,
+    credits_of,
+    credits_of_all,
+    shuffled,
+    training_seeds,
+    update,
+)
 from evo.jobs.warm_start import (
     OWN,
     Author,

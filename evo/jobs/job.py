@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
-from evo.config.schema import FinetuneConfig, JudgeConfig, PlayerConfig
+from archive.report.contents import BestPlay
+from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig
 from evo.jobs.evaluate import ScoredPlay, Task
 from evo.jobs.repeated_play import RoundScore
 from xgl.judge.statistics import Statistics
@@ -179,6 +180,19 @@ class Rescoring(Job[list[SecondScore]]):
 
     def outcome(self, host: ModelHost) -> list[SecondScore]:
         return host.score_again(self)
+
+
+@dataclass(frozen=True)
+class TokenScoring(Job[tuple[BestPlay, ...]]):
+    """Score archived plays of ``task`` again, token by token; comes to the plays with their terms,
+    without them where they cannot be repeated."""
+
+    name: ClassVar[str] = "the bits of the best plays"
+    task: Task
+    plays: tuple[BestPlay, ...]
+
+    def outcome(self, host: ModelHost) -> tuple[BestPlay, ...]:
+        return host.score_tokens(self)
 
 
 @dataclass(frozen=True)

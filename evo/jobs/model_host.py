@@ -6,6 +6,7 @@ result depends on the job and the settings alone, never on what the host did bef
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,7 +15,9 @@ from typing import Any
 
 import torch
 
-from evo.config.schema import JudgeConfig, PlayerConfig
+from archive.report.contents import BestPlay
+from archive.report.token_bits import replayed_plays
+from evo.config.models import JudgeConfig, PlayerConfig
 from evo.jobs.evaluate import ScoredPlay, Task, evaluate, evaluate_together, replayed
 from evo.jobs.finetune import finetune, finetune_in_turn
 from evo.jobs.job import (
@@ -29,13 +32,14 @@ from evo.jobs.job import (
     Result,
     ScriptedEvaluation,
     SecondScore,
+    TokenScoring,
     Training,
 )
 from evo.jobs.lora import AdaptedModel, lora_settings, weight_sharing_copy
 from evo.jobs.repeated_play import RoundScore, repeat
 from evo.jobs.work_clock import seconds_of_work
 from xgl.analysis.static_facts import analyse
-from xgl.errors import OversizeError
+from xgl.errors import OversizeError, XGLError
 from xgl.judge.engine import EngineSettings
 from xgl.judge.server_judge import connect, is_server
 from xgl.judge.statistics import Statistics
@@ -58,6 +62,8 @@ from xgl.runtime.requests import (
     TruthRequest,
     Turn,
 )
+
+log = logging.getLogger("evo")
 
 
 class ModelHost:
@@ -98,11 +104,17 @@ class ModelHost:
             yield self._policy(lm)
 
     def repeat(
-        self, player: Player, task: Task, seeds: Sequence[Seeds], rounds: int
+        self,
+        player: Player,
+        task: Task,
+        seeds: Sequence[Seeds],
+        rounds: int,
+        control: bool = True,
     ) -> list[RoundScore]:
-        """Repeated play by any player, the others' roles played by the base player."""
+        """Repeated play by any player, the others' roles played by the base player; with its
+        control where it is wanted."""
         cast = self.cast(task)
-        return repeat(player, cast, task, seeds, rounds, most_bits=self.judge.uniform_bits)
+        return repeat(player, cast, task, seeds, rounds, control, self.judge.uniform_bits)
 
     def evaluate(self, job: Evaluation) -> list[list[ScoredPlay]]:
         """Scores (adapters, seeds) of an evaluation."""
@@ -135,6 +147,14 @@ class ModelHost:
         )
         seconds = (seconds_of_work() - started) / max(1, len(own))
         return [SecondScore(*scores, seconds) for scores in zip(own, permuted, strict=True)]
+
+    def score_tokens(self, job: TokenScoring) -> tuple[BestPlay, ...]:
+        """Archived plays with the bits of each token that their rewards scored."""
+        try:
+            return replayed_plays(job.task.game, job.task.role, job.plays, self.judge)
+        except (XGLError, ValueError) as error:  # the report says it of the play
+            log.info("no bits by token of game %s: %s", job.task.game_id[:8], error)
+            return job.plays
 
     @cached_property
     def _second_judge(self) -> TransformerJudge:

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from evo.config.schema import WarmStartConfig
-from evo.jobs.credit import Credit, groups_of
+from evo.config.models import WarmStartConfig
 from evo.jobs.lora import AdaptedModel
-from evo.jobs.policy_gradient import ROUNDING
+from evo.jobs.policy_gradient import ROUNDING, Credit, groups_of
 from xgl.errors import OversizeError
 from xgl.language.syntax import REGISTERS
 from xgl.lm.language_model import LanguageModel, continuation_logits

@@ -18,9 +18,8 @@ from evo.measure.folder import ExportedMeasure, MeasureGame
 from evo.record.ledger import Ledger
 from xgl.judge.server_judge import is_server
 from xgl.runtime.requests import Player, Seeds
-from xgl.solvers.search import Solution
 from xgl.solvers.solvers import Solvers
-from xgl.solvers.trials import Attempt, MapTrials
+from xgl.solvers.trials import Attempt, MapTrials, Solution
 
 SOLVERS = 3
 

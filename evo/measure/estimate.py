@@ -44,7 +44,12 @@ class Estimate:
 
 
 def estimate(
-    player: Measured, member: MeasureGame, maps: int, rounds: int, window: int
+    player: Measured,
+    member: MeasureGame,
+    maps: int,
+    rounds: int,
+    window: int,
+    control: bool = True,
 ) -> Estimate:
     """Of one player on one game: maps × (rounds + the control's rounds, one fewer).
 
@@ -60,10 +65,10 @@ def estimate(
     view, again = code // BYTES_A_TOKEN + largest, report.shown.get(member.task.role, 0)
     chat = isinstance(player, RemotePlayer)
     prompts = sum(
-        (1 if number == 1 else 2) * min(window, view + (number - 1) * again)
+        (1 if number == 1 or not control else 2) * min(window, view + (number - 1) * again)
         for number in range(1, rounds + 1)
     )
-    plays = maps * (2 * rounds - 1)
+    plays = maps * (2 * rounds - 1 if control else rounds)
     new = plays * (limits + (THOUGHT_TOKENS * moves if chat else 0))
     most = (
         plays * moves * player.settings.answer_tokens if isinstance(player, RemotePlayer) else new

@@ -28,10 +28,10 @@ from archive.statistics.measure_ratings import (
     useful_workers,
 )
 from archive.statistics.paired_scores import read_paired_scores
-from archive.views.progress import resampling
 from archive.views.ratings import show as show_ratings
+from archive.views.tables import resampling
 from evo.config.measure import MeasureRunConfig
-from evo.config.schema import JudgeConfig, PlayerConfig
+from evo.config.models import JudgeConfig, PlayerConfig
 from evo.jobs.job import ModelHostSettings
 from evo.jobs.model_host import ModelHost, single_threaded
 from evo.jobs.repeated_play import RoundScore, Row, round_floor, round_rows, with_round_floor
@@ -120,7 +120,8 @@ def _announce(plan: MeasurePlan) -> None:
     config, members = plan.config, plan.exported.members
     plan.console.print(
         f"Measure of {len(members)} games from {config.exported}, judge {plan.judge}, "
-        f"{config.measure.rounds} rounds on each map, and their control",
+        f"{config.measure.rounds} rounds on each map"
+        + (", and their control" if config.measure.control else ""),
         highlight=False,
         soft_wrap=True,
     )
@@ -133,6 +134,7 @@ def _announce(plan: MeasurePlan) -> None:
                 len(plan.exported.seeds(member, config.measure.maps)),
                 config.measure.rounds,
                 _window(player),
+                config.measure.control,
             )
             for member in played
         ]
@@ -262,7 +264,7 @@ class MeasureSession:
         self.host.use_stories(self.plan.exported.stories[member.name])
         self.host.begin()
         task = self._floored(member).task
-        scores = self.host.repeat(seat, task, seeds, config.rounds)
+        scores = self.host.repeat(seat, task, seeds, config.rounds, config.control)
         if player is self.plan.base and self.plan.base_plays(member):
             floor = round_floor([(s.number, s.outcome, s.score) for s in scores], task)
         else:

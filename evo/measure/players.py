@@ -12,10 +12,9 @@ from typing import Any
 
 from archive import Archive, RunEvent
 from evo.config.measure import ChatConfig
-from evo.config.schema import PlayerConfig
-from evo.jobs.lora import AdaptedModel, LoraSettings, lora_settings
+from evo.config.models import PlayerConfig
+from evo.jobs.lora import AdaptedModel, LoraSettings, lora_settings, peft_base, with_peft_folder
 from evo.jobs.model_host import ModelHost, load_model, same_tokens
-from evo.jobs.peft_folder import peft_base, with_peft_folder
 from xgl.chat.accounting import Budget, Prices
 from xgl.chat.client import read_key
 from xgl.chat.settings import OPENAI, Answers, ChatSettings, Requests

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from archive.errors import RatingError
-from archive.ratings.improvement import PathSettings, System, improvement_path
 from archive.ratings.normal_form import Array
 from archive.ratings.rating import ranks
-from archive.ratings.redundancy import (
+from archive.ratings.simulations import (
+    PathSettings,
     RatingSystem,
+    System,
     adversarial_tasks,
+    improvement_path,
     judged_preferences,
     model_ratings,
     with_copies,

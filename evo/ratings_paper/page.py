@@ -1,23 +1,22 @@
-"""Tables on a terminal, figures as files, and a page of both."""
+"""Tables on a terminal, the paper's figures as files, and a page of both."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
+from math import log
 
+import numpy as np
 from rich.table import Table
 
 from archive.charts.document import document, style_sheet
+from archive.charts.plot import Plot, canvas, circle, key, polyline, series, text
+from archive.ratings.normal_form import Array
+from archive.ratings.simulations import RatingSystem
 from archive.views.tables import counted
 from evo.config.ratings_paper import MAIN_SETTING
-from evo.ratings_paper.figures import (
-    WORDS,
-    entropy_figure,
-    redundancy_figure,
-    sequence_figure,
-)
-from evo.ratings_paper.results import PROMPT_SETTINGS, SYSTEMS, Claim, Results, claims, ends
-from xgl.diagram.svg import Element, render
+from evo.ratings_paper.results import NAMES, PROMPT_SETTINGS, SYSTEMS, Claim, Results, claims, ends
+from xgl.diagram.svg import Element, el, points, render
 
 PAGE = "ratings_paper.html"
 LAYOUT = """
@@ -130,3 +129,151 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     head = "".join(f"<th>{escape(column)}" for column in columns)
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}' for cell in row)}" for row in rows)
     return f"<div class=scroll><table><tr>{head}{body}</table></div>"
+
+
+LEFT, TOP, WIDE, HIGH = 52.0, 44.0, 300.0, 220.0
+"""Left and upper edge of the first panel, size of each."""
+GAP = 76.0
+"""From one panel to the next."""
+COLOURS = {
+    "elo": series(1),
+    "equilibrium": series(0),
+    RatingSystem.NE: series(0),
+    RatingSystem.CCE: series(2),
+    RatingSystem.NE_SHANNON: series(0),
+    RatingSystem.CCE_SHANNON: series(2),
+}
+WORDS = {"elo": "Elo", "equilibrium": "equilibrium ratings"}
+CELL = 13.0
+"""Side of a cell of a sequence."""
+BREAK = 10.0
+"""Between the initial vectors and those that entered."""
+
+
+def entropy_figure(results: Results) -> Element:
+    """Fig. 1, centre: skill entropy by iteration, mean and standard deviation over trials."""
+    shapes: list[Element] = []
+    most = log(results.config.ratings_paper.path.skills)
+    drawn = [
+        (of, system, prompts, results.entropies(of, MAIN_SETTING, system, prompts))
+        for of in ("model", "prompt")
+        for system in SYSTEMS
+        for prompts in PROMPT_SETTINGS
+    ]
+    least = min((float(each[-1].min()) for each in drawn if each[-1].size), default=0.0)
+    steps = max((each[-1].shape[1] - 1 for each in drawn), default=1)
+    for place, of in enumerate(("model", "prompt")):
+        corner = LEFT + place * (WIDE + GAP), TOP
+        plot = Plot.box(corner, (WIDE, HIGH), (0, max(steps, 1)), (least, most), "x")
+        shapes += [text(corner[0], 18, f"Skill entropy of {of}s", "heading")]
+        shapes += plot.grid("iteration", "nats", 5, 5)
+        for kind, system, prompts, curves in drawn:
+            if kind == of and len(curves):
+                shapes += _curve(plot, curves, COLOURS[system], prompts == "initial")
+    shapes += _entropy_key(TOP + HIGH + 58)
+    title = "Skill entropy by iteration under Elo and under equilibrium ratings"
+    return canvas((LEFT + 2 * WIDE + GAP + 20, TOP + HIGH + 96), title, *shapes, class_="paths")
+
+
+def _curve(plot: Plot, curves: Array, colour: str, dashed: bool) -> Iterator[Element]:
+    xs = list(range(curves.shape[1]))
+    mean = curves.mean(axis=0)
+    if len(curves) > 1 and not dashed:
+        spread = curves.std(axis=0, ddof=1)
+        rim = plot.places(xs, mean + spread) + plot.places(xs, mean - spread)[::-1]
+        yield el("polygon", points=points(rim), class_=f"solid {colour}", opacity=0.15)
+    class_ = f"series dashed {colour}" if dashed else f"series {colour}"
+    yield polyline(plot.places(xs, mean.tolist()), class_)
+
+
+def _entropy_key(y: float) -> Iterator[Element]:
+    for row, system in enumerate(SYSTEMS):
+        for column, prompts in enumerate(PROMPT_SETTINGS):
+            dashed = " dashed" if prompts == "initial" else ""
+            words = f"{WORDS[system]}, {prompts} prompts"
+            yield from key(
+                LEFT + column * 260, y + 20 * row, words, f"series{dashed} {COLOURS[system]}"
+            )
+
+
+def sequence_figure(results: Results) -> Element:
+    """Fig. 1, right: each vector that entered in one trial is a column, each skill a row; the
+    darker, the more of the vector's sum."""
+    shapes: list[Element] = []
+    width, y, path = 0.0, TOP, results.config.ratings_paper.path
+    for system in SYSTEMS:
+        for of in ("models", "prompts"):
+            vectors = results.sequence(of, system)
+            shapes += [text(LEFT, y - 10, f"{of} under {WORDS[system]}", "heading")]
+            shapes += _cells(vectors, y, COLOURS[system], getattr(path, of))
+            width = max(width, LEFT + CELL * len(vectors) + BREAK)
+            y += CELL * vectors.shape[1] + 46
+    shapes += [
+        text(LEFT, y - 18, "the initial vectors, then those that entered, in their order", "axis")
+    ]
+    title = "Models and prompts in the order in which they entered, skill by skill"
+    return canvas((max(width, 420) + 20, y), title, *shapes, class_="sequence")
+
+
+def _cells(vectors: Array, y: float, colour: str, initial: int) -> Iterator[Element]:
+    for skill in range(vectors.shape[1]):
+        yield text(LEFT - 8, y + CELL * (skill + 0.8), f"skill {skill + 1}", "tick", "end")
+    totals = vectors.sum(axis=1)
+    for column, (vector, total) in enumerate(zip(vectors, totals, strict=True)):
+        for skill, value in enumerate(vector):
+            share = float(value / total) if total else 0.0
+            yield el(
+                "rect",
+                el("title", f"skill {skill + 1}: {share:.0%}"),
+                x=LEFT + CELL * column + BREAK * (column >= initial),
+                y=y + CELL * skill,
+                width=CELL - 1,
+                height=CELL - 1,
+                class_=f"solid {colour}",
+                opacity=round(min(1.0, 0.04 + 1.3 * share), 3),
+            )
+
+
+def redundancy_figure(results: Results) -> Element:
+    """Fig. 3 and 11: how many models are rated above the one that the copies are against."""
+    shapes: list[Element] = []
+    chosen = results.config.ratings_paper.redundancy
+    for place, (near, title) in enumerate(
+        ((False, "exact copies"), (True, f"near copies (± {chosen.jitter:g})"))
+    ):
+        tables = results.tables_of(near)
+        most = max((copies for _, copies in tables), default=1)
+        corner = LEFT + place * (WIDE + GAP), TOP
+        box = (WIDE, HIGH), (0, max(most, 1)), (0, chosen.models - 1)
+        plot = Plot.box(corner, *box, "xy")
+        shapes += [text(corner[0], 18, title, "heading")]
+        shapes += plot.grid("copies against Elo's leader", "models rated above it", 4, 8)
+        for number, system in enumerate(RatingSystem):
+            shapes += _rank_curve(plot, results, tables, system, number)
+    for number, system in enumerate(RatingSystem):
+        dashed = " dashed" if "shannon" in system else ""
+        at = LEFT + 130 * number, TOP + HIGH + 60
+        shapes += key(*at, NAMES[system], f"series{dashed} {COLOURS[system]}")
+    title = "Models rated above the leader under Elo, by the number of tasks against it"
+    size = LEFT + 2 * WIDE + GAP + 20, TOP + HIGH + 78
+    return canvas(size, title, *shapes, class_="redundancy")
+
+
+def _rank_curve(
+    plot: Plot,
+    results: Results,
+    tables: list[tuple[float, int]],
+    system: RatingSystem,
+    number: int,
+) -> Iterator[Element]:
+    """Mean over trials; lines that coincide lie a little apart."""
+    places = []
+    for jitter, copies in tables:
+        known = [rank for rank in results.ranks(jitter, copies, system) if rank is not None]
+        if known:
+            x, y = plot.place(copies, float(np.mean(known)) - 1)
+            places.append((x, y - 2.5 * (number - 2)))
+    dashed = " dashed" if "shannon" in system else ""
+    yield polyline(places, f"series{dashed} {COLOURS[system]}")
+    for x, y in places:
+        yield circle(x, y, 3, f"solid {COLOURS[system]}")

@@ -11,7 +11,7 @@ import numpy as np
 
 from archive.ratings.examples import Example, examples, largest_error
 from archive.ratings.normal_form import Array
-from archive.ratings.redundancy import RatingSystem
+from archive.ratings.simulations import RatingSystem
 from archive.views.tables import counted
 from evo.config.ratings_paper import MAIN_SETTING, RatingsPaperRunConfig
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar
+from dataclasses import asdict, replace
+from typing import Any
 
 from archive import Purpose
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlaysKey, TaskId
@@ -36,61 +36,22 @@ from evo.record.cost import Cost
 from evo.record.ledger import Ledger, Row, finetune_row, score_rows
 from evo.record.playability import FewShot, few_shot, ill_posed, not_few_shot, well_posed
 from evo.record.progress import Listener, training_note
+from evo.record.requests import (
+    Pass,
+    PlayRequest,
+    Request,
+    RoundsRequest,
+    SeedSet,
+    TrainingRequest,
+    passes_of,
+)
 from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
-from xgl.runtime.requests import Seeds
 
-SeedSet = tuple[Seeds, ...]
-
-
-@dataclass(frozen=True)
-class PlayRequest:
-    """One policy on one game on given seeds."""
-
-    policy_id: str
-    task: Task = field(hash=False)
-    purpose: Purpose
-    seeds: SeedSet
-
-    @property
-    def key(self) -> PlaysKey:
-        """Under which the ledger holds the plays."""
-        return PlaysKey(self.policy_id, self.task.id, self.purpose)
-
-    @property
-    def scripted(self) -> bool:
-        """Whether a script plays, rather than a model."""
-        return self.key.scripted
-
-    @property
-    def stage(self) -> str:
-        """What a person is told of these plays."""
-        return "scripts" if self.scripted else self.purpose
-
-
-@dataclass(frozen=True)
-class TrainingRequest:
-    """One fine-tune on a game; ``policy_id`` names it, ``repetition`` its training seed."""
-
-    policy_id: str
-    task: Task = field(hash=False)
-    repetition: int
-    stage: ClassVar[str] = "fine-tuning"
-
-
-@dataclass(frozen=True)
-class RoundsRequest:
-    """Repeated play of a game by the base player."""
-
-    task_id: TaskId
-    task: Task = field(hash=False)
-    stage: ClassVar[str] = "few-shot"
-
-
-Request = PlayRequest | TrainingRequest | RoundsRequest
-"""A fact that the ledger may lack."""
-Pass = tuple[Request, ...]
-"""What one job finds out."""
+SCRIPTED_PLAY = 0.4
+"""Time of a script's play, beside that of a model's, as measured on two cores."""
+TRAINING_TOKENS = 200.0
+"""Tokens of a fine-tune in the time of one play."""
 
 
 class Collector:
@@ -320,13 +281,24 @@ class Collector:
                 rows = self._rounds(request.task)
         return sum(map(Cost.of, rows), Cost())
 
+    def expected_plays(self, request: Request) -> float:
+        """How many plays of a model a request is expected to take as long as."""
+        few = self.config.playability
+        match request:
+            case PlayRequest():
+                return len(request.seeds) * (SCRIPTED_PLAY if request.scripted else 1.0)
+            case TrainingRequest():
+                return self.config.finetune.tokens / TRAINING_TOKENS
+            case RoundsRequest():
+                return 2.0 * few.few_shot_rounds * few.few_shot_maps
+
     def passes(self, requests: Sequence[Request]) -> list[Pass]:
         """The requests as jobs do them: plays of several policies on the same game and seeds
         together (``player.policies_per_pass``), all else one by one."""
         most = self.config.player.policies_per_pass
         plays = [each for each in requests if isinstance(each, PlayRequest)]
         others = [each for each in requests if not isinstance(each, PlayRequest)]
-        return [*((each,) for each in others), *map(tuple, _passes(plays, most))]
+        return [*((each,) for each in others), *map(tuple, passes_of(plays, most))]
 
     def job(self, one: Pass) -> Job[Any]:
         """The job that a pass is."""
@@ -446,24 +418,6 @@ class Collector:
 
 def _without(facts: dict[str, Any], key: str) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if name != key}
-
-
-def _passes(missing: Sequence[PlayRequest], most: int) -> list[list[PlayRequest]]:
-    """PlayRequest that one pass can do: the same game and seeds, at most so many policies, or any
-    number of scripts.
-
-    Passes stand in the order of their first plays. A resumed run misses all of a pass or
-    nothing of it, so it makes the same passes in the same order.
-    """
-    passes: list[list[PlayRequest]] = []
-    filling: dict[tuple[Any, ...], list[PlayRequest]] = {}
-    for plays in missing:
-        key = plays.key[1:], plays.seeds, plays.scripted
-        if key not in filling or (len(filling[key]) == most and not plays.scripted):
-            filling[key] = []
-            passes.append(filling[key])
-        filling[key].append(plays)
-    return passes
 
 
 def _finite(plays: PlayRequest, outcome: Sequence[ScoredPlay]) -> list[ScoredPlay]:

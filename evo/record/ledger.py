@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from archive import Archive
-from archive.schema import PlaysKey
+from archive.query import games
+from archive.schema import PlaysKey, TaskId
 from archive.statistics.plays import Plays
 from evo.config.schema import BudgetConfig
 from evo.jobs.evaluate import ScoredPlay, Task
@@ -23,6 +24,7 @@ from evo.jobs.job import Finetune, MapText
 from evo.record.budget import check
 from evo.record.cost import Cost
 from evo.record.events import Callback, events_of
+from xgl import Metadata, game, parse
 from xgl.analysis.static_facts import analyse
 from xgl.runtime.requests import Seeds
 
@@ -115,6 +117,12 @@ class Ledger:
             }
             for game in new.values()
         ]
+
+    def tasks(self, wanted: Iterable[TaskId]) -> dict[TaskId, Task]:
+        """Games of the archive as they are played, without their floors."""
+        wanted = list(wanted)
+        rows = games(self.archive, [each.game_id for each in wanted])
+        return {each: _task(rows[each.game_id], each.role) for each in wanted}
 
     def map_rows(self, texts: Iterable[MapText], purpose: str, source: str) -> list[Row]:
         """Rows for the map texts that are not in the archive yet."""
@@ -231,6 +239,11 @@ def finetune_row(
         "tokens": finetune.tokens,
         "seconds": finetune.seconds,
     }
+
+
+def _task(row: Row, role: str) -> Task:
+    metadata = Metadata(**json.loads(row["metadata_json"]))
+    return Task(game(parse(row["code"], row["dialect"]), metadata), role)
 
 
 def _map_key(row: Row) -> tuple[int, int, str]:

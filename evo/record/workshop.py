@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from evo.jobs.job import Result
-from evo.record.collector import Collector, Pass, Request, TrainingRequest
+from evo.record.collector import Collector
 from evo.record.cost import Cost
+from evo.record.requests import Pass, Request, TrainingRequest
 
 
 class LedgerWorkshop:
@@ -22,6 +23,10 @@ class LedgerWorkshop:
     def passes(self, works: Sequence[Request]) -> list[Pass]:
         """As jobs do them."""
         return self.collector.passes(works)
+
+    def length(self, one: Pass) -> float:
+        """In plays of a model."""
+        return sum(map(self.collector.expected_plays, one))
 
     def finish(self, passes: Sequence[Pass]) -> Cost:
         """Commit the first pass; keep the workers busy with those behind."""

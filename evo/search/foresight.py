@@ -9,6 +9,9 @@ from dataclasses import dataclass
 LIKELY_HELP = 0.7
 """Share of what scripts earn on a game of the scope that a candidate's best script must earn there,
 for the candidate to be expected to help it."""
+LIKELY_COVERED = 0.6
+"""Share of what a candidate holds that a fine-tune of the scope earns already, from which on it is
+expected to be covered."""
 LEAST_WORTH = 1.0
 """Bits a play that every game is taken to hold, where shares of what it holds are expected."""
 
@@ -21,6 +24,11 @@ class Foresight:
 
     help: float = 1.0
     coverage: float = 0.0
+
+    @property
+    def promising(self) -> bool:
+        """Whether a fine-tune on it is worth its price."""
+        return self.help >= LIKELY_HELP and self.coverage < LIKELY_COVERED
 
     @property
     def order(self) -> tuple[bool, float]:

@@ -42,6 +42,8 @@ class OpenEndedSettings:
     """Acceptance tests that share the error of one list."""
     least_yield: float
     """Accepted games a core-hour; the run ends when it surely yields less. 0: never."""
+    abreast: int = 2
+    """Jobs that the order of results takes to be done at a time."""
     examined: float = 1.0
     """Share of each list that is examined, the most promising first."""
     mass_weight: float = 0.0
@@ -79,10 +81,11 @@ class _List(Generic[GameT]):
     screened: list[tuple[Candidate[GameT], Foresight]] = field(default_factory=list)
 
     def promising(self, share: float) -> int:
-        """Put the most promising first; returns how many of them are to be examined, at most this
-        share of the list."""
+        """Put the most promising first; returns how many of them are to be examined: those that
+        promise anything, at most this share of the list, and at least one."""
         self.screened.sort(key=lambda each: (each[1].order, each[0].index))
-        return max(1, round(share * self.size))
+        promising = sum(foresight.promising for _, foresight in self.screened)
+        return max(1, min(promising, round(share * self.size)))
 
 
 @dataclass(eq=False)
@@ -111,7 +114,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
     ) -> None:
         self.oracle, self.sampler, self.settings, self.seed = oracle, sampler, settings, seed
         self.members = [ScopeMember(game, 0) for game in initial]
-        self.order = VirtualOrder[WorkT](workshop)
+        self.order = VirtualOrder[WorkT](workshop, settings.abreast)
         self.end: End | None = None
         self._judged = 0
         self._examining = 0

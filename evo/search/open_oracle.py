@@ -20,9 +20,10 @@ from archive.statistics.race import Question, Race, RaceSettings, acceptance, se
 from archive.statistics.scripts import gated
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task
-from evo.record.collector import Collector, PlayRequest, Request
+from evo.record.collector import Collector
 from evo.record.cost import Cost
 from evo.record.ledger import Ledger
+from evo.record.requests import PlayRequest, Request
 from evo.search.acceptance_power import first_power, power
 from evo.search.findings import Finding, Prospect, Trial
 from evo.search.foresight import Foresight

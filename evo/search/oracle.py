@@ -26,9 +26,10 @@ from archive.statistics.race import Bounds, Question, Race, acceptance, run_toge
 from archive.statistics.scripts import ScriptComparison, gated, script_columns
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task
-from evo.record.collector import Collector, PlayRequest
+from evo.record.collector import Collector
 from evo.record.ledger import Ledger, Row, decision_key
 from evo.record.playability import evidence_columns
+from evo.record.requests import PlayRequest
 from evo.search.growth import Assessment, Candidate, rank
 from evo.search.stages import Stage
 

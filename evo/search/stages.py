@@ -22,7 +22,8 @@ from archive.statistics.scripts import (
 )
 from archive.statistics.transfer_values import gains, replicated_gains
 from evo.jobs.evaluate import Task
-from evo.record.collector import Collector, PlayRequest, SeedSet
+from evo.record.collector import Collector
+from evo.record.requests import PlayRequest, SeedSet
 from evo.search.foresight import Foresight, expected_coverage, expected_help
 from evo.search.growth import Place
 from xgl.random_streams import seed as named_seed

@@ -1,12 +1,12 @@
 """Processes that wait for work, in one order whatever the order in which workers finish.
 
 A process is a generator: it yields works that it needs, and goes on when all of them are done.
-Works are finished one pass after another, and only what is finished can be seen; meanwhile workers
-may begin those that wait behind. The more urgent pass goes first, but no pass for ever: each one
-finished brings those that wait nearer, so that what a process learns from its works is seen soon
-enough for the next ones to be there when a worker is free. So the course of all processes is a
-function of their works' results, never of speed or number of workers, and a run that is started
-again and finds the first works in its archive takes the same course.
+Works are finished one pass after another, and only what is finished can be seen. The order is that
+of imaginary workers, each of which takes the most urgent pass when it is free and needs for it the
+time that is expected: so that with as many real ones results are seen about when they are there,
+and what processes ask for next keeps the workers busy. The course of all processes is a function of
+their works' results and of the number of imaginary workers, never of speed or number of real ones,
+and a run that is started again and finds the first works in its archive takes the same course.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ ResultT = TypeVar("ResultT")
 Steps = Generator[Sequence[WorkT], None, ResultT]
 """A process, or a part of one: yields works that it waits for, and returns a result."""
 Urgency = tuple[int, ...]
-"""The smallest is the most urgent; the first number is its class."""
-PATIENCE = 4
-"""Passes finished that make up for one class of urgency."""
+"""The smallest is the most urgent."""
 
 
 class Workshop(Protocol[WorkT]):
@@ -32,6 +30,10 @@ class Workshop(Protocol[WorkT]):
 
     def passes(self, works: Sequence[WorkT]) -> list[tuple[WorkT, ...]]:
         """``works`` in passes, each of which is done, and committed, as a whole."""
+        ...
+
+    def length(self, one: tuple[WorkT, ...]) -> float:
+        """How long a pass is expected to take, in a unit of its own."""
         ...
 
     def finish(self, passes: Sequence[tuple[WorkT, ...]]) -> Cost:
@@ -51,16 +53,19 @@ class _Waiting(Generic[WorkT]):
 
 @dataclass
 class VirtualOrder(Generic[WorkT]):
-    """Runs processes on one workshop; ``spent`` is the cost of all that was finished."""
+    """Runs processes on one workshop in the order of ``abreast`` imaginary workers; ``spent`` is
+    the cost of all that was finished."""
 
     workshop: Workshop[WorkT]
+    abreast: int = 1
     spent: Cost = field(default_factory=Cost)
     _done: set[WorkT] = field(default_factory=set)
     _waiting: list[_Waiting[WorkT]] = field(default_factory=list)
     _passes: dict[tuple[WorkT, ...], Urgency] = field(default_factory=dict)
-    """Those to be finished, in the order in which they were first needed, each with its turn: the
-    number of passes finished by then, and its urgency."""
-    _finished: int = 0
+    """Those that no imaginary worker has begun, in the order in which they were first needed."""
+    _begun: dict[tuple[WorkT, ...], float] = field(default_factory=dict)
+    """Those that one has, in the order in which they were begun, with the time of their end."""
+    _time: float = 0.0
 
     def start(self, process: Steps[WorkT, None], urgency: Urgency) -> None:
         """Run a process up to the first works that are not done yet."""
@@ -70,18 +75,22 @@ class VirtualOrder(Generic[WorkT]):
         """Finish passes while there are any; ``manage`` is called before each, may start processes,
         and yields what the caller is to see."""
         yield from manage()
-        while self._passes:
+        while self._passes or self._begun:
             self._finish_next()
             yield from manage()
 
     def _finish_next(self) -> None:
-        order = sorted(self._passes, key=lambda each: self._passes[each])  # stable
-        self.spent += self.workshop.finish(order)
-        self._finished += 1
-        del self._passes[order[0]]
-        self._done.update(order[0])
+        waiting = sorted(self._passes, key=lambda each: self._passes[each])  # stable
+        for one in waiting[: self.abreast - len(self._begun)]:
+            self._begun[one] = self._time + self.workshop.length(one)
+            del self._passes[one]
+        order = sorted(self._begun, key=lambda each: self._begun[each])
+        self.spent += self.workshop.finish(order + [one for one in waiting if one in self._passes])
+        first = order[0]
+        self._time = self._begun.pop(first)
+        self._done.update(first)
         for each in self._waiting:
-            each.works.difference_update(order[0])
+            each.works.difference_update(first)
         ready = [each for each in self._waiting if not each.works]
         self._waiting = [each for each in self._waiting if each.works]
         for each in ready:
@@ -99,10 +108,10 @@ class VirtualOrder(Generic[WorkT]):
     def _request(self, works: Sequence[WorkT], urgency: Urgency) -> None:
         """Put what is new among ``works`` into passes; passes that hold others are no less urgent
         than who waits for them."""
-        turn = (self._finished + PATIENCE * urgency[0], *urgency)
-        pending = {work: each for each in self._passes for work in each}
+        pending = {work: each for each in (*self._passes, *self._begun) for work in each}
         for each in {pending[work]: None for work in works if work in pending}:
-            self._passes[each] = min(self._passes[each], turn)
+            if each in self._passes:
+                self._passes[each] = min(self._passes[each], urgency)
         new = [work for work in works if work not in self._done and work not in pending]
         if new:
-            self._passes |= dict.fromkeys(self.workshop.passes(new), turn)
+            self._passes |= dict.fromkeys(self.workshop.passes(new), urgency)

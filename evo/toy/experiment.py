@@ -1,24 +1,31 @@
-"""``python -m evo.run +experiment=toy_growth``: Fig. 6.1 over many seeds, and where it fails."""
+"""``python -m evo.run +experiment=toy_growth``: Fig. 6.1 over many seeds, and where it fails.
+
+The figure shows the space, what a scope covers of it, and its games by generation.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Self
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from archive import Archive, RunEvent
 from archive.charts.document import document
+from archive.charts.plot import Plot, canvas, circle, line, polyline, rect, text
 from archive.store.disk import write_whole, writing
 from evo.config.toy import ToyRunConfig
 from evo.runner import RunOutcome
-from evo.toy.figure import figure
 from evo.toy.growths import Growth, growths_of, measured, middle, places, scopes
 from evo.toy.ledger import GROWTHS, MEMBERS, ToyLedger, growth_id, growth_rows, member_rows, parquet
+from evo.toy.world import frontier, reach
+from xgl.diagram.svg import Element, el, points
 
 
 @dataclass(frozen=True)
@@ -128,3 +135,94 @@ def setting_table(growths: Sequence[Growth]) -> Table:
         reached = sum(share >= 0.99 for share in shares)
         table.add_row(title, str(len(shares)), *(f"{s:.2%}" for s in summary), str(reached))
     return table
+
+
+SIDE = 330.0
+"""Of one unit square."""
+LEFT, TOP = 44.0, 16.0
+WIDE, HIGH = 390.0, 394.0
+"""From one panel to the next."""
+ACROSS = 2
+"""Panels in a row."""
+RAMP = ((255, 222, 120), (245, 140, 60), (190, 45, 90), (60, 15, 95))
+"""Colours from the first generation to the last."""
+
+
+def figure(growths: Sequence[Growth]) -> Element:
+    """One panel for each growth, in rows, and a legend beneath. ``growths`` must not be empty."""
+    last = max(growth.generations for growth in growths)
+    across, down = min(ACROSS, len(growths)), -(-len(growths) // ACROSS)
+    shapes: list[Element] = []
+    for place, growth in enumerate(growths):
+        row, column = divmod(place, ACROSS)
+        corner = column * WIDE + LEFT, row * HIGH + TOP
+        shapes += _panel(growth, Plot.box(corner, (SIDE, SIDE), (0, 1), (0, 1)), last)
+    shapes += _legend(LEFT, down * HIGH + 20, last)
+    title = "Scope growth on the toy model: what the last scope covers, games by generation"
+    return canvas((max(across * WIDE, 720.0), down * HIGH + 44), title, *shapes, class_="toy")
+
+
+def _panel(growth: Growth, plot: Plot, last: int) -> Iterator[Element]:
+    """One unit square whose corner (0, 0) is drawn at the lower left."""
+    yield from _regions(growth, plot)
+    yield from plot.grid("skill 1", "", 2, 2)
+    yield text(plot.x.start + 8, plot.y.end + 8, "skill 2", "axis")
+    for member in growth.members:
+        if member.parent is not None:
+            (x1, y1), (x2, y2) = (plot.place(*g.skills) for g in (member.parent, member.game))
+            yield line(x1, y1, x2, y2, "descent")
+    for member in growth.members:
+        x, y = plot.place(*member.game.skills)
+        fill = colour(member.generation, last)
+        yield el("circle", cx=x, cy=y, r=3.4, fill=fill, class_="game")
+    for member in growth.members:
+        if member.parent is None:
+            yield circle(*plot.place(*member.game.skills), 7, "start")
+    yield from _words(growth, *plot.place(0.34, 0.93))
+
+
+def _regions(growth: Growth, plot: Plot) -> Iterator[Element]:
+    """What the scope covers of the space, what it does not, and the rim of the space."""
+    steps = np.linspace(0, 1, 161)
+    angles = np.arctan2((1 - steps) ** 2, steps**2)  # as dense at the tips as between them
+    edge = frontier(angles)
+    covered = np.minimum(edge, reach(growth.skills, angles, 1 - growth.setting.alpha2))
+    for distance, class_ in ((edge, "lacking"), (covered, "covered")):
+        rim = plot.places(distance * np.cos(angles), distance * np.sin(angles))
+        yield el("polygon", points=points([plot.place(0, 0), *rim]), class_=class_)
+    yield polyline(plot.places(edge * np.cos(angles), edge * np.sin(angles)), "rim")
+
+
+def _words(growth: Growth, x: float, y: float) -> Iterator[Element]:
+    yield text(x, y, growth.title, "heading")
+    lines = (
+        f"{growth.covered:.2%} covered (seed {growth.seed})",
+        f"{len(growth.members)} games, {growth.generations} generations",
+    )
+    for place, words in enumerate(lines, start=1):
+        yield text(x, y + 19 * place, words)
+
+
+def _legend(x: float, y: float, last: int) -> Iterator[Element]:
+    for offset, width, class_, words in (
+        (0, 14, "covered", "covered at 1 − α2"),
+        (172, 14, "lacking", "not covered"),
+    ):
+        yield rect(x + offset, y - 7, width, 14, class_)
+        yield text(x + offset + 22, y + 4, words)
+    yield circle(x + 306, y, 7, "start sample")
+    yield text(x + 320, y + 4, "start")
+    yield text(x + 390, y + 4, "generation 0")
+    edges = np.linspace(x + 486, x + 606, last + 2)
+    for generation, (left, right) in enumerate(pairwise(edges.tolist())):
+        fill = colour(generation, last)
+        yield el("rect", x=left, y=y - 7, width=right - left, height=14, fill=fill)
+    yield text(x + 614, y + 4, str(last))
+
+
+def colour(generation: int, last: int) -> str:
+    """The ramp's colour for a generation from 0 to ``last``."""
+    place = generation / max(last, 1) * (len(RAMP) - 1)
+    stops = np.arange(len(RAMP))
+    mixed = [round(float(np.interp(place, stops, channel))) for channel in zip(*RAMP, strict=True)]
+    return "#" + "".join(f"{channel:02x}" for channel in mixed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,7 @@ def _check_archive(commands: Any) -> None:
         finetunes, proposals = archive.rows("finetunes"), archive.rows("proposals")
         decisions, scopes = archive.rows("decisions"), archive.rows("scopes")
         kept = archive.adapters()
+        archive_scores, scored = archive.rows("scores"), archive.rows("scored_texts")
     assert events == ["created", "finished"]
     assert min(counts.values()) > 0
     assert len(decisions) == 2
@@ -84,6 +86,20 @@ def _check_archive(commands: Any) -> None:
     attempts = {row["adapter_hash"] for row in finetunes if row["game_id"] in scope}
     newest = {row["game_id"]: row["adapter_hash"] for row in finetunes}
     assert {newest[game] for game in scope} <= set(kept) <= attempts
+    _check_best_plays(archive_scores, scored)
     accepted = sum(row["verdict"] == "accepted" for row in decisions)
     assert len({row["game_id"] for row in scopes}) == 1 + accepted
     assert min(row["generation"] for row in scopes) == 0
+
+
+def _check_best_plays(scores: list[dict[str, Any]], scored: list[dict[str, Any]]) -> None:
+    """The bits of their tokens add up to what they scored."""
+    names = ("policy_id", "game_id", "role", "map_seed", "play_seed")
+    archived = {tuple(row[name] for name in names): row["score"] for row in scores}
+    added: dict[tuple[Any, ...], float] = defaultdict(float)
+    for row in scored:
+        assert len(row["tokens"]) >= len(row["token_bits"]) > 0
+        added[tuple(row[name] for name in names)] += sum(row["token_bits"])
+    assert added
+    for play, bits in added.items():
+        assert bits == pytest.approx(archived[play], rel=0.02, abs=0.02)

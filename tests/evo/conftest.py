@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from support.search import Search
+from support.search import GROWING, Search, by_hash
 
-from evo.config.schema import FinetuneConfig, JudgeConfig, PlayerConfig, WarmStartConfig
+from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig, WarmStartConfig
 from evo.jobs.evaluate import Task
 from evo.jobs.job import ModelHostSettings
 from evo.jobs.model_host import ModelHost
@@ -146,3 +146,11 @@ def cast() -> Cast:
 @pytest.fixture
 def search(tmp_path: Path) -> Search:
     return Search(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def grown(tmp_path_factory: pytest.TempPathFactory) -> Search:
+    """A growth in the world of all sorts of games, undisturbed: its run is called "whole"."""
+    search = Search(tmp_path_factory.mktemp("grown"))
+    assert search.run(by_hash, *GROWING, name="whole") == 0
+    return search

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.search import PARENT, FakeExecutor, Killed, Listed, Nature, Search, code
 
@@ -171,10 +171,14 @@ def test_a_folder_that_is_in_use_is_refused(world: World) -> None:
 TEXTS = st.text(st.characters(codec="ascii", categories=("L", "N", "P", "S", "Zs")), min_size=1)
 
 
-@given(TEXTS.filter(lambda text: "${" not in text))
-def test_any_text_arrives_as_it_is(text: str) -> None:
-    settings = {"experiment": "scope_growth", "tracking.project": text}
-    assert load([*overrides(settings)]).tracking.project == text
+@settings(max_examples=12)
+@given(st.lists(TEXTS.filter(lambda text: "${" not in text), min_size=8, max_size=16))
+def test_any_text_arrives_as_it_is(texts: list[str]) -> None:
+    """Alone and in a list; a hundred at least, as few at a time as composing them costs."""
+    wanted = {"tracking.project": texts[0], "growth.initial_scope": texts}
+    config = load([*overrides({"experiment": "scope_growth", **wanted})])
+    assert config.tracking.project == texts[0]
+    assert config.growth.initial_scope == tuple(texts)
 
 
 def test_values_arrive_as_they_are() -> None:

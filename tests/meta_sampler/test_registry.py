@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from meta_sampler import Mutate, MutateSettings, SamplerError, make
-from meta_sampler.mutate.operators import OPERATORS
+from meta_sampler.mutate.sampler import OPERATORS
 from xgl import game, parse
 
 

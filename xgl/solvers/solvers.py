@@ -19,9 +19,8 @@ from xgl.players.scripts import SCRIPTS, ScriptPlayer, visible_texts
 from xgl.random_streams import stream
 from xgl.runtime.presentation import STOP
 from xgl.runtime.requests import Player, Turn
-from xgl.solvers.search import GRADIENT_CALLS, Search, Solution
 from xgl.solvers.token_gradient import token_gradient
-from xgl.solvers.trials import Attempt, MapTrials, Moves, one_line
+from xgl.solvers.trials import GRADIENT_CALLS, Attempt, MapTrials, Moves, Search, Solution, one_line
 
 SAMPLES_AT_ONCE = 128
 UNREADABLE = "\ufffd"

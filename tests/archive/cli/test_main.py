@@ -88,10 +88,12 @@ def test_export_writes_the_games(
 )
 def test_user_errors_are_one_sentence_and_write_nothing(
     run_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     arguments: list[str],
     message: str,
 ) -> None:
+    monkeypatch.chdir(run_folder.parents[1])  # whose runs/ holds the one that is meant without RUN
     before = sorted(run_folder.parent.rglob("*"))
     assert main([part.format(run=run_folder) for part in arguments]) == 2
     printed = capsys.readouterr()

@@ -15,7 +15,7 @@ from archive import Archive
 from archive.__main__ import main
 from archive.errors import ExportError
 from archive.export import export_dataset
-from archive.export.card import FEATURES
+from archive.export.readme import FEATURES
 from xgl.library import find
 from xgl.rewards import Rewards
 from xgl.rows import read_row

@@ -14,9 +14,8 @@ from archive.__main__ import main
 from archive.errors import ExportError
 from archive.export import export_moves, export_peft
 from evo.config.measure import ChatConfig
-from evo.config.schema import PlayerConfig
-from evo.jobs.lora import AdaptedModel, lora_settings
-from evo.jobs.peft_folder import peft_base, with_peft_folder
+from evo.config.models import PlayerConfig
+from evo.jobs.lora import AdaptedModel, lora_settings, peft_base, with_peft_folder
 from evo.measure.players import LocalPlayer, find_player
 from xgl import Cast, Instance, Seeds, play_all
 from xgl.errors import ConfigError

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 from archive import Archive, ArchiveError, CoverError, LookupFailedError, NotAnArchiveError
-from archive.notebook import frames
+from archive.notebook import tables
 from archive.notebook.run import Run
 from archive.views.matrix import Choice, gather
 
@@ -67,7 +67,7 @@ def test_frames_are_of_the_library_that_is_asked_for(grown: Path) -> None:
 def test_without_pandas_and_polars_frames_are_arrow(
     grown: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frames, "find_spec", lambda name: name == "pyarrow" or None)
+    monkeypatch.setattr(tables, "find_spec", lambda name: name == "pyarrow" or None)
     assert isinstance(Run.open(grown).curves(), pa.Table)
     with pytest.raises(LookupFailedError, match=r"polars is not installed.*pip install polars"):
         Run.open(grown, backend="polars")

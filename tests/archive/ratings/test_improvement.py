@@ -9,15 +9,17 @@ import pytest
 
 from archive.ratings.bradley_terry import elo
 from archive.ratings.evaluation_games import KING, king_of_the_hill
-from archive.ratings.improvement import (
+from archive.ratings.rating import rate
+from archive.ratings.simulations import (
     PathSettings,
     System,
+    adversarial_tasks,
     improvement_path,
+    judged_preferences,
     skill_entropy,
     utilities,
+    with_copies,
 )
-from archive.ratings.rating import rate
-from archive.ratings.redundancy import adversarial_tasks, judged_preferences, with_copies
 
 SMALL = {"prompts": 3, "models": 3, "candidates": 4, "improvements": 3, "iterations": 2}
 

@@ -14,7 +14,7 @@ from archive.report.contents import Generation
 from archive.report.figures.curves import learning_curve, spark, thinned
 from archive.report.figures.descent import growth
 from archive.report.figures.heat_map import blocks, similar_order
-from archive.report.figures.histograms import histograms
+from archive.report.figures.players import histograms
 from archive.report.figures.shades import token_shade, value_shade
 from archive.report.game_cards import names_by_descent, parents
 from archive.report.player_measures import GameScores

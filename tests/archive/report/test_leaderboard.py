@@ -10,9 +10,9 @@ import pytest
 from support.rated import THREE, build, drawn, games
 
 from archive import Archive
-from archive.report.figures.ratings import leaderboard
-from archive.report.leaderboard import Ratings, gather_ratings
+from archive.report.figures.players import leaderboard
 from archive.report.page import _environment
+from archive.report.player_measures import Ratings, gather_ratings
 from archive.schema import TaskId
 
 EVERY = (0, 1, 2)
@@ -20,7 +20,7 @@ EVERY = (0, 1, 2)
 
 @pytest.fixture(autouse=True)
 def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("archive.report.leaderboard.RESAMPLES", 2)
+    monkeypatch.setattr("archive.report.player_measures.RESAMPLES", 2)
 
 
 def gathered(folder: Path, **given: object) -> Ratings | str | None:

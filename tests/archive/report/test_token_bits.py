@@ -11,7 +11,7 @@ import pytest
 from archive import Archive
 from archive.__main__ import main
 from archive.report.from_archive import gather_report
-from archive.report.token_bits import with_token_bits
+from archive.report.token_bits import scored_text_rows, with_token_bits
 from xgl import Metadata, game, parse
 from xgl.cli.session import Bench, bench
 from xgl.runtime.requests import StoryRequest
@@ -68,7 +68,7 @@ def _archive(folder: Path, make_row: Any, source: str, score: float, model: str)
 
 def _game_with_bits(folder: Path) -> Any:
     with Archive.open(folder / "archive") as archive:
-        return with_token_bits(gather_report(archive)).games[0]
+        return with_token_bits(gather_report(archive), archive).games[0]
 
 
 def test_the_tokens_add_up_to_the_score(tmp_path: Path, make_row: Any, judge: Bench) -> None:
@@ -84,6 +84,24 @@ def test_the_tokens_add_up_to_the_score(tmp_path: Path, make_row: Any, judge: Be
         assert term.tokens[0].bits is None  # the xent dialect does not count the first token
         counted = [token.bits for token in term.tokens if token.bits is not None]
         assert sum(counted) == pytest.approx(term.bits)
+
+
+def test_what_the_archive_holds_needs_no_judge(
+    tmp_path: Path, make_row: Any, judge: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A play's rows give what its judge gave, to the bit, where no judge can be loaded."""
+    made = game(parse(SOURCE, "xent"), METADATA)
+    done = play(made, {"black": ["dog on a hill"]}, judge.judge, 7, stories=_Told())
+    score = done.scores["black"]
+    asked = _game_with_bits(_archive(tmp_path / "asked", make_row, SOURCE, score, "embedded"))
+    run = _archive(tmp_path / "told", make_row, SOURCE, score, "/nowhere/at/all")
+    rows = [row for play in asked.plays for row in scored_text_rows(asked.task_id, play)]
+    with Archive.open(run / "archive", "a") as archive:
+        archive.commit({"scored_texts": [make_row("scored_texts") | row for row in rows]})
+    assert _game_with_bits(run).plays == asked.plays
+    out = tmp_path / "report.html"
+    assert main(["report", str(run), "-o", str(out)]) == 0, capsys.readouterr().err
+    assert "token by token" in out.read_text()
 
 
 def test_a_replay_with_another_score_shows_no_bits(tmp_path: Path, make_row: Any) -> None:

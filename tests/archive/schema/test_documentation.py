@@ -15,12 +15,13 @@ PAGE = Path(__file__).parents[3] / "docs" / "archive.md"
 
 def test_tables_are_those_of_the_design() -> None:
     names = (
-        "runs games proposals maps finetunes curricula scores second_scores decisions scopes covers"
-        " held_out_games rounds measures ceilings ratings improvement_paths redundancy_ratings"
+        "runs games proposals maps finetunes curricula scores second_scores scored_texts"
+        " decisions scopes covers held_out_games"
+        " rounds measures ceilings ratings improvement_paths redundancy_ratings"
         " gg_games gg_filters gg_agents gg_pairs gg_plays gg_scores"
     )
     assert list(TABLES) == names.split()
-    assert SCHEMA_VERSION == 11
+    assert SCHEMA_VERSION == 12
 
 
 @pytest.mark.parametrize("name", TABLES)

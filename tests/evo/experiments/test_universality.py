@@ -76,6 +76,7 @@ def test_exported_measures_are_measured_and_compared(
     assert "budget.tokens=60 is reached" in ended
     assert "resume=runs/parts budget.tokens=120" in ended
     first = rounds("parts", "grown/A")
+    assert len(first) == 2 * 4, "two rounds on four maps, no control"
     assert {row["policy_id"] for row in first} < {
         row["policy_id"] for row in rounds("whole", "grown/A")
     }

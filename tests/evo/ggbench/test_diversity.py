@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from evo.ggbench.clusters import PRICE, select
 from evo.ggbench.game import packaged, packaged_names
+from evo.ggbench.kinds import PRICE, select
 from evo.ggbench.similarity import fingerprints, highest, similarity, table_5, winnowed
 
 HASHES = st.lists(st.integers(0, 50), max_size=60)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import pytest
 
 from archive import Purpose
-from evo.jobs.credit import training_seeds
 from evo.jobs.evaluate import (
     ScoredPlay,
     Task,
@@ -20,6 +19,7 @@ from evo.jobs.evaluate import (
     floor_of,
     with_floor,
 )
+from evo.jobs.policy_gradient import training_seeds
 from xgl import Cast, Instance, play_all
 from xgl.errors import OversizeError
 from xgl.players import ScriptedPlayer

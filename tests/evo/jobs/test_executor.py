@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from ray.exceptions import OutOfMemoryError, RayActorError
@@ -14,7 +14,7 @@ from support.search import services
 from evo import run
 from evo.config.schema import ClusterConfig
 from evo.jobs.cluster import STARTS, check_cores, start_local
-from evo.jobs.executor import AdapterReferences, Pool, check_losses, pools
+from evo.jobs.executor import AdapterReferences, Pool, RayExecutor, check_losses, pools
 from evo.jobs.job import (
     ClusterError,
     Evaluation,
@@ -134,3 +134,13 @@ def test_far_more_processes_than_cores_are_questioned(workers: int, trainers: in
         check_cores(asked, 2)
     check_cores(asked, 64)
     check_cores(ClusterConfig(), 1)
+
+
+def test_a_job_that_was_begun_before_is_nobodys_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that ends leaves jobs behind that it began ahead of their turn."""
+    executor = RayExecutor.__new__(RayExecutor)
+    events = iter([(1, "of a job begun before"), None, (2, "wanted")])
+    monkeypatch.setattr(executor, "has_room", lambda trains: True)
+    monkeypatch.setattr(executor, "begin", lambda job: 2)
+    monkeypatch.setattr(executor, "next_event", lambda: next(events))
+    assert list(executor.do([cast(Any, Training)])) == ["wanted"]

@@ -13,13 +13,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from archive.statistics.intervals import mean_interval
-from evo.config.schema import FinetuneConfig
-from evo.jobs.credit import Credit, credits_of, shuffled, training_seeds
+from evo.config.models import FinetuneConfig
 from evo.jobs.evaluate import Task, evaluation_seeds
 from evo.jobs.job import CurriculumTraining, Evaluation, Finetune, Training
 from evo.jobs.lora import AdaptedModel, LoraSettings
 from evo.jobs.model_host import ModelHost
-from evo.jobs.policy_gradient import advantages, policy_loss, update
+from evo.jobs.policy_gradient import (
+    Credit,
+    advantages,
+    credits_of,
+    policy_loss,
+    shuffled,
+    training_seeds,
+    update,
+)
 from evo.record.ledger import finetune_row
 from xgl import Metadata, game, parse
 from xgl.lm.language_model import LanguageModel, continuation_logits

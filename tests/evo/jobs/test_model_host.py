@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evo.config.schema import JudgeConfig, PlayerConfig
+from evo.config.models import JudgeConfig, PlayerConfig
 from evo.jobs.model_host import _engine_settings
 from xgl.judge.engine import EngineSettings
 from xgl.players.local import MEMORY_BYTES

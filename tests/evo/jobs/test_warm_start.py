@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evo.config.compose import load
-from evo.config.schema import WarmStartConfig
-from evo.jobs.credit import Credit, groups_of
+from evo.config.models import WarmStartConfig
 from evo.jobs.evaluate import Task, evaluation_seeds
 from evo.jobs.job import Evaluation, ModelHostSettings, Training
 from evo.jobs.lora import AdaptedModel, LoraSettings
 from evo.jobs.model_host import ModelHost
+from evo.jobs.policy_gradient import Credit, groups_of
 from evo.jobs.warm_start import (
     OWN,
     WORDS,

@@ -12,7 +12,7 @@ import pytest
 
 import evo.run
 from archive import Archive
-from archive.ratings.improvement import skill_entropy
+from archive.ratings.simulations import skill_entropy
 from archive.verification import verify
 from evo.config.ratings_paper import MAIN_SETTING, RatingsPaperRunConfig, load
 from evo.ratings_paper.jobs import PATHS, REDUNDANCY, jobs

@@ -45,4 +45,5 @@ def test_a_game_that_holds_hardly_anything_is_not_new_for_that() -> None:
 def test_those_that_seem_to_help_come_first_and_of_these_the_least_covered() -> None:
     useless, known, new = Foresight(0.2, 0.0), Foresight(0.9, 0.8), Foresight(1.0, 0.1)
     assert sorted([useless, known, new], key=lambda each: each.order) == [new, known, useless]
+    assert [each.promising for each in (useless, known, new)] == [False, False, True]
     assert str(new) == "expected help 1.00, expected coverage 0.10"

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.search import (
+    GROWING,
     PARENT,
     PURPOSES,
     Killed,
@@ -27,8 +28,6 @@ from evo.jobs.job import Evaluation
 from evo.record.run_folder import open_archive
 from xgl import Game
 from xgl.errors import ConfigError
-
-GROWING = ("growth.generations=2", "growth.list_size=2", "growth.max_candidates=7")
 
 
 class Tired:
@@ -76,19 +75,18 @@ def test_a_run_killed_after_every_single_job_ends_the_same(search: Search, polic
 
 
 @pytest.mark.long
-def test_a_run_killed_at_every_single_commit_ends_the_same(search: Search) -> None:
-    assert search.run(by_hash, *GROWING, "seed=0", name="whole") == 0
-    whole = search.tables("whole")
+def test_a_run_killed_at_every_single_commit_ends_the_same(search: Search, grown: Search) -> None:
+    whole = grown.tables("whole")
 
     def start(resume: bool) -> int:
         with pytest.MonkeyPatch.context() as patch:
             tired = Tired(1)
             patch.setattr(Archive, "commit", lambda archive, rows: tired(archive, rows))
-            return search.run(by_hash, *GROWING, "seed=0", name="killed", resume=resume)
+            return search.run(by_hash, *GROWING, name="killed", resume=resume)
 
     assert _finish_by_steps(search, start) > 10
     assert search.tables("killed") == whole
-    assert search.adapters("killed") == search.adapters("whole")
+    assert search.adapters("killed") == grown.adapters("whole")
     events = [row["event"] for row in search.rows("runs", "killed")]
     assert events[0] == "created"
     assert events[-1] == "finished"
@@ -104,7 +102,7 @@ def test_a_finished_run_has_nothing_left_to_do(search: Search) -> None:
 
 
 def test_an_interrupt_leaves_what_is_committed_and_says_how_to_go_on(
-    search: Search, capsys: pytest.CaptureFixture[str]
+    search: Search, grown: Search, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def stop(played: Game) -> Nature:
         if len(search.executor.jobs) == 5:
@@ -116,8 +114,7 @@ def test_an_interrupt_leaves_what_is_committed_and_says_how_to_go_on(
     assert search.rows("runs")[-1]["event"] == "interrupted"
     assert search.rows("scores")
     assert search.run(by_hash, resume=True) == 0
-    search.run(by_hash, *GROWING, name="whole")
-    assert search.tables("run") == search.tables("whole")
+    assert search.tables("run") == grown.tables("whole")
 
 
 def test_a_run_does_not_go_on_from_another_game(
@@ -164,9 +161,8 @@ def test_what_a_kill_at_the_very_beginning_leaves_is_no_obstacle(
 
 
 def test_every_truncated_table_is_refused_by_name(
-    search: Search, capsys: pytest.CaptureFixture[str]
+    search: Search, grown: Search, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    search.run(by_hash, *GROWING, name="whole")
     with pytest.raises(Killed):
         search.run(by_hash, *GROWING, patience=12)
     archive = search.folder / "run" / "archive"
@@ -182,7 +178,7 @@ def test_every_truncated_table_is_refused_by_name(
         assert sorted(archive.glob("commits/*")) == commits
         last.write_bytes(content)
     assert search.run(by_hash, resume=True) == 0
-    assert search.tables("run") == search.tables("whole")
+    assert search.tables("run") == grown.tables("whole")
 
 
 def test_a_second_run_on_one_folder_is_refused(
@@ -215,7 +211,10 @@ def test_a_folder_that_another_run_took_meanwhile_is_refused(
 
 
 def test_a_disk_that_refuses_ends_the_run_with_the_way_on(
-    search: Search, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    search: Search,
+    grown: Search,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     written: list[object] = []
     fsync = os.fsync
@@ -235,15 +234,14 @@ def test_a_disk_that_refuses_ends_the_run_with_the_way_on(
     assert shown.err.count("\n") == 1
     assert f"resume   python -m evo.run resume={search.folder / 'run'}\n" in shown.out
     assert search.run(by_hash, resume=True) == 0
-    search.run(by_hash, *GROWING, name="whole")
-    assert search.tables("run") == search.tables("whole")
+    assert search.tables("run") == grown.tables("whole")
 
 
-def test_another_seed_is_another_search(search: Search) -> None:
-    search.run(by_hash, *GROWING, name="one")
+def test_another_seed_is_another_search(search: Search, grown: Search) -> None:
     PURPOSES.update(
         {s.map_seed: p for p in Purpose for s in evaluation_seeds(p, 1, 300)}  # run seed 1
     )
     search.run(by_hash, *GROWING, "seed=1", name="two")
-    texts = [[row["text"] for row in search.rows("proposals", name)] for name in ("one", "two")]
+    runs = grown.rows("proposals", "whole"), search.rows("proposals", "two")
+    texts = [[row["text"] for row in rows] for rows in runs]
     assert texts[0] != texts[1]

@@ -146,6 +146,20 @@ def test_of_a_list_those_are_examined_that_promise_most() -> None:
     assert {game for game, how in ran.decided.items() if how == "passed over"} == {2, 4, 6, 7}
 
 
+def test_what_promises_nothing_is_not_examined_but_for_one() -> None:
+    known = {game: Foresight(1.0, 0.9 - game / 100) for game in range(1, 7)}
+    useless = {7: Foresight(0.1, 0.0), 8: Foresight(0.2, 0.1)}
+    grown = growth(
+        pair_world(expected=known | useless),
+        replace(ORDINARY, list_size=8, examined=0.8),
+        bench := Bench(),
+    )
+    list(finished(grown))
+    learned = [each[1] for group in bench.course for each in group if each[0] == "learn"]
+    assert learned == [6], "of those that may help the least covered"
+    assert list(world_of(grown).decided.values()).count("passed over") == 7
+
+
 class _Alike(dict[tuple[int, int], float]):
     """Every game has the same value for every other."""
 

@@ -17,7 +17,7 @@ from archive.charts.document import document
 from evo.config.toy import SettingConfig, load
 from evo.search.growth import ScopeMember
 from evo.toy import experiment
-from evo.toy.figure import colour, figure
+from evo.toy.experiment import colour, figure
 from evo.toy.growths import Growth, Scope, scopes
 from evo.toy.world import ToyGame
 

@@ -45,6 +45,9 @@ class Bench:
             for start in range(0, len(each), self.width)
         ]
 
+    def length(self, one: tuple[Work, ...]) -> float:
+        return 10.0 if one[0][0] == "learn" else float(len(one))
+
     def finish(self, passes: Sequence[tuple[Work, ...]]) -> Cost:
         first = passes[0]
         if len(self.course) >= len(self.archived):
@@ -208,6 +211,7 @@ def random_settings(draw: random.Random) -> OpenEndedSettings:
         list_size=draw.randint(1, 6),
         max_candidates=draw.choice([None, draw.randint(1, 30)]),
         lookahead=draw.randint(1, 6),
+        abreast=draw.randint(1, 4),
         tests=draw.choice([1, 3, 100]),
         least_yield=draw.choice([0.0, 0.0, 20.0]),
         examined=draw.choice([0.3, 0.6, 1.0]),

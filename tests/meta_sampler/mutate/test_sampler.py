@@ -13,8 +13,8 @@ from support import parents
 
 import xgl
 from meta_sampler import Mutate, MutateSettings, Outcome, Progress, Proposal
-from meta_sampler.mutate.operators import OPERATORS, Entry
 from meta_sampler.mutate.program_editor import PRUNE, EditContext, Lines
+from meta_sampler.mutate.sampler import OPERATORS, Entry
 from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.screening.soundness import FIT, move_tokens
 from xgl.language import syntax as syn

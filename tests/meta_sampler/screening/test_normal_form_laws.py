@@ -19,8 +19,8 @@ from support.doubles import NumberedStories, WordJudge, number
 
 import xgl
 from meta_sampler import MutateSettings
-from meta_sampler.mutate.operators import OPERATORS
 from meta_sampler.mutate.program_editor import donor_lines, edit_context
+from meta_sampler.mutate.sampler import OPERATORS
 from meta_sampler.screening.normal_form import NormalForm, normal_form
 from meta_sampler.screening.symbolic import LinearForm, Quantity, StoryText
 from xgl import Cast, Instance, play_all

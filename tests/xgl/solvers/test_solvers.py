@@ -15,9 +15,8 @@ from support.tiny_model import WORDS, tiny_judge
 
 from xgl.players import RandomPlayer, ScriptedPlayer
 from xgl.runtime.lockstep import Cast, Instance, play_all
-from xgl.solvers.search import Search
 from xgl.solvers.solvers import Solvers, vocabulary
-from xgl.solvers.trials import MapTrials
+from xgl.solvers.trials import MapTrials, Search
 
 MakeTrials = Callable[..., MapTrials]
 GAMES = {

@@ -1,24 +1,34 @@
-"""Accepted games scored again by a judge that does not play: ``judge.second``
-(docs/transfer.md, "Another judge")."""
+"""Archived plays scored again when a run ends: those behind accepted games by a judge that does not
+play (``judge.second``; docs/transfer.md, "Another judge"), and the best of each game token by token
+while the judge is loaded, so that the report needs no model (docs/report.md)."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from archive.query import games
+from archive.report.best_plays import best_plays
+from archive.report.contents import BestPlay
+from archive.report.token_bits import (
+    ScoredTexts,
+    is_archived,
+    read_scored_texts,
+    scored_text_rows,
+    unarchived_moves,
+)
 from archive.schema import PlaysKey, TaskId
 from archive.statistics.decision_cases import read_record
+from archive.statistics.plays import policies_of
 from archive.statistics.second_judge import accepted_cases, plays_behind
 from evo.jobs.evaluate import Task
-from evo.jobs.job import Executor, Rescoring, Result, SecondScore
+from evo.jobs.job import Executor, Rescoring, Result, SecondScore, TokenScoring
 from evo.record.ledger import Ledger, Row
 from evo.record.progress import Listener
-from xgl import Metadata, game, parse
 from xgl.runtime.requests import Seeds
 
-STAGE = "another judge"
+SECOND_JUDGE, BEST_PLAYS = "another judge", "best plays"
+"""Stages, as a person is told of them."""
 
 
 @dataclass(frozen=True)
@@ -32,15 +42,15 @@ class _Asked:
 def score_again(ledger: Ledger, executor: Executor, listener: Listener, judge: str) -> None:
     """Every play that an acceptance rests on, under ``judge``; one commit for each policy on each
     game. What the archive holds is not scored again."""
-    asked = _missing(ledger, judge)
-    listener.stage(STAGE, [each.job.task for each in asked], len(asked))
+    asked = _plays_to_judge(ledger, judge)
+    listener.stage(SECOND_JUDGE, [each.job.task for each in asked], len(asked))
     jobs = [each.job for each in asked]
     for each, result in zip(asked, executor.do(jobs), strict=True):
         ledger.commit(second_scores=_rows(each, judge, result))
-        listener.job(STAGE, each.job.task, 0, result.scoring)
+        listener.job(SECOND_JUDGE, each.job.task, 0, result.scoring)
 
 
-def _missing(ledger: Ledger, judge: str) -> list[_Asked]:
+def _plays_to_judge(ledger: Ledger, judge: str) -> list[_Asked]:
     record = read_record(ledger.archive, ledger.run_id)
     wanted: dict[PlaysKey, dict[Seeds, None]] = {}
     for accepted in accepted_cases(record):
@@ -48,7 +58,7 @@ def _missing(ledger: Ledger, judge: str) -> list[_Asked]:
             wanted.setdefault(key, {}).update({Seeds(*each): None for each in seeds})
     known = _known(ledger, judge)
     missing = {key: seeds for key, seeds in wanted.items() if known.get(key) != set(seeds)}
-    tasks = _tasks(ledger, {key.task_id for key in missing})
+    tasks = ledger.tasks({key.task_id for key in missing})
     return [_asked(ledger, key, tasks[key.task_id], list(seeds)) for key, seeds in missing.items()]
 
 
@@ -63,16 +73,6 @@ def _known(ledger: Ledger, judge: str) -> dict[PlaysKey, set[Seeds]]:
     for row in ledger.archive.rows("second_scores", filters=mine):
         known.setdefault(PlaysKey.of(row), set()).add(Seeds(row["map_seed"], row["play_seed"]))
     return known
-
-
-def _tasks(ledger: Ledger, wanted: set[TaskId]) -> Mapping[TaskId, Task]:
-    rows = games(ledger.archive, [task_id.game_id for task_id in wanted])
-    return {task_id: _task(rows[task_id.game_id], task_id.role) for task_id in wanted}
-
-
-def _task(row: Row, role: str) -> Task:
-    metadata = Metadata(**json.loads(row["metadata_json"]))
-    return Task(game(parse(row["code"], row["dialect"]), metadata), role)
 
 
 def _rows(asked: _Asked, judge: str, result: Result[list[SecondScore]]) -> list[Row]:
@@ -91,3 +91,34 @@ def _rows(asked: _Asked, judge: str, result: Result[list[SecondScore]]) -> list[
         }
         for seeds, score in zip(asked.job.seeds, result.outcome, strict=True)
     ]
+
+
+def score_best_plays(
+    ledger: Ledger, executor: Executor, listener: Listener, replicates: int
+) -> None:
+    """Bits for each token of the best plays of the newest scope; one commit for each game. What the
+    archive holds is not scored again."""
+    jobs = _unscored_plays(ledger, replicates)
+    listener.stage(BEST_PLAYS, [job.task for job in jobs], len(jobs))
+    for job, result in zip(jobs, executor.do(jobs), strict=True):
+        rows = [row for play in result.outcome for row in scored_text_rows(job.task.id, play)]
+        ledger.commit(scored_texts=rows)
+        listener.job(BEST_PLAYS, job.task, 0, result.scoring)
+
+
+def _unscored_plays(ledger: Ledger, replicates: int) -> list[TokenScoring]:
+    archive, run_id = ledger.archive, ledger.run_id
+    tasks = ledger.tasks(map(TaskId.of, ledger.newest_scope))
+    policies = policies_of(ledger.finetunes.values(), replicates)
+    rows = games(archive, [each.game_id for each in tasks])
+    plays = best_plays(archive, run_id, {each: policies.get(each, ()) for each in tasks}, rows)
+    scored = read_scored_texts(archive, run_id)
+    missing = {each: _unscored(tasks[each], plays[each], scored) for each in plays}
+    return [TokenScoring(tasks[each], lacking) for each, lacking in missing.items() if lacking]
+
+
+def _unscored(task: Task, plays: Sequence[BestPlay], scored: ScoredTexts) -> tuple[BestPlay, ...]:
+    """The plays that can be repeated and are not scored."""
+    if unarchived_moves(task.game, task.role):
+        return ()
+    return tuple(play for play in plays if not is_archived(scored, task.id, play))

@@ -1,0 +1,399 @@
+"""What the search's selection is worth: kept games, families and held-out coverage of searches that
+have spent the same core-seconds, from the same seeds.
+
+    python benchmarks/search_baselines.py [--seeds 60 61] [--seconds 2400] [--pool 2]
+        [--samplers mutate learned local] [--training-seeds 1] [--size 3] [--root runs/baselines]
+        [key=value …] [SAMPLER:key=value …]
+
+*Searches* are real runs of ``+experiment=long_growth`` with ``budget.seconds``, one for each
+meta-sampler and seed; ``mutate`` is the default search. A model for ``chat`` is named as in
+``chat:meta_sampler.settings.model=…``.
+
+*Selections* are replayed. Each seed has one more growth, the pool, that examines every candidate
+(``growth.examined=1``) and runs ``--pool`` times as long. Its candidates are gone through in the
+order in which they were proposed, and each is charged what it takes to know whether it is playable:
+its proposal, its calibration, its scripts, its fine-tunes and its own plays; nothing of what
+transfer to and from other games cost. What is playable by the time that ``--seconds`` are charged
+is what a search without transfer would have had, and of that
+
+* ``every playable`` keeps all;
+* ``tree distance`` keeps as many as the default search accepted, each the farthest in tree edits
+  from the initial games and those kept before;
+* ``own gain`` keeps as many, those with the largest gains of the deciding kind.
+
+So a replay chooses among children of the games that the pool accepted, not of those it keeps. A
+star marks one whose pool was exhausted before the seconds were.
+
+Then one run of ``+experiment=held_out`` learns all playable candidates of all growths again and has
+them play programs that no growth saw. *Coverage* is the mean over programs of the largest share of
+a program's own gain that a kept game teaches; ``of N`` that of N kept games drawn at random, since
+more games cover more; initial games count for no search. *Families* are the initial games from
+which kept games descend. Growths and the held-out run go on where they stopped; rows are also
+written to ROOT/rows.jsonl. Seconds are those of work as the archive has them: idle cores only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from archive import Archive, RunEvent
+from archive.query import find_run, newest_scope
+from archive.schema import BASE_POLICY, SCRIPT_POLICY, GainKind, Purpose, TaskId
+from archive.statistics.choice_tests import coverage
+from archive.statistics.growth_candidates import surely_learned
+from archive.statistics.held_out import CONFIDENCE, clear
+from archive.statistics.held_out_plays import read_held_out_plays
+from archive.statistics.intervals import Scores, mean_interval
+from archive.store.archive import MARKER
+from xgl import Program, parse
+from xgl.analysis.tree_distance import distance
+from xgl.random_streams import stream
+
+Row = dict[str, Any]
+DEFAULT = "mutate"
+POOL = "pool"
+SPENDING = ("proposals", "scores", "rounds", "finetunes")
+DRAWS = 1000
+HEADS = (
+    *("search", "seed", "core-seconds", "fine-tuned", "playable", "kept", "families"),
+    "held-out coverage",
+)
+
+
+@dataclass(frozen=True)
+class Result:
+    """One search under one seed, after ``seconds`` of work."""
+
+    search: str
+    seed: int
+    seconds: float
+    finetuned: int
+    playable: int
+    kept: tuple[TaskId, ...]
+    families: int
+    exhausted: bool = False
+
+
+# -- runs ------------------------------------------------------------------------------------------
+
+
+def run(folder: Path, arguments: Sequence[str]) -> Path:
+    """The folder of a run, begun or gone on with where it is not at its end."""
+    events: list[str] = []
+    if (folder / "archive" / MARKER).exists():
+        with Archive.open(folder) as archive:
+            events = [row["event"] for row in archive.rows("runs", ["event"])]
+    if events and events[-1] in (RunEvent.FINISHED, RunEvent.OUT_OF_BUDGET):
+        return folder
+    place = [f"archive.root={folder.parent}", f"name={folder.name}"]
+    asked = [f"resume={folder}"] if events else [*arguments, *place]
+    command = [sys.executable, "-m", "evo.run", *asked]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return folder
+
+
+def grow(root: Path, name: str, seed: int, seconds: float, settings: Sequence[str]) -> Path:
+    """A growth that nothing but its budget ends."""
+    bounds = [f"seed={seed}", f"budget.seconds={seconds:g}", "growth.least_yield=0.0"]
+    asked = ["+experiment=long_growth", *bounds, *settings]
+    return run(root / f"{name}-seed{seed}", asked)
+
+
+# -- what a growth holds ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The rows of one growth that selection can be replayed from."""
+
+    initial: tuple[TaskId, ...]
+    programs: Mapping[str, Program]
+    proposals: Sequence[Row]
+    decisions: Mapping[TaskId, Row]
+    finetuned: frozenset[TaskId]
+    own_seconds: Mapping[TaskId, float]
+    """By game: calibration, scripts, fine-tunes, and the plays of base and own fine-tunes on it."""
+    seconds: float
+    """Of all work."""
+
+    @property
+    def playable(self) -> list[TaskId]:
+        """Candidates that their fine-tunes surely learned."""
+        return [task for task, row in self.decisions.items() if surely_learned(row)]
+
+    @property
+    def accepted(self) -> list[TaskId]:
+        """Candidates that joined."""
+        return [task for task, row in self.decisions.items() if row["verdict"] == "accepted"]
+
+    def families(self, tasks: Sequence[TaskId]) -> int:
+        """Initial games from which these descend."""
+        parents = {
+            TaskId.of(row): TaskId(row["parent_game_id"], row["parent_role"])
+            for row in reversed(self.proposals)
+            if row["outcome"] == "candidate"
+        }
+        return len({_root(task, parents) for task in tasks})
+
+
+def _root(task: TaskId, parents: Mapping[TaskId, TaskId]) -> TaskId:
+    while task in parents:
+        task = parents[task]
+    return task
+
+
+def read_growth(folder: Path) -> Growth:
+    """Of an ended growth."""
+    with Archive.open(folder) as archive:
+        run_id = find_run(archive).run_id
+        _, members = newest_scope(archive, run_id)
+        tables = {name: archive.rows(name) for name in SPENDING}
+        decisions: dict[TaskId, Row] = {}
+        for row in archive.rows("decisions"):
+            task = TaskId.of(row)
+            before = decisions.get(task)
+            if before is None or before["verdict"] != "accepted":
+                decisions[task] = row
+        initial = tuple(m.task_id for m in members if m.parent_game_id is None)
+        games = archive.rows("games", ["game_id", "code", "dialect"])
+        return Growth(
+            initial,
+            {row["game_id"]: parse(row["code"], row["dialect"]) for row in games},
+            tables["proposals"],
+            {task: row for task, row in decisions.items() if task not in initial},
+            frozenset(TaskId.of(row) for row in tables["finetunes"]),
+            _own_seconds(tables),
+            sum(row["seconds"] for rows in tables.values() for row in rows),
+        )
+
+
+def _own_seconds(tables: Mapping[str, Sequence[Row]]) -> dict[TaskId, float]:
+    seconds: defaultdict[TaskId, float] = defaultdict(float)
+    own: defaultdict[TaskId, set[str]] = defaultdict(set)
+    for row in tables["finetunes"]:
+        seconds[TaskId.of(row)] += row["seconds"]
+        own[TaskId.of(row)].add(row["finetune_id"])
+    for row in tables["rounds"]:
+        seconds[TaskId.of(row)] += row["seconds"]
+    for row in tables["scores"]:
+        task, policy = TaskId.of(row), row["policy_id"]
+        is_own = policy == BASE_POLICY or policy.startswith(SCRIPT_POLICY) or policy in own[task]
+        if is_own and row["purpose"] != Purpose.ACCEPTANCE:
+            seconds[task] += row["seconds"]
+    return seconds
+
+
+# -- selections ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What a search without transfer would have had after so many seconds: fine-tuned candidates,
+    and those of them that are playable, in the order in which they were proposed."""
+
+    finetuned: list[TaskId]
+    playable: list[TaskId]
+    seconds: float
+    exhausted: bool
+
+
+def affordable(growth: Growth, seconds: float) -> Pool:
+    """The candidates that ``seconds`` pay for, the initial games first."""
+    charges = list(_charges(growth))
+    spent = list(accumulate((cost for _, cost in charges), initial=_initial_seconds(growth)))[1:]
+    paid = [task for (task, _), at in zip(charges, spent, strict=True) if at <= seconds]
+    judged = [task for task in dict.fromkeys(paid) if task in growth.decisions]
+    within = [at for at in spent if at <= seconds]
+    return Pool(
+        [task for task in judged if task in growth.finetuned],
+        [task for task in judged if surely_learned(growth.decisions[task])],
+        within[-1] if within else 0.0,
+        len(paid) == len(charges),
+    )
+
+
+def _initial_seconds(growth: Growth) -> float:
+    return sum(growth.own_seconds.get(task, 0.0) for task in growth.initial)
+
+
+def _charges(growth: Growth) -> Iterator[tuple[TaskId | None, float]]:
+    """Each proposal in turn, and with the first of a candidate all that its own game cost; those
+    that the growth did not come to are left out."""
+    known: set[TaskId] = set()
+    for row in growth.proposals:
+        task = TaskId.of(row) if row["outcome"] == "candidate" else None
+        if task is None or task in known:
+            yield None, row["seconds"]
+        elif task in growth.decisions:
+            known.add(task)
+            yield task, row["seconds"] + growth.own_seconds.get(task, 0.0)
+
+
+def farthest(growth: Growth, tasks: Sequence[TaskId], count: int) -> list[TaskId]:
+    """Each the farthest from the initial games and those before it, the first of several."""
+    chosen: list[TaskId] = []
+    left = list(tasks)
+    while left and len(chosen) < count:
+        known = [growth.programs[each.game_id] for each in (*growth.initial, *chosen)]
+        best = max(
+            left,
+            key=lambda task: min(distance(growth.programs[task.game_id], one) for one in known),
+        )
+        chosen.append(best)
+        left.remove(best)
+    return chosen
+
+
+def strongest(growth: Growth, tasks: Sequence[TaskId], count: int) -> list[TaskId]:
+    """Those with the largest own gains."""
+    return sorted(tasks, key=lambda task: -growth.decisions[task]["own_gain"])[:count]
+
+
+Selection = Callable[[Growth, Sequence[TaskId], int], list[TaskId]]
+SELECTIONS: Mapping[str, Selection] = {
+    "every playable": lambda growth, tasks, count: list(tasks),
+    "tree distance": farthest,
+    "own gain": strongest,
+}
+
+
+def searched(name: str, seed: int, growth: Growth) -> Result:
+    """A real run."""
+    kept = tuple(growth.accepted)
+    finetuned = sum(task in growth.finetuned for task in growth.decisions)
+    playable, families = len(growth.playable), growth.families(kept)
+    return Result(name, seed, growth.seconds, finetuned, playable, kept, families)
+
+
+def replayed(seed: int, growth: Growth, seconds: float, count: int) -> Iterator[Result]:
+    """Every selection from the pool of one seed; ``count``: games that the default accepted."""
+    pool = affordable(growth, seconds)
+    for name, selection in SELECTIONS.items():
+        kept = tuple(selection(growth, pool.playable, count))
+        yield Result(
+            name,
+            seed,
+            pool.seconds,
+            len(pool.finetuned),
+            len(pool.playable),
+            kept,
+            growth.families(kept),
+            pool.exhausted,
+        )
+
+
+# -- held-out coverage -----------------------------------------------------------------------------
+
+
+def captured_shares(folder: Path) -> dict[TaskId, Scores]:
+    """(programs,) by candidate: the share of each program's own gain that it teaches, mean over
+    training seeds and maps, of the programs whose own gain is established."""
+    with Archive.open(folder) as archive:
+        plays = read_held_out_plays(archive, find_run(archive).run_id)
+    own = plays.references[GainKind.SPECIFIC]
+    kept = [
+        place
+        for place in range(len(plays.programs))
+        if clear(mean_interval(own[:, place].mean(0), CONFIDENCE))
+    ]
+    shares = plays.gains[GainKind.SPECIFIC].mean((0, 3)) / own.mean((0, 2))
+    tasks = [candidate.task_id for candidate in plays.candidates]
+    return dict(zip(tasks, shares[:, kept], strict=True))
+
+
+def coverages(shares: Mapping[TaskId, Scores], kept: Sequence[TaskId], size: int) -> list[float]:
+    """Of all kept games, and of ``size`` of them drawn at random; NaN where there are fewer."""
+    if not kept:
+        return [float("nan")] * 2
+    table = np.stack([shares[task] for task in kept])
+    if len(kept) < size:
+        return [coverage(table), float("nan")]
+    rng = stream("coverage of kept games", size)
+    drawn = [rng.permutation(len(kept))[:size] for _ in range(DRAWS)]
+    return [coverage(table), float(np.mean([coverage(table[each]) for each in drawn]))]
+
+
+# -- the command -----------------------------------------------------------------------------------
+
+
+def results(arguments: argparse.Namespace, overrides: Sequence[str]) -> list[Result]:
+    """Of every search and seed."""
+    found: list[Result] = []
+    common = [each for each in overrides if not _is_of_sampler(each)]
+    for seed in arguments.seeds:
+        growths = {}
+        for sampler in dict.fromkeys([DEFAULT, *arguments.samplers]):
+            own = [each.partition(":")[2] for each in overrides if each.startswith(f"{sampler}:")]
+            settings = [f"meta_sampler={sampler}", *common, *own]
+            folder = grow(arguments.root, sampler, seed, arguments.seconds, settings)
+            growths[sampler] = read_growth(folder)
+            found.append(searched(sampler, seed, growths[sampler]))
+        examined = [*common, "growth.examined=1.0"]
+        longer = arguments.pool * arguments.seconds
+        pool = read_growth(grow(arguments.root, POOL, seed, longer, examined))
+        accepted = len(growths[DEFAULT].accepted)
+        found += replayed(seed, pool, arguments.seconds, accepted)
+    return found
+
+
+def _is_of_sampler(override: str) -> bool:
+    return ":" in override.partition("=")[0]
+
+
+def held_out(arguments: argparse.Namespace) -> Path:
+    """The run that plays all candidates of these growths on held-out programs."""
+    seeds = arguments.seeds
+    names = [*dict.fromkeys([DEFAULT, *arguments.samplers]), POOL]
+    runs = ",".join(str(arguments.root / f"{name}-seed{seed}") for seed in seeds for name in names)
+    name = "-".join(map(str, ["held_out", *names[:-1], *seeds]))
+    settings = [f"held_out.runs=[{runs}]", f"held_out.seeds={arguments.training_seeds}"]
+    return run(arguments.root / name, ["+experiment=held_out", *settings])
+
+
+def line(result: Result, covered: Sequence[float]) -> str:
+    """A row of the table."""
+    star = "*" if result.exhausted else ""
+    cells = [result.search, result.seed, f"{result.seconds:.0f}{star}", result.finetuned]
+    cells += [result.playable, len(result.kept), result.families]
+    shown = ["–" if np.isnan(each) else f"{each:.2f}" for each in covered]
+    return "| " + " | ".join(map(str, [*cells, *shown])) + " |"
+
+
+def main() -> None:
+    """Make the runs, print the table, write the rows."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seeds", type=int, nargs="+", default=[60, 61])
+    parser.add_argument("--seconds", type=float, default=2400.0)
+    parser.add_argument("--pool", type=float, default=2.0)
+    parser.add_argument("--samplers", nargs="+", default=[DEFAULT, "learned", "local"])
+    parser.add_argument("--training-seeds", type=int, default=1)
+    parser.add_argument("--size", type=int, default=3)
+    parser.add_argument("--root", type=Path, default=Path("runs/baselines"))
+    arguments, overrides = parser.parse_known_args()
+    found = results(arguments, overrides)
+    shares = captured_shares(held_out(arguments))
+    heads = [*HEADS, f"of {arguments.size}"]
+    print("| " + " | ".join(heads) + " |\n" + "| --- " * len(heads) + "|")
+    with (arguments.root / "rows.jsonl").open("w", encoding="utf-8") as file:
+        for result in sorted(found, key=lambda each: (each.search, each.seed)):
+            covered = coverages(shares, result.kept, arguments.size)
+            print(line(result, covered))
+            facts = asdict(result) | {"coverage": covered[0], "coverage_of_size": covered[1]}
+            file.write(json.dumps(facts) + "\n")
+
+
+if __name__ == "__main__":
+    main()
