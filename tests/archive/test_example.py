@@ -38,6 +38,18 @@ def test_its_commands_answer(
     assert capsys.readouterr().out.strip()
 
 
+def test_its_report_needs_no_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def no_judge(*_: object) -> None:
+        raise AssertionError("the judge was asked for")
+
+    monkeypatch.setattr("archive.report.token_bits._judge", no_judge)
+    page = tmp_path / "report.html"
+    assert main(["report", str(FOLDER / "run"), "-o", str(page)]) == 0
+    assert page.read_text(encoding="utf-8").count('class="tokens"') == 18
+
+
 def test_it_is_small() -> None:
     """A clone carries it."""
     size = sum(path.stat().st_size for path in FOLDER.rglob("*") if path.is_file())

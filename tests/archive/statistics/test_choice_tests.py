@@ -1,0 +1,162 @@
+"""Choosing again at random: what the tests may say, and what must not move them."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from archive.statistics import choice_tests
+from archive.statistics.choice_tests import (
+    Choice,
+    coverage,
+    coverage_test,
+    detectable,
+    differences,
+    found_from,
+    permutation_test,
+    weighted_means,
+)
+
+Values = NDArray[np.float64]
+
+
+@st.composite
+def choices(draw: st.DrawFn) -> tuple[Values, Choice]:
+    """Up to four lists, at least one of which holds both kinds."""
+    sizes = draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
+    lists = np.repeat(np.arange(len(sizes) + 1), [2, *sizes])
+    chosen = draw(st.lists(st.booleans(), min_size=sum(sizes), max_size=sum(sizes)))
+    numbers = st.floats(-10, 10).map(lambda value: round(value, 3))
+    values = draw(st.lists(numbers, min_size=len(lists), max_size=len(lists)))
+    return np.array(values), Choice(np.array([True, False, *chosen]), lists)
+
+
+def by_hand(values: Values, choice: Choice) -> float:
+    """The share of all choices whose plain difference of means is as large."""
+
+    def difference(chosen: NDArray[np.bool_]) -> float:
+        return float(values[among][chosen[among]].mean() - values[among][~chosen[among]].mean())
+
+    among = np.concatenate(choice.carrying)
+    every = [combinations(games, int(choice.chosen[games].sum())) for games in choice.carrying]
+    found = []
+    for parts in product(*every):
+        chosen = np.zeros(len(values), bool)
+        chosen[[game for part in parts for game in part]] = True
+        found.append(difference(chosen))
+    return float(np.mean(np.array(found) >= difference(choice.chosen) - 1e-9))
+
+
+@settings(max_examples=60, deadline=None)
+@given(choices())
+def test_few_choices_are_all_gone_through(drawn: tuple[Values, Choice]) -> None:
+    values, choice = drawn
+    found = permutation_test(values, choice)
+    assert found.exact
+    assert found.p_value == pytest.approx(by_hand(values, choice))
+
+
+@settings(max_examples=60, deadline=None)
+@given(choices(), st.lists(st.integers(-50, 50), min_size=5, max_size=5))
+def test_differences_between_lists_change_nothing(
+    drawn: tuple[Values, Choice], shifts: list[int]
+) -> None:
+    values, choice = drawn
+    shifted = values + np.array(shifts)[choice.lists]
+    one, other = (differences(each[:, None], choice)[0] for each in (values, shifted))
+    assert one == pytest.approx(other, abs=1e-6)
+    assert permutation_test(values, choice) == permutation_test(shifted, choice)
+
+
+@settings(max_examples=60, deadline=None)
+@given(choices())
+def test_lists_of_one_kind_carry_nothing(drawn: tuple[Values, Choice]) -> None:
+    values, choice = drawn
+    kept = np.concatenate(choice.carrying)
+    rest = Choice(choice.chosen[kept], choice.lists[kept])
+    assert permutation_test(values, choice) == permutation_test(values[kept], rest)
+    one, other = weighted_means(values, choice)
+    assert one - other == pytest.approx(differences(values[:, None], choice)[0], abs=1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(choices(), st.data())
+def test_counting_a_game_twice_is_having_it_twice(
+    drawn: tuple[Values, Choice], data: st.DataObject
+) -> None:
+    values, choice = drawn
+    counts = np.array([data.draw(st.integers(0, 2)) for _ in values])
+    twice = Choice(np.repeat(choice.chosen, counts), np.repeat(choice.lists, counts))
+    counted = differences(values[:, None], choice, counts[:, None].astype(float))[0]
+    if twice.sizes:
+        again = differences(np.repeat(values, counts)[:, None], twice)[0]
+        assert counted == pytest.approx(again, abs=1e-9)
+    else:
+        assert np.isnan(counted)
+
+
+def test_without_a_choice_there_is_no_test() -> None:
+    nobody = Choice(np.array([True, True, False]), np.array([0, 0, 1]))
+    assert np.isnan(differences(np.ones((3, 1)), nobody)[0])
+    with pytest.raises(ValueError, match="found no list"):
+        permutation_test(np.ones(3), nobody)
+    with pytest.raises(ValueError, match="found no pool"):
+        coverage_test(np.ones((3, 2)), nobody)
+
+
+def layout(lists: int, games: int, chosen: int) -> Choice:
+    return Choice(np.tile(np.arange(games) < chosen, lists), np.repeat(np.arange(lists), games))
+
+
+def test_drawn_choices_agree_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    choice, values = layout(3, 7, 2), np.random.default_rng(1).normal(size=21)
+    values[choice.chosen] += 0.5
+    captured = np.random.default_rng(2).random((21, 4))
+    every = permutation_test(values, choice), coverage_test(captured, choice)
+    monkeypatch.setattr(choice_tests, "EXACT", 0)
+    drawn = permutation_test(values, choice), coverage_test(captured, choice)
+    assert (every[0].exact, drawn[0].exact) == (True, False)
+    assert drawn[0].p_value == pytest.approx(every[0].p_value, abs=0.02)
+    assert drawn[1].test.p_value == pytest.approx(every[1].test.p_value, abs=0.02)
+    assert drawn[1].expected == pytest.approx(every[1].expected, abs=0.01)
+    assert permutation_test(values, choice) == drawn[0], "a stream of its own name"
+
+
+def test_a_planted_difference_is_found_and_none_at_its_rate() -> None:
+    """One-sided at 5 %: without a difference 300 data sets raise about 15 false alarms."""
+    rng, choice = np.random.default_rng(0), layout(4, 6, 2)
+
+    def alarms(planted: float) -> float:
+        values = rng.normal(size=(300, 24)) + planted * choice.chosen
+        return float(np.mean([permutation_test(each, choice).p_value <= 0.05 for each in values]))
+
+    assert alarms(0.0) == pytest.approx(0.05, abs=0.04)
+    assert alarms(detectable(choice.sizes)) == pytest.approx(0.8, abs=0.08)
+    assert alarms(3.0) == 1.0
+
+
+def test_power_grows_with_lists_and_alarms_keep_their_rate() -> None:
+    few, many = (found_from([(7, 2)] * lists, 1000) for lists in (2, 8))
+    assert np.median(many) < np.median(few)
+    for each in (few, many):
+        assert float((each < 0).mean()) == pytest.approx(0.05, abs=0.025)
+    spread = (1.645 + 0.842) / np.sqrt(8 * 2 * 5 / 7)
+    assert detectable([(7, 2)] * 8) == pytest.approx(spread, rel=0.1), "the normal approximation"
+    assert detectable([(3, 1)]) == np.inf, "three choices are never one in twenty"
+
+
+def test_coverage_is_that_of_the_best_game_for_each_program() -> None:
+    captured = np.array([[0.9, 0.0], [0.0, 0.7], [0.5, 0.5], [0.1, 0.1]])
+    assert coverage(captured[:2]) == pytest.approx(0.8)
+    choice = Choice(np.array([True, True, False, False]), np.zeros(4, int))
+    found = coverage_test(captured, choice)
+    assert found.observed == pytest.approx(0.8)
+    assert (found.test.choices, found.test.exact) == (6, True)
+    assert found.test.p_value == pytest.approx(1 / 6), "no other pair covers as much"
+    pairs = [coverage(captured[list(pair)]) for pair in combinations(range(4), 2)]
+    assert found.expected == pytest.approx(np.mean(pairs))

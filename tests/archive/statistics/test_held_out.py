@@ -1,0 +1,211 @@
+"""What candidates teach of held-out programs, on plays whose truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from archive.schema import GainKind, Reason, TaskId, Verdict
+from archive.statistics.growth_candidates import Candidate, ListKey
+from archive.statistics.held_out import HeldOutPlays, held_out, kappa
+from archive.statistics.intervals import Scores
+from archive.views.held_out import sentence, show
+from archive.views.tables import to_json
+
+PROGRAMS, MAPS, REFERENCE = 4, 48, 10.0
+
+
+def candidate(growth: str, number: int, accepted: bool, lists: int = 1) -> Candidate:
+    verdict, reason = Verdict.REFUSED, Reason.COVERED
+    if accepted:
+        verdict, reason = Verdict.ACCEPTED, Reason.NEW_AND_USEFUL
+    key = ListKey(growth, 0, TaskId("parent", "black"), number % lists)
+    return Candidate(TaskId(f"{growth}-{number}", "black"), key, verdict, reason)
+
+
+def plays(
+    shares: Scores,
+    accepted: Sequence[bool],
+    *,
+    growths: int = 4,
+    scripted: float = 0.0,
+    reference: Sequence[float] = (REFERENCE,) * PROGRAMS,
+    luck: float = 0.0,
+    steps: Scores | None = None,
+    seeds: int = 2,
+    seed: int = 0,
+) -> HeldOutPlays:
+    """``shares`` (candidates, programs): true C, of as many candidates in each growth."""
+    rng = np.random.default_rng(seed)
+    each = len(accepted) // growths
+    candidates = tuple(
+        candidate(f"growth{place // each}", place % each, yes) for place, yes in enumerate(accepted)
+    )
+    truth = shares * np.asarray(reference)
+
+    def made(means: Scores, rows: int) -> Mapping[GainKind, Scores]:
+        """Plays around means (…, programs), the same of either kind."""
+        sample = means[None, ..., None] + rng.normal(0, 3, (rows, *means.shape, MAPS))
+        return dict.fromkeys(GainKind, sample)
+
+    lucky = np.stack([truth + rng.normal(0, luck, truth.shape) for _ in range(seeds)])
+    gains = lucky[..., None] + rng.normal(0, 3, (*lucky.shape, MAPS))
+    scripts = made(np.array(reference) * scripted, 1)
+    return HeldOutPlays(
+        tuple("abcd"),
+        candidates,
+        ("content_words",),
+        dict.fromkeys(GainKind, gains),
+        made(np.asarray(reference, float), 3),
+        scripts,
+        np.full((seeds, len(candidates)), 16.0) if steps is None else np.tile(steps, (seeds, 1)),
+    )
+
+
+ACCEPTED = [True, True, False, False, False, False] * 4
+
+
+def worlds(difference: float, seed: int = 0, spread: float = 0.15) -> Scores:
+    rng = np.random.default_rng(100 + seed)
+    shares = rng.normal(0.4, spread, (24, 1)) + rng.normal(0, 0.05, (24, PROGRAMS))
+    return np.asarray(shares + difference * np.array(ACCEPTED)[:, None])
+
+
+def test_a_planted_difference_is_found_and_said() -> None:
+    found = held_out(plays(worlds(0.4), ACCEPTED), resamples=200)
+    assert found.primary is not None
+    assert found.primary.test.p_value < 0.01
+    difference = found.primary.difference
+    assert difference.low < 0.4 < difference.high
+    assert difference.value == pytest.approx(found.primary.accepted - found.primary.refused)
+    assert sentence(found).startswith("Accepted games teach more outside their family than the")
+    answer = found.answers[GainKind.SPECIFIC]
+    assert answer.coverage.observed > answer.coverage.high
+    assert answer.coverage.test.p_value < 0.05
+
+
+def test_nothing_planted_is_not_shown_and_what_could_have_been_is_said() -> None:
+    found = held_out(plays(worlds(0.0), ACCEPTED), resamples=200)
+    assert found.primary is not None
+    assert found.primary.test.p_value > 0.05
+    answer = found.answers[GainKind.SPECIFIC]
+    assert answer.spread == pytest.approx(0.15, abs=0.05)
+    assert answer.detectable == pytest.approx(1.09 * answer.spread, rel=0.1)
+    said = sentence(found)
+    assert said.startswith("It is not shown that accepted games teach more outside their family")
+    assert f"a difference of {answer.detectable:.2f} had a power of 0.8" in said
+
+
+def test_intervals_hold_the_difference_at_about_their_rate() -> None:
+    """Over games and plays, as the bootstrap says: in 40 worlds of 24 games."""
+    hits = 0
+    for seed in range(40):
+        data = plays(worlds(0.2, seed), ACCEPTED, seed=seed)
+        primary = held_out(data, resamples=150).primary
+        assert primary is not None
+        hits += primary.difference.low <= 0.2 <= primary.difference.high
+    assert hits >= 33
+
+
+def test_a_program_that_its_own_fine_tunes_hardly_learn_does_not_count() -> None:
+    """However much is gained there, it would be a share of nothing."""
+    data = plays(worlds(0.0), ACCEPTED, reference=(10.0, 10.0, 0.3, -5.0))
+    found = held_out(data, resamples=20)
+    named = {each.program: each.counts for each in found.references[GainKind.SPECIFIC]}
+    assert named == {"a": True, "b": True, "c": False, "d": False}
+    assert found.references[GainKind.SPECIFIC][2].accepted is None
+    kept = replace(
+        data,
+        programs=("a", "b"),
+        gains={kind: each[:, :, :2] for kind, each in data.gains.items()},
+        references={kind: each[:, :2] for kind, each in data.references.items()},
+        scripted={kind: each[:, :2] for kind, each in data.scripted.items()},
+    )
+    assert held_out(kept, resamples=20).primary == found.primary
+    nothing = held_out(plays(worlds(0.4), ACCEPTED, reference=(0.0,) * 4), resamples=20)
+    assert nothing.primary is None
+    assert sentence(nothing).startswith("Nothing can be said")
+
+
+def test_scripts_that_gain_as_much_leave_nothing_beyond_them() -> None:
+    low, high = (
+        held_out(plays(worlds(0.3), ACCEPTED, scripted=share), resamples=20).answers[
+            GainKind.SPECIFIC
+        ]
+        for share in (0.0, 3.0)
+    )
+    assert low.beyond_scripts.difference.value == pytest.approx(
+        low.taught.difference.value, rel=0.2
+    )
+    assert high.beyond_scripts.difference.value == 0
+    assert high.beyond_scripts.test.p_value == 1
+    assert high.coverage_beyond_scripts.observed == 0
+    assert high.taught == low.taught, "scripts are no part of the first question"
+
+
+def test_seeds_agree_where_games_differ_and_not_where_luck_decides() -> None:
+    spread = np.random.default_rng(1).uniform(-0.5, 1.0, (24, 1)) * np.ones((1, PROGRAMS))
+    truth = held_out(plays(spread, ACCEPTED), resamples=100).agreement
+    lucky = held_out(plays(spread * 0, ACCEPTED, luck=5.0), resamples=100).agreement
+    assert truth is not None
+    assert lucky is not None
+    assert truth.rank_correlation.value is not None
+    assert truth.rank_correlation.value > 0.9
+    assert truth.kappa.low > 0.4
+    assert lucky.rank_correlation.low < 0.3
+    assert held_out(plays(spread, ACCEPTED, seeds=1), resamples=20).agreement is None
+
+
+def test_kappa_is_agreement_beyond_chance() -> None:
+    """The example of Cohen (1960) has two raters; here 20 and 15 of 50 agree on yes and no."""
+    one = np.repeat([True, True, False, False], [20, 5, 10, 15])
+    other = np.repeat([True, False, True, False], [20, 5, 10, 15])
+    assert kappa(one, other) == pytest.approx(0.4)
+    assert kappa(one, one) == 1
+    assert np.isnan(kappa(one | True, other | True))
+
+
+def test_values_that_follow_steps_have_a_slope_within_lists() -> None:
+    """Lists that differ in both do not count."""
+    steps = np.random.default_rng(2).integers(17, 50, 24).astype(float)
+    shares = 0.01 * steps[:, None] * np.ones((1, PROGRAMS))
+    lists = np.repeat([0.0, 3.0, -2.0, 1.0], 6)[:, None]
+    found = held_out(plays(shares + lists, ACCEPTED, steps=steps), resamples=20).steps
+    assert found is not None
+    assert (found.fewest, found.most) == (steps.min(), steps.max())
+    assert found.slope.low < 0.01 < found.slope.high
+    assert found.slope.low > 0
+    same = held_out(plays(shares, ACCEPTED), resamples=20).steps
+    assert same is not None
+    assert same.slope.value is None
+
+
+def test_lists_are_listed_with_those_that_carry_nothing() -> None:
+    accepted = [*ACCEPTED[:12], *[False] * 12]
+    found = held_out(plays(worlds(0.0), accepted), resamples=20)
+    assert (found.carrying, len(found.lists)) == (2, 4)
+    assert [(each.playable, each.accepted) for each in found.lists] == [(6, 2)] * 2 + [(6, 0)] * 2
+    assert found.lists[3].mean_accepted is None
+    assert len(found.candidates) == 24
+    with pytest.raises(ValueError, match="found no list"):
+        held_out(plays(worlds(0.0), [False] * 24), resamples=20)
+
+
+def test_all_is_shown() -> None:
+    console = Console(record=True, width=160)
+    found = held_out(plays(worlds(0.4), ACCEPTED), resamples=50)
+    show(found, console)
+    text = console.export_text()
+    for part in (
+        "specific gain on held-out",
+        "total gain on held-out",
+        "(4 of 4 hold",
+        "Between 2",
+    ):
+        assert part in text
+    assert "which do not vary" in text
+    assert '"seeds": 2' in to_json(found)

@@ -1,0 +1,275 @@
+"""Candidates of growths learned again and played on held-out programs, in a world whose gains are
+known."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.search import (
+    FakeExecutor,
+    Killed,
+    Listed,
+    Nature,
+    Search,
+    code,
+    limit,
+    of_limits,
+    services,
+)
+
+import evo.run
+from archive import Archive
+from archive.__main__ import main as read
+from archive.schema import GainKind
+from archive.statistics.growth_candidates import playable_candidates
+from archive.statistics.held_out_plays import held_out_of
+from archive.verification import verify
+from evo.jobs.job import CurriculumTraining, Evaluation, Finetune, Job, Result, Training
+from xgl import game, parse
+from xgl.library import find
+
+WORLD = of_limits(
+    l4=Nature(teaches=0.9), l5=Nature(teaches=0.1), l6=Nature(teaches=0.1), l7=Nature(own=0.0)
+)
+OUTSIDE = {4: 0.6, 5: 0.3, 6: 0.1}
+"""By the limit of a candidate, what it teaches of a held-out program, whose own limit is 10."""
+PROGRAMS = "held_out.programs=[fig_3_01_single_text,fig_4_02_dex_texts]"
+MAPS = 24
+
+
+@dataclass
+class LongerExecutor(FakeExecutor):
+    """Also does fine-tunes with a budget of their own."""
+
+    def do(self, jobs: Sequence[Job[Any]]) -> Iterator[Result[Any]]:
+        for job in jobs:
+            if not isinstance(job, CurriculumTraining):
+                yield from super().do([job])
+                continue
+            if self.patience is not None and len(self.jobs) >= self.patience:
+                raise Killed
+            self.jobs.append(job)
+            adapter = f"{job.task.game_id} 1.0 {job.task.game.code}".encode()
+            made = Finetune(adapter, [1.0, 2.0], [3.0], [0.5], 0.9, 0.0, 900, job.seed % 7, 0.1)
+            yield Result(made, ())
+
+    def _gain(self, job: Evaluation, adapter: bytes | None, target: Nature, purpose: str) -> float:
+        if adapter is None or limit(job.task.game) != 10:
+            return super()._gain(job, adapter, target, purpose)
+        game_id, _, text = adapter.decode().split(" ", 2)
+        learned = limit(game(parse(text, job.task.game.dialect), job.task.game.metadata))
+        return target.own * (1.0 if game_id == job.task.game_id else OUTSIDE[learned])
+
+
+@pytest.fixture
+def grown(tmp_path: Path) -> Path:
+    """A growth that accepted one of three playable candidates."""
+    search = Search(tmp_path, sampler=Listed([code(4), code(5), code(6), code(7)]))
+    assert search.run(WORLD, name="grown") == 0
+    return tmp_path / "grown"
+
+
+def arguments(grown: Path, *more: str, name: str = "taught") -> list[str]:
+    place = [f"archive.root={grown.parent}", f"name={name}", f"held_out.runs=[{grown}]"]
+    small = ["transfer.calibration_plays=8", f"held_out.maps={MAPS}", PROGRAMS]
+    changed = {each.split("=")[0] for each in more}
+    kept = [each for each in (*place, *small) if each.split("=")[0] not in changed]
+    return ["+experiment=held_out", *kept, *more]
+
+
+def run(grown: Path, *more: str, name: str = "taught") -> LongerExecutor:
+    executor = LongerExecutor(WORLD)
+    assert evo.run.main(arguments(grown, *more, name=name), services(executor)) == 0
+    return executor
+
+
+def rows(folder: Path, table: str) -> list[dict[str, Any]]:
+    with Archive.open(folder / "archive") as archive:
+        return archive.rows(table)
+
+
+def test_every_playable_candidate_is_learned_again_whatever_its_verdict(grown: Path) -> None:
+    executor = run(grown)
+    taken = rows(grown.parent / "taught", "held_out_games")
+    candidates = [row for row in taken if row["program"] is None]
+    with Archive.open(grown) as archive:
+        run_id = archive.rows("runs")[0]["run_id"]
+        playable = playable_candidates(archive, run_id)
+    assert [each.row() for each in playable] == [
+        {key: value for key, value in row.items() if key != "run_id"} for row in candidates
+    ]
+    assert len(candidates) == 3
+    assert sum(row["verdict"] == "accepted" for row in candidates) == 1
+    [initial] = [row for row in rows(grown, "scopes") if row["parent_game_id"] is None][:1]
+    assert initial["game_id"] not in {row["game_id"] for row in candidates}
+    learned = [job for job in executor.jobs if isinstance(job, Training)]
+    assert len(learned) == 3 * 2
+    known = {row["seed"] for row in rows(grown, "finetunes")}
+    assert len({job.seed for job in learned}) == 2
+    assert not known & {job.seed for job in learned}, "seeds that no growth used"
+    references = [job for job in executor.jobs if isinstance(job, CurriculumTraining)]
+    assert len(references) == 2 * 3
+    assert {job.tokens for job in references} == {300000}
+    tokens = [
+        json.loads(row["settings_json"])["finetune"]["tokens"]
+        for row in rows(grown.parent / "taught", "finetunes")
+    ]
+    assert sorted(tokens) == [150000] * 6 + [300000] * 6
+
+
+def test_everybody_plays_the_same_maps_which_nothing_else_plays(grown: Path) -> None:
+    run(grown)
+    scores = rows(grown.parent / "taught", "scores")
+    played: dict[tuple[str, str], set[int]] = {}
+    for row in scores:
+        if row["purpose"] == "held_out":
+            played.setdefault((row["policy_id"], row["game_id"]), set()).add(row["map_seed"])
+    maps = next(iter(played.values()))
+    assert all(each == maps for each in played.values())
+    assert len(maps) == MAPS
+    others = {
+        row["map_seed"] for row in (*rows(grown, "scores"), *scores) if row["purpose"] != "held_out"
+    }
+    assert not maps & others
+
+
+def test_what_was_found_is_shown_and_read_again_from_the_archive(
+    grown: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(grown)
+    shown = capsys.readouterr().out
+    assert "specific gain on held-out programs" in shown
+    assert "It is not shown that accepted games teach more outside their family" in shown
+    folder = grown.parent / "taught"
+    with Archive.open(folder) as archive:
+        assert [str(fault) for fault in verify(archive).faults] == []
+        found = held_out_of(archive, archive.rows("runs")[0]["run_id"])
+    assert found.seeds == 2
+    assert found.primary is not None
+    assert found.primary.accepted == pytest.approx(0.6, abs=0.1)
+    assert found.primary.refused == pytest.approx(0.2, abs=0.1), "mean of 0.1 and 0.3"
+    assert found.primary.test.p_value == pytest.approx(1 / 3), "one of three was taken, the best"
+    assert found.primary.test.exact
+    assert set(found.answers) == set(GainKind)
+    assert read(["held-out", str(folder)]) == 0
+    again = capsys.readouterr().out
+    assert "one-sided p = 0.333 (3 choices, all)" in " ".join(again.split())
+    assert read(["held-out", str(folder), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["seeds"] == 2
+    assert read(["held-out", str(grown)]) == 2
+    assert "expected a run of +experiment=held_out" in capsys.readouterr().err
+
+
+def test_a_killed_run_goes_on_where_it_was_without_its_growths(grown: Path) -> None:
+    whole = run(grown, name="whole")
+    with pytest.raises(Killed):
+        evo.run.main(arguments(grown, name="killed"), services(LongerExecutor(WORLD, patience=17)))
+    grown.rename(grown.with_name("elsewhere"))
+    executor = LongerExecutor(WORLD)
+    assert evo.run.main([f"resume={grown.parent / 'killed'}"], services(executor)) == 0
+    assert len(executor.jobs) == len(whole.jobs) - 17
+    for table in ("finetunes", "scores", "held_out_games", "games", "maps"):
+        one, other = (rows(grown.parent / name, table) for name in ("whole", "killed"))
+        assert [row | {"run_id": ""} for row in one] == [row | {"run_id": ""} for row in other]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["held_out.runs=[]"], "held_out.runs: found none, expected the folders of scope growths"),
+        (["held_out.runs=[nowhere]"], "nowhere"),
+        (["held_out.programs=[no_such]"], "held_out.programs: no_such"),
+        (["player.model=smollm2"], "player.model: found smollm2, expected embedded"),
+        (["held_out.maps=1"], "held_out.maps"),
+    ],
+)
+def test_mistakes_are_one_sentence(
+    grown: Path, more: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert evo.run.main(arguments(grown, *more), services(FakeExecutor(WORLD))) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
+
+
+def test_a_growth_given_twice_is_refused(grown: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    twice = arguments(grown, f"held_out.runs=[{grown},{grown}]")
+    assert evo.run.main(twice, services(FakeExecutor(WORLD))) == 2
+    assert "is given twice, expected once" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ([7], "found no candidate that a fine-tune surely learned"),
+        ([5, 6], "found 0 accepted among 2 playable candidates in 1 lists"),
+    ],
+)
+def test_growths_that_hold_no_choice_are_refused(
+    tmp_path: Path, limits: list[int], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    search = Search(tmp_path, sampler=Listed([code(each) for each in limits]))
+    assert search.run(WORLD, name="grown") == 0
+    capsys.readouterr()
+    assert evo.run.main(arguments(tmp_path / "grown"), services(FakeExecutor(WORLD))) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_program_that_a_growth_has_met_is_not_held_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    search = Search(tmp_path, sampler=Listed([code(4), code(5)]))
+    initial = tmp_path / "single_text.xent"
+    initial.write_text(find("fig_3_01_single_text").text)
+    assert search.run(WORLD, f"growth.initial_scope=[{initial}]", name="grown") == 0
+    capsys.readouterr()
+    assert evo.run.main(arguments(tmp_path / "grown"), services(FakeExecutor(WORLD))) == 2
+    assert "held_out.programs: single_text was met by" in capsys.readouterr().err
+
+
+@pytest.mark.long
+def test_the_embedded_player_learns_and_plays(grown: Path) -> None:
+    """Real fine-tunes with both budgets, of games whose verdicts came from the known world."""
+    small = [
+        "finetune.tokens=8000",
+        "held_out.reference_tokens=20000",
+        "held_out.references=1",
+        "held_out.seeds=1",
+        "held_out.maps=8",
+        "cluster.workers=1",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "evo.run", *arguments(grown, *small)],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3]), "HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert any(
+        each in said
+        for each in ("Nothing can be said", "is not shown that", "Accepted games teach")
+    )
+    folder = grown.parent / "taught"
+    with Archive.open(folder) as archive:
+        assert [str(fault) for fault in verify(archive).faults] == []
+        made = archive.rows("finetunes")
+        held_out = archive.rows("scores", filters=[("purpose", "=", "held_out")])
+    programs = {row["game_id"] for row in rows(folder, "held_out_games") if row["program"]}
+    for row in made:
+        budget = 20000 if row["game_id"] in programs else 8000
+        assert row["tokens"] >= budget or row["steps"] == 17, "16 steps and the warm start"
+    assert len(made) == 3 + 2
+    scripts = {row["policy_id"] for row in held_out if row["policy_id"].startswith("script:")}
+    assert len(held_out) == 8 * (2 * (1 + len(scripts) + 3) + 2)
