@@ -213,7 +213,7 @@ def affordable(growth: Growth, seconds: float) -> Pool:
     charges = list(_charges(growth))
     spent = list(accumulate((cost for _, cost in charges), initial=_initial_seconds(growth)))[1:]
     paid = [task for (task, _), at in zip(charges, spent, strict=True) if at <= seconds]
-    judged = [task for task in dict.fromkeys(paid) if task in growth.decisions]
+    judged = [task for task in dict.fromkeys(paid) if task is not None]
     within = [at for at in spent if at <= seconds]
     return Pool(
         [task for task in judged if task in growth.finetuned],
