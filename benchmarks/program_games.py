@@ -207,7 +207,7 @@ def strength(rows: Sequence[Row]) -> Iterator[str]:
     """Win rates by game, cell and training seed, with Wilson intervals; then the means over
     games."""
     measured = {(row["cell"], row["seed"]) for row in rows}
-    columns = [(cell, each) for cell in CONTESTS for each in _seeds(rows)]
+    columns = [(cell, each) for cell in CONTESTS for each in _training_seeds(rows)]
     columns = [column for column in columns if column in measured]
     yield f"| game | {' | '.join(f'{HEADS[cell]}, seed {each}' for cell, each in columns)} |"
     yield "| --- |" + " --- |" * len(columns)
@@ -227,7 +227,7 @@ def strength(rows: Sequence[Row]) -> Iterator[str]:
     yield f"| mean | {' | '.join(means)} |"
 
 
-def _seeds(rows: Sequence[Row]) -> list[int]:
+def _training_seeds(rows: Sequence[Row]) -> list[int]:
     return sorted({row["seed"] for row in rows})
 
 
