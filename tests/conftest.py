@@ -1,11 +1,24 @@
 """What holds for every test."""
 
+from __future__ import annotations
+
 import os
+from collections.abc import Iterator
 
 # Two processes share two cores; to be said before torch is loaded.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("patient", deadline=None)  # how long an example takes proves nothing
 settings.load_profile("patient")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def unflushed() -> Iterator[None]:
+    """Flushing a disk protects from a loss of power, which no test in this process brings about,
+    and a run that commits a hundred times would wait for it half of its time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield

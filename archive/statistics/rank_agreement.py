@@ -38,10 +38,16 @@ class RankAgreement:
 
 
 def spearman(left: Scores, right: Scores) -> float:
-    """ρ (models,) with mean ranks for ties; NaN where one side is all ties."""
-    a, b = (rankdata(each) - (len(each) + 1) / 2 for each in (left, right))
-    scale = math.sqrt(float(a @ a) * float(b @ b))
-    return float(a @ b) / scale if scale else math.nan
+    """ρ of scores (models,) with mean ranks for ties; NaN where one side is all ties."""
+    return float(_spearman_rows(left[None], right[None])[0])
+
+
+def _spearman_rows(left: Scores, right: Scores) -> Scores:
+    """ρ (n,) of each row of (n, models)."""
+    middle = (left.shape[1] + 1) / 2
+    a, b = rankdata(left, axis=1) - middle, rankdata(right, axis=1) - middle
+    scale = np.sqrt((a * a).sum(1) * (b * b).sum(1))
+    return np.where(scale > 0, (a * b).sum(1) / np.where(scale > 0, scale, 1), math.nan)
 
 
 def rank_agreement(
@@ -58,7 +64,7 @@ def rank_agreement(
         raise ValueError(f"found {models} models, expected at least 3")
     rates = wins / plays
     rho = spearman(scores.mean(1), rates.mean(1))
-    drawn = np.array(list(_redrawn(scores, wins, plays)))
+    drawn = _spearman_rows(*_redrawn(scores, wins, plays))
     kept = drawn[np.isfinite(drawn)]
     tails = ((1 - confidence) / 2, (1 + confidence) / 2)
     low, high = np.quantile(kept, tails) if len(kept) else (math.nan, math.nan)
@@ -66,25 +72,30 @@ def rank_agreement(
     return RankAgreement(models, rho, float(low), float(high), p_value, 1 - len(kept) / DRAWS)
 
 
-def _redrawn(scores: Scores, wins: NDArray[np.int_], plays: NDArray[np.int_]) -> Iterator[float]:
-    """ρ with games drawn again, the same ones for every model."""
+def _redrawn(
+    scores: Scores, wins: NDArray[np.int_], plays: NDArray[np.int_]
+) -> tuple[Scores, Scores]:
+    """Mean scores (draws, models) on either family with games drawn again, the same ones for every
+    model."""
     rng = np.random.default_rng(len(scores))
     left_games, right_games = scores.shape[1], wins.shape[1]
-    for _ in range(DRAWS):
+    lefts, rights = np.empty((2, DRAWS, len(scores)))
+    for draw in range(DRAWS):
         left = scores[:, rng.integers(left_games, size=left_games)]
         right = rng.integers(right_games, size=right_games)
         counts = plays[:, right]
         rates = rng.binomial(counts, wins[:, right] / counts) / counts
-        yield spearman(left.mean(1), rates.mean(1))
+        lefts[draw], rights[draw] = left.mean(1), rates.mean(1)
+    return lefts, rights
 
 
 def _p_value(left: Scores, right: Scores, rho: float) -> float:
     """Two-sided; over all orders, or over as many random ones as there are draws."""
     if not math.isfinite(rho):
         return math.nan
-    found = [spearman(left, right[list(order)]) for order in _orders(len(left))]
-    hits = sum(abs(each) >= abs(rho) - _TINY for each in found)
-    return hits / len(found)
+    others = right[np.array(list(_orders(len(left))))]
+    found = _spearman_rows(np.broadcast_to(left, others.shape), others)
+    return float((np.abs(found) >= abs(rho) - _TINY).mean())
 
 
 def _orders(models: int) -> Iterator[Sequence[int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shutil
 from collections.abc import Callable
 from typing import Any
 
@@ -56,9 +57,14 @@ def _finish_by_steps(search: Search, start: Callable[[bool], int]) -> int:
     raise AssertionError("the run never ends")
 
 
-@pytest.mark.parametrize("policies", [pytest.param(1, marks=pytest.mark.long), 3])
-def test_a_run_killed_after_every_single_job_ends_the_same(search: Search, policies: int) -> None:
-    growing = (*GROWING, f"player.policies_per_pass={policies}")
+@pytest.mark.parametrize(
+    ("policies", "candidates"), [pytest.param(1, 7, marks=pytest.mark.long), (3, 5)]
+)
+def test_a_run_killed_after_every_single_job_ends_the_same(
+    search: Search, policies: int, candidates: int
+) -> None:
+    limit = f"growth.max_candidates={candidates}"
+    growing = (*GROWING, limit, f"player.policies_per_pass={policies}")
     assert search.run(by_hash, *growing, name="whole") == 0
     jobs, whole = len(search.executor.jobs), search.tables("whole")
     widest = max(len(job.adapters) for job in search.executor.jobs if isinstance(job, Evaluation))
@@ -93,8 +99,8 @@ def test_a_run_killed_at_every_single_commit_ends_the_same(search: Search, grown
     assert set(events[1:-1]) == {"resumed"}
 
 
-def test_a_finished_run_has_nothing_left_to_do(search: Search) -> None:
-    search.run(by_hash, *GROWING)
+def test_a_finished_run_has_nothing_left_to_do(search: Search, grown: Search) -> None:
+    shutil.copytree(grown.folder / "whole", search.folder / "run")
     before = search.tables("run")
     assert search.run(by_hash, resume=True) == 0
     assert search.executor.jobs == []
