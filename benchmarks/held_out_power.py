@@ -11,7 +11,7 @@ import argparse
 from archive.statistics.choice_tests import detectable, found_from
 
 GROWTHS = 4
-LAYOUTS = ((1, 5, 1), (1, 7, 2), (1, 15, 3), (1, 20, 5), (3, 7, 2))
+LAYOUTS = ((1, 5, 1), (1, 8, 1), (2, 8, 1), (1, 7, 2), (1, 15, 3), (1, 20, 5), (3, 7, 2))
 """Of each growth: lists that hold both kinds; playable candidates of a list; accepted ones."""
 SPREADS = (0.2, 0.33, 0.5)
 

@@ -196,24 +196,45 @@ def _null(subject: Subject, rung: int, count: int, box: Box) -> list[Row]:
 # -- tables --------------------------------------------------------------------------------------
 
 
+HEADS = {
+    "greedy": "policy, random moves",
+    "search": "search with the policy, random moves",
+    "prior": "search with the policy, search with random roll-outs",
+}
+
+
 def strength(rows: Sequence[Row]) -> Iterator[str]:
-    """Win rates by game and cell, with Wilson intervals; then the means over games."""
-    yield "| game | greedy, random | search, random | search, uniform |\n| --- | --- | --- | --- |"
-    shares: dict[str, list[float]] = {cell: [] for cell in CONTESTS}
+    """Win rates by game, cell and training seed, with Wilson intervals; then the means over
+    games."""
+    measured = {(row["cell"], row["seed"]) for row in rows}
+    columns = [(cell, each) for cell in CONTESTS for each in _training_seeds(rows)]
+    columns = [column for column in columns if column in measured]
+    yield f"| game | {' | '.join(f'{HEADS[cell]}, seed {each}' for cell, each in columns)} |"
+    yield "| --- |" + " --- |" * len(columns)
+    shares: dict[tuple[str, int], list[float]] = {column: [] for column in columns}
     for name in packaged_names():
         cells = []
-        for cell in CONTESTS:
-            own = [row for row in rows if (row["game"], row["cell"]) == (name, cell)]
-            games, wins = sum(row["games"] for row in own), sum(row["wins"] for row in own)
+        for column in columns:
+            games, wins = _played(rows, (name, *column))
             if not games:
                 cells.append("")
                 continue
             low, high = binomtest(wins, games).proportion_ci(method="wilson")
-            shares[cell].append(wins / games)
+            shares[column].append(wins / games)
             cells.append(f"{wins / games:.2f} ({low:.2f} to {high:.2f}) of {games}")
         yield f"| {name} | {' | '.join(cells)} |"
     means = [f"{sum(each) / len(each):.2f}" if each else "" for each in shares.values()]
     yield f"| mean | {' | '.join(means)} |"
+
+
+def _training_seeds(rows: Sequence[Row]) -> list[int]:
+    return sorted({row["seed"] for row in rows})
+
+
+def _played(rows: Sequence[Row], key: tuple[str, str, int]) -> tuple[int, int]:
+    """Games and wins of a cell; a part that two processes played at once counts once."""
+    parts = {row["part"]: row for row in rows if (row["game"], row["cell"], row["seed"]) == key}
+    return sum(row["games"] for row in parts.values()), sum(row["wins"] for row in parts.values())
 
 
 def solutions(rows: Sequence[Row]) -> Iterator[str]:

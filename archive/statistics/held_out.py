@@ -3,14 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import stats
 
 from archive.schema import GainKind
 from archive.statistics.choice_tests import (
@@ -24,8 +20,14 @@ from archive.statistics.choice_tests import (
     weighted_means,
 )
 from archive.statistics.growth_candidates import Candidate
-from archive.statistics.intervals import Interval, Scores, bonferroni, mean_interval, two_sided
-from archive.statistics.rank_agreement import spearman
+from archive.statistics.intervals import Interval, Scores, mean_interval, percentile_bounds
+from archive.statistics.training_repeats import (
+    SeedAgreement,
+    StepSlope,
+    seed_agreement,
+    step_slope,
+    surely_helps,
+)
 from xgl.random_streams import stream
 
 CONFIDENCE = 0.95
@@ -100,38 +102,17 @@ class Contrast:
 
 @dataclass(frozen=True)
 class Answer:
-    """All that one kind of gain says of selection. ``spread``: of values within lists and verdicts;
-    ``detectable``: the difference that such lists and such a spread show with a power of 0.8."""
+    """All that one kind of gain says of selection, on the ``programs`` that count. ``spread``: of
+    values within lists and verdicts; ``detectable``: the difference that such lists and such a
+    spread show with a power of 0.8."""
 
-    kind: GainKind
-    references: tuple[Reference, ...]
+    programs: tuple[str, ...]
     taught: Contrast
     beyond_scripts: Contrast
     coverage: CoverageTest
     coverage_beyond_scripts: CoverageTest
     spread: float
     detectable: float
-
-
-@dataclass(frozen=True)
-class SeedAgreement:
-    """Between training seeds, mean over pairs of them: rank correlation of candidates' values, and
-    Cohen's κ of "surely helps a program"; bounds over candidates (percentile bootstrap).
-    ``helping``: share of candidates that do, under each seed."""
-
-    rank_correlation: Interval
-    kappa: Interval
-    helping: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class StepSlope:
-    """Least squares within lists of a candidate's value on its gradient steps: value a step, with
-    Student's interval over candidates; undefined where steps do not vary."""
-
-    fewest: float
-    most: float
-    slope: Interval
 
 
 @dataclass(frozen=True)
@@ -191,8 +172,7 @@ def held_out(plays: HeldOutPlays, resamples: int = RESAMPLES) -> HeldOut:
         if any(each.counts for each in references[kind])
     }
     answers = {
-        kind: _answer(kind, references[kind], each, plays, resamples)
-        for kind, each in counted.items()
+        kind: _answer(references[kind], each, plays, resamples) for kind, each in counted.items()
     }
     specific = counted.get(GainKind.SPECIFIC)
     values = specific.values() if specific else None
@@ -203,8 +183,8 @@ def held_out(plays: HeldOutPlays, resamples: int = RESAMPLES) -> HeldOut:
         carrying=len(choice.carrying),
         answers=answers,
         references=references,
-        agreement=_agreement(specific, values, resamples),
-        steps=None if values is None else _slope(values.mean(0), plays.steps.mean(0), choice),
+        agreement=None if specific is None else specific.agreement(resamples),
+        steps=None if values is None else step_slope(values.mean(0), plays.steps.mean(0), choice),
         candidates=_candidate_values(plays.candidates, values),
     )
 
@@ -255,6 +235,10 @@ class _Counted:
             script = (self.scripted @ weights).max(0) / below
         return np.maximum(shares - script, 0.0)
 
+    def agreement(self, resamples: int) -> SeedAgreement | None:
+        """Of training seeds: of values, and of which candidates surely help a program."""
+        return seed_agreement(self.values(), surely_helps(self.gains), resamples)
+
 
 def _counted(plays: HeldOutPlays, kind: GainKind, references: Sequence[Reference]) -> _Counted:
     kept = [place for place, each in enumerate(references) if each.counts]
@@ -269,19 +253,14 @@ def _counted(plays: HeldOutPlays, kind: GainKind, references: Sequence[Reference
 
 
 def _answer(
-    kind: GainKind,
-    references: tuple[Reference, ...],
-    counted: _Counted,
-    plays: HeldOutPlays,
-    resamples: int,
+    references: tuple[Reference, ...], counted: _Counted, plays: HeldOutPlays, resamples: int
 ) -> Answer:
     lists, growths = plays.choice(), plays.choice(by_growth=True)
     taught = counted.captured(_once(counted))[:, :, 0]
     beyond = counted.captured(_once(counted), beyond_scripts=True)[:, :, 0]
     spread = _spread(taught.mean(1), lists)
     return Answer(
-        kind,
-        references,
+        tuple(each.program for each in references if each.counts),
         _contrast(counted, lists, False, resamples),
         _contrast(counted, lists, True, resamples),
         coverage_test(taught, growths),
@@ -303,7 +282,9 @@ def _contrast(counted: _Counted, choice: Choice, beyond_scripts: bool, resamples
     maps = counted.reference.shape[-1]
     weights = rng.multinomial(maps, np.full(maps, 1 / maps), resamples).T / maps
     drawn = counted.captured(weights, beyond_scripts).mean(1)
-    bounds = _bounds(differences(drawn, choice, _game_counts(rng, choice, resamples)))
+    bounds = percentile_bounds(
+        differences(drawn, choice, _game_counts(rng, choice, resamples)), CONFIDENCE
+    )
     accepted, refused = weighted_means(values[:, 0], choice)
     return Contrast(accepted, refused, Interval(accepted - refused, *bounds), test)
 
@@ -319,88 +300,12 @@ def _game_counts(rng: np.random.Generator, choice: Choice, resamples: int) -> Sc
     return counts
 
 
-def _bounds(draws: Scores) -> tuple[float, float]:
-    """Of a percentile interval; draws without a value are left out, and without any it is open."""
-    known = draws[np.isfinite(draws)]
-    if not len(known):
-        return -np.inf, np.inf
-    low, high = np.quantile(known, ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2))
-    return float(low), float(high)
-
-
 def _spread(values: Scores, choice: Choice) -> float:
     """Standard deviation within lists and verdicts, pooled over the lists that have both."""
     groups = [games[choice.chosen[games] == kind] for games in choice.carrying for kind in (1, 0)]
     squares = sum(float(((values[g] - values[g].mean()) ** 2).sum()) for g in groups)
     freedom = sum(len(group) - 1 for group in groups)
     return float(np.sqrt(squares / freedom)) if freedom else float("nan")
-
-
-# -- luck of training, and steps -------------------------------------------------------------------
-
-
-def _agreement(
-    counted: _Counted | None, values: Scores | None, resamples: int
-) -> SeedAgreement | None:
-    """None with one training seed, or fewer than 3 candidates."""
-    if counted is None or values is None or len(values) < 2 or values.shape[1] < 3:
-        return None
-    helps = _surely_helps(counted)
-    rng = stream("held-out agreement")
-    candidates = values.shape[1]
-    draws = rng.integers(0, candidates, (resamples, candidates))
-    everyone = np.arange(candidates)
-    ranks = np.array([_over_pairs(values[:, each], spearman) for each in (everyone, *draws)])
-    kappas = np.array([_over_pairs(helps[:, each], kappa) for each in (everyone, *draws)])
-    return SeedAgreement(
-        *(
-            Interval(None if np.isnan(each[0]) else float(each[0]), *_bounds(each[1:]))
-            for each in (ranks, kappas)
-        ),
-        tuple(map(float, helps.mean(1))),
-    )
-
-
-def _surely_helps(counted: _Counted) -> NDArray[np.bool_]:
-    """(training seeds, candidates): whether the gain on a program that counts has a lower bound
-    above 0, at 95 % for all of its programs together; over maps, given the fine-tune."""
-    maps = counted.gains.shape[-1]
-    level = bonferroni(CONFIDENCE, counted.gains.shape[2])
-    reach = float(stats.t.ppf(0.5 + two_sided(level) / 2, maps - 1)) / np.sqrt(maps)
-    means, spreads = counted.gains.mean(-1), counted.gains.std(-1, ddof=1)
-    return np.asarray((means > reach * spreads).any(-1))
-
-
-def _over_pairs(rows: NDArray[Any], of: Callable[[NDArray[Any], NDArray[Any]], float]) -> float:
-    """Mean over pairs of rows."""
-    found = [of(rows[one], rows[other]) for one, other in combinations(range(len(rows)), 2)]
-    return float(np.mean(found))
-
-
-def kappa(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
-    """Cohen's κ of two yes-or-no ratings (n,) of the same things; NaN where chance alone agrees on
-    all. Cohen, J. (1960), Educational and Psychological Measurement 20(1)."""
-    agreed = float((one == other).mean())
-    p, q = float(one.mean()), float(other.mean())
-    chance = p * q + (1 - p) * (1 - q)
-    return (agreed - chance) / (1 - chance) if chance < 1 else float("nan")
-
-
-def _slope(values: Scores, steps: Scores, choice: Choice) -> StepSlope:
-    """``values`` and ``steps`` (candidates,)."""
-    lists = [np.flatnonzero(choice.lists == each) for each in np.unique(choice.lists)]
-    x, y = (
-        np.concatenate([part[games] - part[games].mean() for games in lists])
-        for part in (steps, values)
-    )
-    fewest, most, freedom = float(steps.min()), float(steps.max()), len(x) - len(lists) - 1
-    if freedom < 1 or not float(x @ x) > 0:
-        return StepSlope(fewest, most, Interval(None, -np.inf, np.inf))
-    slope = float(x @ y) / float(x @ x)
-    rest = y - slope * x
-    error = np.sqrt(float(rest @ rest) / freedom / float(x @ x))
-    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom)) * float(error)
-    return StepSlope(fewest, most, Interval(slope, slope - reach, slope + reach))
 
 
 # -- rows ------------------------------------------------------------------------------------------

@@ -140,6 +140,16 @@ def _fieller(
     return Interval(a / b, (half - root) / quadratic, (half + root) / quadratic)
 
 
+def percentile_bounds(draws: Scores, confidence: float) -> tuple[float, float]:
+    """Of a bootstrap's ``draws`` (B,), two-sided; draws without a value are left out, and without
+    any the interval is open."""
+    known = draws[np.isfinite(draws)]
+    if not len(known):
+        return -math.inf, math.inf
+    low, high = np.quantile(known, ((1 - confidence) / 2, (1 + confidence) / 2))
+    return float(low), float(high)
+
+
 def two_sided(confidence: float) -> float:
     """Confidence of the two-sided interval whose bounds each hold at ``confidence``."""
     return max(0.0, 2 * confidence - 1)

@@ -20,8 +20,8 @@ def show(found: HeldOut, console: Console) -> None:
     for kind, references in found.references.items():
         _show_programs(kind, references, console)
     _show_lists(found, console)
-    for answer in found.answers.values():
-        _show_answer(answer, console)
+    for kind, answer in found.answers.items():
+        _show_answer(kind, answer, console)
     for line in (*_luck(found), sentence(found)):
         console.print(shown(line), soft_wrap=True)
 
@@ -35,13 +35,13 @@ def sentence(found: HeldOut) -> str:
             "fine-tunes established."
         )
     answer = found.answers[GainKind.SPECIFIC]
-    shown_to = primary.test.p_value <= LEVEL
+    is_shown = primary.test.p_value <= LEVEL
     beginning = (
         "Accepted games teach more outside their family than the refused playable games of their "
         "lists"
     )
-    claim = beginning if shown_to else f"It is not shown that {beginning[0].lower()}{beginning[1:]}"
-    power = "" if shown_to else f"; {_power(answer.detectable)}"
+    claim = beginning if is_shown else f"It is not shown that {beginning[0].lower()}{beginning[1:]}"
+    power = "" if is_shown else f"; {_power(answer.detectable)}"
     return (
         f"{claim}: mean C {primary.accepted:.2f} against {primary.refused:.2f}, "
         f"difference {_bounded(primary.difference)}, one-sided p = {_p(primary.test)}{power}."
@@ -77,9 +77,11 @@ def _show_lists(found: HeldOut, console: Console) -> None:
     console.print(rows)
 
 
-def _show_answer(answer: Answer, console: Console) -> None:
-    names = [each.program for each in answer.references if each.counts]
-    title = f"{answer.kind} gains, mean over {counted(len(names), 'program')}"
+def _show_answer(kind: GainKind, answer: Answer, console: Console) -> None:
+    title = (
+        f"{kind} gains, mean over {counted(len(answer.programs), 'program')}; bounds over games "
+        "and maps, p over choices of games"
+    )
     rows = table(title, "captured value C", "accepted", "others", "difference (95 %)", "p")
     _add_contrast(rows, "mean of a game", answer.taught)
     _add_contrast(rows, "the same beyond the best script", answer.beyond_scripts)

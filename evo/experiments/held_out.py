@@ -19,7 +19,6 @@ from archive.query import find_run, games, run_config
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, TaskId
 from archive.statistics.growth_candidates import Candidate, playable_candidates
 from archive.statistics.held_out_plays import held_out_of
-from archive.store.archive import MARKER
 from archive.views.held_out import show
 from evo.config.schema import RunConfig
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
@@ -39,6 +38,8 @@ from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
 
 STAGE = "fine-tuning"
+Candidates = tuple[tuple[Candidate, ...], dict[TaskId, Task]]
+"""With the game of each."""
 
 
 @dataclass(frozen=True)
@@ -84,10 +85,8 @@ def plan_held_out(config: RunConfig, services: Services, resumed: bool) -> Model
     :func:`plan_models` raises, and :class:`ConfigError` where a growth cannot be read, its models
     are others, or there is nothing to compare."""
     programs = held_out_programs(config)
-    candidates, tasks = _taken(config.folder) if resumed else ((), {})
-    if not candidates:
-        candidates, tasks = read_growths(config, programs)
-    found = HeldOutGames(candidates, tasks, programs)
+    taken = _taken(config.folder) if resumed else None
+    found = HeldOutGames(*(taken or read_growths(config, programs)), programs)
 
     def session(plan: ModelPlan, archive: Archive) -> ModelSession:
         return HeldOutSession(plan, archive, found)
@@ -110,19 +109,16 @@ def held_out_programs(config: RunConfig) -> dict[str, Task]:
     return tasks
 
 
-def _taken(folder: Path) -> tuple[tuple[Candidate, ...], dict[TaskId, Task]]:
-    """The candidates that a run in this folder has begun with; none where it was killed before."""
-    if not (folder / "archive" / MARKER).is_file():
-        return (), {}
+def _taken(folder: Path) -> Candidates | None:
+    """The candidates that a run in this folder has begun with; None where it was killed before."""
     with Archive.open(folder / "archive") as archive:
         rows = [row for row in archive.rows("held_out_games") if row["program"] is None]
         candidates = tuple(map(Candidate.of, rows))
-        return candidates, _tasks(archive, [each.task_id for each in candidates])
+        tasks = _tasks(archive, [each.task_id for each in candidates])
+    return (candidates, tasks) if candidates else None
 
 
-def read_growths(
-    config: RunConfig, programs: Mapping[str, Task]
-) -> tuple[tuple[Candidate, ...], dict[TaskId, Task]]:
+def read_growths(config: RunConfig, programs: Mapping[str, Task]) -> Candidates:
     """Playable candidates of all growths, and their games. Raises :class:`ConfigError`."""
     if not config.held_out.runs:
         raise ConfigError("held_out.runs: found none, expected the folders of scope growths")
@@ -139,6 +135,11 @@ def read_growths(
                 _require_same_models(config, run_config(archive, run_id), folder)
                 _require_unseen(archive, programs, folder)
                 found = playable_candidates(archive, run_id)
+                if not found:
+                    raise ConfigError(
+                        f"held_out.runs: {folder} holds no candidate that a fine-tune surely "
+                        "learned, expected growths with some"
+                    )
                 tasks |= _tasks(archive, [each.task_id for each in found])
         except ArchiveError as error:
             raise ConfigError(f"held_out.runs: {error}") from None
@@ -167,11 +168,6 @@ def _require_unseen(archive: Archive, programs: Mapping[str, Task], folder: str)
 
 
 def _require_choice(candidates: Sequence[Candidate]) -> None:
-    if not candidates:
-        raise ConfigError(
-            "held_out.runs: found no candidate that a fine-tune surely learned, expected growths "
-            "with some"
-        )
     verdicts: dict[object, set[bool]] = {}
     for each in candidates:
         verdicts.setdefault(each.list_key, set()).add(each.accepted)

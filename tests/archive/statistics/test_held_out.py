@@ -11,8 +11,9 @@ from rich.console import Console
 
 from archive.schema import GainKind, Reason, TaskId, Verdict
 from archive.statistics.growth_candidates import Candidate, ListKey
-from archive.statistics.held_out import HeldOutPlays, held_out, kappa
+from archive.statistics.held_out import HeldOutPlays, held_out
 from archive.statistics.intervals import Scores
+from archive.statistics.training_repeats import kappa
 from archive.views.held_out import sentence, show
 from archive.views.tables import to_json
 

@@ -210,7 +210,7 @@ def test_a_growth_given_twice_is_refused(grown: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
-        ([7], "found no candidate that a fine-tune surely learned"),
+        ([7], "holds no candidate that a fine-tune surely learned"),
         ([5, 6], "found 0 accepted among 2 playable candidates in 1 lists"),
     ],
 )
