@@ -19,23 +19,20 @@ from rich.table import Table
 from archive import Archive, Purpose, RunEvent
 from archive.errors import ArchiveError
 from archive.export.selection import choose, drawn, playable_tasks
-from archive.query import find_run, games, newest_scope, run_config
+from archive.query import find_run, newest_scope, run_config
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, GainKind, PlaysKey, Reason, TaskId
 from archive.statistics.curricula import ALL, CurriculumGains, curriculum_gains
 from archive.statistics.intervals import Interval
 from evo.config.schema import RunConfig
+from evo.experiments.known_games import archived_tasks, library_tasks, require_same_models
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
-from evo.experiments.transfer_triplet import short_name, with_interval
+from evo.experiments.transfer_triplet import with_interval
 from evo.jobs.evaluate import Task
 from evo.jobs.job import CurriculumTraining, Finetune, Result
 from evo.record.progress import training_note
 from evo.record.requests import PlayRequest
 from evo.runner import RunOutcome, Services
-from evo.search.initial_scope import metadata
-from xgl import Metadata, analyse, game, parse
-from xgl.errors import ConfigError, XGLError
-from xgl.language.syntax import MAIN_PLAYER
-from xgl.library import find
+from xgl.errors import ConfigError
 from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
 
@@ -70,21 +67,6 @@ def plan_curriculum(config: RunConfig, services: Services, resumed: bool) -> Mod
     return replace(plan, begins_with_scope=False)
 
 
-def library_tasks(config: RunConfig, setting: str, names: Sequence[str]) -> dict[str, Task]:
-    """Games of the library by their short names, read by the rules of ``game.dialect``;
-    ``setting`` names them. Raises :class:`ConfigError`."""
-    tasks: dict[str, Task] = {}
-    for name in names:
-        try:
-            program = parse(find(name).text, config.game.dialect)
-        except XGLError as error:
-            raise ConfigError(f"{setting}: {name}: {error}") from None
-        if reason := analyse(program).degenerate:
-            raise ConfigError(f"{setting}: {name}: {reason}, expected a game to learn")
-        tasks[short_name(name)] = Task(game(program, metadata(config.game)), MAIN_PLAYER)
-    return tasks
-
-
 def read_curricula(config: RunConfig) -> dict[str, tuple[Task, ...]]:
     """The four lists of games. Raises :class:`ConfigError`."""
     if config.curriculum.run is None:
@@ -93,20 +75,10 @@ def read_curricula(config: RunConfig) -> dict[str, tuple[Task, ...]]:
     try:
         with Archive.open(folder) as archive:
             run_id = find_run(archive).run_id
-            _require_same_models(config, run_config(archive, run_id))
+            require_same_models(config, run_config(archive, run_id), config.curriculum.run)
             return _courses(archive, run_id, config)
     except ArchiveError as error:
         raise ConfigError(f"curriculum.run: {error}") from None
-
-
-def _require_same_models(config: RunConfig, grown: Mapping[str, object]) -> None:
-    for section, model in (("player", config.player.model), ("judge", config.judge.model)):
-        settings = grown.get(section)
-        other = settings.get("model") if isinstance(settings, Mapping) else None
-        if other != model:
-            raise ConfigError(
-                f"{section}.model: found {model}, expected {other}, as in {config.curriculum.run}"
-            )
 
 
 def _courses(archive: Archive, run_id: str, config: RunConfig) -> dict[str, tuple[Task, ...]]:
@@ -120,24 +92,14 @@ def _courses(archive: Archive, run_id: str, config: RunConfig) -> dict[str, tupl
         "random": drawn(playable, len(cover), config.seed, "playable games"),
         "covered": drawn(covered, len(cover), config.seed, "covered games"),
     }
-    return {name: tuple(_tasks(archive, ids)) for name, ids in chosen.items() if ids}
+    return {
+        name: tuple(archived_tasks(archive, ids).values()) for name, ids in chosen.items() if ids
+    }
 
 
 def _covered(archive: Archive, run_id: str) -> list[TaskId]:
     rows = archive.rows("decisions", ["game_id", "role", "reason"], [("run_id", "=", run_id)])
     return sorted({TaskId.of(row) for row in rows if row["reason"] in COVERED})
-
-
-def _tasks(archive: Archive, ids: Sequence[TaskId]) -> list[Task]:
-    rows = games(archive, [task_id.game_id for task_id in ids])
-    tasks = []
-    for task_id in ids:
-        row = rows[task_id.game_id]
-        made = game(
-            parse(row["code"], row["dialect"]), Metadata(**json.loads(row["metadata_json"]))
-        )
-        tasks.append(Task(made, task_id.role))
-    return tasks
 
 
 class CurriculumSession(ModelSession):

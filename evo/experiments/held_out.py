@@ -15,25 +15,21 @@ from shlex import quote
 
 from archive import Archive, Purpose, RunEvent
 from archive.errors import ArchiveError
-from archive.query import find_run, games, run_config
+from archive.query import find_run, run_config
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, TaskId
 from archive.statistics.growth_candidates import Candidate, playable_candidates
 from archive.statistics.held_out_plays import held_out_of
 from archive.views.held_out import show
 from evo.config.schema import RunConfig
+from evo.experiments.known_games import archived_tasks, library_tasks, require_same_models
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
-from evo.experiments.transfer_triplet import short_name
 from evo.jobs.evaluate import Task
 from evo.jobs.job import CurriculumTraining, Finetune, Job, Result, Training
 from evo.record.ledger import Row, finetune_row
 from evo.record.progress import training_note
 from evo.record.requests import PlayRequest
 from evo.runner import RunOutcome, Services
-from evo.search.initial_scope import metadata
-from xgl import Metadata, analyse, game, parse
-from xgl.errors import ConfigError, XGLError
-from xgl.language.syntax import MAIN_PLAYER
-from xgl.library import find
+from xgl.errors import ConfigError
 from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
 
@@ -84,7 +80,7 @@ def plan_held_out(config: RunConfig, services: Services, resumed: bool) -> Model
     """Read the growths, or what a run that is resumed took from them; raises what
     :func:`plan_models` raises, and :class:`ConfigError` where a growth cannot be read, its models
     are others, or there is nothing to compare."""
-    programs = held_out_programs(config)
+    programs = library_tasks(config, "held_out.programs", config.held_out.programs)
     taken = _taken(config.folder) if resumed else None
     found = HeldOutGames(*(taken or read_growths(config, programs)), programs)
 
@@ -95,26 +91,12 @@ def plan_held_out(config: RunConfig, services: Services, resumed: bool) -> Model
     return replace(plan, begins_with_scope=False)
 
 
-def held_out_programs(config: RunConfig) -> dict[str, Task]:
-    """The games of ``held_out.programs`` by their short names. Raises :class:`ConfigError`."""
-    tasks: dict[str, Task] = {}
-    for name in config.held_out.programs:
-        try:
-            program = parse(find(name).text, config.game.dialect)
-        except XGLError as error:
-            raise ConfigError(f"held_out.programs: {name}: {error}") from None
-        if reason := analyse(program).degenerate:
-            raise ConfigError(f"held_out.programs: {name}: {reason}, expected a game to learn")
-        tasks[short_name(name)] = Task(game(program, metadata(config.game)), MAIN_PLAYER)
-    return tasks
-
-
 def _taken(folder: Path) -> Candidates | None:
     """The candidates that a run in this folder has begun with; None where it was killed before."""
     with Archive.open(folder / "archive") as archive:
         rows = [row for row in archive.rows("held_out_games") if row["program"] is None]
         candidates = tuple(map(Candidate.of, rows))
-        tasks = _tasks(archive, [each.task_id for each in candidates])
+        tasks = archived_tasks(archive, [each.task_id for each in candidates])
     return (candidates, tasks) if candidates else None
 
 
@@ -132,7 +114,7 @@ def read_growths(config: RunConfig, programs: Mapping[str, Task]) -> Candidates:
                 if run_id in read:
                     raise ConfigError(f"held_out.runs: {folder} is given twice, expected once")
                 read.add(run_id)
-                _require_same_models(config, run_config(archive, run_id), folder)
+                require_same_models(config, run_config(archive, run_id), folder)
                 _require_unseen(archive, programs, folder)
                 found = playable_candidates(archive, run_id)
                 if not found:
@@ -140,20 +122,12 @@ def read_growths(config: RunConfig, programs: Mapping[str, Task]) -> Candidates:
                         f"held_out.runs: {folder} holds no candidate that a fine-tune surely "
                         "learned, expected growths with some"
                     )
-                tasks |= _tasks(archive, [each.task_id for each in found])
+                tasks |= archived_tasks(archive, [each.task_id for each in found])
         except ArchiveError as error:
             raise ConfigError(f"held_out.runs: {error}") from None
         candidates += found
     _require_choice(candidates)
     return tuple(candidates), tasks
-
-
-def _require_same_models(config: RunConfig, grown: Mapping[str, object], folder: str) -> None:
-    for section, model in (("player", config.player.model), ("judge", config.judge.model)):
-        settings = grown.get(section)
-        other = settings.get("model") if isinstance(settings, Mapping) else None
-        if other != model:
-            raise ConfigError(f"{section}.model: found {model}, expected {other}, as in {folder}")
 
 
 def _require_unseen(archive: Archive, programs: Mapping[str, Task], folder: str) -> None:
@@ -177,18 +151,6 @@ def _require_choice(candidates: Sequence[Candidate]) -> None:
             f"held_out.runs: found {accepted} accepted among {len(candidates)} playable candidates "
             f"in {len(verdicts)} lists, expected a list with an accepted one and another"
         )
-
-
-def _tasks(archive: Archive, ids: Sequence[TaskId]) -> dict[TaskId, Task]:
-    rows = games(archive, [task_id.game_id for task_id in ids])
-    found = {}
-    for task_id in ids:
-        row = rows[task_id.game_id]
-        made = game(
-            parse(row["code"], row["dialect"]), Metadata(**json.loads(row["metadata_json"]))
-        )
-        found[task_id] = Task(made, task_id.role)
-    return found
 
 
 # -- the session -----------------------------------------------------------------------------------

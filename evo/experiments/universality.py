@@ -37,7 +37,7 @@ from archive.views.tables import counted
 from archive.views.universality import as_json, show, show_values
 from evo.config.measure import MeasureConfig, MeasureRunConfig
 from evo.config.schema import ArchiveRoot, RunConfig
-from evo.experiments.curriculum import library_tasks
+from evo.experiments.known_games import library_tasks
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
 from evo.jobs.evaluate import Task
 from evo.jobs.processes import Workers

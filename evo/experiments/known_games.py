@@ -1,0 +1,54 @@
+"""Games that an experiment takes from elsewhere: from the library, or from a growth's archive."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from archive import Archive
+from archive.query import games
+from archive.schema import TaskId
+from evo.config.schema import RunConfig
+from evo.experiments.transfer_triplet import short_name
+from evo.jobs.evaluate import Task
+from evo.search.initial_scope import metadata
+from xgl import Metadata, analyse, game, parse
+from xgl.errors import ConfigError, XGLError
+from xgl.language.syntax import MAIN_PLAYER
+from xgl.library import find
+
+
+def library_tasks(config: RunConfig, setting: str, names: Sequence[str]) -> dict[str, Task]:
+    """Games of the library by their short names, read by the rules of ``game.dialect``;
+    ``setting`` names them. Raises :class:`ConfigError`."""
+    tasks: dict[str, Task] = {}
+    for name in names:
+        try:
+            program = parse(find(name).text, config.game.dialect)
+        except XGLError as error:
+            raise ConfigError(f"{setting}: {name}: {error}") from None
+        if reason := analyse(program).degenerate:
+            raise ConfigError(f"{setting}: {name}: {reason}, expected a game to learn")
+        tasks[short_name(name)] = Task(game(program, metadata(config.game)), MAIN_PLAYER)
+    return tasks
+
+
+def archived_tasks(archive: Archive, ids: Sequence[TaskId]) -> dict[TaskId, Task]:
+    """Games as an archive has them, in the order of ``ids``."""
+    rows = games(archive, [task_id.game_id for task_id in ids])
+    tasks: dict[TaskId, Task] = {}
+    for task_id in ids:
+        row = rows[task_id.game_id]
+        settings = Metadata(**json.loads(row["metadata_json"]))
+        tasks[task_id] = Task(game(parse(row["code"], row["dialect"]), settings), task_id.role)
+    return tasks
+
+
+def require_same_models(config: RunConfig, grown: Mapping[str, object], folder: str) -> None:
+    """Raises :class:`ConfigError` unless the growth in ``folder``, whose configuration is
+    ``grown``, had the run's player and judge."""
+    for section, model in (("player", config.player.model), ("judge", config.judge.model)):
+        settings = grown.get(section)
+        other = settings.get("model") if isinstance(settings, Mapping) else None
+        if other != model:
+            raise ConfigError(f"{section}.model: found {model}, expected {other}, as in {folder}")
