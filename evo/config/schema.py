@@ -51,6 +51,10 @@ class GameConfig:
     """Failed ensures a player may have in a play; the next one is a forfeit."""
     max_characters: Count = 4096
     """Longest string a register may hold; beyond it a play ends as oversize."""
+    token_bits: Flag = False
+    """A player that moves again is shown the bits of each token that a reward paid, as in the
+    paper; false: their sum alone, so that its next view is half as long. Games made outside a run
+    show them."""
 
 
 def _check_looks(plays: tuple[int, ...]) -> tuple[int, ...]:
@@ -79,8 +83,9 @@ class TransferConfig:
     selection_plays: Looks = (32, 96)
     """Plays of each policy at each look of the selection, cumulative."""
     script_plays: Annotated[int, Strict(), Field(ge=2)] = 16
-    """Selection plays of each scripted player before a fine-tune, at most those of the first look;
-    in an acceptance test they make all of the first look's."""
+    """Selection plays of each scripted player before a fine-tune, and of the scope's fine-tunes
+    where not all of a list is examined, at most those of the first look; in an acceptance test
+    scripts make all of the first look's."""
     headroom: NonNegative | None = 1.0
     """Bits a play that looking at the map must be worth to scripted players (the best one's score
     minus that of the best one with moves made for other maps), else a candidate is refused without
@@ -103,7 +108,7 @@ class TransferConfig:
     beyond noise; γ is the largest of all their values."""
     max_forfeit_rate: Share = 0.25
     """Games that the base player leaves unfinished more often are refused."""
-    min_steps: Natural = 12
+    min_steps: Natural = 5
     """Gradient steps that finetune.tokens must pay for; games with so many retries or so long
     plays that fewer remain are refused."""
     confirmations: Count = 5

@@ -114,6 +114,7 @@ def metadata(settings: GameConfig) -> Metadata:
         max_len=settings.max_len,
         max_failures=settings.max_failures,
         max_characters=settings.max_characters,
+        token_bits=settings.token_bits,
     )
 
 

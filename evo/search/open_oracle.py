@@ -92,7 +92,7 @@ class OpenTransferOracle:
         """By the games of the scope that are looked at first."""
         stage, task = self.selection, candidate.game
         sources = stage.scan_order(candidate.parent, scope)[: self.config.transfer.scan]
-        at, speakers = (stage.purpose, stage.seeds(stage.looks.plays[0])), None
+        at, speakers = (stage.purpose, stage.seeds(stage.script_plays)), None
         while speakers != self.collector.named_attempts(sources):
             speakers = self.collector.named_attempts(sources)
             plays = self.collector.crossed(sources, task, *at)
@@ -340,10 +340,10 @@ class OpenTransferOracle:
                     return decision, evidence
 
     def _blocks(self, requests: Iterable[PlayRequest]) -> list[PlayRequest]:
-        """Requests cut at the looks of their purpose, so that whoever asks for the same plays asks
-        for the same blocks of them."""
+        """Requests cut at the looks of their purpose and of foresight, so that whoever asks for the
+        same plays asks for the same blocks of them."""
         transfer = self.config.transfer
-        looks = {*transfer.selection_plays, *transfer.acceptance_plays}
+        looks = {*transfer.selection_plays, *transfer.acceptance_plays, self.selection.script_plays}
         most = transfer.acceptance_plays[-1]
         cut: list[PlayRequest] = []
         for each in requests:

@@ -110,7 +110,7 @@ class Stage:
     def foresight(self, task: Task, scope: Sequence[Task]) -> Foresight:
         """What is expected of a game by the first plays of scripts on it and on games of the scope,
         and of these games' fine-tunes on it; all must have been made."""
-        kind, plays = self.thresholds.gain, self.looks.plays[0]
+        kind, plays = self.thresholds.gain, self.script_plays
         taught = [float(self.gains(each, task, plays, kind).mean()) for each in scope]
         targets = [self._script_leads(each, GainKind.TOTAL) for each in scope]
         return Foresight(

@@ -109,10 +109,16 @@ class _Shown:
                     if isinstance(value, syn.Register):
                         self._viewers[value.name].setdefault(player)
             case syn.Reward(player):
-                bits = sum(NUMBER * (self.scale.tokens(form) + 1) for _, form in self._forms(line))
+                bits = self._token_bits(line)
                 paid = {player, _PARTNERS.get(player, player)}
                 for reader in {*paid, *syn.OMNISCIENT}:
                     self.tokens[reader] += len(paid) * (REWARD + bits)
+
+    def _token_bits(self, line: syn.Reward) -> int:
+        """Tokens of the bits that stand beside a reward's sum."""
+        if not self.scale.metadata.token_bits:
+            return 0
+        return sum(NUMBER * (self.scale.tokens(form) + 1) for _, form in self._forms(line))
 
     def _forms(self, line: syn.Reveal | syn.Reward) -> list[tuple[int, Form]]:
         """What a line shows: its label's tokens and its bound."""

@@ -90,7 +90,7 @@ class Narrator:
         self.live = DIALECTS[game.dialect].live_reveal
         self.watched: set[str] = set()
         self.history: list[Event] = []
-        self.sight = Sight(player, self.live)
+        self.sight = Sight.in_game(game, player)
         self.shown = self.line = 0
 
     def notices(self, log: Iterable[tuple[int, Event]]) -> Iterator[Notice]:
@@ -143,7 +143,10 @@ class Narrator:
         return line.values if isinstance(line, syn.Reveal) else ()
 
     def _terms(self, event: Rewarded) -> Iterator[Term]:
-        """The line's xents with their bits; numbers for a text that is hidden, never the text."""
+        """The line's xents with their bits; numbers for a text that is hidden, never the text. None
+        where the game shows sums alone."""
+        if not self.game.metadata.token_bits:
+            return
         line = self._line
         assert isinstance(line, syn.Reward)
         xents = [xent for _, xent in line.amount.terms if isinstance(xent, syn.Xent)]

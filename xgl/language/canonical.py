@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 from xgl.errors import MetadataError, excerpt
 from xgl.language import syntax as syn
@@ -37,6 +38,8 @@ class Metadata:
     """Failed ensures a player may have; the next one is a forfeit."""
     max_characters: int = 4096
     """Longest string a register may hold; beyond it the game ends as oversize."""
+    token_bits: bool = True
+    """Whether a player is shown the bits of each token that a reward pays, or their sum alone."""
     constants: dict[str, str] = field(default_factory=dict)
     """Values of the registers a, b, c."""
 
@@ -69,9 +72,18 @@ def game(program: Program, metadata: Metadata | None = None) -> Game:
     metadata = _checked(metadata or Metadata())
     canonical = canonicalise(program)
     code = to_text(canonical)
-    facts = json.dumps(asdict(metadata), sort_keys=True)
+    facts = json.dumps(_identifying(metadata), sort_keys=True)
     digest = hashlib.sha256(f"{canonical.dialect}\n{facts}\n{code}".encode()).hexdigest()
     return Game(canonical, metadata, digest[:16], code)
+
+
+def _identifying(metadata: Metadata) -> dict[str, Any]:
+    """What the id is made of: without ``token_bits`` where they are shown, so that such a game
+    keeps the id that it had before they could be hidden."""
+    facts = asdict(metadata)
+    if metadata.token_bits:
+        del facts["token_bits"]
+    return facts
 
 
 def _checked(metadata: Metadata) -> Metadata:
@@ -79,6 +91,8 @@ def _checked(metadata: Metadata) -> Metadata:
         value = getattr(metadata, name)
         if type(value) is not int or value < 0:
             raise MetadataError(f"{name} is {value!r}, expected a whole number from 0 on")
+    if type(metadata.token_bits) is not bool:
+        raise MetadataError(f"token_bits is {metadata.token_bits!r}, expected true or false")
     for name, text in metadata.constants.items():
         if name not in syn.REGISTERS or name[0] not in syn.CONSTANT_TYPES:
             raise MetadataError(f"no constant {excerpt(str(name))!r}, expected one of a b c")

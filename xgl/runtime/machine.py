@@ -200,7 +200,7 @@ class Machine:
 
     def _seen_by(self, player: str) -> tuple[Item, ...]:
         if player not in self.sights:
-            self.sights[player] = Sight(player, self.dialect.live_reveal)
+            self.sights[player] = Sight.in_game(self.game, player)
         items = self.sights[player].of(self.events)
         self.meter.spend(len(items))
         return items

@@ -6,7 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Self
 
+from xgl.language.canonical import Game
+from xgl.language.dialects import DIALECTS
 from xgl.language.syntax import LIST_REGISTERS, OMNISCIENT, PUBLIC_TYPES, REGISTERS
 from xgl.runtime.requests import (
     Assigned,
@@ -31,15 +34,20 @@ class Sight:
 
     A value that it has before it already is not shown again: the repetition would tell of a
     failed ensure of somebody else. ``live``: a register that was revealed to it stays in its
-    sight.
+    sight. ``token_bits``: a reward is shown with the bits of each token.
     """
 
-    def __init__(self, player: str, live: bool = False) -> None:
-        self.player, self.live = player, live
+    def __init__(self, player: str, live: bool = False, token_bits: bool = True) -> None:
+        self.player, self.live, self.token_bits = player, live, token_bits
         self.items: list[Item] = []
         self._looked = 0
         self._watched: set[str] = set()
         self._shown: dict[str, str] = {}
+
+    @classmethod
+    def in_game(cls, game: Game, player: str) -> Self:
+        """As the game's dialect and metadata have it."""
+        return cls(player, DIALECTS[game.dialect].live_reveal, game.metadata.token_bits)
 
     def of(self, events: Sequence[Event]) -> tuple[Item, ...]:
         """The items of the log, of which only what is new since the last look is gone through."""
@@ -53,7 +61,7 @@ class Sight:
         self._looked = len(events)
 
     def _see(self, event: Event) -> None:
-        for item in _items(event, self.player, self._watched):
+        for item in _items(event, self.player, self._watched, self.token_bits):
             said_before = self._shown.get(item.label) == item.text
             self._shown[item.label] = item.text
             if not (said_before and isinstance(event, Assigned | Revealed)):
@@ -70,7 +78,7 @@ def visible(events: Sequence[Event], player: str, live: bool = False) -> tuple[I
 _NAMES = frozenset((*REGISTERS, *LIST_REGISTERS))
 
 
-def _items(event: Event, player: str, watched: set[str]) -> list[Item]:
+def _items(event: Event, player: str, watched: set[str], token_bits: bool) -> list[Item]:
     sees_all = player in OMNISCIENT
 
     def seen(name: str) -> bool:
@@ -86,13 +94,15 @@ def _items(event: Event, player: str, watched: set[str]) -> list[Item]:
         case Ensured(by, passed, failures) if by == player and not passed:
             return [Item("ensure", f"failed {failures}")]
         case Rewarded(to, bits, _) if to == player:
-            return [Item("reward", _reward_text(event, bits))]
+            return [Item("reward", _reward_text(event, bits, token_bits))]
         case Rewarded(to, bits, _) if sees_all:
-            return [Item(f"reward {to}", _reward_text(event, bits))]
+            return [Item(f"reward {to}", _reward_text(event, bits, token_bits))]
     return []
 
 
-def _reward_text(event: Rewarded, bits: float) -> str:
+def _reward_text(event: Rewarded, bits: float, token_bits: bool) -> str:
+    if not token_bits:
+        return f"{bits:.1f}"
     per_token = "; ".join(
         " ".join(f"{sign * bit:.1f}" for bit in scores.bits) for sign, _, scores in event.terms
     )

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xgl.language.canonical import Game
-from xgl.language.dialects import DIALECTS
 from xgl.runtime.lockstep import Cast, Instance, Memory, play_all
 from xgl.runtime.presentation import Sight
 from xgl.runtime.requests import Item, Moved, Play, Seeds
@@ -70,7 +69,7 @@ def play_rounds(
 
 def seen(game: Game, play: Play, role: str) -> Seen:
     """All that ``role`` was shown of a play up to its end, the last reward too."""
-    return Sight(role, DIALECTS[game.dialect].live_reveal).of(play.events)
+    return Sight.in_game(game, role).of(play.events)
 
 
 def rounds_shown(play: Play, role: str) -> int:

@@ -113,12 +113,12 @@ def test_no_view_is_larger_than_its_bound(
     echo_player: Callable[[], Player],
     data: st.DataObject,
 ) -> None:
-    program = data.draw(programs)
-    report = analyse(program)
+    program, metadata = data.draw(programs), Metadata(token_bits=data.draw(st.booleans()))
+    report = analyse(program, metadata)
     assume(not report.faults)
     seen: list[int] = []
     cast = seat(_Reader(echo_player(), seen))
-    [play] = play_all([Instance(game(program), Seeds(1, 0))], cast)
+    [play] = play_all([Instance(game(program, metadata), Seeds(1, 0))], cast)
     assume(all(event.passed for event in play.events if isinstance(event, Ensured)))
     lines = [event.line + 1 for event in play.events if isinstance(event, Moved)]
     largest = {bound.line: bound.tokens for bound in report.views}

@@ -85,6 +85,7 @@ METADATA = [
     Metadata(max_len=11),
     Metadata(max_failures=9),
     Metadata(max_characters=4095),
+    Metadata(token_bits=False),
     Metadata(constants={"a": "x"}),
     Metadata(constants={"b": "x"}),
     Metadata(constants={"a": "y"}),

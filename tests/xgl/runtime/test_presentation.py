@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from xgl import Metadata
+from xgl import Metadata, analyse, game, parse
 from xgl.runtime.presentation import Sight, render, visible
 from xgl.runtime.requests import (
     Assigned,
@@ -53,6 +53,19 @@ def test_private_strings_are_seen_by_their_writer_and_those_they_are_revealed_to
         Item("reward", "-1.0"),
     )
     assert visible(LOG, "carol") == (Item("p", "shown"), Item("p1", "in public"))
+
+
+@pytest.mark.parametrize(("token_bits", "reward"), [(True, "3.0 (3.0)"), (False, "3.0")])
+def test_a_game_may_show_the_sum_of_a_reward_alone(token_bits: bool, reward: str) -> None:
+    code = "assign(s=story())\nelicit(x, 4)\nreward(xed(s | x))\nelicit(y, 4)"
+    whole = game(parse(code, "xent"), Metadata(token_bits=token_bits))
+    paid = Rewarded("black", 3.0, ((1, "xed", TokenScores((3.0,))),))
+    assert Sight.in_game(whole, "black").of([paid]) == (Item("reward", reward),)
+    (_, with_bits), (_, without) = (
+        [bound.tokens for bound in analyse(whole.program, Metadata(token_bits=each)).views]
+        for each in (True, False)
+    )
+    assert without < with_bits
 
 
 @pytest.mark.parametrize("player", OMNISCIENT)

@@ -1,0 +1,135 @@
+"""The replayed selections of ``benchmarks/search_baselines.py``, on growths made up here and on the
+example run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import search_baselines
+from search_baselines import Growth, affordable, coverages, farthest, read_growth, strongest
+
+from archive.schema import TaskId
+from xgl import parse
+
+EXAMPLE = Path(__file__).parents[1] / "docs" / "example" / "run"
+ROOT = "assign(s=story())\nelicit(x, 8)\nreward(xed(s | x))"
+NEAR = "assign(s=story())\nelicit(x, 4)\nreward(xed(s | x))"
+FAR = (
+    "assign(s=story(), t=story())\nelicit(x, 8)\nelicit(y, 4)\n"
+    "reward(xed(s | x) - xed(t | x))\nreward(xed(y | s))"
+)
+PROGRAMS = {"root": ROOT, "near": NEAR, "same": ROOT, "far": FAR, "weak": FAR}
+
+
+def named(name: str) -> TaskId:
+    return TaskId(name, "black")
+
+
+def decision(own_gain: float, verdict: str = "refused", low: float = 1.0) -> dict[str, Any]:
+    return {
+        "own_gain": own_gain,
+        "own_gain_low": low,
+        "total_gain_low": low,
+        "verdict": verdict,
+    }
+
+
+def proposal(name: str, seconds: float, parent: str = "root", candidate: bool = True) -> Any:
+    return {
+        "game_id": name,
+        "role": "black",
+        "outcome": "candidate" if candidate else "seen",
+        "seconds": seconds,
+        "parent_game_id": parent,
+        "parent_role": "black",
+    }
+
+
+GROWTH = Growth(
+    initial=(named("root"),),
+    programs={name: parse(code, "xent") for name, code in PROGRAMS.items()},
+    proposals=[
+        proposal("near", 1.0),
+        proposal("root", 2.0, candidate=False),
+        proposal("far", 1.0, parent="near"),
+        proposal("unjudged", 50.0),
+        proposal("near", 1.0),
+        proposal("weak", 1.0),
+    ],
+    decisions={
+        named("near"): decision(3.0),
+        named("far"): decision(5.0, "accepted"),
+        named("weak"): decision(0.5, low=-1.0),
+    },
+    finetuned=frozenset(map(named, ("root", "near", "far", "weak"))),
+    own_seconds={named("root"): 10.0, named("near"): 20.0, named("far"): 30.0, named("weak"): 40.0},
+    seconds=200.0,
+)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "playable", "finetuned", "spent", "exhausted"),
+    [
+        (30.0, [], [], 0.0, False),  # the initial game takes 10, the first candidate 21
+        (31.0, ["near"], ["near"], 31.0, False),
+        (33.0, ["near"], ["near"], 33.0, False),  # a game that was seen costs its proposal
+        (64.0, ["near", "far"], ["near", "far"], 64.0, False),
+        (106.0, ["near", "far"], ["near", "far", "weak"], 106.0, True),  # again: its proposal alone
+    ],
+)
+def test_a_search_without_transfer_pays_for_each_candidate_in_turn(
+    seconds: float, playable: list[str], finetuned: list[str], spent: float, exhausted: bool
+) -> None:
+    pool = affordable(GROWTH, seconds)
+    assert [task.game_id for task in pool.playable] == playable
+    assert [task.game_id for task in pool.finetuned] == finetuned
+    assert (pool.seconds, pool.exhausted) == (spent, exhausted)
+
+
+def test_what_was_not_learned_for_certain_is_not_playable() -> None:
+    assert GROWTH.playable == [named("near"), named("far")]
+    assert GROWTH.accepted == [named("far")]
+
+
+def test_games_are_kept_by_distance_or_by_gain() -> None:
+    tasks = [named("same"), named("near"), named("far")]
+    assert farthest(GROWTH, tasks, 1) == [named("far")]
+    assert farthest(GROWTH, tasks, 3) == [named("far"), named("near"), named("same")]
+    assert strongest(GROWTH, [named("near"), named("far")], 1) == [named("far")]
+    assert strongest(GROWTH, [named("near"), named("far")], 9) == [named("far"), named("near")]
+
+
+def test_a_family_is_the_initial_game_at_the_root() -> None:
+    assert GROWTH.families([named("far"), named("near")]) == 1
+    assert GROWTH.families([named("far"), named("stranger")]) == 2
+
+
+def test_coverage_is_the_best_kept_game_of_each_program() -> None:
+    shares = {
+        named("near"): np.array([0.2, 0.8]),
+        named("far"): np.array([0.6, -0.4]),
+        named("weak"): np.array([0.0, 0.0]),
+    }
+    of_all, of_two = coverages(shares, [named("near"), named("far")], 2)
+    assert [of_all, of_two] == pytest.approx([0.7, 0.7])
+    _, of_one = coverages(shares, [named("near"), named("far")], 1)
+    assert 0.1 < of_one < 0.5, "the mean of 0.5 and 0.1"
+    assert np.isnan(coverages(shares, [named("near")], 2)[1])
+    assert np.isnan(coverages(shares, [], 1)).all()
+
+
+def test_the_example_run_is_read_and_replayed() -> None:
+    growth = read_growth(EXAMPLE)
+    assert growth.accepted
+    assert set(growth.accepted) <= set(growth.playable)
+    assert growth.families(growth.accepted) <= len(growth.initial)
+    most = [affordable(growth, share * growth.seconds) for share in (0.25, 0.5, 1.0)]
+    counts = [len(pool.playable) for pool in most]
+    assert counts == sorted(counts)
+    assert set(most[-1].playable) == set(growth.playable), "transfer costs more than nothing"
+    for name, selection in search_baselines.SELECTIONS.items():
+        kept = selection(growth, most[-1].playable, len(growth.accepted))
+        assert len(kept) == len(set(kept)) >= len(growth.accepted), name
