@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from xgl import Cast, Instance, Program, Seeds, analyse, game, parse, play_all
+from xgl import Cast, Instance, Metadata, Program, Seeds, analyse, game, parse, play_all
 from xgl.cli.narration import FailedEnsure, Narrator, Notice, PaidReward, ShownText, WatchedMachine
 from xgl.language.dialects import DIALECTS
 from xgl.language.syntax import OMNISCIENT, PLAYERS
@@ -27,9 +28,14 @@ class Talker:
 
 
 def told(
-    seat: Callable[..., Cast], code: str, player: str, *lines: str, dialect: str = "paper"
+    seat: Callable[..., Cast],
+    code: str,
+    player: str,
+    *lines: str,
+    dialect: str = "paper",
+    token_bits: bool = True,
 ) -> tuple[list[Notice], Play]:
-    whole = game(parse(code, dialect))
+    whole = game(parse(code, dialect), Metadata(token_bits=token_bits))
     machine = WatchedMachine(whole)
     [play] = play_all([Instance(whole, Seeds(1, 0))], seat(Talker(*lines)), [machine])
     return list(Narrator(whole, player).notices(machine.log())), play
@@ -37,6 +43,16 @@ def told(
 
 def paid(found: list[Notice]) -> list[PaidReward]:
     return [one for one in found if isinstance(one, PaidReward)]
+
+
+def test_a_game_that_shows_sums_alone_shows_no_bits_of_tokens(seat: Callable[..., Cast]) -> None:
+    code = "assign(s=story())\nelicit(x, 4)\nreward(xed(s | x))"
+    rewards = [
+        paid(told(seat, code, "black", "one two", token_bits=each)[0]) for each in (True, False)
+    ]
+    [[with_bits], [alone]] = rewards
+    assert with_bits.terms
+    assert alone == replace(with_bits, terms=())
 
 
 def test_the_omniscient_are_told_every_text(seat: Callable[..., Cast]) -> None:
