@@ -81,7 +81,7 @@ def cover(arguments: Namespace) -> CommandResult:
         "a number between 0.5 and 1",
         lambda share: 0.5 < share < 1,
     )
-    curve = _free_file(arguments.curve)
+    curve = _free_file("--curve", arguments.curve)
     with opened(arguments) as archive:
         run_id = find_run(archive, arguments.run_id).run_id
         scope = [member.task_id for member in newest_scope(archive, run_id)[1]]
@@ -107,11 +107,12 @@ def cover(arguments: Namespace) -> CommandResult:
     )
 
 
-def _free_file(text: str | None) -> Path | None:
-    """The file to write; none where none was asked for. Raises WriteError where it exists."""
+def _free_file(name: str, text: str | None) -> Path | None:
+    """The file that the argument ``name`` has written; none where none was asked for. Raises
+    WriteError where it exists."""
     path = None if text is None else Path(text)
     if path is not None and (path.exists() or not path.parent.is_dir()):
-        raise WriteError(f"--curve: found {path}, expected a new file in an existing folder")
+        raise WriteError(f"{name}: found {path}, expected a new file in an existing folder")
     return path
 
 
@@ -197,11 +198,16 @@ def universality(arguments: Namespace) -> CommandResult:
 
 def held_out(arguments: Namespace) -> CommandResult:
     """What accepted and refused candidates teach of held-out programs (docs/held_out.md)."""
+    from archive.charts.document import document
     from archive.statistics.held_out_plays import held_out_of
     from archive.views.held_out import show
+    from archive.views.held_out_figure import figure
 
+    drawn = _free_file("--figure", arguments.figure)
     with opened(arguments) as archive:
         found = held_out_of(archive, find_run(archive, arguments.run_id).run_id)
+    if drawn:
+        drawn.write_text(document(figure(found)), encoding="utf-8")
     return CommandResult(found, show)
 
 

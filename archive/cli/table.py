@@ -46,6 +46,9 @@ _COVER = (
     flag("--sweep", "covers at η from 0 to 1"),
     Argument("--curve", "draw the sweep to a new file", metavar="FILE.svg"),
 )
+_HELD_OUT_FIGURE = Argument(
+    "--figure", "draw every candidate's value to a new file", metavar="FILE.svg"
+)
 _DECISIONS = (
     Argument("--why", "its id, may be short: explain its decision", metavar="GAME"),
     choice("--verdict", "only those", Verdict),
@@ -234,7 +237,7 @@ COMMANDS = (
         "held-out",
         "show what accepted and refused candidates teach outside their family",
         reading.held_out,
-        (*OPTIONAL_RUN, JSON),
+        (*OPTIONAL_RUN, _HELD_OUT_FIGURE, JSON),
     ),
     Subcommand(
         "export",

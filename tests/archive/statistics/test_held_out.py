@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from archive.charts.document import document
 from archive.schema import GainKind, Reason, TaskId, Verdict
 from archive.statistics.growth_candidates import Candidate, ListKey
 from archive.statistics.held_out import HeldOutPlays, held_out
 from archive.statistics.intervals import Scores
 from archive.statistics.training_repeats import kappa
 from archive.views.held_out import sentence, show
+from archive.views.held_out_figure import figure
 from archive.views.tables import to_json
 
 PROGRAMS, MAPS, REFERENCE = 4, 48, 10.0
@@ -210,3 +212,13 @@ def test_all_is_shown() -> None:
         assert part in text
     assert "which do not vary" in text
     assert '"seeds": 2' in to_json(found)
+
+
+def test_the_figure_has_every_candidate_at_its_value() -> None:
+    found = held_out(plays(worlds(0.4), ACCEPTED), resamples=20)
+    drawn = document(figure(found))
+    assert drawn.count('class="spot"') == sum(ACCEPTED) + 1, "and one in the key"
+    assert drawn.count('class="spot open"') == len(ACCEPTED) - sum(ACCEPTED) + 1
+    assert all(f">growth{place}<" in drawn for place in range(4))
+    first = found.candidates[0]
+    assert f"C {np.mean(first.values):.2f}</title>" in drawn
