@@ -166,7 +166,7 @@ def test_what_was_found_is_shown_and_read_again_from_the_archive(
     assert json.loads(capsys.readouterr().out)["seeds"] == 2
     drawn = folder / "taught.svg"
     assert read(["held-out", str(folder), "--figure", str(drawn)]) == 0
-    assert "C 0.6" in drawn.read_text(encoding="utf-8")
+    assert f"C {found.primary.accepted:.2f}</title>" in drawn.read_text(encoding="utf-8")
     assert read(["held-out", str(folder), "--figure", str(drawn)]) == 2
     assert "expected a new file" in capsys.readouterr().err
     assert read(["held-out", str(grown)]) == 2
