@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from evo.record.cost import Cost
 from evo.record.events import Callback, events_of
 from xgl import Metadata, game, parse
 from xgl.analysis.static_facts import analyse
+from xgl.language.canonical import metadata_json
 from xgl.runtime.requests import Seeds
 
 Row = dict[str, Any]
@@ -112,7 +112,7 @@ class Ledger:
                 "game_id": game.game_id,
                 "dialect": game.dialect,
                 "code": game.code,
-                "metadata_json": json.dumps(asdict(game.metadata), sort_keys=True),
+                "metadata_json": metadata_json(game.metadata),
                 "steps": analyse(game.program).steps,
             }
             for game in new.values()

@@ -11,7 +11,6 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
 
 from xgl.errors import MetadataError, excerpt
 from xgl.language import syntax as syn
@@ -72,18 +71,18 @@ def game(program: Program, metadata: Metadata | None = None) -> Game:
     metadata = _checked(metadata or Metadata())
     canonical = canonicalise(program)
     code = to_text(canonical)
-    facts = json.dumps(_identifying(metadata), sort_keys=True)
+    facts = metadata_json(metadata)
     digest = hashlib.sha256(f"{canonical.dialect}\n{facts}\n{code}".encode()).hexdigest()
     return Game(canonical, metadata, digest[:16], code)
 
 
-def _identifying(metadata: Metadata) -> dict[str, Any]:
-    """What the id is made of: without ``token_bits`` where they are shown, so that such a game
-    keeps the id that it had before they could be hidden."""
+def metadata_json(metadata: Metadata) -> str:
+    """The metadata as the id is made of them and archives hold them: without ``token_bits`` where
+    they are shown, so that such a game keeps the id that it had before they could be hidden."""
     facts = asdict(metadata)
     if metadata.token_bits:
         del facts["token_bits"]
-    return facts
+    return json.dumps(facts, sort_keys=True)
 
 
 def _checked(metadata: Metadata) -> Metadata:

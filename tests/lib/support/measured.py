@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import pyarrow as pa
 from archive import TABLES, Archive
 from xgl import play
 from xgl.analysis.static_facts import analyse
-from xgl.language.canonical import Game, Metadata, game
+from xgl.language.canonical import Game, Metadata, game, metadata_json
 from xgl.language.parser import parse
 from xgl.runtime.requests import Judge
 
@@ -117,7 +117,7 @@ def _game(given: Given) -> dict[str, Any]:
         game_id=made.game_id,
         dialect=made.dialect,
         code=made.code,
-        metadata_json=json.dumps(asdict(made.metadata), sort_keys=True),
+        metadata_json=metadata_json(made.metadata),
         steps=analyse(made.program).steps,
     )
 

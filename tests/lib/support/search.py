@@ -55,7 +55,9 @@ SMALL = [
     "transfer.attempts=1",
     "growth.generations=1",
     "growth.schedule=paper",
+    "game.token_bits=true",
 ]
+"""The worlds' luck follows from the ids of games, and so from their metadata."""
 
 
 GROWING = ("growth.generations=2", "growth.list_size=2", "growth.max_candidates=7")
