@@ -194,7 +194,7 @@ class GrowthConfig(GrowthSettings):
     it."""
     least_yield: NonNegative = 1.0
     """Open-ended: the run ends when surely fewer games than these join in a core-hour; 0: never."""
-    examined: PositiveShare = 0.35
+    examined: PositiveShare = 0.25
     """Open-ended: share of each list that is fine-tuned, at most: those that promise to help and
     not to be covered, as far as scripted players and the scope's fine-tunes show it, the least
     covered first. 1: all that hold something to learn."""

@@ -31,6 +31,7 @@ SMALL = {
     "growth.generations": 1,
     "growth.schedule": "paper",
     "growth.list_size": 2,
+    "game.token_bits": True,
 }
 LIMITS = (20, 21)
 

@@ -143,10 +143,7 @@ class Narrator:
         return line.values if isinstance(line, syn.Reveal) else ()
 
     def _terms(self, event: Rewarded) -> Iterator[Term]:
-        """The line's xents with their bits; numbers for a text that is hidden, never the text. None
-        where the game shows sums alone."""
-        if not self.game.metadata.token_bits:
-            return
+        """The line's xents with their bits; numbers for a text that is hidden, never the text."""
         line = self._line
         assert isinstance(line, syn.Reward)
         xents = [xent for _, xent in line.amount.terms if isinstance(xent, syn.Xent)]

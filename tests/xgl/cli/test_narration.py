@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -45,14 +44,15 @@ def paid(found: list[Notice]) -> list[PaidReward]:
     return [one for one in found if isinstance(one, PaidReward)]
 
 
-def test_a_game_that_shows_sums_alone_shows_no_bits_of_tokens(seat: Callable[..., Cast]) -> None:
+def test_people_are_told_the_bits_of_tokens_where_models_see_sums_alone(
+    seat: Callable[..., Cast],
+) -> None:
     code = "assign(s=story())\nelicit(x, 4)\nreward(xed(s | x))"
-    rewards = [
+    whole, alone = [
         paid(told(seat, code, "black", "one two", token_bits=each)[0]) for each in (True, False)
     ]
-    [[with_bits], [alone]] = rewards
-    assert with_bits.terms
-    assert alone == replace(with_bits, terms=())
+    assert whole == alone
+    assert alone[0].terms
 
 
 def test_the_omniscient_are_told_every_text(seat: Callable[..., Cast]) -> None:
