@@ -44,7 +44,8 @@ class HeldOutPlays:
     """Gains over the base player in bits, by kind, all on the same maps of each program.
 
     ``gains`` (training seeds, candidates, programs, maps); ``references`` (fine-tunes, programs,
-    maps), each of fine-tunes on the program itself; ``scripted`` (scripts, programs, maps);
+    the same maps and perhaps more), each of fine-tunes on the program itself; ``scripted``
+    (scripts, programs, maps);
     ``steps`` (training seeds, candidates): gradient steps that the budget paid for.
     """
 
@@ -178,7 +179,7 @@ def held_out(plays: HeldOutPlays, resamples: int = RESAMPLES) -> HeldOut:
     values = specific.values() if specific else None
     return HeldOut(
         seeds=len(plays.steps),
-        maps=plays.references[GainKind.TOTAL].shape[-1],
+        maps=plays.gains[GainKind.TOTAL].shape[-1],
         lists=_lists(plays, None if values is None else values.mean(0)),
         carrying=len(choice.carrying),
         answers=answers,
@@ -213,7 +214,7 @@ def _references(plays: HeldOutPlays, kind: GainKind) -> tuple[Reference, ...]:
 @dataclass(frozen=True)
 class _Counted:
     """Gains on the programs that count, as in :class:`HeldOutPlays`; ``reference`` (programs,
-    maps)."""
+    maps of references)."""
 
     gains: Scores
     reference: Scores
@@ -226,13 +227,15 @@ class _Counted:
 
     def captured(self, weights: Scores, beyond_scripts: bool = False) -> Scores:
         """(candidates, programs, B): C of each candidate, mean over training seeds, with the maps
-        weighted (maps, B); or what of it lies beyond the best script's, 0 where nothing does."""
-        below = self.reference @ weights
+        of references weighted (maps, B), and those of candidates by what they have of it; or what
+        of it lies beyond the best script's, 0 where nothing does."""
+        below, shared = self.reference @ weights, weights[: self.gains.shape[-1]]
+        own = shared / shared.sum(0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            shares = (self.gains.mean(0) @ weights) / np.where(below > 0, below, np.nan)
+            shares = (self.gains.mean(0) @ own) / np.where(below > 0, below, np.nan)
             if not beyond_scripts:
                 return np.asarray(shares)
-            script = (self.scripted @ weights).max(0) / below
+            script = (self.scripted @ own).max(0) / below
         return np.maximum(shares - script, 0.0)
 
     def agreement(self, resamples: int) -> SeedAgreement | None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from archive.errors import LookupFailedError
+from archive.query import run_config
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, GainKind, PlaysKey, Purpose, TaskId
 from archive.statistics.growth_candidates import Candidate
 from archive.statistics.held_out import HeldOut, HeldOutPlays, held_out
@@ -48,7 +49,7 @@ def read_held_out_plays(archive: Archive, run_id: str) -> HeldOutPlays:
         seed
         for seed in sorted(set.intersection(*map(set, references)))
         if all(
-            record.played(own[seed]["finetune_id"], task_id)
+            record.played(own[seed]["finetune_id"], task_id, reference=True)
             for own, task_id in zip(references, record.programs.values(), strict=True)
         )
     ]
@@ -62,12 +63,14 @@ def read_held_out_plays(archive: Archive, run_id: str) -> HeldOutPlays:
 
 @dataclass(frozen=True)
 class _Record:
-    """``finetunes``: rows by game and training seed, numbered from 0."""
+    """``finetunes``: rows by game and training seed, numbered from 0; ``maps``: how many of each
+    program candidates and scripts play."""
 
     candidates: tuple[Candidate, ...]
     programs: Mapping[str, TaskId]
     finetunes: Mapping[TaskId, Mapping[int, Row]]
     plays: Mapping[PlaysKey, Plays]
+    maps: int
 
     @property
     def seeds(self) -> list[int]:
@@ -85,12 +88,15 @@ class _Record:
             if all(self.played(script, task_id) for task_id in self.programs.values())
         ]
 
-    def played(self, policy: str, task_id: TaskId) -> bool:
-        """Whether a policy has played a program, on the base player's maps."""
+    def played(self, policy: str, task_id: TaskId, reference: bool = False) -> bool:
+        """Whether a policy has played a program: the first of the base player's maps, and a
+        reference all of them."""
         own, base = (
             self.plays.get(PlaysKey(each, task_id, PURPOSE)) for each in (policy, BASE_POLICY)
         )
-        return own is not None and base is not None and np.array_equal(own.seeds, base.seeds)
+        if own is None or base is None:
+            return False
+        return np.array_equal(own.seeds, base.seeds[: None if reference else self.maps])
 
     def complete(self, seed: int) -> bool:
         """Whether every candidate has played every program under a training seed."""
@@ -139,7 +145,7 @@ class _Record:
 
     def _gains(self, policy: str, task_id: TaskId, kind: GainKind) -> Scores:
         own, base = (self.plays[PlaysKey(each, task_id, PURPOSE)] for each in (policy, BASE_POLICY))
-        return gains(own, base, kind)
+        return gains(own, base.at(slice(len(own.seeds))), kind)
 
 
 def _read(archive: Archive, run_id: str) -> _Record:
@@ -154,5 +160,6 @@ def _read(archive: Archive, run_id: str) -> _Record:
         tuple(Candidate.of(row) for row in rows if row["program"] is None),
         {row["program"]: TaskId.of(row) for row in rows if row["program"] is not None},
         finetunes,
-        plays_of(scores),
+        {key: plays.in_play_order() for key, plays in plays_of(scores).items()},
+        run_config(archive, run_id).get("held_out", {}).get("maps", 0),
     )

@@ -41,6 +41,14 @@ class Plays:
     own: Scores
     permuted: Scores
 
+    def at(self, places: slice | NDArray[np.int64]) -> Plays:
+        """The plays at these places (a slice, or an array of them), in their order."""
+        return Plays(self.seeds[places], self.own[places], self.permuted[places])
+
+    def in_play_order(self) -> Plays:
+        """By play seed, so that fewer plays on the same maps are the first of them."""
+        return self.at(np.argsort(self.seeds[:, 1], kind="stable"))
+
     def kind(self, gain: GainKind) -> Scores:
         """Total scores, or the map-specific part (n,)."""
         return self.own if gain == GainKind.TOTAL else self.own - self.permuted

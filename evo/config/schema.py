@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -272,6 +272,34 @@ class CurriculumConfig:
 
 
 @settings
+class ReferenceConfig:
+    """Fine-tunes on each held-out program itself, by REINFORCE alone: what there is to learn."""
+
+    count: Count = 3
+    """Training seeds of each program."""
+    tokens: Natural = 500000
+    """Budget of each: as many steps as it pays for."""
+    maps: Count = 8
+    """Maps of one gradient step."""
+    rollouts: Annotated[int, Strict(), Field(ge=2)] = 16
+    """Plays on each of them."""
+    plays: Annotated[int, Strict(), Field(ge=2)] = 1000
+    """Maps that each of these and the base player play, those of the candidates first."""
+
+    def learner(self, finetune: FinetuneConfig) -> FinetuneConfig:
+        """How they learn, where candidates learn as ``finetune`` says."""
+        return replace(
+            finetune,
+            tokens=self.tokens,
+            steps=None,
+            maps=self.maps,
+            rollouts=self.rollouts,
+            averaged=0.0,
+            warm_start=replace(finetune.warm_start, rounds=0),
+        )
+
+
+@settings
 class HeldOutConfig:
     """What candidates of growths teach outside their family (+experiment=held_out)."""
 
@@ -284,10 +312,14 @@ class HeldOutConfig:
     game.dialect; none that a growth has met."""
     maps: Annotated[int, Strict(), Field(ge=2)] = 192
     """Maps of each program, which nothing else plays."""
-    references: Count = 3
-    """Fine-tunes on each program itself: what there is to learn."""
-    reference_tokens: Natural = 300000
-    """Budget of each of these."""
+    reference: ReferenceConfig = ReferenceConfig()
+
+    def __post_init__(self) -> None:
+        if self.reference.plays < self.maps:
+            raise ValueError(
+                f"reference.plays: found {self.reference.plays}, expected at least maps, "
+                f"{self.maps}"
+            )
 
 
 @settings

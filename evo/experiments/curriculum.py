@@ -175,8 +175,8 @@ class CurriculumSession(ModelSession):
 
     def _job(self, name: str, replicate: int) -> CurriculumTraining:
         first, *others = map(self.collector.floored, self.curricula.learned[name])
-        tokens = self.config.curriculum.tokens
-        return CurriculumTraining(first, tuple(others), self._seed(replicate), tokens)
+        settings = replace(self.config.finetune, tokens=self.config.curriculum.tokens, steps=None)
+        return CurriculumTraining(first, tuple(others), self._seed(replicate), settings)
 
     def _keep(
         self, name: str, replicate: int, job: CurriculumTraining, result: Result[Finetune]

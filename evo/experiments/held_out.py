@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shlex import quote
 
@@ -20,6 +20,7 @@ from archive.schema import BASE_POLICY, SCRIPT_POLICY, TaskId
 from archive.statistics.growth_candidates import Candidate, playable_candidates
 from archive.statistics.held_out_plays import held_out_of
 from archive.views.held_out import show
+from evo.config.models import FinetuneConfig
 from evo.config.schema import RunConfig
 from evo.experiments.known_games import archived_tasks, library_tasks, require_same_models
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
@@ -69,8 +70,8 @@ class Lesson:
 
     task: Task
     number: int
-    tokens: int | None
-    """None: those of ``finetune.tokens``, and its other limits."""
+    is_reference: bool
+    """It is learned under settings of its own."""
 
 
 # -- planning --------------------------------------------------------------------------------------
@@ -173,7 +174,7 @@ class HeldOutSession(ModelSession):
     def expected_finetunes(self) -> int:
         """Of references and of each different candidate."""
         held_out = self.plan.config.held_out
-        references = len(self.found.programs) * held_out.references
+        references = len(self.found.programs) * held_out.reference.count
         return references + len(self.found.tasks) * held_out.seeds
 
     def work(self) -> RunOutcome:
@@ -183,17 +184,17 @@ class HeldOutSession(ModelSession):
         self.collector.calibrate(self.found.all)
         held_out, programs = self.config.held_out, list(self.found.programs.values())
         references = [
-            Lesson(task, number, held_out.reference_tokens)
-            for number in range(held_out.references)
+            Lesson(task, number, True)
+            for number in range(held_out.reference.count)
             for task in programs
         ]
         self._learn(references)
         self.collector.play(self._first_requests(references))
         for number in range(held_out.seeds):
-            lessons = [Lesson(task, number, None) for task in self.found.tasks.values()]
+            lessons = [Lesson(task, number, False) for task in self.found.tasks.values()]
             self._learn(lessons)
             policies = map(self._policy_id, lessons)
-            self.collector.play(self._requests(list(policies), programs))
+            self.collector.play(self._requests(list(policies), programs, held_out.maps))
         message = "every candidate has played every held-out program"
         return RunOutcome(RunEvent.FINISHED, 0, message, None)
 
@@ -218,14 +219,18 @@ class HeldOutSession(ModelSession):
 
     def _seed(self, lesson: Lesson) -> int:
         """Of a stream that no growth draws from; one for all candidates, another for programs."""
-        kind = "candidate" if lesson.tokens is None else "reference"
+        kind = "reference" if lesson.is_reference else "candidate"
         return named_seed("held-out training", kind, self.config.seed, lesson.number)
 
     def _settings(self, lesson: Lesson) -> str:
         facts = json.loads(self.collector.settings_json)
-        if lesson.tokens is not None:
-            facts["finetune"] |= {"tokens": lesson.tokens, "steps": None}
+        if lesson.is_reference:
+            facts["finetune"] = asdict(self._reference_learner)
         return json.dumps(facts, sort_keys=True)
+
+    @property
+    def _reference_learner(self) -> FinetuneConfig:
+        return self.config.held_out.reference.learner(self.config.finetune)
 
     def _policy_id(self, lesson: Lesson) -> str:
         facts = (*lesson.task.id, self._seed(lesson), self._settings(lesson))
@@ -241,9 +246,9 @@ class HeldOutSession(ModelSession):
 
     def _job(self, lesson: Lesson) -> Job[Finetune]:
         task, seed = self.collector.floored(lesson.task), self._seed(lesson)
-        if lesson.tokens is None:
-            return Training(task, seed)
-        return CurriculumTraining(task, (), seed, lesson.tokens)
+        if lesson.is_reference:
+            return CurriculumTraining(task, (), seed, self._reference_learner)
+        return Training(task, seed)
 
     def _keep(self, lesson: Lesson, result: Result[Finetune]) -> None:
         made, task = result.outcome, lesson.task
@@ -259,14 +264,19 @@ class HeldOutSession(ModelSession):
 
     def _first_requests(self, references: Sequence[Lesson]) -> list[PlayRequest]:
         """Base and scripts on every program, its own fine-tunes on each."""
-        policies = [BASE_POLICY, *(f"{SCRIPT_POLICY}{name}" for name in SCRIPTS)]
-        requests = self._requests(policies, list(self.found.programs.values()))
+        held_out, programs = self.config.held_out, list(self.found.programs.values())
+        scripts = [f"{SCRIPT_POLICY}{name}" for name in SCRIPTS]
+        requests = self._requests([BASE_POLICY], programs, held_out.reference.plays)
+        requests += self._requests(scripts, programs, held_out.maps)
         for lesson in references:
-            requests += self._requests([self._policy_id(lesson)], [lesson.task])
+            own = [self._policy_id(lesson)]
+            requests += self._requests(own, [lesson.task], held_out.reference.plays)
         return requests
 
-    def _requests(self, policies: Sequence[str], programs: Sequence[Task]) -> list[PlayRequest]:
-        seeds = self.collector.seeds(Purpose.HELD_OUT, self.config.held_out.maps)
+    def _requests(
+        self, policies: Sequence[str], programs: Sequence[Task], plays: int
+    ) -> list[PlayRequest]:
+        seeds = self.collector.seeds(Purpose.HELD_OUT, plays)
         return [
             PlayRequest(policy, task, Purpose.HELD_OUT, seeds)
             for task in programs

@@ -146,14 +146,14 @@ class Training(Job[Finetune]):
 
 @dataclass(frozen=True)
 class CurriculumTraining(Job[Finetune]):
-    """Fine-tune a new adapter on ``task`` and ``others`` in turn, for ``tokens`` in all."""
+    """Fine-tune a new adapter on ``task`` and ``others`` in turn, under settings of its own."""
 
     name: ClassVar[str] = "the curriculum"
     trains: ClassVar[bool] = True
     task: Task
     others: tuple[Task, ...]
     seed: int
-    tokens: int
+    settings: FinetuneConfig
 
     def outcome(self, host: ModelHost) -> Finetune:
         return host.finetune_in_turn(self)

@@ -172,12 +172,10 @@ class ModelHost:
         return finetune(self.adapted, *on, job.seed, self.count, self.memory)
 
     def finetune_in_turn(self, job: CurriculumTraining) -> Finetune:
-        """One adapter on several games; raises as :meth:`finetune`."""
-        if self.settings.finetune is None:
-            raise ValueError("this model host has no settings to fine-tune with")
-        settings = replace(self.settings.finetune, tokens=job.tokens, steps=None)
+        """One adapter on several games."""
         courses = [(self.cast(task), task) for task in (job.task, *job.others)]
-        return finetune_in_turn(self.adapted, courses, settings, job.seed, self.count, self.memory)
+        on = self.adapted, courses, job.settings
+        return finetune_in_turn(*on, job.seed, self.count, self.memory)
 
     def _policy(self, lm: LanguageModel, several: int = 1) -> LocalPolicy:
         rows = BATCH_ROWS * several

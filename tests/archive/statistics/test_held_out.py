@@ -134,6 +134,30 @@ def test_a_program_that_its_own_fine_tunes_hardly_learn_does_not_count() -> None
     assert sentence(nothing).startswith("Nothing can be said")
 
 
+def test_references_may_play_more_maps_than_candidates() -> None:
+    """The same maps first: a gain is a share of what is learned on all of them."""
+    data = plays(worlds(0.4), ACCEPTED)
+    fewer = replace(
+        data,
+        gains={kind: each[..., :20] for kind, each in data.gains.items()},
+        scripted={kind: each[..., :20] for kind, each in data.scripted.items()},
+    )
+    found = held_out(fewer, resamples=200)
+    whole = held_out(data, resamples=20)
+    kind = GainKind.SPECIFIC
+    assert found.maps == 20
+    assert [each.gain for each in found.references[kind]] == [
+        each.gain for each in whole.references[kind]
+    ]
+    shares = fewer.gains[kind].mean((0, 3)) / data.references[kind].mean((0, 2))
+    assert [np.mean(each.values) for each in found.candidates] == pytest.approx(
+        list(shares.mean(1))
+    )
+    assert found.primary is not None
+    assert found.primary.difference.low < found.primary.difference.value
+    assert found.primary.difference.value == pytest.approx(0.4, abs=0.1)
+
+
 def test_scripts_that_gain_as_much_leave_nothing_beyond_them() -> None:
     low, high = (
         held_out(plays(worlds(0.3), ACCEPTED, scripted=share), resamples=20).answers[

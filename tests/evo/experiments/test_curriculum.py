@@ -70,7 +70,7 @@ def test_four_curricula_learn_with_equal_tokens_and_seeds(grown: Path) -> None:
     names = {row["curriculum"] for row in made}
     assert names >= {"cover", "initial", "random"}
     assert len(made) == 3 * len(names)
-    assert {job.tokens for job in jobs} == {600000}
+    assert {(job.settings.tokens, job.settings.steps) for job in jobs} == {(600000, None)}
     for name in names:
         assert len({row["seed"] for row in made if row["curriculum"] == name}) == 3
     assert len({row["seed"] for row in made}) == 3, "the same for all"

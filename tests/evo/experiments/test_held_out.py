@@ -42,7 +42,7 @@ WORLD = of_limits(
 OUTSIDE = {4: 0.6, 5: 0.3, 6: 0.1}
 """By the limit of a candidate, what it teaches of a held-out program, whose own limit is 10."""
 PROGRAMS = "held_out.programs=[fig_3_01_single_text,fig_4_02_dex_texts]"
-MAPS = 24
+MAPS, MORE_MAPS = 24, 40
 
 
 @dataclass
@@ -80,6 +80,7 @@ def grown(tmp_path: Path) -> Path:
 def arguments(grown: Path, *more: str, name: str = "taught") -> list[str]:
     place = [f"archive.root={grown.parent}", f"name={name}", f"held_out.runs=[{grown}]"]
     small = ["transfer.calibration_plays=8", f"held_out.maps={MAPS}", PROGRAMS]
+    small.append(f"held_out.reference.plays={MORE_MAPS}")
     changed = {each.split("=")[0] for each in more}
     kept = [each for each in (*place, *small) if each.split("=")[0] not in changed]
     return ["+experiment=held_out", *kept, *more]
@@ -117,28 +118,34 @@ def test_every_playable_candidate_is_learned_again_whatever_its_verdict(grown: P
     assert not known & {job.seed for job in learned}, "seeds that no growth used"
     references = [job for job in executor.jobs if isinstance(job, CurriculumTraining)]
     assert len(references) == 2 * 3
-    assert {job.tokens for job in references} == {300000}
+    [learner] = {job.settings for job in references}
+    assert (learner.tokens, learner.steps, learner.maps, learner.rollouts) == (500000, None, 8, 16)
+    assert (learner.warm_start.rounds, learner.averaged) == (0, 0.0), "REINFORCE alone"
     tokens = [
         json.loads(row["settings_json"])["finetune"]["tokens"]
         for row in rows(grown.parent / "taught", "finetunes")
     ]
-    assert sorted(tokens) == [150000] * 6 + [300000] * 6
+    assert sorted(tokens) == [150000] * 6 + [500000] * 6
 
 
 def test_everybody_plays_the_same_maps_which_nothing_else_plays(grown: Path) -> None:
+    """References and the base player play more beside."""
     run(grown)
     scores = rows(grown.parent / "taught", "scores")
     played: dict[tuple[str, str], set[int]] = {}
     for row in scores:
         if row["purpose"] == "held_out":
             played.setdefault((row["policy_id"], row["game_id"]), set()).add(row["map_seed"])
-    maps = next(iter(played.values()))
-    assert all(each == maps for each in played.values())
-    assert len(maps) == MAPS
+    everything = set.union(*played.values())
+    shared = set.intersection(*played.values())
+    assert (len(everything), len(shared)) == (MORE_MAPS, MAPS)
+    assert all(maps in (shared, everything) for maps in played.values())
+    many = [policy for (policy, _), maps in played.items() if maps == everything]
+    assert len(many) == 2 * (1 + 3), "on two programs the base player and three references each"
     others = {
         row["map_seed"] for row in (*rows(grown, "scores"), *scores) if row["purpose"] != "held_out"
     }
-    assert not maps & others
+    assert not everything & others
 
 
 def test_what_was_found_is_shown_and_read_again_from_the_archive(
@@ -246,8 +253,10 @@ def test_the_embedded_player_learns_and_plays(grown: Path) -> None:
     """Real fine-tunes with both budgets, of games whose verdicts came from the known world."""
     small = [
         "finetune.tokens=8000",
-        "held_out.reference_tokens=20000",
-        "held_out.references=1",
+        "held_out.reference.tokens=20000",
+        "held_out.reference.count=1",
+        "held_out.reference.rollouts=4",
+        "held_out.reference.plays=12",
         "held_out.seeds=1",
         "held_out.maps=8",
         "cluster.workers=1",
@@ -277,4 +286,4 @@ def test_the_embedded_player_learns_and_plays(grown: Path) -> None:
         assert row["tokens"] >= budget or row["steps"] == 17, "16 steps and the warm start"
     assert len(made) == 3 + 2
     scripts = {row["policy_id"] for row in held_out if row["policy_id"].startswith("script:")}
-    assert len(held_out) == 8 * (2 * (1 + len(scripts) + 3) + 2)
+    assert len(held_out) == 8 * 2 * (len(scripts) + 3) + 12 * 2 * (1 + 1)

@@ -420,9 +420,11 @@ def test_several_games_are_learned_in_turn_by_one_adapter(
     second = make_task(
         "assign(s=story(), t=story())\nelicit(x, 6)\nreward(xed(x | s) - xed(x | t))"
     )
-    alone = host.do(CurriculumTraining(first, (), 1, 600)).outcome
+    settings = host.settings.finetune
+    assert settings is not None
+    alone = host.do(CurriculumTraining(first, (), 1, settings)).outcome
     assert alone.adapter == host.do(Training(first, 1)).outcome.adapter
-    both = host.do(CurriculumTraining(first, (second,), 1, 1500))
+    both = host.do(CurriculumTraining(first, (second,), 1, replace(settings, tokens=1500)))
     assert both.outcome.tokens >= 1500
     assert len(both.outcome.curve) >= 3
     assert {text.site for text in both.map_texts} == {0, 1}, "the second game has two stories"
