@@ -14,7 +14,7 @@ import evo.run
 from archive import Archive
 from archive.__main__ import main as archive_main
 from evo.config.compose import load
-from evo.config.schema import HELD_OUT
+from evo.config.held_out import HELD_OUT
 from evo.experiments.universality import LADDER, find_growths, ladder
 
 WORLD = of_limits(l4=Nature(teaches=0.9, covered=0.1), l5=Nature(teaches=0.9, covered=0.95))
