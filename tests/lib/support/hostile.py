@@ -64,6 +64,13 @@ def _step(*lines: str) -> str:
     return GOOD.replace(head, head + body)
 
 
+def _marked(line: str) -> str:
+    """The good game that shows what it drew anew for itself: two of its games are never alike."""
+    return GOOD.replace("self.left = 9", f"self.left = 9; {line}").replace(
+        "{self.left} left", "{self.left} left, {self.mark}"
+    )
+
+
 def _method(name: str, *lines: str) -> str:
     """The good game with a method instead of its own."""
     body = "".join(f"        {line}\n" for line in lines)
@@ -322,13 +329,13 @@ OTHERS = [
     ),
     Hostile(
         "differs_under_one_seed",
-        GOOD.replace("self.left = 9", "import time; self.left = 5 + time.monotonic_ns() % 5"),
+        _marked("import time; self.mark = time.monotonic_ns()"),
         "repeatability",
         "another game",
     ),
     Hostile(
         "counts_on_the_kernel_for_dice",
-        GOOD.replace("self.left = 9", "import os; self.left = 5 + os.urandom(1)[0] % 5"),
+        _marked("import os; self.mark = os.urandom(8).hex()"),
         "repeatability",
         "another game",
     ),
