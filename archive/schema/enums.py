@@ -168,6 +168,11 @@ class Reason(StrEnum):
         Verdict.UNDECIDED,
         "not trained on: the scope already earned more of what scripted players earn",
     )
+    UNLIKELY = (
+        "acceptance too unlikely",
+        Verdict.UNDECIDED,
+        "selection left an acceptance test a chance below 5 %, not worth its plays",
+    )
     OWN_GAIN_OPEN = (
         "own gain not confirmed",
         Verdict.UNDECIDED,

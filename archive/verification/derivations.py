@@ -231,13 +231,17 @@ def _columns(row: Row, expected: Mapping[str, object]) -> Iterator[Finding]:
 
 
 def _verdict(row: Row, decision: Decision | None, list_accepted: bool) -> Iterator[Finding]:
-    if decision is None:
-        reason = Reason.RIVAL_ACCEPTED if list_accepted else Reason.RIVALS_TESTED
-        decision = Decision(reason, decided=False)
-    expected = (decision.verdict, decision.reason, decision.decided)
+    possible = [decision] if decision else _untested(list_accepted)
+    expected = [(each.verdict, each.reason, each.decided) for each in possible]
     given = (row["verdict"], row["reason"], row["decided"])
-    if given != expected:
-        yield Finding(where(row), _described(*given), _described(*expected))
+    if given not in expected:
+        yield Finding(where(row), _described(*given), _described(*expected[0]))
+
+
+def _untested(list_accepted: bool) -> list[Decision]:
+    """What may become of a candidate that is ranked, and that no test accepted or refused."""
+    outranked = Reason.RIVAL_ACCEPTED if list_accepted else Reason.RIVALS_TESTED
+    return [Decision(reason, decided=False) for reason in (outranked, Reason.UNLIKELY)]
 
 
 def _described(verdict: str, reason: str, decided: bool) -> str:

@@ -17,6 +17,10 @@ GameT = TypeVar("GameT", bound=Hashable)
 WorkT_co = TypeVar("WorkT_co", bound=Hashable, covariant=True)
 
 
+LEAST_POWER = 0.05
+"""Chance of an acceptance below which no candidate is tested, or played on."""
+
+
 class Prospect(Enum):
     """What selection leaves of a candidate."""
 
@@ -36,7 +40,7 @@ class Finding(Generic[GameT]):
     prospect: Prospect
     parent: GameT
     gamma: float | None = None
-    power: float = 0.0
+    power: float = 1.0
     regret: float | None = None
 
 

@@ -17,7 +17,15 @@ from typing import Any, Generic
 from scipy import stats
 
 from archive import Verdict
-from evo.search.findings import Finding, FindingT, GameT, OpenOracle, Prospect, Trial
+from evo.search.findings import (
+    LEAST_POWER,
+    Finding,
+    FindingT,
+    GameT,
+    OpenOracle,
+    Prospect,
+    Trial,
+)
 from evo.search.foresight import Foresight
 from evo.search.growth import Candidate, Place, Sampler, ScopeMember
 from evo.search.parents import Tally, draw_by_mass, draw_parent
@@ -26,8 +34,6 @@ from evo.search.virtual_order import Steps, Urgency, VirtualOrder, Workshop, Wor
 HOUR = 3600.0
 REGRET_LISTS = 2
 """Lists of new games whose largest regret is looked at."""
-LEAST_POWER = 0.05
-"""Chance of an acceptance below which no undecided candidate is played on."""
 
 
 @dataclass(frozen=True)
@@ -187,8 +193,8 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
 
     def _has_future(self, contender: _Contender[FindingT]) -> bool:
         """Whether its list's error pays for a test of it that may accept."""
-        likely = not contender.trials or contender.trials[-1].power >= LEAST_POWER
-        return likely and contender.origin.tests > 0
+        seen = contender.trials[-1] if contender.trials else contender.finding
+        return seen.power >= LEAST_POWER and contender.origin.tests > 0
 
     def _pays(self, contender: _Contender[FindingT]) -> bool:
         """A first test always does; more plays do where they buy games at a lower price than the

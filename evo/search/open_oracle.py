@@ -25,7 +25,7 @@ from evo.record.cost import Cost
 from evo.record.ledger import Ledger
 from evo.record.requests import PlayRequest, Request
 from evo.search.acceptance_power import first_power, power
-from evo.search.findings import Finding, Prospect, Trial
+from evo.search.findings import LEAST_POWER, Finding, Prospect, Trial
 from evo.search.foresight import Foresight
 from evo.search.growth import Candidate
 from evo.search.oracle import UNLEARNED, RaceEnd, TransferOracle, overtakes
@@ -151,8 +151,8 @@ class OpenTransferOracle:
                 acceptance, stage, task, parent, order, asked
             )
         assert decision is not None
-        if self.config.growth.beyond_scripts and decision.verdict is Verdict.ACCEPTED:
-            decision = yield from self._held_against_scripts(task, stage, decision)
+        if decision.verdict is Verdict.ACCEPTED:
+            decision = yield from self._beside_scripts(task, stage, decision)
         trial = Tested(
             decision.verdict,
             evidence.gamma.interval.value,
@@ -184,21 +184,26 @@ class OpenTransferOracle:
         return dict(zip(scope, map(float, masses), strict=False))
 
     def dismiss(self, finding: Seen, trial: Trial | None) -> None:
-        """By its last test; or because the tests that its list's error pays for went to others."""
+        """By its last test; or because a test is not worth its plays, or the tests that its list's
+        error pays for went to others."""
         if isinstance(trial, Tested) and trial.decision:
             last = (trial.decision, trial.evidence, trial.scope)
         else:
-            last = (Decision(Reason.RIVALS_TESTED, False), finding.evidence, finding.scope)
+            reason = Reason.UNLIKELY if finding.power < LEAST_POWER else Reason.RIVALS_TESTED
+            last = (Decision(reason, False), finding.evidence, finding.scope)
         self.rows.record(finding.candidate, finding.parent, *last)
 
-    def _held_against_scripts(
+    def _beside_scripts(
         self, task: Task, stage: Stage, decision: Decision
     ) -> Steps[Request, Decision]:
-        """The decision where scripts must not earn as much, look by look until that is decided."""
+        """Let scripts play on the first look's maps what is to be accepted; where they must not
+        earn as much, decide that look by look."""
         held = decision
         for plays in stage.looks.plays:
             own = self.collector.own_plays(task, stage.purpose, stage.seeds(plays))
             yield self._blocks([*own, *stage.scripted(task, plays)])
+            if not self.config.growth.beyond_scripts:
+                break
             held = gated(decision, stage.against_scripts(task))
             if held.decided:
                 break

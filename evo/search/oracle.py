@@ -216,8 +216,8 @@ class TransferOracle:
             if not self._trained_again(candidate.parent, [evidence]):
                 break
             decision, evidence = self._test(selected)
-        if self.config.growth.beyond_scripts:
-            decision = self._held_against_scripts(candidate, decision)
+        if decision.verdict is Verdict.ACCEPTED:
+            decision = self._beside_scripts(candidate, decision)
         self.record(candidate, candidate.parent, decision, evidence, selected.scope)
         if decision.verdict is not Verdict.ACCEPTED:
             return None
@@ -234,13 +234,16 @@ class TransferOracle:
         assert decision is not None
         return decision, evidence
 
-    def _held_against_scripts(self, candidate: Candidate[Task], decision: Decision) -> Decision:
-        """The decision where scripts must not earn as much, look by look until that is decided."""
+    def _beside_scripts(self, candidate: Candidate[Task], decision: Decision) -> Decision:
+        """Let scripts play on the first look's maps what is to be accepted; where they must not
+        earn as much, decide that look by look."""
         task, held = candidate.game, decision
         stage = self.acceptance.of_list(candidate.place)
-        for plays in stage.looks.plays if decision.verdict is Verdict.ACCEPTED else ():
+        for plays in stage.looks.plays:
             own = self.collector.own_plays(task, stage.purpose, stage.seeds(plays))
             self.collector.play([*own, *stage.scripted(task, plays)])
+            if not self.config.growth.beyond_scripts:
+                break
             held = gated(decision, stage.against_scripts(task))
             if held.decided:
                 break

@@ -52,6 +52,7 @@ PROGRESS: Mapping[Reason, Progress] = {
     Reason.NO_HELP: Progress.UNHELPFUL,
     Reason.COVERED: Progress.COVERED,
     Reason.SAME_SKILL: Progress.COVERED,
+    Reason.UNLIKELY: Progress.OPEN,
     Reason.HELP_OPEN: Progress.OPEN,
     Reason.COVERAGE_OPEN: Progress.OPEN,
     Reason.SCRIPTED: Progress.COVERED,

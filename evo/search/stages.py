@@ -80,7 +80,7 @@ class Stage:
             requests += collector.own_plays(candidate, *at) + collector.own_plays(other, *at)
             requests += collector.crossed([candidate], other, *at)
             requests += collector.crossed([other], candidate, *at)
-        if question.helps:  # asked once its own gain is established, or was before
+        if question.helps and self.purpose is Purpose.SELECTION:  # its own gain is established
             requests += self.scripted(candidate, self.script_plays)
         if self.thresholds.definition == Definition.DEF37:
             for task in sources:

@@ -69,7 +69,7 @@ def test_accepted_games_help_their_parent_and_are_new_to_all_before(seed: int) -
 @settings(max_examples=200, deadline=None)
 def test_nothing_that_was_learned_is_thrown_away(seed: int) -> None:
     draw = random.Random(seed)
-    world = replace(random_world(draw), stubborn={})
+    world = replace(random_world(draw), stubborn={}, unlikely=frozenset())
     grown = growth(world, replace(random_settings(draw), tests=100), Bench())
     *_, scope = finished(grown)
     ran = world_of(grown)
@@ -228,6 +228,15 @@ def test_undecided_ones_are_played_on_while_that_may_accept(power: float, tests:
     *_, scope = finished(grown)
     assert world_of(grown).tests == [(1, attempt) for attempt in range(tests)]
     assert (1 in scope) == (tests == 3)
+
+
+def test_what_a_test_would_hardly_accept_is_not_tested() -> None:
+    world = pair_world(games=4, unlikely=frozenset({2}))
+    grown = growth(world, ORDINARY, Bench())
+    *_, scope = finished(grown)
+    assert sorted(scope) == [0, 1, 3]
+    assert sorted(world_of(grown).tests) == [(1, 0), (3, 0)]
+    assert world_of(grown).decided[2] == "unlikely"
 
 
 def test_more_plays_wait_where_new_lists_are_the_cheaper_way() -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from archive import Verdict
 from evo.record.cost import Cost
-from evo.search.findings import Finding, Prospect, Trial
+from evo.search.findings import LEAST_POWER, Finding, Prospect, Trial
 from evo.search.foresight import Foresight
 from evo.search.growth import Candidate, Place
 from evo.search.open_ended import OpenEnded, OpenEndedSettings
@@ -78,6 +78,8 @@ class OpenWorld:
     """Of a test of twice the plays."""
     hopeless: frozenset[int] = frozenset()
     """Refused before they cost a fine-tune."""
+    unlikely: frozenset[int] = frozenset()
+    """Of which selection says that a test would hardly accept them."""
     expected: Mapping[int, Foresight] = field(default_factory=dict)
     """Of games of which not all is expected."""
     masses: Mapping[int, float] = field(default_factory=dict)
@@ -127,7 +129,8 @@ class OpenWorld:
         yield [("learn", game)]
         yield [("play", game, candidate.parent)]
         regret = self.regrets.get(game)
-        finding = Finding(candidate, Prospect.ORPHAN, candidate.parent, regret=regret)
+        power = 0.04 if game in self.unlikely else 0.5
+        finding = Finding(candidate, Prospect.ORPHAN, candidate.parent, None, power, regret)
         if not self.helps(game, candidate.parent):
             return finding
         return (yield from self.compare(replace(finding, prospect=Prospect.NEW), scope))
@@ -164,7 +167,7 @@ class OpenWorld:
         return {game: self.masses[game] for game in scope if game in self.masses}
 
     def dismiss(self, finding: Finding[int], trial: Trial | None) -> None:
-        self._out(finding, "dismissed")
+        self._out(finding, "dismissed" if trial or finding.power >= LEAST_POWER else "unlikely")
 
     def helps(self, game: int, parent: int) -> bool:
         value = self.values[game, parent]
@@ -188,6 +191,7 @@ def random_world(draw: random.Random) -> OpenWorld:
     thresholds = draw.randint(1, 8) / 8, draw.randint(1, 5) / 8
     seed, power = draw.getrandbits(32), draw.choice([0.0, 0.3, 1.0])
     hopeless = frozenset(game for game in range(1, games) if draw.random() < 0.2)
+    unlikely = frozenset(game for game in range(1, games) if draw.random() < 0.2)
     masses = {game: draw.choice([0.0, 0.2, 0.8]) for game in range(games)}
     regrets = {game: draw.choice([0.0, 0.1, 0.3]) for game in range(games) if draw.random() < 0.8}
     shares = (0.0, 0.4, 0.9)
@@ -200,6 +204,7 @@ def random_world(draw: random.Random) -> OpenWorld:
         stubborn,
         power,
         hopeless=hopeless,
+        unlikely=unlikely,
         expected=expected,
         masses=masses,
         regrets=regrets,
