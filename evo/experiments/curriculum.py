@@ -9,6 +9,7 @@ covered.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,6 +30,7 @@ from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
 from evo.experiments.transfer_triplet import with_interval
 from evo.jobs.evaluate import Task
 from evo.jobs.job import CurriculumTraining, Finetune, Result
+from evo.record.ledger import Row
 from evo.record.progress import training_note
 from evo.record.requests import PlayRequest
 from evo.runner import RunOutcome, Services
@@ -135,6 +137,7 @@ class CurriculumSession(ModelSession):
                 self.ledger.archive, self.ledger.run_id, [task.id for task in held_out.values()]
             )
             show(self.console, found, {task.id: name for name, task in held_out.items()})
+            self._show_forfeits()
             self._show_scripts()
         super().show(outcome)
 
@@ -230,9 +233,27 @@ class CurriculumSession(ModelSession):
             best.append(f"{name} {gains[script]:+.1f} ({script})")
         self.console.print(f"best script, bits: {', '.join(best)}", highlight=False, soft_wrap=True)
 
+    def _show_forfeits(self) -> None:
+        """How often each trained player forfeits: a gain may hide it, a loss may come from it."""
+        seeds = range(self.config.curriculum.seeds)
+        policies = {"base player": [BASE_POLICY]} | {
+            name: [self._policy_id(name, seed) for seed in seeds] for name in self.curricula.learned
+        }
+        shares = ", ".join(f"{name} {self._forfeits(ids):.0%}" for name, ids in policies.items())
+        self.console.print(f"plays forfeited: {shares}", highlight=False, soft_wrap=True)
+
+    def _forfeits(self, policies: Sequence[str]) -> float:
+        """Share of the plays of all held-out programs."""
+        tasks = self.curricula.held_out.values()
+        rows = [row for policy in policies for task in tasks for row in self._rows(policy, task)]
+        return sum(math.isinf(row["raw_score"]) for row in rows) / len(rows)
+
     def _mean(self, policy: str, task: Task) -> float:
-        rows = self.ledger.scores[PlaysKey(policy, task.id, str(Purpose.ACCEPTANCE))].values()
+        rows = self._rows(policy, task)
         return sum(row["score"] for row in rows) / len(rows)
+
+    def _rows(self, policy: str, task: Task) -> list[Row]:
+        return list(self.ledger.scores[PlaysKey(policy, task.id, str(Purpose.ACCEPTANCE))].values())
 
 
 def show(console: Console, found: CurriculumGains, names: Mapping[TaskId, str]) -> None:

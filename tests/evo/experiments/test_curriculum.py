@@ -88,6 +88,7 @@ def test_gains_are_of_held_out_programs_over_plays_and_seeds(
     shown = capsys.readouterr().out
     assert "specific gain on held-out programs" in shown
     assert "cover beyond initial" in shown
+    assert "plays forfeited: base player 0%, cover 0%" in shown
     assert "best script, bits" in shown
     with Archive.open(grown.parent / "trained" / "archive") as archive:
         assert [str(fault) for fault in verify(archive).faults] == []
