@@ -49,12 +49,12 @@ import numpy as np
 
 from archive import Archive, RunEvent
 from archive.query import find_run, newest_scope
-from archive.schema import BASE_POLICY, SCRIPT_POLICY, GainKind, Purpose, TaskId
+from archive.schema import BASE_POLICY, SCRIPT_POLICY, Purpose, TaskId
+from archive.statistics.captured_gains import paid_shares
 from archive.statistics.choice_tests import coverage
 from archive.statistics.growth_candidates import surely_learned
-from archive.statistics.held_out import CONFIDENCE, clear
 from archive.statistics.held_out_plays import read_held_out_plays
-from archive.statistics.intervals import Scores, mean_interval
+from archive.statistics.intervals import Scores
 from archive.store.archive import MARKER
 from xgl import Program, parse
 from xgl.analysis.tree_distance import distance
@@ -301,15 +301,8 @@ def captured_shares(folder: Path) -> dict[TaskId, Scores]:
     training seeds and maps, of the programs whose own gain is established."""
     with Archive.open(folder) as archive:
         plays = read_held_out_plays(archive, find_run(archive).run_id)
-    own = plays.references[GainKind.SPECIFIC]
-    kept = [
-        place
-        for place in range(len(plays.programs))
-        if clear(mean_interval(own[:, place].mean(0), CONFIDENCE))
-    ]
-    shares = plays.gains[GainKind.SPECIFIC].mean((0, 3)) / own.mean((0, 2))
     tasks = [candidate.task_id for candidate in plays.candidates]
-    return dict(zip(tasks, shares[:, kept], strict=True))
+    return dict(zip(tasks, paid_shares(plays), strict=True))
 
 
 def coverages(shares: Mapping[TaskId, Scores], kept: Sequence[TaskId], size: int) -> list[float]:

@@ -13,6 +13,7 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from archive.statistics.intervals import Scores
 from xgl.random_streams import stream
@@ -20,16 +21,27 @@ from xgl.random_streams import stream
 EXACT = 200_000
 """Choices that are all gone through; where there are more, ``DRAWS`` of them are drawn."""
 DRAWS = 10_000
-LEVEL = 0.05
+LEVEL, POWER = 0.05, 0.8
 _TINY = 1e-9
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which games were chosen (n,) bool, and the number of the list that each was in (n,)."""
+    """Which rows were chosen (n,) bool, and the number of the list that each was in (n,).
+
+    A row is a game in a list. Where a game may be in several lists, ``games`` (n,) numbers the
+    games and ``strata`` (n,) the groups within which games may be exchanged; each game is in one.
+    """
 
     chosen: NDArray[np.bool_]
     lists: NDArray[np.int64]
+    games: NDArray[np.int64] | None = None
+    strata: NDArray[np.int64] | None = None
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a game is in several lists."""
+        return self.games is not None and len(np.unique(self.games)) < len(self.games)
 
     @property
     def carrying(self) -> list[NDArray[np.int64]]:
@@ -43,22 +55,29 @@ class Choice:
         return [(len(games), int(self.chosen[games].sum())) for games in self.carrying]
 
 
-def differences(values: Scores, choice: Choice, counts: Scores | None = None) -> Scores:
+def differences(values: Scores, choice: Choice) -> Scores:
     """Mean value of chosen games minus that of the others of their list, averaged over lists with
     the weights k(n − k)/n of k chosen among n, which make its variance the smallest.
 
-    ``values`` (n, B), each game counted ``counts`` (n, B) times (default: once) → (B,); NaN where
-    no list has both. A constant added to all games of a list changes nothing.
+    ``values`` (n, B) → (B,); NaN where no list has both. A constant added to all games of a list
+    changes nothing.
     """
-    counts = np.ones_like(values) if counts is None else counts
-    one_hot = (choice.lists == np.unique(choice.lists)[:, None]).astype(float)
-    yes, no = (counts * mask[:, None] for mask in (choice.chosen, ~choice.chosen))
-    k, m = one_hot @ yes, one_hot @ no
-    above, below = one_hot @ (yes * values), one_hot @ (no * values)
-    size = np.maximum(k + m, 1)
-    weight = (k * m / size).sum(0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(weight > 0, ((m * above - k * below) / size).sum(0) / weight, np.nan)
+    total = _total_weight(choice)
+    return np.asarray(_weights(choice) @ values / (total if total else np.nan))
+
+
+def _weights(choice: Choice) -> Scores:
+    """(n,): that of each row in the sum that, divided by :func:`_total_weight`, is the difference;
+    chosen − k/n in lists that hold both kinds."""
+    weights = np.zeros(len(choice.lists))
+    for games in choice.carrying:
+        chosen = choice.chosen[games]
+        weights[games] = chosen - chosen.mean()
+    return weights
+
+
+def _total_weight(choice: Choice) -> float:
+    return sum(k * (n - k) / n for n, k in choice.sizes)
 
 
 def weighted_means(values: Scores, choice: Choice) -> tuple[float, float]:
@@ -86,13 +105,17 @@ def permutation_test(values: Scores, choice: Choice, seed: int = 0) -> ChoiceTes
     within each list. ``values`` (n,). Raises ValueError where no list has both kinds.
 
     The sum over chosen games orders choices as :func:`differences` does, and as the plain
-    difference of both means does.
+    difference of both means does. Where a game is in several lists it has one value, and its
+    verdicts are not independent: then games are exchanged within their strata, each with all its
+    verdicts.
     """
     parts = [
         (values[games] - values[games].mean(), choice.chosen[games]) for games in choice.carrying
     ]
     if not parts:
         raise ValueError("found no list with chosen games and others, expected one or more")
+    if choice.repeats:
+        return _games_exchanged(values, choice, seed)
     observed = sum(float(part[chosen].sum()) for part, chosen in parts)
     number = math.prod(math.comb(n, k) for n, k in choice.sizes)
     if exact := number <= EXACT:
@@ -104,6 +127,33 @@ def permutation_test(values: Scores, choice: Choice, seed: int = 0) -> ChoiceTes
             for part, chosen in parts
         ]
     return _test(_added(sums, exact), observed, exact)
+
+
+def _games_exchanged(values: Scores, choice: Choice, seed: int) -> ChoiceTest:
+    rng, drawn, observed = stream("exchanged games", seed), np.zeros(DRAWS), 0.0
+    for weights, each in _by_stratum(choice, values):
+        observed += float(weights @ each)
+        drawn += rng.permuted(np.tile(weights, (DRAWS, 1)), axis=1) @ each
+    return _test(drawn, observed, False)
+
+
+def _by_stratum(choice: Choice, values: Scores) -> list[tuple[Scores, Scores]]:
+    """Of each stratum the weights of its games in the difference, over all of their lists, and
+    their values (games,); of games in lists that hold both kinds alone."""
+    kept = np.concatenate(choice.carrying)
+    numbers = np.arange(len(choice.lists)) if choice.games is None else choice.games
+    _, first, game = np.unique(numbers[kept], return_index=True, return_inverse=True)
+    weights = np.bincount(game, _weights(choice)[kept])
+    strata = choice.lists if choice.strata is None or not choice.repeats else choice.strata
+    groups, own = strata[kept][first], values[kept][first]
+    return [(weights[groups == each], own[groups == each]) for each in np.unique(groups)]
+
+
+def standard_error(choice: Choice) -> float:
+    """Of the difference, in spreads of values within lists and verdicts."""
+    parts = _by_stratum(choice, np.zeros(len(choice.lists)))
+    square = sum(float(((weights - weights.mean()) ** 2).sum()) for weights, _ in parts)
+    return math.sqrt(square) / _total_weight(choice)
 
 
 def _all_sums(values: Scores, size: int) -> Scores:
@@ -207,8 +257,17 @@ def _labels(rng: np.random.Generator, n: int, k: int, draws: int) -> Scores:
 
 
 def detectable(
-    sizes: Sequence[tuple[int, int]], power: float = 0.8, trials: int = 2000, seed: int = 0
+    sizes: Sequence[tuple[int, int]], power: float = POWER, trials: int = 2000, seed: int = 0
 ) -> float:
     """The difference, in spreads within lists, that is found at 5 % with this power; infinite where
     there are too few choices for any."""
     return float(np.quantile(found_from(sizes, trials, seed=seed), power, method="higher"))
+
+
+def detectable_by(choice: Choice) -> float:
+    """The same for a choice that was made; by the normal approximation where a game is in several
+    lists."""
+    if not choice.repeats:
+        return detectable(choice.sizes)
+    reach = float(stats.norm.ppf(1 - LEVEL) + stats.norm.ppf(POWER))
+    return reach * standard_error(choice)

@@ -7,93 +7,43 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import stats
 
 from archive.schema import GainKind
+from archive.statistics.captured_gains import (
+    CONFIDENCE,
+    KINDS,
+    CapturedGains,
+    HeldOutPlays,
+    Reference,
+    Worth,
+    counting,
+    program_references,
+)
 from archive.statistics.choice_tests import (
     Choice,
     ChoiceTest,
     CoverageTest,
     coverage_test,
-    detectable,
+    detectable_by,
     differences,
     permutation_test,
+    standard_error,
     weighted_means,
 )
 from archive.statistics.growth_candidates import Candidate
-from archive.statistics.intervals import Interval, Scores, mean_interval, percentile_bounds
-from archive.statistics.training_repeats import (
-    SeedAgreement,
-    StepSlope,
-    seed_agreement,
-    step_slope,
-    surely_helps,
-)
+from archive.statistics.intervals import Interval, Scores
+from archive.statistics.training_repeats import SeedAgreement, StepSlope, step_slope
 from xgl.random_streams import stream
 
-CONFIDENCE = 0.95
 RESAMPLES = 2000
-CLARITY = 0.4
-"""A program counts where the lower bound of its own gain is beyond this share of the gain, as a
-growth asks of its initial games: values are shares of gains."""
-KINDS = (GainKind.SPECIFIC, GainKind.TOTAL)
-"""The kind of the primary question first."""
-
-
-@dataclass(frozen=True)
-class HeldOutPlays:
-    """Gains over the base player in bits, by kind, all on the same maps of each program.
-
-    ``gains`` (training seeds, candidates, programs, maps); ``references`` (fine-tunes, programs,
-    the same maps and perhaps more), each of fine-tunes on the program itself; ``scripted``
-    (scripts, programs, maps);
-    ``steps`` (training seeds, candidates): gradient steps that the budget paid for.
-    """
-
-    programs: tuple[str, ...]
-    candidates: tuple[Candidate, ...]
-    scripts: tuple[str, ...]
-    gains: Mapping[GainKind, Scores]
-    references: Mapping[GainKind, Scores]
-    scripted: Mapping[GainKind, Scores]
-    steps: Scores
-
-    def choice(self, by_growth: bool = False) -> Choice:
-        """Who was accepted, from which list, or of which growth."""
-        keys = [each.list_key[: 1 if by_growth else None] for each in self.candidates]
-        places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
-        accepted = np.array([each.accepted for each in self.candidates])
-        return Choice(accepted, np.array([places[key] for key in keys]))
-
-
-def clear(gain: Interval) -> bool:
-    """Whether a gain is surely above 0, and known well enough to divide by."""
-    return gain.value is not None and gain.low > CLARITY * max(gain.value, 0.0)
-
-
-@dataclass(frozen=True)
-class Reference:
-    """What there is to learn on a program: mean gain of its own fine-tunes, bits, over maps, given
-    the fine-tunes; ``each`` of them; the best script's share of it."""
-
-    program: str
-    gain: Interval
-    each: tuple[float, ...]
-    script: str
-    script_share: float | None
-    accepted: float | None
-    refused: float | None
-
-    @property
-    def counts(self) -> bool:
-        """Whether its gain is established."""
-        return clear(self.gain)
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """Accepted games beside the refused ones of their lists, means over these lists. Bounds of the
-    ``difference`` are over games within lists and maps together (percentile bootstrap); the test
-    permutes verdicts."""
+    """Accepted games beside the refused ones of their lists, means over these lists. The test
+    exchanges verdicts. Bounds of the ``difference``: Student's, of the variance of values within
+    lists and verdicts, plus that over maps and references drawn again."""
 
     accepted: float
     refused: float
@@ -143,13 +93,15 @@ class CandidateValue:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What was found. ``answers``: by kind of gain; a kind is missing where no program counts."""
+    """What was found. ``answers``: by what a value is made of; one is missing where no program
+    counts for it. ``games``: how many different ones the candidates are."""
 
     seeds: int
     maps: int
+    games: int
     lists: tuple[ListSummary, ...]
     carrying: int
-    answers: Mapping[GainKind, Answer]
+    answers: Mapping[Worth, Answer]
     references: Mapping[GainKind, tuple[Reference, ...]]
     agreement: SeedAgreement | None
     steps: StepSlope | None
@@ -157,158 +109,83 @@ class HeldOut:
 
     @property
     def primary(self) -> Contrast | None:
-        """The question that was fixed before the run, with specific gains."""
-        answer = self.answers.get(GainKind.SPECIFIC)
+        """The question that decides."""
+        answer = self.answers.get(Worth.PAID)
         return answer.taught if answer else None
 
 
 def held_out(plays: HeldOutPlays, resamples: int = RESAMPLES) -> HeldOut:
     """The analysis that docs/held_out.md fixes. Raises ValueError where no list holds an accepted
     candidate and another one."""
-    choice = plays.choice()
-    references = {kind: _references(plays, kind) for kind in KINDS}
+    choice, once = plays.choice(), plays.once()
+    references = {kind: program_references(plays, kind) for kind in KINDS}
     counted = {
-        kind: _counted(plays, kind, references[kind])
-        for kind in KINDS
-        if any(each.counts for each in references[kind])
+        worth: CapturedGains.of(plays, worth, places)
+        for worth in Worth
+        if (places := counting(references, worth))
     }
-    answers = {
-        kind: _answer(references[kind], each, plays, resamples) for kind, each in counted.items()
-    }
-    specific = counted.get(GainKind.SPECIFIC)
-    values = specific.values() if specific else None
+    primary = counted.get(Worth.PAID)
+    values = primary.values() if primary else None
+    single = Choice(choice.chosen[once], choice.lists[once])
     return HeldOut(
         seeds=len(plays.steps),
         maps=plays.gains[GainKind.TOTAL].shape[-1],
+        games=len(once),
         lists=_lists(plays, None if values is None else values.mean(0)),
         carrying=len(choice.carrying),
-        answers=answers,
+        answers={worth: _answer(each, plays, resamples) for worth, each in counted.items()},
         references=references,
-        agreement=None if specific is None else specific.agreement(resamples),
-        steps=None if values is None else step_slope(values.mean(0), plays.steps.mean(0), choice),
+        agreement=primary.agreement(once, resamples) if primary else None,
+        steps=None
+        if values is None
+        else step_slope(values.mean(0)[once], plays.steps.mean(0)[once], single),
         candidates=_candidate_values(plays.candidates, values),
-    )
-
-
-# -- programs --------------------------------------------------------------------------------------
-
-
-def _references(plays: HeldOutPlays, kind: GainKind) -> tuple[Reference, ...]:
-    own, choice = plays.references[kind], plays.choice()
-    taught, scripted = plays.gains[kind].mean((0, 3)), plays.scripted[kind].mean(-1)
-    found = []
-    for place, name in enumerate(plays.programs):
-        gain = mean_interval(own[:, place].mean(0), CONFIDENCE)
-        best = int(scripted[:, place].argmax())
-        scale = gain.value if clear(gain) else None
-        means = [taught[mask, place] for mask in (choice.chosen, ~choice.chosen)]
-        share, *shares = (
-            None if scale is None or not np.size(part) else float(np.mean(part)) / scale
-            for part in (scripted[best, place], *means)
-        )
-        each = tuple(map(float, own[:, place].mean(-1)))
-        found.append(Reference(name, gain, each, plays.scripts[best], share, *shares))
-    return tuple(found)
-
-
-@dataclass(frozen=True)
-class _Counted:
-    """Gains on the programs that count, as in :class:`HeldOutPlays`; ``reference`` (programs,
-    maps of references)."""
-
-    gains: Scores
-    reference: Scores
-    scripted: Scores
-
-    def values(self) -> Scores:
-        """(training seeds, candidates): mean captured value over programs."""
-        shares = self.gains.mean(-1) / self.reference.mean(-1)
-        return np.asarray(shares.mean(-1))
-
-    def captured(self, weights: Scores, beyond_scripts: bool = False) -> Scores:
-        """(candidates, programs, B): C of each candidate, mean over training seeds, with the maps
-        of references weighted (maps, B), and those of candidates by what they have of it; or what
-        of it lies beyond the best script's, 0 where nothing does."""
-        below, shared = self.reference @ weights, weights[: self.gains.shape[-1]]
-        own = shared / shared.sum(0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            shares = (self.gains.mean(0) @ own) / np.where(below > 0, below, np.nan)
-            if not beyond_scripts:
-                return np.asarray(shares)
-            script = (self.scripted @ own).max(0) / below
-        return np.maximum(shares - script, 0.0)
-
-    def agreement(self, resamples: int) -> SeedAgreement | None:
-        """Of training seeds: of values, and of which candidates surely help a program."""
-        return seed_agreement(self.values(), surely_helps(self.gains), resamples)
-
-
-def _counted(plays: HeldOutPlays, kind: GainKind, references: Sequence[Reference]) -> _Counted:
-    kept = [place for place, each in enumerate(references) if each.counts]
-    return _Counted(
-        plays.gains[kind][:, :, kept],
-        plays.references[kind].mean(0)[kept],
-        plays.scripted[kind][:, kept],
     )
 
 
 # -- accepted and refused --------------------------------------------------------------------------
 
 
-def _answer(
-    references: tuple[Reference, ...], counted: _Counted, plays: HeldOutPlays, resamples: int
-) -> Answer:
+def _answer(counted: CapturedGains, plays: HeldOutPlays, resamples: int) -> Answer:
     lists, growths = plays.choice(), plays.choice(by_growth=True)
-    taught = counted.captured(_once(counted))[:, :, 0]
-    beyond = counted.captured(_once(counted), beyond_scripts=True)[:, :, 0]
-    spread = _spread(taught.mean(1), lists)
+    taught = counted.captured(counted.every_map)[:, :, 0]
+    beyond = counted.captured(counted.every_map, beyond_scripts=True)[:, :, 0]
+    spread, _ = spread_within(taught.mean(1), lists)
     return Answer(
-        tuple(each.program for each in references if each.counts),
+        counted.programs,
         _contrast(counted, lists, False, resamples),
         _contrast(counted, lists, True, resamples),
         coverage_test(taught, growths),
         coverage_test(beyond, growths),
         spread,
-        spread * detectable(lists.sizes),
+        spread * detectable_by(lists),
     )
 
 
-def _once(counted: _Counted) -> Scores:
-    maps = counted.reference.shape[-1]
-    return np.full((maps, 1), 1 / maps)
-
-
-def _contrast(counted: _Counted, choice: Choice, beyond_scripts: bool, resamples: int) -> Contrast:
-    values = counted.captured(_once(counted), beyond_scripts).mean(1)
+def _contrast(counted: CapturedGains, choice: Choice, beyond: bool, resamples: int) -> Contrast:
+    values = counted.captured(counted.every_map, beyond).mean(1)
     test = permutation_test(values[:, 0], choice)
-    rng = stream("held-out bootstrap", str(beyond_scripts))
-    maps = counted.reference.shape[-1]
-    weights = rng.multinomial(maps, np.full(maps, 1 / maps), resamples).T / maps
-    drawn = counted.captured(weights, beyond_scripts).mean(1)
-    bounds = percentile_bounds(
-        differences(drawn, choice, _game_counts(rng, choice, resamples)), CONFIDENCE
+    rng = stream("held-out bootstrap", str(beyond))
+    count, _, maps = counted.references[0].shape
+    weights, learned = (
+        rng.multinomial(size, np.full(size, 1 / size), resamples).T / size for size in (maps, count)
     )
+    drawn = differences(counted.captured(weights, beyond, learned).mean(1), choice)
+    spread, freedom = spread_within(values[:, 0], choice)
+    error = float(np.hypot(spread * standard_error(choice), np.nanstd(drawn)))
+    reach = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * error
     accepted, refused = weighted_means(values[:, 0], choice)
-    return Contrast(accepted, refused, Interval(accepted - refused, *bounds), test)
+    lead = accepted - refused
+    return Contrast(accepted, refused, Interval(lead, lead - reach, lead + reach), test)
 
 
-def _game_counts(rng: np.random.Generator, choice: Choice, resamples: int) -> Scores:
-    """(n, B): how often each game is drawn again, within its list."""
-    counts = np.zeros((len(choice.lists), resamples))
-    for each in np.unique(choice.lists):
-        games = np.flatnonzero(choice.lists == each)
-        counts[games] = rng.multinomial(
-            len(games), np.full(len(games), 1 / len(games)), resamples
-        ).T
-    return counts
-
-
-def _spread(values: Scores, choice: Choice) -> float:
-    """Standard deviation within lists and verdicts, pooled over the lists that have both."""
+def spread_within(values: Scores, choice: Choice) -> tuple[float, int]:
+    """Standard deviation within lists and verdicts, pooled over the lists that have both, and its
+    degrees of freedom."""
     groups = [games[choice.chosen[games] == kind] for games in choice.carrying for kind in (1, 0)]
     squares = sum(float(((values[g] - values[g].mean()) ** 2).sum()) for g in groups)
     freedom = sum(len(group) - 1 for group in groups)
-    return float(np.sqrt(squares / freedom)) if freedom else float("nan")
+    return (float(np.sqrt(squares / freedom)), freedom) if freedom else (float("nan"), 0)
 
 
 # -- rows ------------------------------------------------------------------------------------------

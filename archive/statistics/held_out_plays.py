@@ -11,8 +11,10 @@ import numpy as np
 from archive.errors import LookupFailedError
 from archive.query import run_config
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, GainKind, PlaysKey, Purpose, TaskId
+from archive.statistics.captured_gains import HeldOutPlays, choice_of
+from archive.statistics.choice_tests import Choice
 from archive.statistics.growth_candidates import Candidate
-from archive.statistics.held_out import HeldOut, HeldOutPlays, held_out
+from archive.statistics.held_out import HeldOut, held_out
 from archive.statistics.intervals import Scores
 from archive.statistics.plays import SCORE_COLUMNS, Plays, plays_of
 from archive.statistics.transfer_values import gains
@@ -32,6 +34,12 @@ def held_out_of(archive: Archive, run_id: str) -> HeldOut:
             "expected one or more"
         )
     return held_out(plays)
+
+
+def read_choice(archive: Archive, run_id: str) -> Choice:
+    """Whose candidates a run compares, and who of them was accepted, without what they play."""
+    rows = archive.rows("held_out_games", filters=[("run_id", "=", run_id)])
+    return choice_of([Candidate.of(row) for row in rows if row["program"] is None])
 
 
 def read_held_out_plays(archive: Archive, run_id: str) -> HeldOutPlays:
@@ -133,12 +141,25 @@ class _Record:
                 )
                 for kind in GainKind
             },
+            np.array(
+                [
+                    [
+                        self._scores(self.finetunes[task_id][seed]["finetune_id"], task_id)
+                        for task_id in programs
+                    ]
+                    for seed in references
+                ]
+            ),
             {
                 kind: np.array([self._on_all(script, kind) for script in scripts])
                 for kind in GainKind
             },
             np.array([[row["steps"] for row in each] for each in rows], float),
         )
+
+    def _scores(self, policy: str, task_id: TaskId) -> Scores:
+        """Specific scores, S − S′."""
+        return self.plays[PlaysKey(policy, task_id, PURPOSE)].kind(GainKind.SPECIFIC)
 
     def _on_all(self, policy: str, kind: GainKind) -> list[Scores]:
         return [self._gains(policy, task_id, kind) for task_id in self.programs.values()]

@@ -70,14 +70,14 @@ def _interval(found: Scores) -> Interval:
 
 
 def surely_helps(gains: Scores) -> NDArray[np.bool_]:
-    """Of ``gains`` (training seeds, candidates, programs, maps), (training seeds, candidates):
-    whether the gain on a program has a lower bound above 0, at 95 % for all of its programs
+    """Of ``gains`` (training seeds, candidates, programs, maps), (training seeds, candidates,
+    programs): whether the gain has a lower bound above 0, at 95 % for all programs of a candidate
     together; over maps, given the fine-tune."""
     maps = gains.shape[-1]
     level = bonferroni(CONFIDENCE, gains.shape[2])
     reach = float(stats.t.ppf(0.5 + two_sided(level) / 2, maps - 1)) / np.sqrt(maps)
     means, spreads = gains.mean(-1), gains.std(-1, ddof=1)
-    return np.asarray((means > reach * spreads).any(-1))
+    return np.asarray(means > reach * spreads)
 
 
 def _over_pairs(rows: NDArray[Any], of: Callable[[NDArray[Any], NDArray[Any]], float]) -> float:

@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.table import Table
 
 from archive.schema import GainKind
+from archive.statistics.captured_gains import Reference, Worth
 from archive.statistics.choice_tests import LEVEL, ChoiceTest, CoverageTest
-from archive.statistics.held_out import Answer, Contrast, HeldOut, Reference
+from archive.statistics.held_out import Answer, Contrast, HeldOut
 from archive.statistics.intervals import Interval
 from archive.views.tables import SHORT, add, counted, number, shown, table
 
@@ -20,8 +21,8 @@ def show(found: HeldOut, console: Console) -> None:
     for kind, references in found.references.items():
         _show_programs(kind, references, console)
     _show_lists(found, console)
-    for kind, answer in found.answers.items():
-        _show_answer(kind, answer, console)
+    for worth, answer in found.answers.items():
+        _show_answer(worth, answer, console)
     for line in (*_luck(found), sentence(found)):
         console.print(shown(line), soft_wrap=True)
 
@@ -31,10 +32,10 @@ def sentence(found: HeldOut) -> str:
     primary = found.primary
     if primary is None:
         return (
-            "Nothing can be said: on no held-out program is the specific gain of its own "
-            "fine-tunes established."
+            "Nothing can be said: on no held-out program are both gains of its own fine-tunes "
+            "known well enough to divide by, and made by moves about the map."
         )
-    answer = found.answers[GainKind.SPECIFIC]
+    answer = found.answers[Worth.PAID]
     is_shown = primary.test.p_value <= LEVEL
     beginning = (
         "Accepted games teach more outside their family than the refused playable games of their "
@@ -56,19 +57,24 @@ def _power(difference: float) -> str:
 
 def _show_programs(kind: GainKind, references: tuple[Reference, ...], console: Console) -> None:
     title = f"{kind} gain on held-out programs; C: share of what their own fine-tunes gain"
-    heads = ("program", "own gain, bits", "counts", "best script", "C accepted", "C refused")
-    rows = table(title, *heads)
+    heads = ("own gain, bits (maps)", "(maps and seeds)", "about the map", "counts", "best script")
+    rows = table(title, "program", *heads, "C accepted", "C refused")
     for each in references:
         script = f"{number(each.script_share)} {each.script}"
-        cells = (each.program, _bounded(each.gain), "yes" if each.counts else "no", script)
-        add(rows, *cells, number(each.accepted), number(each.refused))
+        cells = map(_bounded, (each.gain, each.repeated, each.score))
+        add(rows, each.program, *cells, "yes" if each.counts else "no", script, *_shares(each))
     console.print(rows)
+
+
+def _shares(reference: Reference) -> tuple[str, str]:
+    return number(reference.accepted), number(reference.refused)
 
 
 def _show_lists(found: HeldOut, console: Console) -> None:
     rows = table(
         f"Lists of proposals ({found.carrying} of {len(found.lists)} hold accepted and refused "
-        "games); mean C, specific",
+        f"games; {len(found.candidates)} candidates are {counted(found.games, 'different game')}); "
+        f"mean C, {Worth.PAID}",
         *("growth", "parent", "round", "playable", "accepted", "C accepted", "C refused"),
     )
     for each in found.lists:
@@ -77,10 +83,10 @@ def _show_lists(found: HeldOut, console: Console) -> None:
     console.print(rows)
 
 
-def _show_answer(kind: GainKind, answer: Answer, console: Console) -> None:
+def _show_answer(worth: Worth, answer: Answer, console: Console) -> None:
     title = (
-        f"{kind} gains, mean over {counted(len(answer.programs), 'program')}; bounds over games "
-        "and maps, p over choices of games"
+        f"{worth} gains, mean over {counted(len(answer.programs), 'program')}; bounds over games, "
+        "maps and references, p over choices of games"
     )
     rows = table(title, "captured value C", "accepted", "others", "difference (95 %)", "p")
     _add_contrast(rows, "mean of a game", answer.taught)

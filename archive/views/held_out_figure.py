@@ -14,7 +14,7 @@ from xgl.diagram.svg import Element
 
 LEFT, TOP, WIDTH, ROW = 120, 56, 560, 34
 RADIUS = 5.0
-LABEL = "mean C of a candidate over held-out programs, specific gains"
+LABEL = "mean C of a candidate over held-out programs, of gains about the map and paid for"
 
 
 def figure(found: HeldOut) -> Element:

@@ -19,7 +19,7 @@ HELD_OUT = (
     "fig_3_03_one_way_explanations",
     "fig_4_02_dex_texts",
 )
-"""Programs of the paper with something about the map to learn, which no growth begins with."""
+"""Programs of the paper whose fine-tunes gain about the map, which no growth begins with."""
 
 
 @settings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -16,9 +17,11 @@ from archive.statistics.choice_tests import (
     coverage,
     coverage_test,
     detectable,
+    detectable_by,
     differences,
     found_from,
     permutation_test,
+    standard_error,
     weighted_means,
 )
 
@@ -84,20 +87,17 @@ def test_lists_of_one_kind_carry_nothing(drawn: tuple[Values, Choice]) -> None:
     assert one - other == pytest.approx(differences(values[:, None], choice)[0], abs=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
-@given(choices(), st.data())
-def test_counting_a_game_twice_is_having_it_twice(
-    drawn: tuple[Values, Choice], data: st.DataObject
+@settings(max_examples=30, deadline=None)
+@given(choices())
+def test_games_of_one_list_each_are_exchanged_as_verdicts_are(
+    drawn: tuple[Values, Choice],
 ) -> None:
     values, choice = drawn
-    counts = np.array([data.draw(st.integers(0, 2)) for _ in values])
-    twice = Choice(np.repeat(choice.chosen, counts), np.repeat(choice.lists, counts))
-    counted = differences(values[:, None], choice, counts[:, None].astype(float))[0]
-    if twice.sizes:
-        again = differences(np.repeat(values, counts)[:, None], twice)[0]
-        assert counted == pytest.approx(again, abs=1e-9)
-    else:
-        assert np.isnan(counted)
+    every = permutation_test(values, choice)
+    named = replace(choice, games=np.arange(len(values)))
+    assert permutation_test(values, named) == every
+    found = choice_tests._games_exchanged(values, named, 0)
+    assert found.p_value == pytest.approx(every.p_value, abs=0.03)
 
 
 def test_without_a_choice_there_is_no_test() -> None:
@@ -160,3 +160,36 @@ def test_coverage_is_that_of_the_best_game_for_each_program() -> None:
     assert found.test.p_value == pytest.approx(1 / 6), "no other pair covers as much"
     pairs = [coverage(captured[list(pair)]) for pair in combinations(range(4), 2)]
     assert found.expected == pytest.approx(np.mean(pairs))
+
+
+def test_repeated_games_are_worth_less_evidence() -> None:
+    choice = layout(4, 6, 2)
+    games = np.arange(24)
+    games[[6, 12, 18]] = 0
+    repeated = replace(choice, games=games, strata=np.zeros(24, int))
+    assert repeated.repeats
+    assert not replace(choice, games=np.arange(24)).repeats
+    assert detectable_by(choice) == detectable(choice.sizes)
+    assert detectable_by(repeated) > 1.2 * detectable_by(choice)
+    values = np.random.default_rng(4).normal(size=24)
+    values[[6, 12, 18]] = values[0]
+    one, other = (differences(values[:, None], each)[0] for each in (choice, repeated))
+    assert one == pytest.approx(other), "the same difference"
+
+
+def test_one_game_that_every_list_accepted_is_no_evidence_of_four() -> None:
+    """One-sided at 5 %, without any difference, 400 data sets."""
+    choice = layout(4, 6, 2)
+    games = np.arange(24)
+    games[[6, 12, 18]] = 0
+    values = np.random.default_rng(5).normal(size=(400, 24))[:, games]
+    repeated = replace(choice, games=games, strata=np.zeros(24, int))
+    alone, four = (
+        np.mean([permutation_test(each, given).p_value <= 0.05 for each in values])
+        for given in (repeated, choice)
+    )
+    assert alone == pytest.approx(0.05, abs=0.03)
+    assert four > 0.08
+    spread = np.std([differences(each[:, None], repeated)[0] for each in values])
+    assert standard_error(repeated) == pytest.approx(spread, rel=0.1)
+    assert standard_error(choice) == pytest.approx(np.sqrt(6 / (4 * 2 * 4)))

@@ -28,7 +28,7 @@ from support.search import (
 import evo.run
 from archive import Archive
 from archive.__main__ import main as read
-from archive.schema import GainKind
+from archive.statistics.captured_gains import Worth
 from archive.statistics.growth_candidates import playable_candidates
 from archive.statistics.held_out_plays import held_out_of
 from archive.verification import verify
@@ -165,7 +165,7 @@ def test_what_was_found_is_shown_and_read_again_from_the_archive(
     assert found.primary.refused == pytest.approx(0.2, abs=0.1), "mean of 0.1 and 0.3"
     assert found.primary.test.p_value == pytest.approx(1 / 3), "one of three was taken, the best"
     assert found.primary.test.exact
-    assert set(found.answers) == set(GainKind)
+    assert set(found.answers) == set(Worth)
     assert read(["held-out", str(folder)]) == 0
     again = capsys.readouterr().out
     assert "one-sided p = 0.333 (3 choices, all)" in " ".join(again.split())
