@@ -33,9 +33,10 @@ class BestKnown:
 
 @dataclass(frozen=True)
 class Headroom:
-    """One player on one game, over N maps. ``share`` of the way from the base's mean score b to
-    the mean of the best known, with its bounds over maps, given b; undefined where the best known
-    is no better than b. ``bits``: what the best known earns more than the player, a play."""
+    """One player on one game, over the N maps of which any finished play is known. ``share`` of the
+    way from the base's mean score b to the mean of the best known, with its bounds over maps, given
+    b; undefined where the best known is no better than b. ``bits``: what the best known earns more
+    than the player, a play."""
 
     share: Interval
     bits: Interval
@@ -117,9 +118,9 @@ def _game_ceiling(
     one, after = {}, {}
     for row in measures:
         maxima = _running_maxima(rounds, row["policy_id"], row["at_round"])
-        if maxima and maxima.keys() <= known.keys():
-            own = np.array(list(maxima.values()))
-            best = np.array([known[key].score for key in maxima])
+        if common := [key for key in maxima if key in known]:
+            own = np.array([maxima[key] for key in common])
+            best = np.array([known[key].score for key in common])
             one[row["policy_id"]] = headroom(own[:, 0], best, row["b"], confidence)
             after[row["policy_id"]] = headroom(own[:, -1], best, row["b"], confidence)
     return GameCeiling(task_id, measures[0]["exported_game_id"], known, one, after)

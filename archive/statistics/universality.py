@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -45,16 +46,21 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True)
 class MeasuredScope:
-    """One measured run. ``values`` (models,): mean narms over games. ``halves`` (splits, 2,
-    models): the same on either half of the maps. ``content`` (models,): share of content words
-    among the words of first-round moves."""
+    """One measured run: its games, ``tasks``. ``values`` (models,): mean narms over games.
+    ``halves`` (splits, 2, models): the same on either half of the maps. ``content`` (models,):
+    share of content words among the words of first-round moves."""
 
     name: str
     models: tuple[str, ...]
-    games: int
+    tasks: frozenset[TaskId]
     values: Scores
     halves: Scores
     content: Scores
+
+    @property
+    def games(self) -> int:
+        """How many they are."""
+        return len(self.tasks)
 
 
 @dataclass(frozen=True)
@@ -73,16 +79,18 @@ class Universality:
     """Mean τ over pairs of measures, with percentile bounds over models and growths.
 
     ``grown``: pairs of grown measures. ``random``: pairs of random scopes. ``content``: each grown
-    measure with the share of content words. ``ceiling``: halves of one grown measure; ``split``:
-    a half of one with the other half of another, so that both are equally noisy; ``of_ceiling``:
-    split/ceiling. ``beyond_random`` and ``beyond_content``: grown minus either. Undefined where
-    there is nothing to compare.
+    measure with the share of content words, whichever way up. ``ceiling``: halves of one grown
+    measure; ``split``: a half of one with the other half of another, so that both are equally
+    noisy; ``of_ceiling``: split/ceiling. ``beyond_random`` and ``beyond_content``: grown minus
+    either. Undefined where there is nothing to compare. ``shared``: pairs of grown measures with
+    the number of games that both have, where that is any.
     """
 
     models: tuple[str, ...]
     families: int
     measures: tuple[str, ...]
     randoms: tuple[str, ...]
+    shared: tuple[tuple[str, str, int], ...]
     grown: Interval
     random: Interval
     content: Interval
@@ -133,7 +141,7 @@ def read_measured_scope(archive: Archive, name: str) -> MeasuredScope:
     return MeasuredScope(
         name,
         tuple(models),
-        len(by_game),
+        frozenset(by_game),
         means[:, 0],
         means[:, 1:].T.reshape(SPLITS, 2, len(models)),
         np.array(content),
@@ -209,9 +217,15 @@ def universality(
         len(set(families)),
         tuple(each.name for each in grown),
         tuple(each.name for each in random),
+        _shared(grown),
         **found,
         answer=_answer(found, question.margin),
     )
+
+
+def _shared(grown: Sequence[MeasuredScope]) -> tuple[tuple[str, str, int], ...]:
+    pairs = ((a.name, b.name, len(a.tasks & b.tasks)) for a, b in combinations(grown, 2))
+    return tuple(pair for pair in pairs if pair[2])
 
 
 _NAMES = (
@@ -276,7 +290,7 @@ class _Parts:
         halves = [(2 + 2 * k, 3 + 2 * k) for k in range(SPLITS)]
         both = _mean(tau[i, 0, j, 0] for i, j in _pairs(one))
         chance = _mean(tau[i, 0, j, 0] for i, j in _pairs(other))
-        content = _mean(tau[i, 0, i, 1] for i in one)
+        content = abs(_mean(tau[i, 0, i, 1] for i in one))  # a trivial measure may be turned over
         split = _mean(
             tau[i, a, j, b] for i, j in _pairs(one) for x, y in halves for a, b in ((x, y), (y, x))
         )

@@ -76,8 +76,9 @@ def interval(value: float | None, low: float | None, high: float | None) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """3 games, 1 game."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    """3 games, 1 game, 2 families."""
+    plural = f"{noun[:-1]}ies" if noun[-1:] == "y" and noun[-2] not in "aeiou" else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else plural}"
 
 
 def to_json(value: Any) -> str:

@@ -65,8 +65,19 @@ def show(found: Universality, question: Question, console: Console) -> None:
         _beside(found.beyond_random, "random playable games"),
         _beside(found.beyond_content, "counting content words"),
     )
-    for line in filter(None, lines):
+    for line in filter(None, (*lines, _common_games(found))):
         console.print(shown(line), soft_wrap=True)
+
+
+def _common_games(found: Universality) -> str | None:
+    if not found.shared:
+        return None
+    pairs, count = math.comb(len(found.measures), 2), len(found.shared)
+    one, other, games = max(found.shared, key=lambda pair: pair[2])
+    return (
+        f"{count} of {counted(pairs, 'pair')} of growths share games ({one} and {other} "
+        f"{counted(games, 'game')}): what they agree on there says nothing of growth."
+    )
 
 
 def show_values(scopes: Sequence[MeasuredScope], console: Console) -> None:

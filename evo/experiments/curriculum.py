@@ -25,7 +25,12 @@ from archive.schema import BASE_POLICY, SCRIPT_POLICY, GainKind, PlaysKey, Reaso
 from archive.statistics.curricula import ALL, CurriculumGains, curriculum_gains
 from archive.statistics.intervals import Interval
 from evo.config.schema import RunConfig
-from evo.experiments.known_games import archived_tasks, library_tasks, require_same_models
+from evo.experiments.known_games import (
+    archived_tasks,
+    library_tasks,
+    require_same_models,
+    require_unseen,
+)
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
 from evo.experiments.transfer_triplet import with_interval
 from evo.jobs.evaluate import Task
@@ -40,6 +45,8 @@ from xgl.random_streams import seed as named_seed
 
 COVERED = (Reason.COVERED, Reason.SAME_SKILL)
 STAGE = "fine-tuning"
+ONE_THING = 0.1
+"""Share of different moves below which a player is said to have collapsed."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,7 @@ def plan_curriculum(config: RunConfig, services: Services, resumed: bool) -> Mod
     """Read the growth; raises what :func:`plan_models` raises, and :class:`ConfigError` where the
     growth cannot be read or its models are others."""
     held_out = library_tasks(config, "curriculum.held_out", config.curriculum.held_out)
-    curricula = Curricula(read_curricula(config), held_out)
+    curricula = Curricula(read_curricula(config, held_out), held_out)
 
     def session(plan: ModelPlan, archive: Archive) -> ModelSession:
         return CurriculumSession(plan, archive, curricula)
@@ -69,8 +76,9 @@ def plan_curriculum(config: RunConfig, services: Services, resumed: bool) -> Mod
     return replace(plan, begins_with_scope=False)
 
 
-def read_curricula(config: RunConfig) -> dict[str, tuple[Task, ...]]:
-    """The four lists of games. Raises :class:`ConfigError`."""
+def read_curricula(config: RunConfig, held_out: Mapping[str, Task]) -> dict[str, tuple[Task, ...]]:
+    """The four lists of games. Raises :class:`ConfigError`, also where the growth has met a game
+    that is held out."""
     if config.curriculum.run is None:
         raise ConfigError("curriculum.run: found none, expected the folder of a scope growth")
     folder = Path(config.curriculum.run)
@@ -78,6 +86,7 @@ def read_curricula(config: RunConfig) -> dict[str, tuple[Task, ...]]:
         with Archive.open(folder) as archive:
             run_id = find_run(archive).run_id
             require_same_models(config, run_config(archive, run_id), config.curriculum.run)
+            require_unseen(archive, "curriculum.held_out", held_out, config.curriculum.run)
             return _courses(archive, run_id, config)
     except ArchiveError as error:
         raise ConfigError(f"curriculum.run: {error}") from None
@@ -100,8 +109,14 @@ def _courses(archive: Archive, run_id: str, config: RunConfig) -> dict[str, tupl
 
 
 def _covered(archive: Archive, run_id: str) -> list[TaskId]:
+    """Those whose last decision said so, and that are not in the scope."""
     rows = archive.rows("decisions", ["game_id", "role", "reason"], [("run_id", "=", run_id)])
-    return sorted({TaskId.of(row) for row in rows if row["reason"] in COVERED})
+    last = {TaskId.of(row): row["reason"] for row in rows}
+    _, members = newest_scope(archive, run_id)
+    return sorted(
+        {task_id for task_id, reason in last.items() if reason in COVERED}
+        - {member.task_id for member in members}
+    )
 
 
 class CurriculumSession(ModelSession):
@@ -137,7 +152,7 @@ class CurriculumSession(ModelSession):
                 self.ledger.archive, self.ledger.run_id, [task.id for task in held_out.values()]
             )
             show(self.console, found, {task.id: name for name, task in held_out.items()})
-            self._show_forfeits()
+            self._show_moves()
             self._show_scripts()
         super().show(outcome)
 
@@ -233,20 +248,42 @@ class CurriculumSession(ModelSession):
             best.append(f"{name} {gains[script]:+.1f} ({script})")
         self.console.print(f"best script, bits: {', '.join(best)}", highlight=False, soft_wrap=True)
 
-    def _show_forfeits(self) -> None:
-        """How often each trained player forfeits: a gain may hide it, a loss may come from it."""
-        seeds = range(self.config.curriculum.seeds)
-        policies = {"base player": [BASE_POLICY]} | {
-            name: [self._policy_id(name, seed) for seed in seeds] for name in self.curricula.learned
-        }
-        shares = ", ".join(f"{name} {self._forfeits(ids):.0%}" for name, ids in policies.items())
-        self.console.print(f"plays forfeited: {shares}", highlight=False, soft_wrap=True)
+    def _show_moves(self) -> None:
+        """How often each player forfeits, and whether it looks at the map at all: a gain or a loss
+        may come from either."""
+        table = Table(title="plays of all held-out programs", title_justify="left")
+        table.add_column("player")
+        for head in ("forfeited", "different moves"):
+            table.add_column(head, justify="right")
+        collapsed = []
+        for name, policy in self._players().items():
+            forfeits, different = self._habits(policy)
+            table.add_row(name, f"{forfeits:.0%}", f"{different:.0%}")
+            collapsed += [name] if different < ONE_THING else []
+        self.console.print(table)
+        if collapsed:
+            players, verb = ", ".join(collapsed), "says" if len(collapsed) == 1 else "say"
+            line = f"{players} {verb} much the same on every map: training collapsed there"
+            self.console.print(line, highlight=False, soft_wrap=True)
 
-    def _forfeits(self, policies: Sequence[str]) -> float:
-        """Share of the plays of all held-out programs."""
-        tasks = self.curricula.held_out.values()
-        rows = [row for policy in policies for task in tasks for row in self._rows(policy, task)]
-        return sum(math.isinf(row["raw_score"]) for row in rows) / len(rows)
+    def _players(self) -> dict[str, str]:
+        """Policies by what they are called."""
+        seeds = range(self.config.curriculum.seeds)
+        trained = {
+            f"{name}.{seed}" if seed else name: self._policy_id(name, seed)
+            for name in self.curricula.learned
+            for seed in seeds
+        }
+        return {"base player": BASE_POLICY, **trained}
+
+    def _habits(self, policy: str) -> tuple[float, float]:
+        """Share of plays that are forfeited, and of moves that differ among the plays of a
+        program, mean over programs."""
+        by_program = [self._rows(policy, task) for task in self.curricula.held_out.values()]
+        rows = [row for each in by_program for row in each]
+        forfeits = sum(math.isinf(row["raw_score"]) for row in rows) / len(rows)
+        different = [len({tuple(row["moves"]) for row in each}) / len(each) for each in by_program]
+        return forfeits, sum(different) / len(different)
 
     def _mean(self, policy: str, task: Task) -> float:
         rows = self._rows(policy, task)

@@ -22,7 +22,12 @@ from archive.statistics.held_out_plays import held_out_of
 from archive.views.held_out import show
 from evo.config.models import FinetuneConfig
 from evo.config.schema import RunConfig
-from evo.experiments.known_games import archived_tasks, library_tasks, require_same_models
+from evo.experiments.known_games import (
+    archived_tasks,
+    library_tasks,
+    require_same_models,
+    require_unseen,
+)
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
 from evo.jobs.evaluate import Task
 from evo.jobs.job import CurriculumTraining, Finetune, Job, Result, Training
@@ -116,7 +121,7 @@ def read_growths(config: RunConfig, programs: Mapping[str, Task]) -> Candidates:
                     raise ConfigError(f"held_out.runs: {folder} is given twice, expected once")
                 read.add(run_id)
                 require_same_models(config, run_config(archive, run_id), folder)
-                _require_unseen(archive, programs, folder)
+                require_unseen(archive, "held_out.programs", programs, folder)
                 found = playable_candidates(archive, run_id)
                 if not found:
                     raise ConfigError(
@@ -129,17 +134,6 @@ def read_growths(config: RunConfig, programs: Mapping[str, Task]) -> Candidates:
         candidates += found
     _require_choice(candidates)
     return tuple(candidates), tasks
-
-
-def _require_unseen(archive: Archive, programs: Mapping[str, Task], folder: str) -> None:
-    """Whatever its metadata, a program that a growth has met is not held out."""
-    met = {(row["dialect"], row["code"]) for row in archive.rows("games", ["dialect", "code"])}
-    for name, task in programs.items():
-        if (task.game.dialect, task.game.code) in met:
-            raise ConfigError(
-                f"held_out.programs: {name} was met by {folder}, expected programs that no growth "
-                "has met"
-            )
 
 
 def _require_choice(candidates: Sequence[Candidate]) -> None:

@@ -52,3 +52,16 @@ def require_same_models(config: RunConfig, grown: Mapping[str, object], folder: 
         other = settings.get("model") if isinstance(settings, Mapping) else None
         if other != model:
             raise ConfigError(f"{section}.model: found {model}, expected {other}, as in {folder}")
+
+
+def require_unseen(
+    archive: Archive, setting: str, programs: Mapping[str, Task], folder: str
+) -> None:
+    """Raises :class:`ConfigError` for a program that the growth in ``folder`` has met, whatever its
+    metadata: it is not held out. ``setting`` names the programs."""
+    met = {(row["dialect"], row["code"]) for row in archive.rows("games", ["dialect", "code"])}
+    for name, task in programs.items():
+        if (task.game.dialect, task.game.code) in met:
+            raise ConfigError(
+                f"{setting}: {name} was met by {folder}, expected programs that no growth has met"
+            )

@@ -11,8 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
@@ -37,7 +36,7 @@ from archive.views.tables import counted
 from archive.views.universality import as_json, show, show_values
 from evo.config.measure import MeasureConfig, MeasureRunConfig
 from evo.config.schema import ArchiveRoot, RunConfig
-from evo.experiments.known_games import library_tasks
+from evo.experiments.known_games import library_tasks, require_unseen
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
 from evo.jobs.evaluate import Task
 from evo.jobs.processes import Workers
@@ -84,7 +83,7 @@ def plan_universality(config: RunConfig, services: Services, resumed: bool) -> M
         if growth.is_exported:
             read(growth.source)
         elif not resumed:
-            _check_growth(growth, asked.eta)
+            _check_growth(growth, asked.eta, tasks)
     _check_ladder(config, len(tasks))
 
     def session(plan: ModelPlan, archive: Archive) -> ModelSession:
@@ -109,9 +108,11 @@ def find_growths(runs: Sequence[str]) -> tuple[Growth, ...]:
     return tuple(growths.values())
 
 
-def _check_growth(growth: Growth, eta: float | None) -> None:
+def _check_growth(growth: Growth, eta: float | None, programs: Mapping[str, Task]) -> None:
+    """A ladder's adapter that was trained on a game of a measure would play at home."""
     try:
         with Archive.open(growth.source) as archive:
+            require_unseen(archive, "universality.programs", programs, str(growth.source))
             choose(archive, find_run(archive).run_id, eta, skip_unplayable=True)
     except ArchiveError as error:
         raise ConfigError(f"universality.runs: {growth.source}: {error}") from None
@@ -346,12 +347,15 @@ class UniversalitySession(ModelSession):
         return universality(grown, random, self._question())
 
     def _random_compared(self) -> list[str]:
-        found = []
-        for name in self._random():
-            with suppress(RatingError):
-                self._scope(name)
-                found.append(name)
-        return found
+        return [name for name in self._random() if self._fault(name) is None]
+
+    def _fault(self, measure: str) -> str | None:
+        """Why a measured run cannot be compared."""
+        try:
+            self._scope(measure)
+        except RatingError as error:
+            return str(error)
+        return None
 
     def _scope(self, measure: str) -> MeasuredScope:
         with Archive.open(self._measured(measure)) as archive:
@@ -368,10 +372,12 @@ class UniversalitySession(ModelSession):
             if (games := self._scope(name).games) < GAMES:
                 ranked = f"{name} ranks models by {counted(games, 'game')} only"
                 lines.append(f"{ranked}: {GAMES} or more say more.")
-        compared = self._random_compared()
+        there = self._random()
         for each in self.growths:
-            if f"{RANDOM}/{each.name}" not in compared:
+            if (random := f"{RANDOM}/{each.name}") not in there:
                 lines.append(f"{each.name} has no random games beside its own to compare with.")
+            elif fault := self._fault(random):
+                lines.append(f"{fault}: it is not compared with.")
         return lines
 
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 from scipy.stats import kendalltau
 from support.measured import row
 
 from archive import Archive
 from archive.__main__ import main
 from archive.errors import RatingError
+from archive.schema import TaskId
 from archive.statistics.repeated_play import ScoreLevels, arms, narms
 from archive.statistics.universality import (
     SPLITS,
@@ -27,6 +29,7 @@ from archive.statistics.universality import (
     read_measured_scope,
     universality,
 )
+from archive.views.universality import show
 
 FAST = Question(resamples=200)
 
@@ -40,7 +43,8 @@ def scope(
     halves = values + rng.normal(0, noise, (SPLITS, 2, len(values)))
     models = tuple(names) or tuple(f"m{place:02}" for place in range(len(values)))
     seen = values + rng.normal(0, noise / np.sqrt(2), len(values))
-    return MeasuredScope(f"s{seed}", models, 4, seen, halves, rng.normal(size=len(values)))
+    tasks = frozenset(TaskId(f"{seed}-{number}", "black") for number in range(4))
+    return MeasuredScope(f"s{seed}", models, tasks, seen, halves, rng.normal(size=len(values)))
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=4, max_size=9))
@@ -84,6 +88,29 @@ def test_agreement_that_any_games_show_owes_nothing_to_growth() -> None:
     chance = universality(grown, [scope(rng.normal(size=14), 0.3, 20 + s) for s in range(4)], FAST)
     assert chance.beyond_random.low > 0
     assert universality(grown, question=FAST).beyond_random.value is None
+
+
+def test_a_trivial_measure_may_be_turned_over() -> None:
+    """Content words that rank the models exactly backwards foretell all that growths agree on."""
+    skill = np.arange(12.0)
+    grown = [replace(scope(skill, 0.0, seed), content=-skill) for seed in range(4)]
+    found = universality(grown, question=FAST)
+    assert (found.grown.value, found.content.value) == (1.0, 1.0)
+    assert found.beyond_content.value == 0.0
+
+
+def test_pairs_that_share_games_are_named() -> None:
+    skill = np.arange(12.0)
+    one, other, third = (scope(skill, 0.1, seed) for seed in range(3))
+    assert universality([one, other, third], question=FAST).shared == ()
+    both = replace(other, tasks=frozenset({*one.tasks, *list(other.tasks)[:1]}))
+    found = universality([one, both, third], question=FAST)
+    assert found.shared == ((one.name, both.name, 4),)
+    console = Console(record=True, width=200)
+    show(found, FAST, console)
+    said = " ".join(console.export_text().split())
+    assert "1 of 3 pairs of growths share games (s0 and s1 4 games)" in said
+    assert "of 12 families" in said
 
 
 def test_variants_of_one_model_are_drawn_together() -> None:
