@@ -16,7 +16,8 @@ class SamplerError(ValueError):
 
 
 class BudgetReached(SamplerError):  # noqa: N818  # what happened, no mistake of anyone
-    """A sampler's budget of tokens or dollars is spent; no further request was sent."""
+    """A budget is spent: a sampler's own (no further request was sent), or the run's, which
+    ``evo.record.budget`` checks after each commit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,9 +98,12 @@ class CandidateBounds(Generic[TaskT]):
         )
 
     def _taught(self, game: TaskId, plays: int) -> Interval:
-        """The value of a game of the scope on the candidate, the largest of its attempts. Its upper
-        bound is one of several that accepting asks for, each at the full level; a lower one is
-        enough to refuse, so these share the error, and under the rule ``values`` all do."""
+        """The value of a game of the scope on the candidate: the largest over its attempts.
+
+        Acceptance needs the upper bounds of all games, so each is at the full level
+        (intersection-union); refusal needs one lower bound, so lower bounds share the error. Under
+        the rule ``values`` upper bounds share it too.
+        """
         source = self.scope[game]
         wide = self._level(plays, self._refusals)
         high = wide if self.thresholds.rule is Rule.VALUES else self._level(plays)
@@ -114,8 +117,8 @@ class CandidateBounds(Generic[TaskT]):
 
     @property
     def _refusals(self) -> int:
-        """Bounds of which one too high is enough to call a candidate covered: the scope's values
-        and, unless the rule does not ask for them, the two cross-ratios."""
+        """Number of lower bounds any one of which suffices for a refusal as covered: one for each
+        attempt of each game of the scope and, unless the rule is ``values``, two cross-ratios."""
         values = sum(map(self.measured.attempts, self.scope.values()))
         return values + (0 if self.thresholds.rule is Rule.VALUES else 2)
 

@@ -92,8 +92,8 @@ def weighted_means(values: Scores, choice: Choice) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class ChoiceTest:
-    """One-sided p: the share of ``choices`` that are worth at least as much as the one that was
-    made; all there are where ``exact``, else drawn ones and itself."""
+    """``p_value``: one-sided, the share of ``choices`` whose value is at least that of the observed
+    choice. If ``exact``, these are all possible choices, else random ones and the observed one."""
 
     p_value: float
     choices: int
@@ -229,12 +229,13 @@ def coverage_test(captured: Scores, choice: Choice, seed: int = 0) -> CoverageTe
 def found_from(
     sizes: Sequence[tuple[int, int]], trials: int = 2000, draws: int = 2000, seed: int = 0
 ) -> Scores:
-    """From which difference on :func:`permutation_test` finds it at 5 %, in each of ``trials``
-    simulated data sets (trials,): lists of ``sizes`` (games, chosen), values normal with a spread
-    of 1 within lists.
+    """Smallest difference that :func:`permutation_test` detects at 5 %, in each of ``trials``
+    simulated data sets (trials,): lists of ``sizes`` (games, chosen), normal values with standard
+    deviation 1 within lists.
 
-    Each permutation stops to reach the observed sum at a difference of its own, so one set of noise
-    answers for all differences: the share of trials below one is the power there.
+    For each permutation there is a difference from which on its sum is below the observed one, so
+    one draw of noise serves all differences: the power at a difference is the share of trials whose
+    result lies below it.
     """
     rng = stream("power", seed)
     labels = np.concatenate([_labels(rng, n, k, draws) for n, k in sizes], axis=1)

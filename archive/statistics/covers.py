@@ -130,7 +130,8 @@ def best_cover(values: Scores, eta: float, exact_up_to: int = EXACT_UP_TO) -> Co
 
 
 def covered(values: Scores, members: Sequence[int], eta: float) -> list[list[int]]:
-    """For each member the targets that it alone covers at η; a target may be in several lists."""
+    """For each member the indices of the targets that it covers at η; a target that several members
+    cover is in several lists."""
     reaches = pessimistic(values) >= eta
     return [np.flatnonzero(reaches[member]).tolist() for member in members]
 

@@ -116,12 +116,12 @@ def learned(own: Own, rule: Rule) -> Answer:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was measured of one candidate; what was not is undefined.
+    """The measurements of one candidate; what was not measured is undefined.
 
-    ``own`` of its own game, ``values`` of what it teaches its parent and ``help_gain`` its total
-    gain there (bits), ``taught`` of what each game of the scope teaches it, ``mutual`` and
-    ``crossed`` of its cross-ratios with the parent and with games of the scope. ``looks`` says how
-    sure each bound is; None where nothing was played.
+    ``own``: gains on its own game. ``values``: C and V on its parent; ``help_gain``: its total gain
+    there (bits). ``taught``: values of games of the scope on the candidate, by game. ``mutual``:
+    its cross-ratio with the parent; ``crossed``: its cross-ratios with games of the scope, by game.
+    ``looks`` fixes the confidence of each bound; None if nothing was played.
     """
 
     purpose: Purpose | None = None

@@ -19,7 +19,8 @@ ItemT = TypeVar("ItemT")
 
 @dataclass(frozen=True)
 class Looks:
-    """``plays``: how many, at each look, rising; ``error``: of a one-sided bound over them all."""
+    """The looks of a test. ``plays``: cumulative number of plays at each look, increasing;
+    ``error``: error probability of a one-sided bound, summed over all looks."""
 
     plays: tuple[int, ...]
     error: float
@@ -30,9 +31,10 @@ class Looks:
             raise ValueError(f"found {self}, expected rising numbers of plays from 2, an error")
 
     def confidence(self, plays: int, questions: int = 1) -> float:
-        """Of a one-sided bound at the look of so many plays, when so many questions share it.
+        """Confidence of a one-sided bound at the look after ``plays`` plays, when ``questions``
+        bounds share the error of that look.
 
-        Raises ``ValueError`` for a number of plays at which there is no look.
+        Raises ``ValueError`` if there is no look after ``plays`` plays.
         """
         before = (0, *self.plays)[self.plays.index(plays)]
         return 1 - self.error * (plays - before) / self.plays[-1] / max(1, questions)

@@ -74,8 +74,8 @@ class RunPlays:
 def read_run_plays(archive: Archive, run_id: str) -> RunPlays:
     """Plays, policies and scopes of a run. Raises ArchiveError when the archive is damaged.
 
-    A game that was fine-tuned several times while it was in the scope speaks by the best of them,
-    as the last decision that names them says; all others by their newest."""
+    A game of the scope with several fine-tunings is represented by the best one: the first that the
+    latest decision naming the game lists. Every other game is represented by its newest one."""
     mine = ("run_id", "=", run_id)
     scores = archive.table("scores", list(SCORE_COLUMNS), [mine, ("purpose", "in", list(PURPOSES))])
     finetunes = archive.rows("finetunes", ["finetune_id", "game_id", "role"], [mine])

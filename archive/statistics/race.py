@@ -30,10 +30,10 @@ from archive.statistics.transfer_values import TransferValues
 
 @dataclass(frozen=True)
 class Question:
-    """Bounds wanted on the first ``plays`` seeds: of the candidate's own gain, of what it gives
-    its parent, of what games of the scope give it, of its cross-ratios with the parent
-    (``mutual``) and with games of the scope. ``learned``: the plays on which its own gain is known
-    by now, the denominator of V."""
+    """Which bounds a race needs on the first ``plays`` seeds. ``own``: of the candidate's own gain;
+    ``helps``: of its value on the parent; ``taught``: of the values of these games of the scope on
+    the candidate; ``mutual``: of its cross-ratio with the parent; ``crossed``: of its cross-ratios
+    with these games. ``learned``: number of plays behind its own gain, the denominator of V."""
 
     plays: int
     own: bool = False

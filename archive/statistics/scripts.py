@@ -48,11 +48,11 @@ def compare(
     """A game's fine-tunes (one, or one under each training seed) against scripts, on one set of
     maps.
 
-    The best script is the best of several on the same plays, which flatters it. Each lower bound is
-    at ``confidence`` all the same: the fine-tune is beyond every script only where it is beyond
-    each (an intersection-union test, Berger 1982). Upper bounds share the error over scripts and
-    the two kinds of gain, since any of them may be the smallest.
-    Raises ``ValueError`` without scripts, or where seeds differ.
+    The best script is chosen on the plays that measure it, which overestimates it: the comparison
+    is conservative. Each lower bound is at ``confidence``, because the fine-tune is beyond every
+    script only if it is beyond each one (an intersection-union test, Berger 1982). Upper bounds
+    share the error over scripts and the two kinds of gain, since any of these leads may be the
+    smallest. Raises ``ValueError`` if there is no script or seeds differ.
     """
     if not scripts:
         raise ValueError("found no script's plays, expected at least one's")

@@ -40,10 +40,13 @@ Author = Callable[[Seeds, int], str]
 
 
 def authors_of_round(settings: WarmStartConfig, index: int) -> Author:
-    """Who makes the moves of the plays of a round, the first being 0. On each map as many plays are
-    made by scripts, of words in view and by the policy; which scripts, differs from map to map and
-    from line to line, so that what a line pays for shows in its own moves, and none makes two plays
-    before each has made one."""
+    """Authors of the moves in round ``index`` (from 0) of the warm start.
+
+    The numbers of plays by scripts, of words in view and by the policy are the same on every map.
+    The order of the scripts is drawn for each map and line, so that the reward of a line can be
+    attributed to its own moves; no script makes a second play on a map and line before each has
+    made one.
+    """
     proposals = round(settings.proposals / 2**index * settings.rollouts)
     scripted = round(settings.scripted * proposals)
 
@@ -58,7 +61,8 @@ def authors_of_round(settings: WarmStartConfig, index: int) -> Author:
 
 
 class ExploringPolicy:
-    """A policy of whose plays others make some; all moves are a function of the turn."""
+    """A policy in whose plays scripts or words in view supply some of the moves; every move is a
+    function of the turn."""
 
     def __init__(self, policy: LocalPolicy, scripts: ScriptPlayer, author: Author) -> None:
         self.policy, self.scripts, self.author = policy, scripts, author

@@ -1,7 +1,8 @@
-"""Which fine-tunes speak for a game, and under which training seeds they were made.
+"""Which fine-tunes represent a game, and under which training seeds they were made.
 
-An *attempt* at a game is its fine-tune, or ``finetune.replicates`` of them, under training seeds of
-its own. Most games have one; what it learned is a draw, so there may be further ones.
+An *attempt* at a game is one fine-tune, or ``finetune.replicates`` of them, under training seeds of
+its own. Most games have one attempt. The outcome of a fine-tune is random, so a game may get more;
+those that count in decisions are *in force*.
 """
 
 from __future__ import annotations

@@ -282,7 +282,7 @@ class Collector:
         return sum(map(Cost.of, rows), Cost())
 
     def expected_plays(self, request: Request) -> float:
-        """How many plays of a model a request is expected to take as long as."""
+        """Expected duration of a request, in plays of a model."""
         few = self.config.playability
         match request:
             case PlayRequest():

@@ -1,4 +1,5 @@
-"""What a run asks for: facts that its archive may lack, and how many of them one job finds out."""
+"""Requests of a run: plays, fine-tunes and repeated play that its archive may lack, and how they
+are grouped into jobs."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ def check_new(folder: Path) -> None:
 def open_archive(folder: Path, resumed: bool) -> Archive:
     """The archive of a run, held by its one writer.
 
-    That a new run's folder is free was seen before the lock, so it is looked at again. Raises
-    :class:`ConfigError` and :class:`archive.ArchiveError`.
+    :func:`check_new` ran before the archive was locked, so a new run checks again here that the
+    folder is free. Raises :class:`ConfigError` and :class:`archive.ArchiveError`.
     """
     path = folder / "archive"
     archive = Archive.open(path, "a") if (path / MARKER).exists() else Archive.create(path)

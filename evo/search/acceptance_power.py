@@ -46,7 +46,8 @@ def _quantile(looks: Looks) -> float:
 
 
 def _bounds(evidence: Evidence, thresholds: Thresholds) -> list[tuple[Interval, float]]:
-    """What must lie above what, for an acceptance."""
+    """Pairs (interval, bar): an acceptance needs the lower bound of each interval above its bar.
+    Conditions on upper bounds are negated."""
     above = [(evidence.own.gain, 0.0), (evidence.value(thresholds), thresholds.alpha1)]
     below = [*evidence.taught.values()]
     if thresholds.rule is not Rule.VALUES:

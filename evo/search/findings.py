@@ -96,8 +96,8 @@ class OpenOracle(Protocol[GameT, FindingT, WorkT_co]):
         ...
 
     def weigh(self, scope: Sequence[GameT]) -> Steps[WorkT_co, Mapping[GameT, float]]:
-        """Masses of the games of the scope where they are rated together with what was learned on
-        them, empty where that has no equilibrium; findings have their regret by it."""
+        """Masses of the scope's games at the equilibrium of games and fine-tunes (docs/ratings.md);
+        empty if no equilibrium is reached. The regret of later findings is measured against it."""
         ...
 
     def dismiss(self, finding: FindingT, trial: Trial | None) -> None:

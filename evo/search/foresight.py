@@ -13,14 +13,15 @@ LIKELY_COVERED = 0.6
 """Share of what a candidate holds that a fine-tune of the scope earns already, from which on it is
 expected to be covered."""
 LEAST_WORTH = 1.0
-"""Bits a play that every game is taken to hold, where shares of what it holds are expected."""
+"""Least denominator of these shares, bits a play."""
 
 
 @dataclass(frozen=True)
 class Foresight:
-    """What is expected of a candidate: the share of what scripts earn on a game of the scope that
-    the candidate's best script earns there, on the game where that is most; and the share of what
-    the candidate holds that a fine-tune of the scope earns already."""
+    """Two shares that predict the outcome for a candidate before it is fine-tuned. ``help``: gain
+    of the candidate's best script on a game of the scope over that of the game's best script, the
+    maximum over games. ``coverage``: largest gain of a fine-tune of the scope on the candidate over
+    what there is to gain on it."""
 
     help: float = 1.0
     coverage: float = 0.0
@@ -49,7 +50,7 @@ def expected_help(leads: Sequence[float], on_scope: Sequence[Sequence[float]]) -
 
 
 def expected_coverage(leads: Sequence[float], taught: Sequence[float]) -> float:
-    """What fine-tunes of the scope gain on a candidate, ``taught``, as a share of what there is to
-    gain as far as that shows before a fine-tune: the best script's lead, or the best of these where
-    that is larger. Bits a play."""
+    """Largest gain on the candidate of a fine-tune of the scope (``taught``), over the largest gain
+    known on it: the maximum of ``taught``, of the scripts' ``leads`` and of ``LEAST_WORTH``. All in
+    bits a play."""
     return max(taught) / max(*leads, *taught, LEAST_WORTH)

@@ -192,13 +192,15 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         return True
 
     def _has_future(self, contender: _Contender[FindingT]) -> bool:
-        """Whether its list's error pays for a test of it that may accept."""
+        """Whether its list has a test left and its chance of acceptance is at least
+        ``LEAST_POWER``."""
         seen = contender.trials[-1] if contender.trials else contender.finding
         return seen.power >= LEAST_POWER and contender.origin.tests > 0
 
     def _pays(self, contender: _Contender[FindingT]) -> bool:
-        """A first test always does; more plays do where they buy games at a lower price than the
-        run so far, or where there is no other way left to one."""
+        """Whether the next test of a candidate is worth its plays. The first always is; a
+        repetition is if its chance of acceptance per token is at least the run's accepted games per
+        token, or if no further list will be opened."""
         if not contender.trials or self._is_closed():
             return True
         rate = (len(self._accepted_at) + 0.5) / max(1, self.order.spent.tokens)
@@ -270,8 +272,11 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self._masses = yield from self.oracle.weigh(self.games)
 
     def _screening(self, candidate: Candidate[GameT], one: _List[GameT]) -> Steps[WorkT, None]:
-        """What costs little comes first, for a whole list: then those are known that deserve more,
-        and no worker waits behind a fine-tune for something to do."""
+        """Screen one candidate; the last of its list to be screened starts the examinations.
+
+        The whole list is screened before any of it is fine-tuned, so that fine-tunes go to its most
+        promising candidates and no worker idles behind one.
+        """
         foresight = yield from self.oracle.screen(candidate, self.games)
         self._examining -= 1
         one.screening -= 1
@@ -370,17 +375,16 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
 def acceptance_order(
     finding: Finding[Any], by_regret: bool, order: Urgency
 ) -> tuple[float, float, float, Urgency]:
-    """Which of the candidates of the pool is tested first, the least: that whose test is likeliest
-    to accept, or before that with the largest regret; of equals that with the smallest γ, then that
-    which was proposed first."""
+    """Sort key of a candidate in the pool; the smallest key is tested first. In this order: largest
+    regret (only if ``by_regret``), largest power, smallest γ, earliest proposal."""
     regret = (finding.regret or 0.0) if by_regret else 0.0
     return (-regret, -finding.power, finding.gamma or 0.0, order)
 
 
 def yield_bound(accepted_at: Sequence[float], now: float, least: float) -> float:
     """Upper 95 % bound (Garwood 1936, Fiducial limits for the Poisson distribution) on accepted
-    games a core-hour, from the last core-hours: so many of them that two games are just enough for
-    a bound of ``least``.
+    games per core-hour, computed over a window of the latest core-hours. The window is so long that
+    two accepted games in it give a bound of exactly ``least``.
 
     ``accepted_at`` and ``now`` in core-hours; infinite at the start.
     """

@@ -68,8 +68,9 @@ class OpenTransferOracle:
     def screen(
         self, candidate: Candidate[Task], scope: Sequence[Task]
     ) -> Steps[Request, Foresight | None]:
-        """Calibration, what scripted players earn, and where not all of a list is examined what the
-        scope's fine-tunes earn."""
+        """Calibrate a candidate and let scripted players play it; with ``growth.examined`` below 1
+        let fine-tunes of the scope play it too. Returns its foresight, or None if it is refused
+        (the refusal is recorded)."""
         collector, task = self.collector, candidate.game
         collector.register([task])
         yield [collector.calibration_plays(task)]
@@ -118,8 +119,10 @@ class OpenTransferOracle:
         return self._recorded(seen, seen.decision)
 
     def adopt(self, orphan: Seen, scope: Sequence[Task]) -> Steps[Request, Seen]:
-        """The games of the scope in turn, in chunks; of a chunk those first that the orphan seems
-        to help most on the fewest plays."""
+        """Selection with other games of the scope as parent, chunk by chunk. Of a chunk only games
+        are tried on which the orphan's value is at least α1 after the first look, the largest
+        first. Returns the first finding that is no orphan, else the orphan with its own
+        decision."""
         others = [task for task in scope if task != orphan.parent]
         for chunk in chunks(others, self.config.transfer.scan):
             promising = yield from self._helped(orphan.candidate.game, chunk)
@@ -196,8 +199,9 @@ class OpenTransferOracle:
     def _beside_scripts(
         self, task: Task, stage: Stage, decision: Decision
     ) -> Steps[Request, Decision]:
-        """Let scripts play on the first look's maps what is to be accepted; where they must not
-        earn as much, decide that look by look."""
+        """Let scripted players play an accepted candidate on the maps of the test's first look.
+        With ``growth.beyond_scripts`` return the decision of :func:`gated`, taken at the first look
+        that settles it; otherwise the decision unchanged."""
         held = decision
         for plays in stage.looks.plays:
             own = self.collector.own_plays(task, stage.purpose, stage.seeds(plays))

@@ -141,9 +141,9 @@ class TransferOracle:
         return self._race(stage, candidates, races, order)
 
     def _trained_again(self, parent: Task, seen: Sequence[Evidence]) -> bool:
-        """Another attempt at the parent where it is not known clearly what it learned, or where a
-        candidate teaches more of it than its own fine-tune learned, beyond noise: a game that
-        learned little would call everything new."""
+        """Fine-tune the parent once more if its own gain is not clear, or if a candidate's C on it
+        is significantly above 1; returns whether it did. A fine-tune that learned little teaches
+        candidates little, so that even copies of the parent seem new."""
         if not seen or not self.may_train_again(parent):
             return False
         clarity = self.config.growth.initial_clarity
@@ -208,8 +208,9 @@ class TransferOracle:
         return accepted
 
     def _tested(self, selected: Selected) -> Selected | None:
-        """One acceptance test on the list's fresh seeds; once more where that shows that the parent
-        was badly trained."""
+        """Run the acceptance test of one candidate on the list's fresh seeds and record the
+        decision; returns the candidate if it is accepted. If the test shows that the parent was
+        badly trained, the parent is fine-tuned again and the test repeated."""
         candidate = selected.candidate
         decision, evidence = self._test(selected)
         while decision.reason is not Reason.COVERED:
@@ -235,8 +236,9 @@ class TransferOracle:
         return decision, evidence
 
     def _beside_scripts(self, candidate: Candidate[Task], decision: Decision) -> Decision:
-        """Let scripts play on the first look's maps what is to be accepted; where they must not
-        earn as much, decide that look by look."""
+        """Let scripted players play an accepted candidate on the maps of the test's first look.
+        With ``growth.beyond_scripts`` return the decision of :func:`gated`, taken at the first look
+        that settles it; otherwise the decision unchanged."""
         task, held = candidate.game, decision
         stage = self.acceptance.of_list(candidate.place)
         for plays in stage.looks.plays:

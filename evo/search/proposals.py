@@ -31,7 +31,7 @@ ATTEMPTS = 8
 POOL = 2
 """Candidates that are collected for each one that goes on, where there is a choice."""
 REACH = 3.0
-"""Edits over which what became of a game says less by a factor of e."""
+"""Tree edits over which the weight of a judged game falls by a factor of e."""
 PRIOR = 1.0
 """Weight of the common rate, in games that are no edit away."""
 MEMORY = 100
@@ -71,10 +71,11 @@ Round = tuple[int, str, int]
 class Proposer:
     """Implements :class:`evo.search.growth.Sampler` on a meta-sampler and the ledger.
 
-    ``diversity`` is the weight of the distance to the nearest known game where candidates are
-    chosen. With 0 the first ones go on, or with ``foresight`` of twice as many those that are least
-    likely to be covered; what is passed over may be proposed again. A sampler that is paid for is
-    not asked for more than is needed.
+    ``diversity`` is the weight of the distance to the nearest known game when candidates are chosen
+    from a pool of twice the list's size. With ``diversity`` 0 and ``foresight`` the pool's
+    candidates with the lowest :func:`coverage_risk` are taken; with neither the first ones are, and
+    no pool is made. Candidates that are not taken may be proposed again. ``foresight`` has no
+    effect on a :class:`Remote` sampler, whose proposals are paid for.
     """
 
     def __init__(

@@ -31,8 +31,8 @@ from xgl.random_streams import seed as named_seed
 
 @dataclass(frozen=True)
 class Stage:
-    """Selection or acceptance: on plays of which purpose, from which play seed on, at which looks,
-    against which thresholds."""
+    """One stage of testing, selection or acceptance: the purpose and the first play seed of its
+    plays, its looks and its thresholds. ``scan``: games of the scope in the first chunk."""
 
     collector: Collector
     purpose: Purpose
@@ -56,8 +56,8 @@ class Stage:
         return Evidence(self.purpose, self.looks, self.first_play, speakers)
 
     def of_list(self, place: Place[Task]) -> Self:
-        """This stage on seeds that no other list plays on. So the luck of the maps differs from
-        list to list, and a run's wrong verdicts do not come in bunches."""
+        """This stage with play seeds of its own for a list. So one
+        unlucky set of maps does not cause errors in several lists."""
         facts = (place.generation, *place.parent.id, place.round)
         return replace(self, first_play=named_seed(self.purpose, *facts, bits=40))
 

@@ -1,12 +1,15 @@
-"""Processes that wait for work, in one order whatever the order in which workers finish.
+"""A deterministic schedule: the order in which processes see results does not depend on the order
+in which workers finish.
 
-A process is a generator: it yields works that it needs, and goes on when all of them are done.
-Works are finished one pass after another, and only what is finished can be seen. The order is that
-of imaginary workers, each of which takes the most urgent pass when it is free and needs for it the
-time that is expected: so that with as many real ones results are seen about when they are there,
-and what processes ask for next keeps the workers busy. The course of all processes is a function of
-their works' results and of the number of imaginary workers, never of speed or number of real ones,
-and a run that is started again and finds the first works in its archive takes the same course.
+A process is a generator: it yields the works that it needs and continues when all of them are done.
+Works are done in passes; a pass is finished, and its results become visible, as a whole. Passes are
+finished in the order of a simulation: ``abreast`` virtual workers, each of which takes the most
+urgent pass when it becomes free and keeps it for the expected duration. With as many real workers,
+results become visible soon after they exist, and the requests that follow keep the workers busy.
+
+The course of all processes is a function of the results and of the number of virtual workers, never
+of the speed or number of real ones. A resumed run, which finds the first results in its archive,
+takes the same course.
 """
 
 from __future__ import annotations
@@ -37,8 +40,8 @@ class Workshop(Protocol[WorkT]):
         ...
 
     def finish(self, passes: Sequence[tuple[WorkT, ...]]) -> Cost:
-        """Do the first pass and commit it; those behind may be begun, the first ones first. Returns
-        what the first pass cost."""
+        """Do the first pass and commit it; free workers may begin the later passes, in this order.
+        Returns the cost of the first pass."""
         ...
 
 

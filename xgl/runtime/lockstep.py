@@ -73,9 +73,10 @@ class Cast:
 
 
 class Running:
-    """A machine in flight: what it asks now, or the ``play`` that it came to.
+    """A machine with its pending ``requests``, or its finished ``play``.
 
-    ``answers`` fill up by position. Moves of a player without a seat in the cast are left open.
+    ``answers`` are filled by position. Move requests to a player who is not in the cast stay
+    unanswered (:attr:`open_move`).
     """
 
     def __init__(self, instance: Instance, cast: Cast, machine: Machine) -> None:
@@ -96,7 +97,8 @@ class Running:
 
     @property
     def waits(self) -> bool:
-        """Whether nobody in the cast can bring it further."""
+        """Whether the cast cannot advance it: the play is over, or it waits for a move from
+        outside."""
         return self.play is not None or self.open_move is not None
 
     def resume(self) -> None:

@@ -177,7 +177,7 @@ class Machine:
         return StoryRequest(site, self._room(story.tokens or usual), story.prompt)
 
     def _room(self, tokens: int) -> int:
-        """A limit in tokens, as far as a string may go: nobody need write what cannot stand."""
+        """A limit in tokens, at most the cap on characters: a longer text could not be stored."""
         return min(tokens, self.game.metadata.max_characters)
 
     def _elicit(self, elicit: syn.Elicit) -> Asking:
@@ -304,7 +304,7 @@ class Machine:
     # -- expressions -----------------------------------------------------------------------
 
     def _settle(self, node: Any) -> Asking:
-        """Ask what the calls in a node of a line ask, each once, before the node is evaluated."""
+        """Request the answers of all calls in a node, each once, before the node is evaluated."""
         for call in self.plan.calls(node):
             request, asked = self.values.request(call)
             (answer,) = yield from self._ask((request,))

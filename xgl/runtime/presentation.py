@@ -32,9 +32,9 @@ EARLIER, PRESENT = "earlier round", "this round"
 class Sight:
     """What one player may see of an event log that grows, in order.
 
-    A value that it has before it already is not shown again: the repetition would tell of a
-    failed ensure of somebody else. ``live``: a register that was revealed to it stays in its
-    sight. ``token_bits``: a reward is shown with the bits of each token.
+    A value that the player already sees is not shown again: the repetition would reveal another
+    player's failed ensure. ``live``: the player also sees later values of a register that was
+    revealed to it. ``token_bits``: a reward is shown with the bits of each token.
     """
 
     def __init__(self, player: str, live: bool = False, token_bits: bool = True) -> None:

@@ -298,8 +298,8 @@ class Seeds:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A move request together with the seeds of the instance that asks, and the policy that shall
-    answer, where the player is several. ``round`` counts from 1 where games are repeated."""
+    """A move request with the seeds of its instance. ``policy`` names the policy that is to answer,
+    for players that hold several; ``round`` counts from 1 in repeated play."""
 
     request: MoveRequest
     seeds: Seeds = field(default_factory=lambda: Seeds(0, 0))
@@ -308,8 +308,8 @@ class Turn:
 
     @property
     def key(self) -> tuple[int, ...]:
-        """What names the chance in its answer: map, play and turn, and the round after the
-        first."""
+        """Key of the random stream of the answer: map seed, play seed and turn; from round 2 on
+        also the round."""
         again = (self.round,) if self.round > 1 else ()
         return (self.seeds.map_seed, self.seeds.play_seed, self.request.turn, *again)
 

@@ -40,9 +40,9 @@ def play_rounds(
 ) -> list[Round]:
     """``rounds`` plays on each of ``seeds``, all maps of a round in one batch.
 
-    The control's plays begin at round 2 and are shown the next map's rounds (those that were
-    shown their own map, a cyclic shift): round 1 shows nothing, so it is its own control. Raises
-    ``ValueError`` for a control on fewer than two maps.
+    The control begins at round 2. Its plays see the earlier rounds of the next map (a cyclic
+    shift), those played with that map's own history in view. In round 1 there is no history, so it
+    needs no control. Raises ``ValueError`` for a control on fewer than two maps.
     """
     if control and len(seeds) < 2:
         raise ValueError(f"found {len(seeds)} maps, expected two or more for a control")
