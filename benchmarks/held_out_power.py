@@ -20,8 +20,8 @@ from archive.statistics.choice_tests import (
     Choice,
     detectable,
     detectable_by,
+    detection_thresholds,
     differences,
-    found_from,
     permutation_test,
     standard_error,
 )
@@ -64,7 +64,7 @@ def of_lists(choice: Choice, trials: int, seed: int) -> str:
     )
     inside = np.mean([_holds(each, choice) for each in rows])
     return (
-        f"{len(choice.games)} candidates, {values.shape[1]} games, {len(choice.carrying)} lists "
+        f"{len(choice.games)} candidates, {values.shape[1]} games, {len(choice.mixed_lists)} lists "
         f"that hold both kinds: {held:.1%} false alarms at {LEVEL:.0%} ({naive:.1%} were each "
         f"candidate another game), {inside:.1%} of intervals hold the difference; a power of 0.8 "
         f"at {detectable_by(choice):.2f} spreads"
@@ -84,7 +84,7 @@ def print_layouts(trials: int, seed: int) -> None:
     print("| --- " * (5 + len(SPREADS)) + "|")
     for lists, playable, accepted in LAYOUTS:
         sizes = [(playable, accepted)] * (lists * GROWTHS)
-        alone = found_from(sizes, trials, seed=seed)
+        alone = detection_thresholds(sizes, trials, seed=seed)
         least = detectable(sizes, trials=trials, seed=seed)
         cells = " | ".join(f"{least * spread:.2f}" for spread in SPREADS)
         rate = float((alone < 0).mean())

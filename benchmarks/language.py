@@ -15,7 +15,7 @@ from pathlib import Path
 
 import xgl
 from xgl.language import syntax as syn
-from xgl.players import ScriptedPlayer
+from xgl.players import FixedMovesPlayer
 from xgl.runtime.requests import ScoreRequest, Seeds, StoryRequest, TokenScores, TruthRequest
 
 INSTANCES = 10_000
@@ -81,7 +81,7 @@ def read_and_check() -> None:
 def play_many() -> None:
     made = xgl.game(xgl.parse(SINGLE_TEXT, "xent"))
     seeds = [Seeds(number, number) for number in range(INSTANCES)]
-    player = ScriptedPlayer(dict.fromkeys(seeds, ("a red hen and her bread",)))
+    player = FixedMovesPlayer(dict.fromkeys(seeds, ("a red hen and her bread",)))
     cast = xgl.Cast(Silence(), OneStory(), {"black": player})  # type: ignore[arg-type]
     plays = xgl.play_all([xgl.Instance(made, each) for each in seeds], cast)
     assert all(play.scores == {"black": 0.0} for play in plays)

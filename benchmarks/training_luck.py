@@ -183,7 +183,7 @@ class SimulatedCollector(Collector):
     def few_shot(self, task: Any) -> None:
         return None
 
-    def made_policy_ids(self, task: Any) -> list[str]:
+    def all_policy_ids(self, task: Any) -> list[str]:
         return []
 
     def drop_adapter(self, task: Any) -> None:
@@ -191,7 +191,7 @@ class SimulatedCollector(Collector):
 
     def finetune(self, tasks: Sequence[Any]) -> None:
         for task in tasks:
-            for policy_id in self.all_policy_ids(task):
+            for policy_id in self.policy_ids_in_force(task):
                 if policy_id not in self.ledger.finetunes:
                     self.truth.train(policy_id, task.group)
                     self.ledger.finetunes[policy_id] = {}

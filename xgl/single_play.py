@@ -56,12 +56,12 @@ def _seats(
 
 
 def _seated(player: Player | Lines, seeds: Seeds) -> Player:
-    from xgl.players import ScriptedPlayer
+    from xgl.players import FixedMovesPlayer
 
     if isinstance(player, str):
         player = [player]
     if isinstance(player, Sequence) and all(isinstance(move, str) for move in player):
-        return ScriptedPlayer({seeds: player})
+        return FixedMovesPlayer({seeds: player})
     if isinstance(player, Sequence) or not hasattr(player, "moves"):
         given = type(player).__name__
         raise PlayerError(f"{given} is no player; expected one, a text, or a list of texts")

@@ -23,7 +23,7 @@ from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError, XGLError
 from xgl.language.canonical import Game
 from xgl.language.dialects import PAPER
-from xgl.players import ScriptedPlayer
+from xgl.players import FixedMovesPlayer
 from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.requests import Judge, ScoreRequest, Seeds, StoryRequest, TokenScores, TruthRequest
 
@@ -137,7 +137,7 @@ def played(
     seeds = [[Seeds(each.map_seed, place) for place in range(len(moves))] for each in maps]
     flat = [seed for row in seeds for seed in row]
     chairs = dict.fromkeys((*analyse(game.program).players, role))
-    players = {name: ScriptedPlayer({s: moves[s.play_seed] for s in flat}) for name in chairs}
+    players = {name: FixedMovesPlayer({s: moves[s.play_seed] for s in flat}) for name in chairs}
     cast = Cast(judge, TextsOf(maps), dict(players))
     try:
         plays = play_all([Instance(game, seed) for seed in flat], cast)

@@ -19,7 +19,7 @@ from archive.schema import TaskId
 from archive.store.archive import Archive
 from xgl import Cast, Game, Instance, Metadata, Seeds, XGLError, analyse, game, parse, play_all
 from xgl.cli.narration import Narrator, PaidReward, Term, WatchedMachine
-from xgl.players import ScriptedPlayer
+from xgl.players import FixedMovesPlayer
 from xgl.runtime.presentation import token_spans
 from xgl.runtime.requests import Judge, StoryRequest
 
@@ -182,7 +182,7 @@ def replayed_plays(
     moves = {seed: play.moves or ("",) for seed, play in zip(seeds, plays, strict=True)}
     stories = _ArchivedStories({play.map_seed: play.texts for play in plays})
     machines = [WatchedMachine(whole) for _ in plays]
-    cast = Cast(judge, stories, {role: ScriptedPlayer(moves)})
+    cast = Cast(judge, stories, {role: FixedMovesPlayer(moves)})
     results = play_all([Instance(whole, seed) for seed in seeds], cast, machines)
     return tuple(
         replace(play, terms=tuple(_terms(machine, whole, role, judge)))

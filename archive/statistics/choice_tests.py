@@ -44,7 +44,7 @@ class Choice:
         return self.games is not None and len(np.unique(self.games)) < len(self.games)
 
     @property
-    def carrying(self) -> list[NDArray[np.int64]]:
+    def mixed_lists(self) -> list[NDArray[np.int64]]:
         """The games of each list that holds chosen ones and others: only there is a choice."""
         members = [np.flatnonzero(self.lists == each) for each in np.unique(self.lists)]
         return [games for games in members if 0 < self.chosen[games].sum() < len(games)]
@@ -52,7 +52,7 @@ class Choice:
     @property
     def sizes(self) -> list[tuple[int, int]]:
         """(games, chosen ones) of each such list."""
-        return [(len(games), int(self.chosen[games].sum())) for games in self.carrying]
+        return [(len(games), int(self.chosen[games].sum())) for games in self.mixed_lists]
 
 
 def differences(values: Scores, choice: Choice) -> Scores:
@@ -70,7 +70,7 @@ def _weights(choice: Choice) -> Scores:
     """(n,): that of each row in the sum that, divided by :func:`_total_weight`, is the difference;
     chosen − k/n in lists that hold both kinds."""
     weights = np.zeros(len(choice.lists))
-    for games in choice.carrying:
+    for games in choice.mixed_lists:
         chosen = choice.chosen[games]
         weights[games] = chosen - chosen.mean()
     return weights
@@ -83,7 +83,7 @@ def _total_weight(choice: Choice) -> float:
 def weighted_means(values: Scores, choice: Choice) -> tuple[float, float]:
     """Mean ``values`` (n,) of the chosen games of a list, and of its others, averaged over lists
     with the weights of :func:`differences`, whose difference theirs is."""
-    lists = choice.carrying
+    lists = choice.mixed_lists
     weights = [k * (n - k) / n for n, k in choice.sizes]
     yes = [float(values[games[choice.chosen[games]]].mean()) for games in lists]
     no = [float(values[games[~choice.chosen[games]]].mean()) for games in lists]
@@ -110,7 +110,7 @@ def permutation_test(values: Scores, choice: Choice, seed: int = 0) -> ChoiceTes
     verdicts.
     """
     parts = [
-        (values[games] - values[games].mean(), choice.chosen[games]) for games in choice.carrying
+        (values[games] - values[games].mean(), choice.chosen[games]) for games in choice.mixed_lists
     ]
     if not parts:
         raise ValueError("found no list with chosen games and others, expected one or more")
@@ -140,7 +140,7 @@ def _games_exchanged(values: Scores, choice: Choice, seed: int) -> ChoiceTest:
 def _by_stratum(choice: Choice, values: Scores) -> list[tuple[Scores, Scores]]:
     """Of each stratum the weights of its games in the difference, over all of their lists, and
     their values (games,); of games in lists that hold both kinds alone."""
-    kept = np.concatenate(choice.carrying)
+    kept = np.concatenate(choice.mixed_lists)
     numbers = np.arange(len(choice.lists)) if choice.games is None else choice.games
     _, first, game = np.unique(numbers[kept], return_index=True, return_inverse=True)
     weights = np.bincount(game, _weights(choice)[kept])
@@ -207,7 +207,7 @@ def coverage_test(captured: Scores, choice: Choice, seed: int = 0) -> CoverageTe
     """Whether chosen games cover programs better than random subsets of the pools that they were
     chosen from (the lists of ``choice``). ``captured`` (n, programs). Raises ValueError where no
     pool has both kinds."""
-    pools = choice.carrying
+    pools = choice.mixed_lists
     if not pools:
         raise ValueError("found no pool with chosen games and others, expected one or more")
     observed = float(np.mean([coverage(captured[games[choice.chosen[games]]]) for games in pools]))
@@ -226,7 +226,7 @@ def coverage_test(captured: Scores, choice: Choice, seed: int = 0) -> CoverageTe
 # -- power -----------------------------------------------------------------------------------------
 
 
-def found_from(
+def detection_thresholds(
     sizes: Sequence[tuple[int, int]], trials: int = 2000, draws: int = 2000, seed: int = 0
 ) -> Scores:
     """Smallest difference that :func:`permutation_test` detects at 5 %, in each of ``trials``
@@ -262,7 +262,9 @@ def detectable(
 ) -> float:
     """The difference, in spreads within lists, that is found at 5 % with this power; infinite where
     there are too few choices for any."""
-    return float(np.quantile(found_from(sizes, trials, seed=seed), power, method="higher"))
+    return float(
+        np.quantile(detection_thresholds(sizes, trials, seed=seed), power, method="higher")
+    )
 
 
 def detectable_by(choice: Choice) -> float:

@@ -100,7 +100,7 @@ class HeldOut:
     maps: int
     games: int
     lists: tuple[ListSummary, ...]
-    carrying: int
+    mixed_lists: int
     answers: Mapping[Worth, Answer]
     references: Mapping[GainKind, tuple[Reference, ...]]
     agreement: SeedAgreement | None
@@ -132,7 +132,7 @@ def held_out(plays: HeldOutPlays, resamples: int = RESAMPLES) -> HeldOut:
         maps=plays.gains[GainKind.TOTAL].shape[-1],
         games=len(once),
         lists=_lists(plays, None if values is None else values.mean(0)),
-        carrying=len(choice.carrying),
+        mixed_lists=len(choice.mixed_lists),
         answers={worth: _answer(each, plays, resamples) for worth, each in counted.items()},
         references=references,
         agreement=primary.agreement(once, resamples) if primary else None,
@@ -182,7 +182,9 @@ def _contrast(counted: CapturedGains, choice: Choice, beyond: bool, resamples: i
 def spread_within(values: Scores, choice: Choice) -> tuple[float, int]:
     """Standard deviation within lists and verdicts, pooled over the lists that have both, and its
     degrees of freedom."""
-    groups = [games[choice.chosen[games] == kind] for games in choice.carrying for kind in (1, 0)]
+    groups = [
+        games[choice.chosen[games] == kind] for games in choice.mixed_lists for kind in (1, 0)
+    ]
     squares = sum(float(((values[g] - values[g].mean()) ** 2).sum()) for g in groups)
     freedom = sum(len(group) - 1 for group in groups)
     return (float(np.sqrt(squares / freedom)), freedom) if freedom else (float("nan"), 0)

@@ -28,7 +28,7 @@ def held_out_of(archive: Archive, run_id: str) -> HeldOut:
     """The analysis of a run, from its archive alone. Raises LookupFailedError where the run is of
     another kind, or has not played enough yet."""
     plays = read_held_out_plays(archive, run_id)
-    if not plays.choice().carrying:
+    if not plays.choice().mixed_lists:
         raise LookupFailedError(
             f"{archive.folder}: found no list with an accepted candidate and another playable one, "
             "expected one or more"

@@ -75,7 +75,7 @@ def replay(case: Case, plays: Mapping[PlaysKey, Plays], policies: Policies) -> R
     return Replay(evidence, decision, reader.means, frozenset(reader.questions))
 
 
-def redecided(case: Case, replayed: Replay) -> Decision | None:
+def decide_again(case: Case, replayed: Replay) -> Decision | None:
     """The decision of the rule on the plays. None for a candidate that is ranked: what became
     of it then depends on the others of its list."""
     if replayed.decision is not None:

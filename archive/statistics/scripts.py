@@ -103,7 +103,7 @@ def headroom(scripts: Sequence[Plays]) -> Headroom:
     return Headroom(float(np.mean(sighted) - np.mean(blind)), seen.low)
 
 
-def headroom_again(
+def replay_headroom(
     plays: Mapping[PlaysKey, Plays], task_id: TaskId, purpose: str, count: int
 ) -> Headroom | None:
     """The same from the archive, on the first ``count`` plays; None where scripts made fewer."""
@@ -159,7 +159,7 @@ def script_confidence(looks: Looks, plays: int) -> float:
     return looks.confidence(next(look for look in looks.plays if look >= plays))
 
 
-def scripts_again(
+def replay_script_comparison(
     case: Case, row: Mapping[str, object], plays: Mapping[PlaysKey, Plays], policies: Policies
 ) -> ScriptComparison | None:
     """The comparison of a row of ``decisions`` once more, on the plays that it names."""
@@ -172,7 +172,7 @@ def scripts_again(
     return beyond_scripts(plays, its, case.candidate, case.purpose, wanted, level)
 
 
-def gated(decision: Decision, comparison: ScriptComparison | None) -> Decision:
+def apply_script_gate(decision: Decision, comparison: ScriptComparison | None) -> Decision:
     """The decision where a game may join the scope only if what it teaches is beyond every script,
     in all and about the map: an acceptance needs both lower bounds above 0."""
     if decision.reason is not Reason.NEW_AND_USEFUL:

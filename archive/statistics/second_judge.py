@@ -17,7 +17,7 @@ from archive.statistics.decision_cases import RunRecord, cases, read_record
 from archive.statistics.decision_rule import Decision
 from archive.statistics.intervals import UNDEFINED, Interval, Scores, mean_interval, ratio_interval
 from archive.statistics.plays import Plays
-from archive.statistics.replay import Case, MissingPlaysError, Policies, redecided, replay
+from archive.statistics.replay import Case, MissingPlaysError, Policies, decide_again, replay
 from archive.store.archive import Archive
 from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import Metadata
@@ -210,7 +210,7 @@ def _at(plays: Plays, wanted: Sequence[int], kind: GainKind) -> Scores:
 
 def _again(case: Case, second: Mapping[PlaysKey, Plays], policies: Policies) -> Decision | None:
     try:
-        return redecided(case, replay(case, second, policies))
+        return decide_again(case, replay(case, second, policies))
     except (MissingPlaysError, ValueError):
         return None
 

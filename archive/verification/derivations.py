@@ -27,8 +27,13 @@ from archive.statistics.decision_rule import Decision, value_columns
 from archive.statistics.intervals import mean_interval, two_sided
 from archive.statistics.looks import Looks
 from archive.statistics.plays import Plays
-from archive.statistics.replay import MissingPlaysError, redecided, replay
-from archive.statistics.scripts import gated, headroom_again, script_columns, scripts_again
+from archive.statistics.replay import MissingPlaysError, decide_again, replay
+from archive.statistics.scripts import (
+    apply_script_gate,
+    replay_headroom,
+    replay_script_comparison,
+    script_columns,
+)
 from archive.store.older import ADDED
 from archive.verification.findings import Finding
 
@@ -61,14 +66,14 @@ def decisions(record: RunRecord, unchecked: Counter[str]) -> Iterator[Finding]:
         except (MissingPlaysError, ValueError) as error:
             yield Finding(where(row), "plays missing", f"what it was decided on ({error})")
             continue
-        scripts = scripts_again(case, row, record.plays, policies)
+        scripts = replay_script_comparison(case, row, record.plays, policies)
         columns = value_columns(seen.evidence, len(case.scope)) | script_columns(scripts)
         if row["rule"] is None:  # written before there were these columns
             columns = {name: columns[name] for name in columns.keys() - ADDED["decisions"]}
         yield from _columns(row, columns)
-        decision = redecided(case, seen)
+        decision = decide_again(case, seen)
         if decision is not None and record.setting("growth", "beyond_scripts"):
-            decision = gated(decision, scripts)
+            decision = apply_script_gate(decision, scripts)
         yield from _verdict(row, decision, _list(row) in accepting)
 
 
@@ -220,7 +225,7 @@ def _no_headroom(record: RunRecord, task_id: TaskId) -> Decision | None:
     if least is None:
         return None
     count = min(transfer[0], transfer[1][0])
-    seen = headroom_again(record.plays, task_id, Purpose.SELECTION, count)
+    seen = replay_headroom(record.plays, task_id, Purpose.SELECTION, count)
     return None if seen is None else seen.refusal(least)
 
 

@@ -19,10 +19,10 @@ from archive.statistics.replay import (
     MissingPlaysError,
     Policies,
     Replay,
-    redecided,
+    decide_again,
     replay,
 )
-from archive.statistics.scripts import ScriptComparison, gated, scripts_again
+from archive.statistics.scripts import ScriptComparison, apply_script_gate, replay_script_comparison
 from archive.store.archive import Archive
 from archive.views.tables import SHORT, add, interval, number, shown, table
 
@@ -95,10 +95,10 @@ def _why(record: RunRecord, row: Row, case: Case | None) -> Why:
         seen = replay(case, record.plays, policies)
     except (MissingPlaysError, ValueError) as error:
         return Why(record.run_id, row, case.purpose, missing=str(error))
-    again, steps = redecided(case, seen), _steps(case, seen, policies)
+    again, steps = decide_again(case, seen), _steps(case, seen, policies)
     if record.setting("growth", "beyond_scripts"):
-        scripts = scripts_again(case, row, record.plays, policies)
-        again = again and gated(again, scripts)
+        scripts = replay_script_comparison(case, row, record.plays, policies)
+        again = again and apply_script_gate(again, scripts)
         steps += _script_steps(case, policies, seen, scripts)
     return Why(
         record.run_id,

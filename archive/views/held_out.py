@@ -72,7 +72,7 @@ def _shares(reference: Reference) -> tuple[str, str]:
 
 def _show_lists(found: HeldOut, console: Console) -> None:
     rows = table(
-        f"Lists of proposals ({found.carrying} of {len(found.lists)} hold accepted and refused "
+        f"Lists of proposals ({found.mixed_lists} of {len(found.lists)} hold accepted and refused "
         f"games; {len(found.candidates)} candidates are {counted(found.games, 'different game')}); "
         f"mean C, {Worth.PAID}",
         *("growth", "parent", "round", "playable", "accepted", "C accepted", "C refused"),

@@ -17,7 +17,7 @@ from evo.config.schema import ClusterConfig, RunConfig
 from evo.display import Display, show_summary
 from evo.jobs.evaluate import Task
 from evo.jobs.job import ModelHostSettings
-from evo.record.budget import reached, share_spent
+from evo.record.budget import exhausted_budget, share_spent
 from evo.record.collector import Collector
 from evo.record.cost import amount
 from evo.record.ledger import Ledger
@@ -114,7 +114,7 @@ class ModelSession(ABC):
 
     def higher_budget(self) -> tuple[str, ...]:
         """The budget that is spent, doubled; nothing where it was a meta-sampler's own."""
-        name = reached(self.config.budget, self.ledger.spent)
+        name = exhausted_budget(self.config.budget, self.ledger.spent)
         return (f"budget.{name}={2 * getattr(self.config.budget, name):g}",) if name else ()
 
     def show(self, outcome: RunOutcome) -> None:
@@ -179,7 +179,7 @@ def _check_unchanged(archive: Archive, config: RunConfig, initial: Sequence[Task
 
 
 def _check_budget(config: RunConfig, ledger: Ledger) -> None:
-    if name := reached(config.budget, ledger.spent):
+    if name := exhausted_budget(config.budget, ledger.spent):
         raise ConfigError(
             f"budget.{name}: found {getattr(config.budget, name):g}, expected more than the run "
             f"has spent already ({amount(ledger.spent)})"

@@ -17,7 +17,7 @@ from evo.runner import RunOutcome
 from evo.search.growth import ScopeMember, grow
 from evo.search.initial_scope import learn_initial_scope
 from evo.search.open_ended import End, OpenEnded, OpenEndedSettings
-from evo.search.open_oracle import OpenTransferOracle, Seen
+from evo.search.open_oracle import OpenTransferOracle, SelectionFinding
 from evo.search.oracle import TransferOracle
 from evo.search.proposals import Proposer
 from meta_sampler import BudgetReached
@@ -70,7 +70,7 @@ class ScopeGrowth(ModelSession):
         config = self.config
         growth, tests = config.growth, config.transfer.confirmations
         oracle = OpenTransferOracle(config, self.ledger, self.collector)
-        proposer = self._proposer(oracle.rows)
+        proposer = self._proposer(oracle.paper_oracle)
         initial = learn_initial_scope(config, oracle.selection, self.plan.initial)
         settings = OpenEndedSettings(
             growth.list_size,
@@ -100,7 +100,7 @@ class ScopeGrowth(ModelSession):
             if generation not in self.ledger.scopes:
                 self._commit_scope(generation, members)
 
-    def _open_outcome(self, run: OpenEnded[Task, Seen, Request]) -> RunOutcome:
+    def _open_outcome(self, run: OpenEnded[Task, SelectionFinding, Request]) -> RunOutcome:
         """Why the open-ended schedule came to its end, and at what yield."""
         growth, accepted = self.config.growth, len(run.members) - len(self.plan.initial)
         hours = run.order.spent.seconds / 3600

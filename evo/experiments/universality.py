@@ -41,8 +41,8 @@ from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
 from evo.jobs.evaluate import Task
 from evo.jobs.processes import Workers
 from evo.measure.folder import MANIFEST, read
-from evo.measure.several import Done, Measurement, Session, Tally, done_in, events_of
-from evo.record.budget import check, reached
+from evo.measure.several import Measurement, Session, Tally, WorkDone, events_of, work_done_in
+from evo.record.budget import check, exhausted_budget
 from evo.record.cost import amount
 from evo.runner import RunOutcome, Services
 from meta_sampler import BudgetReached
@@ -169,7 +169,7 @@ class UniversalitySession(ModelSession):
         self.growths, self.programs = growths, programs
         self.found: Universality | None = None
         super().__init__(plan, archive)
-        if spent := reached(self.config.budget, self._done().cost):
+        if spent := exhausted_budget(self.config.budget, self._done().cost):
             raise ConfigError(
                 f"budget.{spent}: found {getattr(self.config.budget, spent):g}, expected more than "
                 "the run has spent already"
@@ -190,7 +190,7 @@ class UniversalitySession(ModelSession):
 
     def higher_budget(self) -> tuple[str, ...]:
         """The budget that is spent, doubled."""
-        name = reached(self.config.budget, self._done().cost)
+        name = exhausted_budget(self.config.budget, self._done().cost)
         return (f"budget.{name}={2 * getattr(self.config.budget, name):g}",) if name else ()
 
     def show(self, outcome: RunOutcome) -> None:
@@ -326,10 +326,10 @@ class UniversalitySession(ModelSession):
             archive=ArchiveRoot(root=str(folder.parent)),
         )
 
-    def _done(self) -> Done:
+    def _done(self) -> WorkDone:
         """What was measured in all sessions; its cost with that of the ladder."""
-        measured = [done_in(self._measured(name)) for name in self._measures()]
-        return sum(measured, Done(0, self.ledger.spent))
+        measured = [work_done_in(self._measured(name)) for name in self._measures()]
+        return sum(measured, WorkDone(0, self.ledger.spent))
 
     # -- the answer ------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from archive.schema import TaskId
 from evo.jobs.work_clock import seconds_of_work
 from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import Game
-from xgl.players import ScriptedPlayer
+from xgl.players import FixedMovesPlayer
 from xgl.random_streams import seed as named_seed
 from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.requests import Moved, Play, Player, Rewarded, Seeds
@@ -181,7 +181,7 @@ def replayed(
 ) -> list[Play]:
     """Each map played with given moves of the role."""
     silent = {each: made or ("",) for each, made in zip(seeds, moves, strict=True)}
-    return _play(ScriptedPlayer(silent), cast, task, seeds)
+    return _play(FixedMovesPlayer(silent), cast, task, seeds)
 
 
 def raw_score(play: Play, task: Task) -> float:

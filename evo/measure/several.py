@@ -28,26 +28,26 @@ COLUMNS = ["policy_id", "game_id", "role", "tokens", "seconds"]
 
 
 @dataclass(frozen=True)
-class Done:
+class WorkDone:
     """What the archives of some measured runs hold: games by player, and what they cost."""
 
     plays: int = 0
     cost: Cost = field(default_factory=Cost)
 
-    def __add__(self, other: Done) -> Done:
-        return Done(self.plays + other.plays, self.cost + other.cost)
+    def __add__(self, other: WorkDone) -> WorkDone:
+        return WorkDone(self.plays + other.plays, self.cost + other.cost)
 
 
-def done_in(folder: Path) -> Done:
+def work_done_in(folder: Path) -> WorkDone:
     """Of one run folder, which need not exist yet."""
     if not (folder / "archive" / MARKER).exists():
-        return Done()
+        return WorkDone()
     with Archive.open(folder) as archive:
         rows = archive.rows("rounds", COLUMNS)
         dollars = sum(row["dollars"] or 0.0 for row in archive.rows("measures", ["dollars"]))
     plays = {(row["policy_id"], row["game_id"], row["role"]) for row in rows}
     cost = sum((Cost(row["tokens"], row["seconds"]) for row in rows), Cost(0, 0.0, dollars))
-    return Done(len(plays), cost)
+    return WorkDone(len(plays), cost)
 
 
 def events_of(folder: Path) -> list[str]:
@@ -73,15 +73,15 @@ class Tally:
         finally:
             os.close(file)
 
-    def done(self) -> Done:
+    def done(self) -> WorkDone:
         """Everything so far."""
         lines = self.path.read_text().splitlines() if self.path.exists() else []
-        return sum(map(_one_play, lines), Done())
+        return sum(map(_one_play, lines), WorkDone())
 
 
-def _one_play(line: str) -> Done:
+def _one_play(line: str) -> WorkDone:
     tokens, seconds, dollars = line.split()
-    return Done(1, Cost(int(tokens), float(seconds), float(dollars)))
+    return WorkDone(1, Cost(int(tokens), float(seconds), float(dollars)))
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Session:
 
     tally: Tally
     budget: BudgetConfig
-    before: Done
+    before: WorkDone
     plays: int
     began: float
 

@@ -7,7 +7,7 @@ from evo.record.cost import Cost, amount
 from meta_sampler import BudgetReached
 
 
-def reached(budget: BudgetConfig, spent: Cost) -> str:
+def exhausted_budget(budget: BudgetConfig, spent: Cost) -> str:
     """The key of the first budget that is spent; empty while none is."""
     for name in ("tokens", "seconds", "dollars"):
         limit = getattr(budget, name)
@@ -24,5 +24,5 @@ def share_spent(budget: BudgetConfig, spent: Cost) -> float:
 
 def check(budget: BudgetConfig, spent: Cost) -> None:
     """Raises :class:`BudgetReached` naming the budget that is spent."""
-    if name := reached(budget, spent):
+    if name := exhausted_budget(budget, spent):
         raise BudgetReached(f"budget.{name}={getattr(budget, name):g} is reached: {amount(spent)}")

@@ -84,17 +84,17 @@ class Collector:
         replicates = range(self.config.finetune.replicates)
         return [self.policy_id(task, index, attempt) for index in replicates]
 
-    def made_policy_ids(self, task: Task) -> list[str]:
+    def all_policy_ids(self, task: Task) -> list[str]:
         """Of all fine-tunes on a game that the run ever made."""
         rows = self.ledger.finetunes.items()
         return [policy_id for policy_id, row in rows if TaskId.of(row) == task.id]
 
-    def all_policy_ids(self, task: Task) -> list[str]:
+    def policy_ids_in_force(self, task: Task) -> list[str]:
         """Of all attempts in force."""
         places = range(len(self.attempts.of(task.id)))
         return [policy_id for place in places for policy_id in self.policy_ids(task, place)]
 
-    def named_attempts(self, tasks: Sequence[Task]) -> tuple[str, ...]:
+    def attempt_ids(self, tasks: Sequence[Task]) -> tuple[str, ...]:
         """The attempts in force, the best first, of each game that had several: the ids of their
         first fine-tunes."""
         by_id = {task.id: task for task in tasks}
@@ -146,7 +146,7 @@ class Collector:
 
     def fix_floor(self, task: Task) -> None:
         """The floor of a game whose calibration plays are in the archive."""
-        floor = floor_of(self._calibration(task), task)
+        floor = floor_of(self._calibration_scores(task), task)
         self._floors[task.id] = 0.0 if floor is None else floor
 
     def repeat(self, tasks: Sequence[Task]) -> None:
@@ -181,7 +181,7 @@ class Collector:
         config = self.config
         return few_shot(self._rounds(task), config.playability, config.transfer.confidence)
 
-    def _calibration(self, task: Task) -> list[tuple[str, float]]:
+    def _calibration_scores(self, task: Task) -> list[tuple[str, float]]:
         return [(row["outcome"], row["score"]) for row in self._calibration_rows(task)]
 
     def refusal(self, task: Task) -> Decision | None:
@@ -192,7 +192,7 @@ class Collector:
 
     def _cheap_refusal(self, task: Task) -> Decision | None:
         """The refusal of a calibrated game that the base player cannot play, or not well."""
-        config, calibration = self.config, self._calibrated(task)
+        config, calibration = self.config, self._calibration(task)
         settings, transfer = config.finetune, config.transfer
         plays = settings.maps * settings.rollouts
         warm = settings.warm_start
@@ -204,9 +204,9 @@ class Collector:
 
     def headroom(self, task: Task) -> bool:
         """Whether a calibrated game seems to hold something to learn."""
-        return shows_headroom(self._calibrated(task))
+        return shows_headroom(self._calibration(task))
 
-    def _calibrated(self, task: Task) -> Calibration:
+    def _calibration(self, task: Task) -> Calibration:
         rows = self._calibration_rows(task)
         seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
         sample = self.sample(BASE_POLICY, task, Purpose.CALIBRATION, seeds)
@@ -378,7 +378,7 @@ class Collector:
         is ``all`` or another fine-tune came out equal to the byte (𝒯 = 0, say)."""
         if self.config.archive.keep == "all":
             return
-        for policy_id in self.all_policy_ids(task):
+        for policy_id in self.policy_ids_in_force(task):
             row = self.ledger.finetunes.get(policy_id)
             rows = self.ledger.finetunes.values()
             if row and sum(one["adapter_hash"] == row["adapter_hash"] for one in rows) == 1:
@@ -397,7 +397,9 @@ class Collector:
         self, sources: Sequence[Task], target: Task, purpose: Purpose, seeds: SeedSet
     ) -> list[PlayRequest]:
         """The sources' adapters on the target, of all attempts in force."""
-        policies = [policy_id for source in sources for policy_id in self.all_policy_ids(source)]
+        policies = [
+            policy_id for source in sources for policy_id in self.policy_ids_in_force(source)
+        ]
         return [PlayRequest(policy_id, target, purpose, seeds) for policy_id in policies]
 
     def scripted(self, task: Task, purpose: Purpose, seeds: SeedSet) -> list[PlayRequest]:

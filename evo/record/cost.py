@@ -24,7 +24,7 @@ class Cost:
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Cost:
-        """What a row of a table of ``SPENDING`` says; only what is paid for has dollars."""
+        """What a row of a table of ``COST_TABLES`` says; only what is paid for has dollars."""
         return cls(row["tokens"], row["seconds"], row.get("dollars") or 0.0)
 
 

@@ -54,7 +54,7 @@ class Ledger:
         self._games = {row["game_id"] for row in archive.rows("games", ["game_id"])}
         self._maps = {_map_key(row) for row in archive.rows("maps")}
         mine = [("run_id", "==", run_id)]
-        for table in READ:
+        for table in LEDGER_TABLES:
             for row in archive.rows(table, filters=mine):
                 self._remember(table, row)
 
@@ -70,14 +70,14 @@ class Ledger:
         for event in events_of(written) if self.callbacks else ():
             for callback in self.callbacks:
                 callback(event)
-        if self.budget and any(written.get(table) for table in SPENDING):
+        if self.budget and any(written.get(table) for table in COST_TABLES):
             check(self.budget, self.spent)
 
     def _signed(self, table: str, row: Row) -> Row:
         return row if table in ("games", "maps") else {"run_id": self.run_id} | row
 
     def _remember(self, table: str, row: Row) -> None:
-        if table in SPENDING:
+        if table in COST_TABLES:
             self.spent += Cost.of(row)
         match table:
             case "scores":
@@ -250,7 +250,7 @@ def _map_key(row: Row) -> tuple[int, int, str]:
     return (row["map_seed"], row["site"], row["text"])
 
 
-READ = ("scores", "rounds", "finetunes", "curricula", "decisions", "proposals", "scopes")
+LEDGER_TABLES = ("scores", "rounds", "finetunes", "curricula", "decisions", "proposals", "scopes")
 """The tables whose rows a ledger knows."""
-SPENDING = ("finetunes", "curricula", "scores", "proposals")
+COST_TABLES = ("finetunes", "curricula", "scores", "proposals")
 """The tables whose rows say what something cost."""

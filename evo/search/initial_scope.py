@@ -66,7 +66,9 @@ def learn_initial_scope(config: RunConfig, selection: Stage, initial: Sequence[T
             raise ConfigError(f"growth.initial_scope: game {task.game_id}: {refusal}")
     _learn(selection, initial)
     for _ in range(growth.initial_attempts - 1):
-        weak = [task for task in initial if not selection.is_clear(task, growth.initial_clarity)]
+        weak = [
+            task for task in initial if not selection.check_clear_gain(task, growth.initial_clarity)
+        ]
         collector.restart(weak)
         _learn(selection, weak)
     usable = [task for task in initial if _is_learned(selection, task)]

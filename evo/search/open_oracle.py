@@ -17,7 +17,7 @@ from archive.schema import BASE_POLICY, TaskId
 from archive.statistics.decision_rule import Decision, Evidence, decide
 from archive.statistics.looks import Looks, chunks, error_per_test
 from archive.statistics.race import Question, Race, RaceSettings, acceptance, selection
-from archive.statistics.scripts import gated
+from archive.statistics.scripts import apply_script_gate
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector
@@ -35,7 +35,7 @@ from evo.search.virtual_order import Steps
 
 
 @dataclass(frozen=True)
-class Seen(Finding[Task]):
+class SelectionFinding(Finding[Task]):
     """A finding with what selection saw, against which scope; ``decision`` where it has one."""
 
     evidence: Evidence = field(default_factory=Evidence)
@@ -44,7 +44,7 @@ class Seen(Finding[Task]):
 
 
 @dataclass(frozen=True)
-class Tested(Trial):
+class AcceptanceTrial(Trial):
     """A trial with what acceptance saw, against which scope."""
 
     evidence: Evidence = field(default_factory=Evidence)
@@ -60,8 +60,8 @@ class OpenTransferOracle:
         self._training: set[Task] = set()
         """Games of the scope that another attempt is being made at."""
         self._equilibrium: ScopeEquilibrium | None = None
-        self.rows = TransferOracle(config, ledger, collector)
-        self.thresholds, self.selection = self.rows.thresholds, self.rows.selection
+        self.paper_oracle = TransferOracle(config, ledger, collector)
+        self.thresholds, self.selection = self.paper_oracle.thresholds, self.paper_oracle.selection
 
     # -- evo.search.open_ended.OpenOracle ------------------------------------------------------
 
@@ -78,10 +78,10 @@ class OpenTransferOracle:
         yield collector.rounds_request(task)
         refusal = collector.refusal(task)
         if refusal is None:
-            yield self.rows.headroom_plays(task)
-            refusal = self.rows.no_headroom(task)
+            yield self.paper_oracle.headroom_plays(task)
+            refusal = self.paper_oracle.headroom_refusal(task)
         if refusal is not None:
-            self.rows.record(candidate, candidate.parent, refusal, Evidence(), scope)
+            self.paper_oracle.record(candidate, candidate.parent, refusal, Evidence(), scope)
             return None
         if self.config.growth.examined == 1:
             return Foresight()
@@ -93,9 +93,9 @@ class OpenTransferOracle:
         """By the games of the scope that are looked at first."""
         stage, task = self.selection, candidate.game
         sources = stage.scan_order(candidate.parent, scope)[: self.config.transfer.scan]
-        at, speakers = (stage.purpose, stage.seeds(stage.script_plays)), None
-        while speakers != self.collector.named_attempts(sources):
-            speakers = self.collector.named_attempts(sources)
+        at, ids = (stage.purpose, stage.seeds(stage.script_plays)), None
+        while ids != self.collector.attempt_ids(sources):
+            ids = self.collector.attempt_ids(sources)
             plays = self.collector.crossed(sources, task, *at)
             base = PlayRequest(BASE_POLICY, task, *at)
             scripted = [p for t in (task, *sources) for p in stage.scripted(t, stage.script_plays)]
@@ -107,18 +107,22 @@ class OpenTransferOracle:
     ) -> None:
         """A decision without evidence of its own."""
         decision = Decision(Reason.PASSED_OVER, False, str(foresight))
-        self.rows.record(candidate, candidate.parent, decision, Evidence(), scope)
+        self.paper_oracle.record(candidate, candidate.parent, decision, Evidence(), scope)
 
-    def examine(self, candidate: Candidate[Task], scope: Sequence[Task]) -> Steps[Request, Seen]:
+    def examine(
+        self, candidate: Candidate[Task], scope: Sequence[Task]
+    ) -> Steps[Request, SelectionFinding]:
         """Fine-tune, and selection with the parent that it was proposed for."""
         self.collector.attempts.follow(candidate.game.id, candidate.parent.id)
-        seen = Seen(candidate, Prospect.OUT, candidate.parent, scope=tuple(scope))
-        seen = yield from self._learn(seen)
-        if seen.prospect is Prospect.OUT and _is_orphan(seen.decision):
-            return replace(seen, prospect=Prospect.ORPHAN)
-        return self._recorded(seen, seen.decision)
+        finding = SelectionFinding(candidate, Prospect.OUT, candidate.parent, scope=tuple(scope))
+        finding = yield from self._learn(finding)
+        if finding.prospect is Prospect.OUT and _is_orphan(finding.decision):
+            return replace(finding, prospect=Prospect.ORPHAN)
+        return self._recorded(finding, finding.decision)
 
-    def adopt(self, orphan: Seen, scope: Sequence[Task]) -> Steps[Request, Seen]:
+    def adopt(
+        self, orphan: SelectionFinding, scope: Sequence[Task]
+    ) -> Steps[Request, SelectionFinding]:
         """Selection with other games of the scope as parent, chunk by chunk. Of a chunk only games
         are tried on which the orphan's value is at least α1 after the first look, the largest
         first. Returns the first finding that is no orphan, else the orphan with its own
@@ -128,18 +132,22 @@ class OpenTransferOracle:
             promising = yield from self._helped(orphan.candidate.game, chunk)
             for parent in promising:
                 tried = replace(orphan, parent=parent, scope=tuple(scope))
-                seen = yield from self._select(tried)
-                if not (seen.prospect is Prospect.OUT and _is_orphan(seen.decision)):
-                    return self._recorded(seen, seen.decision)
+                finding = yield from self._select(tried)
+                if not (finding.prospect is Prospect.OUT and _is_orphan(finding.decision)):
+                    return self._recorded(finding, finding.decision)
         return self._recorded(replace(orphan, prospect=Prospect.OUT), orphan.decision)
 
-    def compare(self, finding: Seen, newer: Sequence[Task]) -> Steps[Request, Seen]:
+    def compare(
+        self, finding: SelectionFinding, newer: Sequence[Task]
+    ) -> Steps[Request, SelectionFinding]:
         """Selection again, with the newer games in the scope: what was played stays."""
         wider = replace(finding, scope=(*finding.scope, *newer))
-        seen = yield from self._select(wider)
-        return self._recorded(seen, seen.decision)
+        finding = yield from self._select(wider)
+        return self._recorded(finding, finding.decision)
 
-    def test(self, finding: Seen, scope: Sequence[Task], attempt: int) -> Steps[Request, Tested]:
+    def test(
+        self, finding: SelectionFinding, scope: Sequence[Task], attempt: int
+    ) -> Steps[Request, AcceptanceTrial]:
         """The acceptance test on its list's fresh seeds, the games first that seem to teach it
         most; once more where that shows that the parent was badly trained."""
         stage = self._acceptance(attempt).of_list(finding.candidate.place)
@@ -148,7 +156,7 @@ class OpenTransferOracle:
         task, parent = finding.candidate.game, finding.parent
         decision, evidence = yield from self._race(acceptance, stage, task, parent, order, asked)
         while decision and decision.reason is not Reason.COVERED:
-            if not (yield from self._train_again(parent, evidence)):
+            if not (yield from self._retrain_parent(parent, evidence)):
                 break
             decision, evidence = yield from self._race(
                 acceptance, stage, task, parent, order, asked
@@ -156,7 +164,7 @@ class OpenTransferOracle:
         assert decision is not None
         if decision.verdict is Verdict.ACCEPTED:
             decision = yield from self._beside_scripts(task, stage, decision)
-        trial = Tested(
+        trial = AcceptanceTrial(
             decision.verdict,
             evidence.gamma.interval.value,
             evidence=evidence,
@@ -167,7 +175,7 @@ class OpenTransferOracle:
             chance = power(evidence, self.thresholds, self._acceptance(attempt + 1).looks)
             cost = sum(map(self.collector.cost, dict.fromkeys(asked)), Cost())
             return replace(trial, power=chance, tokens=max(1, cost.tokens))
-        self.rows.record(finding.candidate, parent, decision, evidence, trial.scope)
+        self.paper_oracle.record(finding.candidate, parent, decision, evidence, trial.scope)
         return trial
 
     def weigh(self, scope: Sequence[Task]) -> Steps[Request, Mapping[Task, float]]:
@@ -186,29 +194,29 @@ class OpenTransferOracle:
         masses = self._equilibrium.masses if self._equilibrium else ()
         return dict(zip(scope, map(float, masses), strict=False))
 
-    def dismiss(self, finding: Seen, trial: Trial | None) -> None:
+    def dismiss(self, finding: SelectionFinding, trial: Trial | None) -> None:
         """By its last test; or because a test is not worth its plays, or the tests that its list's
         error pays for went to others."""
-        if isinstance(trial, Tested) and trial.decision:
+        if isinstance(trial, AcceptanceTrial) and trial.decision:
             last = (trial.decision, trial.evidence, trial.scope)
         else:
             reason = Reason.UNLIKELY if finding.power < LEAST_POWER else Reason.RIVALS_TESTED
             last = (Decision(reason, False), finding.evidence, finding.scope)
-        self.rows.record(finding.candidate, finding.parent, *last)
+        self.paper_oracle.record(finding.candidate, finding.parent, *last)
 
     def _beside_scripts(
         self, task: Task, stage: Stage, decision: Decision
     ) -> Steps[Request, Decision]:
         """Let scripted players play an accepted candidate on the maps of the test's first look.
-        With ``growth.beyond_scripts`` return the decision of :func:`gated`, taken at the first look
-        that settles it; otherwise the decision unchanged."""
+        With ``growth.beyond_scripts`` return the decision of :func:`apply_script_gate`, taken at
+        the first look that settles it; otherwise the decision unchanged."""
         held = decision
         for plays in stage.looks.plays:
             own = self.collector.own_plays(task, stage.purpose, stage.seeds(plays))
             yield self._blocks([*own, *stage.scripted(task, plays)])
             if not self.config.growth.beyond_scripts:
                 break
-            held = gated(decision, stage.against_scripts(task))
+            held = apply_script_gate(decision, stage.against_scripts(task))
             if held.decided:
                 break
         return held
@@ -222,37 +230,39 @@ class OpenTransferOracle:
         plays = tuple(rules.acceptance_plays)
         if attempt:
             plays = (plays[-1] * 2**attempt,)
-        return replace(self.rows.acceptance, looks=Looks(plays, share))
+        return replace(self.paper_oracle.acceptance, looks=Looks(plays, share))
 
-    def _learn(self, seen: Seen) -> Steps[Request, Seen]:
+    def _learn(self, finding: SelectionFinding) -> Steps[Request, SelectionFinding]:
         """Fine-tune and select; what learned nothing although there was something to learn is
         fine-tuned again, under another training seed."""
-        collector, task = self.collector, seen.candidate.game
+        collector, task = self.collector, finding.candidate.game
         for attempt in range(self.config.transfer.attempts):
             if attempt:
                 collector.restart([task])
             yield collector.training_requests(task)
-            seen = yield from self._select(seen)
-            failed = seen.decision is not None and seen.decision.reason in UNLEARNED
-            if not (failed and self.rows.may_learn(task)):
+            finding = yield from self._select(finding)
+            failed = finding.decision is not None and finding.decision.reason in UNLEARNED
+            if not (failed and self.paper_oracle.may_learn(task)):
                 break
-        if (yield from self._train_again(seen.parent, seen.evidence)):
-            seen = yield from self._select(seen)
-        return seen
+        if (yield from self._retrain_parent(finding.parent, finding.evidence)):
+            finding = yield from self._select(finding)
+        return finding
 
-    def _train_again(self, parent: Task, evidence: Evidence) -> Steps[Request, bool]:
+    def _retrain_parent(self, parent: Task, evidence: Evidence) -> Steps[Request, bool]:
         """Another attempt at the parent where it is not clear what it learned, or where the
         candidate surpasses it."""
         collector, stage = self.collector, self.selection
-        if not self.rows.may_train_again(parent):
+        if not self.paper_oracle.may_train_again(parent):
             return False
-        at, speakers = (stage.purpose, stage.seeds(stage.looks.plays[-1])), None
-        while speakers != collector.named_attempts([parent]):
-            speakers = collector.named_attempts([parent])
+        at, ids = (stage.purpose, stage.seeds(stage.looks.plays[-1])), None
+        while ids != collector.attempt_ids([parent]):
+            ids = collector.attempt_ids([parent])
             yield self._blocks(collector.own_plays(parent, *at))
-        if not overtakes(evidence) and stage.is_clear(parent, self.config.growth.initial_clarity):
+        if not overtakes(evidence) and stage.check_clear_gain(
+            parent, self.config.growth.initial_clarity
+        ):
             return False
-        if parent in self._training or not self.rows.may_train_again(parent):
+        if parent in self._training or not self.paper_oracle.may_train_again(parent):
             return False  # another candidate was faster
         yield from self._attempt(parent)
         return True
@@ -261,12 +271,12 @@ class OpenTransferOracle:
         """One more attempt at a game of the scope. The attempts in force change at once, when all
         that they are judged by is there."""
         collector, stage = self.collector, self.selection
-        self.rows.again[task.id] += 1
+        self.paper_oracle.again[task.id] += 1
         self._training.add(task)
         number = collector.attempts.fresh(task.id)
         requests = collector.attempt_requests(task, number)
         yield requests
-        policies = [BASE_POLICY, *collector.all_policy_ids(task)]
+        policies = [BASE_POLICY, *collector.policy_ids_in_force(task)]
         policies += [each.policy_id for each in requests]
         at = (task, stage.purpose, stage.seeds(stage.looks.plays[-1]))
         yield self._blocks(PlayRequest(policy, *at) for policy in policies)
@@ -274,18 +284,20 @@ class OpenTransferOracle:
         stage.prefer_best(task)
         self._training.remove(task)
 
-    def _select(self, seen: Seen) -> Steps[Request, Seen]:
+    def _select(self, finding: SelectionFinding) -> Steps[Request, SelectionFinding]:
         """The selection race; a finding that is ranked is a prospect."""
-        stage, task = self.selection, seen.candidate.game
-        order = stage.scan_order(seen.parent, seen.scope)
-        decision, evidence = yield from self._race(selection, stage, task, seen.parent, order, [])
+        stage, task = self.selection, finding.candidate.game
+        order = stage.scan_order(finding.parent, finding.scope)
+        decision, evidence = yield from self._race(
+            selection, stage, task, finding.parent, order, []
+        )
         gamma = evidence.gamma.interval.value
         if decision is None and (gamma or 0.0) > 1 - self.thresholds.alpha2:
             decision = decide(evidence, self.thresholds)
         prospect = Prospect.NEW if decision is None else Prospect.OUT
         regret = yield from self._regret(task)
         return replace(
-            seen,
+            finding,
             prospect=prospect,
             gamma=gamma,
             power=first_power(evidence, self.thresholds, self._acceptance(0).looks),
@@ -308,9 +320,9 @@ class OpenTransferOracle:
         """Those of ``parents`` that the task seems to help on the fewest plays, the most first."""
         stage, plays = self.selection, self.selection.looks.plays[0]
         question = Question(plays, helps=True, learned=plays)
-        speakers = None
-        while speakers != self.collector.named_attempts(parents):
-            speakers = self.collector.named_attempts(parents)
+        ids = None
+        while ids != self.collector.attempt_ids(parents):
+            ids = self.collector.attempt_ids(parents)
             asked = [each for p in parents for each in stage.plays(task, p, (), question)]
             yield self._blocks(asked)
         values: dict[Task, float] = {}
@@ -362,11 +374,13 @@ class OpenTransferOracle:
             cut += [replace(each, seeds=each.seeds[a:b]) for a, b in pairwise(edges)]
         return cut
 
-    def _recorded(self, seen: Seen, decision: Decision | None) -> Seen:
+    def _recorded(self, finding: SelectionFinding, decision: Decision | None) -> SelectionFinding:
         """Record the decision of a finding that is out."""
         if decision is not None:
-            self.rows.record(seen.candidate, seen.parent, decision, seen.evidence, seen.scope)
-        return seen
+            self.paper_oracle.record(
+                finding.candidate, finding.parent, decision, finding.evidence, finding.scope
+            )
+        return finding
 
 
 def _is_orphan(decision: Decision | None) -> bool:

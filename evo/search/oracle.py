@@ -23,7 +23,7 @@ from archive.statistics.decision_rule import (
 )
 from archive.statistics.looks import Looks, error_per_test
 from archive.statistics.race import Bounds, Question, Race, acceptance, run_together, selection
-from archive.statistics.scripts import ScriptComparison, gated, script_columns
+from archive.statistics.scripts import ScriptComparison, apply_script_gate, script_columns
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector
@@ -91,7 +91,7 @@ class TransferOracle:
         for candidate in playable:
             self.collector.attempts.follow(candidate.game.id, candidate.parent.id)
         ends = self._learned(playable, scope)
-        while self._trained_again(candidates[0].parent, [seen for _, seen in ends.values()]):
+        while self._retrain_parent(candidates[0].parent, [seen for _, seen in ends.values()]):
             ends = self._select(playable, scope)
         selected = []
         for candidate, (decision, evidence) in zip(playable, ends.values(), strict=True):
@@ -140,14 +140,14 @@ class TransferOracle:
         races = [selection(stage.race_settings, ids, start) for _ in candidates]
         return self._race(stage, candidates, races, order)
 
-    def _trained_again(self, parent: Task, seen: Sequence[Evidence]) -> bool:
+    def _retrain_parent(self, parent: Task, seen: Sequence[Evidence]) -> bool:
         """Fine-tune the parent once more if its own gain is not clear, or if a candidate's C on it
         is significantly above 1; returns whether it did. A fine-tune that learned little teaches
         candidates little, so that even copies of the parent seem new."""
         if not seen or not self.may_train_again(parent):
             return False
         clarity = self.config.growth.initial_clarity
-        if not any(map(overtakes, seen)) and self.selection.is_clear(parent, clarity):
+        if not any(map(overtakes, seen)) and self.selection.check_clear_gain(parent, clarity):
             return False
         self.again[parent.id] += 1
         self.selection.train_again(parent)
@@ -214,7 +214,7 @@ class TransferOracle:
         candidate = selected.candidate
         decision, evidence = self._test(selected)
         while decision.reason is not Reason.COVERED:
-            if not self._trained_again(candidate.parent, [evidence]):
+            if not self._retrain_parent(candidate.parent, [evidence]):
                 break
             decision, evidence = self._test(selected)
         if decision.verdict is Verdict.ACCEPTED:
@@ -237,8 +237,8 @@ class TransferOracle:
 
     def _beside_scripts(self, candidate: Candidate[Task], decision: Decision) -> Decision:
         """Let scripted players play an accepted candidate on the maps of the test's first look.
-        With ``growth.beyond_scripts`` return the decision of :func:`gated`, taken at the first look
-        that settles it; otherwise the decision unchanged."""
+        With ``growth.beyond_scripts`` return the decision of :func:`apply_script_gate`, taken at
+        the first look that settles it; otherwise the decision unchanged."""
         task, held = candidate.game, decision
         stage = self.acceptance.of_list(candidate.place)
         for plays in stage.looks.plays:
@@ -246,7 +246,7 @@ class TransferOracle:
             self.collector.play([*own, *stage.scripted(task, plays)])
             if not self.config.growth.beyond_scripts:
                 break
-            held = gated(decision, stage.against_scripts(task))
+            held = apply_script_gate(decision, stage.against_scripts(task))
             if held.decided:
                 break
         return held
@@ -265,7 +265,7 @@ class TransferOracle:
         refusals = {each.game: self.collector.refusal(each.game) for each in candidates}
         games = [game for game, refusal in refusals.items() if refusal is None]
         self.collector.play(each for game in games for each in self.headroom_plays(game))
-        refusals |= {game: self.no_headroom(game) for game in games}
+        refusals |= {game: self.headroom_refusal(game) for game in games}
         for candidate in candidates:
             if refusal := refusals[candidate.game]:
                 self.record(candidate, candidate.parent, refusal, Evidence(), scope)
@@ -278,7 +278,7 @@ class TransferOracle:
             return []
         return self.selection.scripted(task, self.selection.script_plays)
 
-    def no_headroom(self, task: Task) -> Decision | None:
+    def headroom_refusal(self, task: Task) -> Decision | None:
         """The refusal of a game that holds nothing to learn about the map."""
         least = self.config.transfer.headroom
         return None if least is None else self.selection.headroom(task).refusal(least)
@@ -317,7 +317,7 @@ class TransferOracle:
             **decision_columns(decision, evidence, self.thresholds, len(scope)),
             **script_columns(self._against_scripts(task, evidence)),
             **evidence_columns(self.collector.well_posed(task), self.collector.few_shot(task)),
-            **self.ledger.spent_on(task, self.collector.made_policy_ids(task)),
+            **self.ledger.spent_on(task, self.collector.all_policy_ids(task)),
         }
         key = decision_key(row)
         if key not in self.ledger.decisions:

@@ -52,8 +52,8 @@ class Stage:
 
     def no_evidence(self, parent: Task, scope: Sequence[Task]) -> Evidence:
         """Evidence before the first play."""
-        speakers = self.collector.named_attempts([parent, *scope])
-        return Evidence(self.purpose, self.looks, self.first_play, speakers)
+        ids = self.collector.attempt_ids([parent, *scope])
+        return Evidence(self.purpose, self.looks, self.first_play, ids)
 
     def of_list(self, place: Place[Task]) -> Self:
         """This stage with play seeds of its own for a list. So one
@@ -162,7 +162,7 @@ class Stage:
         named = {task.id: task for task in scope}
         return CandidateBounds(self, self.looks, self.thresholds, candidate, parent, named)
 
-    def is_clear(self, task: Task, clarity: float) -> bool:
+    def check_clear_gain(self, task: Task, clarity: float) -> bool:
         """Whether a game's best fine-tune learned it so clearly that shares of its gain can be told
         from chance: the gain's lower bound is beyond this share of it."""
         plays = self.looks.plays[-1]

@@ -20,7 +20,7 @@ from archive.export.xent import Options, export_xent
 from xgl import Cast, Instance, Metadata, Play, Seeds, game, parse, play_all
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.library import find
-from xgl.players import ScriptedPlayer
+from xgl.players import FixedMovesPlayer
 
 pytestmark = pytest.mark.long
 
@@ -123,7 +123,7 @@ def played_here(exported: Path, member: dict[str, Any], seed: int, judge: Transf
     [told] = [one for one in member["maps"] if one["map_seed"] == seed]
     one = Map(seed, tuple(story["text"] for story in told["stories"]))
     seeds = Seeds(seed, 0)
-    players = {name: ScriptedPlayer({seeds: MOVES * 50}) for name in ALL}
+    players = {name: FixedMovesPlayer({seeds: MOVES * 50}) for name in ALL}
     [play] = play_all([Instance(made, seeds)], Cast(judge, TextsOf([one]), players))
     return play
 

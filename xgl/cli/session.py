@@ -20,7 +20,7 @@ from xgl.errors import OversizeError, PlayerError, XGLError, excerpt
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, game
 from xgl.language.characters import well_formed
-from xgl.players import ScriptedPlayer
+from xgl.players import FixedMovesPlayer
 from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.presentation import token_spans
 from xgl.runtime.requests import Event, Judge, Move, Moved, Play, Player, Seeds, StorySource, Turn
@@ -203,7 +203,7 @@ class Session:
         if self.script is not None:
             lines = self.script[min(number, len(self.script)) - 1]
             for name, moves in lines.items():
-                players[name] = ScriptedPlayer({seeds: moves})
+                players[name] = FixedMovesPlayer({seeds: moves})
         return players
 
     def _close(self, done: Round) -> None:

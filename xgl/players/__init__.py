@@ -9,10 +9,10 @@ from xgl.errors import OversizeError, PlayerError
 from xgl.random_streams import stream
 from xgl.runtime.requests import Move, Seeds, Turn
 
-__all__ = ["RandomPlayer", "ScriptedPlayer"]
+__all__ = ["FixedMovesPlayer", "RandomPlayer"]
 
 
-class ScriptedPlayer:
+class FixedMovesPlayer:
     """Makes the moves it was given for each instance, in order.
 
     When they are used up (a scripted move failed an ensure, say) it says the last one again, so

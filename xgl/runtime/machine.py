@@ -191,7 +191,7 @@ class Machine:
             (answer,) = yield from self._ask((request,))
             move = cast(Move, answer)
             self.turns += 1
-            self.values.store(name, Text(self.values.capped(move.text)))
+            self.values.store(name, Text(self.values.within_limit(move.text)))
             moved = Moved(elicit.player, name, move, self.flow.position)
             self._log(moved, meter.PAIR + meter.size(move.text), meter.ITEM)
             if holders := self.values.holders([name]):

@@ -167,14 +167,14 @@ class Values:
         """The value of a string or list expression, to be stored."""
         match expression:
             case syn.Literal(text):
-                return Text(self.capped(text))
+                return Text(self.within_limit(text))
             case syn.Register(name) if self.dialect.aliases:
                 return Alias(name)
             case syn.Register(name):
                 return self.lists[name] if name in self.lists else self.texts[name]
             case syn.Cat(left, right):
                 space = " " if self.dialect.cat_space else ""
-                return Text(self.capped(self.text(left) + space + self.text(right)))
+                return Text(self.within_limit(self.text(left) + space + self.text(right)))
             case syn.Cut(whole, mark, side):
                 texts = self._read(whole), self._read(mark)
                 self.meter.search(*texts)
@@ -184,11 +184,11 @@ class Values:
             case syn.Story():
                 if id(expression) not in self.stories:
                     raise MissingError
-                return Text(self.capped(self.stories[id(expression)]))
+                return Text(self.within_limit(self.stories[id(expression)]))
             case syn.ListOf(items):
-                return self._bounded(tuple(map(self._item, items)))
+                return self._within_limits(tuple(map(self._item, items)))
             case syn.Chain(left, right):
-                return self._bounded(self.items(left) + self.items(right))
+                return self._within_limits(self.items(left) + self.items(right))
         return self._text_or_list(expression)
 
     def _item(self, expression: syn.StringExpr) -> Item:
@@ -199,7 +199,7 @@ class Values:
     def items(self, expression: syn.ListExpr) -> Items:
         return self._items(self.value(expression))
 
-    def capped(self, text: str) -> str:
+    def within_limit(self, text: str) -> str:
         """``text``; raises :class:`OversizeError` where it is longer than the metadata's cap."""
         self.spend(meter.COPY * len(text))
         if len(text) > self.limit:
@@ -207,7 +207,7 @@ class Values:
             raise OversizeError(f"{found}, at most {self.limit} may stand")
         return text
 
-    def _bounded(self, items: Items) -> Items:
+    def _within_limits(self, items: Items) -> Items:
         if len(items) > syn.MAX_ITEMS:
             raise OversizeError(f"a list of {len(items)}, at most {syn.MAX_ITEMS} may stand")
         size = sum(map(len, self._strings(items)))
@@ -222,16 +222,16 @@ class Values:
         first, *rest = cast("tuple[Any, ...]", call.arguments)
         match call.name:
             case "remove_common_words":
-                return Text(self.capped(self._uncommon(first, rest[0])))
+                return Text(self.within_limit(self._uncommon(first, rest[0])))
             case "join":
                 joined = self.text(first).join(self._strings(self.items(rest[0])))
-                return Text(self.capped(joined))
+                return Text(self.within_limit(joined))
             case "split":
                 mark = self.text(rest[0]) if rest else None
                 whole = self._read(first)
                 self.spend(meter.ITEM * len(whole))
                 self.meter.search(whole, mark or "")
-                return self._bounded(tuple(map(Text, helpers.split(whole, mark))))
+                return self._within_limits(tuple(map(Text, helpers.split(whole, mark))))
         if id(call) not in self.answers:
             raise MissingError
         return self.answers[id(call)]
@@ -281,7 +281,7 @@ class Values:
             value = cast(Items, asked)[answer[0]] if asked else NOTHING
         else:
             short = self._now(cast(Item, asked)).text == answer
-            value = asked if short else Text(self.capped(answer))
+            value = asked if short else Text(self.within_limit(answer))
         self.answers[id(call)] = value
 
     def holds(self, test: syn.Test) -> bool:

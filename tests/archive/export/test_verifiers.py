@@ -21,7 +21,7 @@ from archive.export.verifiers import package_name
 from xgl.environments.outcomes import METRICS
 from xgl.judge.load import load_judge
 from xgl.library import find
-from xgl.players import ScriptedPlayer
+from xgl.players import FixedMovesPlayer
 from xgl.rows import read_row
 
 RETRY = Given("assign(s=story())\nelicit(x, 4)\nensure(len(x) < 6)\nreward(xed(s | x))")
@@ -73,7 +73,7 @@ def bits(info: str) -> dict[str, float]:
     script = (
         [FIRST, AFTER_A_FAILURE] if "ensure" in row.game.code and len(row.players) == 1 else [FIRST]
     )
-    player = ScriptedPlayer({seeds: script})
+    player = FixedMovesPlayer({seeds: script})
     cast = xgl.Cast(load_judge("embedded"), row, dict.fromkeys(row.players, player))
     return xgl.play_all([xgl.Instance(row.game, seeds)], cast)[0].scores
 

@@ -18,8 +18,8 @@ from archive.statistics.choice_tests import (
     coverage_test,
     detectable,
     detectable_by,
+    detection_thresholds,
     differences,
-    found_from,
     permutation_test,
     standard_error,
     weighted_means,
@@ -45,8 +45,8 @@ def by_hand(values: Values, choice: Choice) -> float:
     def difference(chosen: NDArray[np.bool_]) -> float:
         return float(values[among][chosen[among]].mean() - values[among][~chosen[among]].mean())
 
-    among = np.concatenate(choice.carrying)
-    every = [combinations(games, int(choice.chosen[games].sum())) for games in choice.carrying]
+    among = np.concatenate(choice.mixed_lists)
+    every = [combinations(games, int(choice.chosen[games].sum())) for games in choice.mixed_lists]
     found = []
     for parts in product(*every):
         chosen = np.zeros(len(values), bool)
@@ -80,7 +80,7 @@ def test_differences_between_lists_change_nothing(
 @given(choices())
 def test_lists_of_one_kind_carry_nothing(drawn: tuple[Values, Choice]) -> None:
     values, choice = drawn
-    kept = np.concatenate(choice.carrying)
+    kept = np.concatenate(choice.mixed_lists)
     rest = Choice(choice.chosen[kept], choice.lists[kept])
     assert permutation_test(values, choice) == permutation_test(values[kept], rest)
     one, other = weighted_means(values, choice)
@@ -141,7 +141,7 @@ def test_a_planted_difference_is_found_and_none_at_its_rate() -> None:
 
 
 def test_power_grows_with_lists_and_alarms_keep_their_rate() -> None:
-    few, many = (found_from([(7, 2)] * lists, 1000) for lists in (2, 8))
+    few, many = (detection_thresholds([(7, 2)] * lists, 1000) for lists in (2, 8))
     assert np.median(many) < np.median(few)
     for each in (few, many):
         assert float((each < 0).mean()) == pytest.approx(0.05, abs=0.025)

@@ -278,7 +278,7 @@ def test_values_that_follow_steps_have_a_slope_within_lists() -> None:
 def test_lists_are_listed_with_those_that_carry_nothing() -> None:
     accepted = [*ACCEPTED[:12], *[False] * 12]
     found = held_out(plays(worlds(0.0), accepted), resamples=20)
-    assert (found.carrying, len(found.lists)) == (2, 4)
+    assert (found.mixed_lists, len(found.lists)) == (2, 4)
     assert [(each.playable, each.accepted) for each in found.lists] == [(6, 2)] * 2 + [(6, 0)] * 2
     assert found.lists[3].mean_accepted is None
     assert len(found.candidates) == 24

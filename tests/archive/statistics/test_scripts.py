@@ -13,11 +13,11 @@ from archive.statistics.intervals import Interval, mean_interval
 from archive.statistics.plays import Plays
 from archive.statistics.scripts import (
     ScriptComparison,
+    apply_script_gate,
     beyond_scripts,
     compare,
-    gated,
     headroom,
-    headroom_again,
+    replay_headroom,
     script_columns,
     shown_comparison,
 )
@@ -61,11 +61,11 @@ def test_headroom_again_is_that_of_the_first_plays() -> None:
         PlaysKey(f"script:{name}", GAME, "selection"): sample(own)
         for name, own in (("a", [4, 6, 90]), ("b", [0, 0, 0]))
     }
-    found = headroom_again(plays, GAME, "selection", 2)
+    found = replay_headroom(plays, GAME, "selection", 2)
     assert found is not None
     assert found.bits == 5
-    assert headroom_again(plays, GAME, "selection", 4) is None
-    assert headroom_again(plays, GAME, "acceptance", 2) is None
+    assert replay_headroom(plays, GAME, "selection", 4) is None
+    assert replay_headroom(plays, GAME, "acceptance", 2) is None
 
 
 def test_the_best_script_is_the_one_that_leaves_least() -> None:
@@ -175,12 +175,12 @@ def comparison(total: tuple[float, float], specific: tuple[float, float]) -> Scr
 def test_the_gate(
     total: tuple[float, float], specific: tuple[float, float], reason: Reason
 ) -> None:
-    assert gated(ACCEPTED, comparison(total, specific)).reason is reason
+    assert apply_script_gate(ACCEPTED, comparison(total, specific)).reason is reason
     refused = Decision(Reason.COVERED, decided=True)
-    assert gated(refused, comparison(total, specific)) is refused
+    assert apply_script_gate(refused, comparison(total, specific)) is refused
 
 
 def test_without_plays_nothing_is_beyond_scripts() -> None:
-    assert gated(ACCEPTED, None) == Decision(Reason.SCRIPTS_OPEN, decided=False)
+    assert apply_script_gate(ACCEPTED, None) == Decision(Reason.SCRIPTS_OPEN, decided=False)
     assert set(script_columns(None).values()) == {None}
     assert script_columns(comparison((1, 2), (0, 3)))["best_script"] == "a"

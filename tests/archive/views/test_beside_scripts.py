@@ -55,9 +55,9 @@ def test_show_compares_on_each_kind_of_plays(
 def test_why_asks_about_scripts_where_the_run_does(
     kept_run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    [row] = decisions(kept_run.parent / "gated")
+    [row] = decisions(kept_run.parent / "apply_script_gate")
     assert row["reason"] == "no more than a script"
-    text = said(capsys, "decisions", kept_run.parent / "gated", "--why", row["game_id"])
+    text = said(capsys, "decisions", kept_run.parent / "apply_script_gate", "--why", row["game_id"])
     assert "earns more than any script" in text
     assert "Not passed: earns more than any script, and so about the map." in text
     assert "Taken again from the scores: refused, no more than a script." in text

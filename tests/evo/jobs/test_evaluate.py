@@ -22,7 +22,7 @@ from evo.jobs.evaluate import (
 from evo.jobs.policy_gradient import training_seeds
 from xgl import Cast, Instance, play_all
 from xgl.errors import OversizeError
-from xgl.players import ScriptedPlayer
+from xgl.players import FixedMovesPlayer
 from xgl.players.scripts import ScriptPlayer
 from xgl.runtime.requests import Move, Seeds, Turn
 
@@ -51,7 +51,7 @@ def by_map(seeds: Seeds) -> str:
 
 def literal(task: Task, cast: Cast, seeds: Seeds, move: str) -> float:
     """One play alone with one scripted move."""
-    alone = Cast(cast.judge, cast.stories, {"black": ScriptedPlayer({seeds: (move,)})})
+    alone = Cast(cast.judge, cast.stories, {"black": FixedMovesPlayer({seeds: (move,)})})
     return finite_score(play_all([Instance(task.game, seeds)], alone)[0], task)
 
 

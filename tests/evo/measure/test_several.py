@@ -10,11 +10,11 @@ import pytest
 from archive import RunEvent
 from evo.config.measure import MeasureConfig, MeasureRunConfig
 from evo.config.schema import ArchiveRoot, BudgetConfig
-from evo.measure.several import Done, Measurement, Session, Tally, done_in, events_of
+from evo.measure.several import Measurement, Session, Tally, WorkDone, events_of, work_done_in
 from evo.record.cost import Cost
 from meta_sampler import BudgetReached
 
-BEFORE = Done(3, Cost(100, 5.0))
+BEFORE = WorkDone(3, Cost(100, 5.0))
 
 
 def session(place: Path, **budget: float) -> Session:
@@ -23,10 +23,10 @@ def session(place: Path, **budget: float) -> Session:
 
 def test_a_tally_adds_up_what_each_process_did(tmp_path: Path) -> None:
     one, other = Tally(tmp_path / "tally"), Tally(tmp_path / "tally")
-    assert one.done() == Done()
+    assert one.done() == WorkDone()
     one.add(Cost(10, 1.5))
     other.add(Cost(20, 0.5, 0.25))
-    assert one.done() == other.done() == Done(2, Cost(30, 2.0, 0.25))
+    assert one.done() == other.done() == WorkDone(2, Cost(30, 2.0, 0.25))
 
 
 def test_progress_counts_earlier_sessions(
@@ -58,7 +58,7 @@ def test_nothing_begins_once_the_budget_is_spent(tmp_path: Path) -> None:
     outcome = Measurement("m", config, shared)()
     assert outcome.event is RunEvent.OUT_OF_BUDGET
     assert not config.folder.exists()
-    assert (done_in(config.folder), events_of(config.folder)) == (Done(), [])
+    assert (work_done_in(config.folder), events_of(config.folder)) == (WorkDone(), [])
 
 
 def test_a_mistake_is_an_outcome_and_names_the_measure(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from support.search import GROWING, Listed, Nature, Search, by_hash, code, of_limits
 
 from evo.config.schema import BudgetConfig
-from evo.record.budget import reached
+from evo.record.budget import exhausted_budget
 from evo.record.cost import Cost, amount
 from meta_sampler import BudgetReached, Proposal
 from xgl import Game
@@ -98,6 +98,6 @@ def test_dollars_are_counted_where_a_row_has_them() -> None:
     free = Cost.of({"tokens": 7, "seconds": 1.5})
     assert paid + paid + free == Cost(27, 2.5, 0.5)
     assert amount(paid + free) == "17 tokens, 2.0 seconds, 0.25 dollars spent"
-    assert reached(BudgetConfig(dollars=0.5), paid + free) == ""
-    assert reached(BudgetConfig(dollars=0.5), paid + paid) == "dollars"
-    assert reached(BudgetConfig(tokens=17, dollars=9.0), paid + free) == "tokens"
+    assert exhausted_budget(BudgetConfig(dollars=0.5), paid + free) == ""
+    assert exhausted_budget(BudgetConfig(dollars=0.5), paid + paid) == "dollars"
+    assert exhausted_budget(BudgetConfig(tokens=17, dollars=9.0), paid + free) == "tokens"

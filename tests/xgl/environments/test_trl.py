@@ -10,7 +10,7 @@ from support.doubles import WordJudge
 
 from xgl.environments.trl import environment_factory
 from xgl.errors import PlayerError
-from xgl.players import ScriptedPlayer
+from xgl.players import FixedMovesPlayer
 from xgl.rows import read_row
 from xgl.runtime.prompt import RULES
 from xgl.runtime.requests import Seeds
@@ -59,7 +59,7 @@ def test_a_game_left_before_its_end_counts_as_the_floor_and_reset_begins_anew() 
 
 
 def test_others_are_played_by_a_player() -> None:
-    others = ScriptedPlayer({Seeds(3, 0): ["a boat"]})
+    others = FixedMovesPlayer({Seeds(3, 0): ["a boat"]})
     environment = environment_factory(WordJudge(), others=others)()
     assert "You are bob." in environment.reset(info=PAIR)
     assert environment.move("boat").startswith("The game is over")

@@ -16,7 +16,7 @@ from xgl.language.dialects import XENT
 from xgl.language.syntax import PLAYERS
 from xgl.library import find
 from xgl.lowering import Lowered, LoweringError, lower
-from xgl.players import ScriptedPlayer
+from xgl.players import FixedMovesPlayer
 from xgl.runtime.requests import ScoreRequest, TokenScores
 
 SEEDS = Seeds(3, 0)
@@ -154,7 +154,7 @@ class OneScoring(WordJudge):
 
 
 def played(made: Game, moves: list[str]) -> Play:
-    players = {name: ScriptedPlayer({SEEDS: moves}) for name in PLAYERS}
+    players = {name: FixedMovesPlayer({SEEDS: moves}) for name in PLAYERS}
     [play] = play_all([Instance(made, SEEDS)], Cast(OneScoring(), NumberedStories(), players))
     return play
 

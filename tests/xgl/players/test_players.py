@@ -10,7 +10,7 @@ from transformers import PreTrainedTokenizerFast
 
 from xgl.errors import OversizeError, PlayerError
 from xgl.lm.language_model import LanguageModel
-from xgl.players import RandomPlayer, ScriptedPlayer
+from xgl.players import FixedMovesPlayer, RandomPlayer
 from xgl.players.local import MAX_TOKEN_RATIO, LocalPolicy
 from xgl.runtime.presentation import render
 from xgl.runtime.requests import Item, Move, MoveRequest, Player, Seeds, Turn, View
@@ -30,7 +30,7 @@ TURNS = [turn(1), turn(1, 1), turn(3, text="The king was old.", max_len=2), turn
 def player(request: pytest.FixtureRequest, lm: LanguageModel) -> Player:
     made: dict[str, Player] = {
         "local": LocalPolicy(lm, batch_rows=3),
-        "scripted": ScriptedPlayer({each.seeds: ("a move",) for each in TURNS}),
+        "scripted": FixedMovesPlayer({each.seeds: ("a move",) for each in TURNS}),
         "random": RandomPlayer(WORDS),
     }
     return made[request.param]
@@ -108,7 +108,7 @@ def test_the_room_for_the_move_counts(lm: LanguageModel) -> None:
 
 
 def test_a_script_is_said_in_order_and_its_end_again() -> None:
-    player = ScriptedPlayer({Seeds(1, 0): ("one", "two"), Seeds(3, 0): ("only",)})
+    player = FixedMovesPlayer({Seeds(1, 0): ("one", "two"), Seeds(3, 0): ("only",)})
     moves = [texts(player.moves([turn(1), turn(3)])) for _ in range(3)]
     assert moves == [["one", "only"], ["two", "only"], ["two", "only"]]
 
@@ -116,7 +116,7 @@ def test_a_script_is_said_in_order_and_its_end_again() -> None:
 @pytest.mark.parametrize("scripts", [{}, {Seeds(1, 0): ()}])
 def test_a_script_must_be_there(scripts: dict[Seeds, tuple[str, ...]]) -> None:
     with pytest.raises(PlayerError, match=r"no scripted moves for Seeds\(map_seed=1"):
-        ScriptedPlayer(scripts).moves([turn(1)])
+        FixedMovesPlayer(scripts).moves([turn(1)])
 
 
 def test_random_words_are_of_the_vocabulary_one_for_each_token() -> None:

@@ -15,7 +15,7 @@ from xgl import Cast, Episode, EpisodeQueue, Game, Play, Program, Seeds, game, p
 from xgl.errors import FlowError, JudgeError, OversizeError, PlayerError
 from xgl.language import syntax as syn
 from xgl.library import entries
-from xgl.players import ScriptedPlayer
+from xgl.players import FixedMovesPlayer
 from xgl.runtime.lockstep import Instance, Memory
 from xgl.runtime.requests import Item, TokenScores
 
@@ -32,7 +32,7 @@ def episode(made: Game, map_seed: int = 7, **options: Any) -> Episode:
 def scripted(made: Game, map_seed: int, script: tuple[str, ...]) -> Play:
     """The play of ``play_all``."""
     seeds = Seeds(map_seed, 0)
-    player = ScriptedPlayer({seeds: script})
+    player = FixedMovesPlayer({seeds: script})
     cast = Cast(WordJudge(), NumberedStories(), dict.fromkeys(syn.PLAYERS, player))
     return xgl.play_all([Instance(made, seeds)], cast)[0]
 
@@ -99,7 +99,7 @@ def test_it_says_who_moves_what_they_see_and_how_long_a_move_may_be() -> None:
 
 
 def test_a_seat_that_is_taken_is_not_asked_for() -> None:
-    player = ScriptedPlayer({Seeds(7, 2): ["two"]})
+    player = FixedMovesPlayer({Seeds(7, 2): ["two"]})
     playing = episode(PAIR, play_seed=2, players={"bob": player})
     playing.step("one two")
     assert playing.play.accepted_moves("bob") == ["two"]

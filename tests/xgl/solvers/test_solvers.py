@@ -13,7 +13,7 @@ from scipy import stats
 from support.solved_maps import trials_of
 from support.tiny_model import WORDS, tiny_judge
 
-from xgl.players import RandomPlayer, ScriptedPlayer
+from xgl.players import FixedMovesPlayer, RandomPlayer
 from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.solvers.solvers import Solvers, vocabulary
 from xgl.solvers.trials import MapTrials, Search
@@ -111,7 +111,7 @@ def test_what_is_found_can_be_played(make_trials: MakeTrials) -> None:
     for code in GAMES.values():
         trials = make_trials(code)
         for each in Solvers(trials.cast.judge, 60, RandomPlayer(WORDS)).solve(trials):
-            player = ScriptedPlayer({trials.seeds: each.best.moves})
+            player = FixedMovesPlayer({trials.seeds: each.best.moves})
             cast = Cast(trials.cast.judge, trials.cast.stories, {"black": player})
             [play] = play_all([Instance(trials.game, trials.seeds)], cast)
             assert play.outcome == "finished"
