@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, fields, is_dataclass
 from difflib import get_close_matches
+from importlib.resources import files
 from typing import Any, TypeVar, get_type_hints
 
 from hydra import compose, initialize_config_module
@@ -194,7 +195,8 @@ def check_resumable(
 
 
 def _register(kind: Any, variants: Mapping[str, str]) -> None:
-    """Make the defaults of a run's class Hydra's: a group of each class of settings in it."""
+    """Make the defaults of a run's class Hydra's: a group of each class of settings in it that has
+    several choices, the others as they are, since a group costs Hydra milliseconds."""
     store, hints = ConfigStore.instance(), get_type_hints(kind)
     defaults: list[Any] = ["_self_"]
     values: dict[str, Any] = {}
@@ -202,11 +204,19 @@ def _register(kind: Any, variants: Mapping[str, str]) -> None:
         if not is_dataclass(hints[each.name]):
             values[each.name] = None if each.default is MISSING else each.default
             continue
+        if not has_choices(each.name):
+            values[each.name] = asdict(each.default)  # type: ignore[arg-type]
+            continue
         defaults.append({each.name: OPTIONS.get(each.name, "default")})
         for option, node in _options(each.name, each.default):
             store.store(group=each.name, name=option, node=node)
     defaults += [{group: option} for group, option in variants.items()]
     store.store(name="run", node={"defaults": defaults, **values})
+
+
+def has_choices(group: str) -> bool:
+    """Whether a group of settings has variants, or a name for its defaults."""
+    return group in OPTIONS or files("conf").joinpath(group).is_dir()
 
 
 def _options(group: str, default: Any) -> Iterator[tuple[str, dict[str, Any]]]:
