@@ -64,18 +64,22 @@ class CandidateBounds(Generic[TaskT]):
         if question.helps:
             level = self._level(question.plays)
             pair = (self.candidate, self.parent)
-            helps = self._values(*pair, question.plays, two_sided(level), question.learned)
+            helps = self._values(*pair, question.plays, two_sided(level), question.own_gain_plays)
             total = self.measured.gains(*pair, question.plays, GainKind.TOTAL)
             gain = bounds_at(partial(mean_interval, total), level, level)
         return Bounds(
             own=self.own(question.plays) if question.own else None,
             values=helps,
             help_gain=gain,
-            taught={game: self._taught(game, question.plays) for game in question.taught},
-            mutual=self._cross_ratio(self.parent, question.plays) if question.mutual else None,
-            crossed={
+            scope_values={
+                game: self._scope_value(game, question.plays) for game in question.scope_games
+            },
+            parent_cross_ratio=self._cross_ratio(self.parent, question.plays)
+            if question.parent_cross_ratio
+            else None,
+            scope_cross_ratios={
                 game: self._cross_ratio(self.scope[game], question.plays)
-                for game in question.crossed
+                for game in question.cross_ratio_games
             },
         )
 
@@ -97,7 +101,7 @@ class CandidateBounds(Generic[TaskT]):
             total=kinds[GainKind.TOTAL],
         )
 
-    def _taught(self, game: TaskId, plays: int) -> Interval:
+    def _scope_value(self, game: TaskId, plays: int) -> Interval:
         """The value of a game of the scope on the candidate: the largest over its attempts.
 
         Acceptance needs the upper bounds of all games, so each is at the full level

@@ -105,7 +105,7 @@ class Thresholds:
     rule: Rule = Rule.CROSS_RATIO
 
 
-def learned(own: Own, rule: Rule) -> Answer:
+def is_learned(own: Own, rule: Rule) -> Answer:
     """Did fine-tuning improve play of the game itself? By the gain that decides and, but for the
     rule ``values``, by the total one: a specific gain also rises when moves get worse elsewhere."""
     asked = [own.gain] if rule is Rule.VALUES else [own.gain, own.total]
@@ -119,9 +119,10 @@ class Evidence:
     """The measurements of one candidate; what was not measured is undefined.
 
     ``own``: gains on its own game. ``values``: C and V on its parent; ``help_gain``: its total gain
-    there (bits). ``taught``: values of games of the scope on the candidate, by game. ``mutual``:
-    its cross-ratio with the parent; ``crossed``: its cross-ratios with games of the scope, by game.
-    ``looks`` fixes the confidence of each bound; None if nothing was played.
+    there (bits). ``scope_values``: values of games of the scope on the candidate, by game.
+    ``parent_cross_ratio``: its cross-ratio with the parent; ``scope_cross_ratios``: its
+    cross-ratios with games of the scope, by game. ``looks`` fixes the confidence of each bound;
+    None if nothing was played.
     """
 
     purpose: Purpose | None = None
@@ -131,14 +132,14 @@ class Evidence:
     own: Own = Own()
     values: TransferValues = NO_VALUES
     help_gain: Interval = UNDEFINED
-    taught: Mapping[TaskId, Interval] = field(default_factory=dict)
-    mutual: Interval = UNDEFINED
-    crossed: Mapping[TaskId, Interval] = field(default_factory=dict)
+    scope_values: Mapping[TaskId, Interval] = field(default_factory=dict)
+    parent_cross_ratio: Interval = UNDEFINED
+    scope_cross_ratios: Mapping[TaskId, Interval] = field(default_factory=dict)
 
     @property
     def gamma(self) -> Gamma:
         """γ over the games that were played, with bounds."""
-        return gamma(self.taught)
+        return gamma(self.scope_values)
 
     def value(self, thresholds: Thresholds) -> Interval:
         """What it teaches its parent, by the definition that decides."""
@@ -155,7 +156,8 @@ class Evidence:
     def ratios(self) -> tuple[Interval, Interval]:
         """The cross-ratios with the parent and with the game that attains γ."""
         most = self.gamma.task_id
-        return self.mutual, UNDEFINED if most is None else self.crossed.get(most, UNDEFINED)
+        with_scope = UNDEFINED if most is None else self.scope_cross_ratios.get(most, UNDEFINED)
+        return self.parent_cross_ratio, with_scope
 
     def apart(self, thresholds: Thresholds) -> Answer:
         """Whether both cross-ratios are at most 1 − α2; the rule ``values`` does not ask."""
@@ -191,7 +193,7 @@ def decide(evidence: Evidence, thresholds: Thresholds) -> Decision:
 
     A candidate whose own gain is not established has no defined C and is never accepted.
     """
-    if learned(evidence.own, thresholds.rule) is not Answer.YES:
+    if is_learned(evidence.own, thresholds.rule) is not Answer.YES:
         return Decision(Reason.OWN_GAIN_OPEN, decided=False)
     useful = evidence.useful(thresholds)
     new = evidence.new(thresholds)

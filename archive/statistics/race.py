@@ -20,8 +20,8 @@ from archive.statistics.decision_rule import (
     Own,
     Thresholds,
     decide,
+    is_learned,
     is_new,
-    learned,
 )
 from archive.statistics.intervals import Interval
 from archive.statistics.looks import Looks, chunks
@@ -31,17 +31,18 @@ from archive.statistics.transfer_values import TransferValues
 @dataclass(frozen=True)
 class Question:
     """Which bounds a race needs on the first ``plays`` seeds. ``own``: of the candidate's own gain;
-    ``helps``: of its value on the parent; ``taught``: of the values of these games of the scope on
-    the candidate; ``mutual``: of its cross-ratio with the parent; ``crossed``: of its cross-ratios
-    with these games. ``learned``: number of plays behind its own gain, the denominator of V."""
+    ``helps``: of its value on the parent; ``scope_games``: of the values of these games of the
+    scope on the candidate; ``parent_cross_ratio``: of its cross-ratio with the parent;
+    ``cross_ratio_games``: of its cross-ratios with these games. ``own_gain_plays``: number of plays
+    behind its own gain, the denominator of V."""
 
     plays: int
     own: bool = False
     helps: bool = False
-    taught: tuple[TaskId, ...] = ()
-    mutual: bool = False
-    crossed: tuple[TaskId, ...] = ()
-    learned: int = 0
+    scope_games: tuple[TaskId, ...] = ()
+    parent_cross_ratio: bool = False
+    cross_ratio_games: tuple[TaskId, ...] = ()
+    own_gain_plays: int = 0
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,9 @@ class Bounds:
     own: Own | None = None
     values: TransferValues | None = None
     help_gain: Interval | None = None
-    taught: Mapping[TaskId, Interval] = field(default_factory=dict)
-    mutual: Interval | None = None
-    crossed: Mapping[TaskId, Interval] = field(default_factory=dict)
+    scope_values: Mapping[TaskId, Interval] = field(default_factory=dict)
+    parent_cross_ratio: Interval | None = None
+    scope_cross_ratios: Mapping[TaskId, Interval] = field(default_factory=dict)
 
 
 NameT = TypeVar("NameT", bound=Hashable)
@@ -76,12 +77,12 @@ def selection(settings: RaceSettings, scope: Sequence[TaskId], evidence: Evidenc
     thresholds, last = settings.thresholds, 0
     for plays in settings.looks.plays:
         evidence, last = merged(evidence, (yield Question(plays, own=True))), plays
-        if learned(evidence.own, thresholds.rule) is not Answer.OPEN:
+        if is_learned(evidence.own, thresholds.rule) is not Answer.OPEN:
             break
-    if learned(evidence.own, thresholds.rule) is not Answer.YES:
+    if is_learned(evidence.own, thresholds.rule) is not Answer.YES:
         return _unlearned(evidence, thresholds), evidence
     for plays in settings.looks.plays:
-        evidence = merged(evidence, (yield Question(plays, helps=True, learned=last)))
+        evidence = merged(evidence, (yield Question(plays, helps=True, own_gain_plays=last)))
         if evidence.useful(thresholds) is not Answer.OPEN:
             break
     if not _seems_useful(evidence, thresholds):
@@ -103,7 +104,9 @@ def _crossed(
     if settings.thresholds.rule is Rule.VALUES:
         return evidence
     most = evidence.gamma.task_id
-    question = Question(plays, mutual=True, crossed=() if most is None else (most,))
+    question = Question(
+        plays, parent_cross_ratio=True, cross_ratio_games=() if most is None else (most,)
+    )
     return merged(evidence, (yield question))
 
 
@@ -122,7 +125,7 @@ def _seems_useful(evidence: Evidence, thresholds: Thresholds) -> bool:
 
 def _unlearned(evidence: Evidence, thresholds: Thresholds) -> Decision:
     """A game that is not learned; an artifact where only its total gain is established."""
-    decided = learned(evidence.own, thresholds.rule) is Answer.NO
+    decided = is_learned(evidence.own, thresholds.rule) is Answer.NO
     if evidence.own.total.low > 0:
         return Decision(Reason.NOT_ABOUT_MAP, decided)
     return Decision(Reason.NOT_LEARNED, decided)
@@ -137,13 +140,13 @@ def _scanned(
     left = tuple(scope)
     for plays in settings.looks.plays:
         for chunk in chunks(left, settings.scan):
-            evidence = merged(evidence, (yield Question(plays, taught=chunk)))
+            evidence = merged(evidence, (yield Question(plays, scope_games=chunk)))
             if evidence.gamma.interval.low > bar:
                 return evidence
         if evidence.gamma.interval.high <= bar:
             return evidence
         most = evidence.gamma.interval.low
-        left = tuple(game for game in left if evidence.taught[game].high >= most)
+        left = tuple(game for game in left if evidence.scope_values[game].high >= most)
     return evidence
 
 
@@ -153,18 +156,18 @@ def acceptance(settings: RaceSettings, scope: Sequence[TaskId], evidence: Eviden
     thresholds, left, last = settings.thresholds, tuple(scope), 0
     bar = 1 - thresholds.alpha2
     for plays in settings.looks.plays:
-        own = learned(evidence.own, thresholds.rule) is not Answer.YES
+        own = is_learned(evidence.own, thresholds.rule) is not Answer.YES
         useful = evidence.useful(thresholds) is not Answer.YES
         last = plays if own else last
         if own or useful:
-            question = Question(plays, own=own, helps=useful, learned=last)
+            question = Question(plays, own=own, helps=useful, own_gain_plays=last)
             evidence = merged(evidence, (yield question))
-        if learned(evidence.own, thresholds.rule) is not Answer.YES:
+        if is_learned(evidence.own, thresholds.rule) is not Answer.YES:
             continue
         if evidence.useful(thresholds) is Answer.NO:
             break
         for chunk in chunks(left, settings.scan):
-            evidence = merged(evidence, (yield Question(plays, taught=chunk)))
+            evidence = merged(evidence, (yield Question(plays, scope_games=chunk)))
             if evidence.gamma.interval.low > bar:
                 break
         left = tuple(game for game in left if _open(evidence, game, bar))
@@ -176,7 +179,7 @@ def acceptance(settings: RaceSettings, scope: Sequence[TaskId], evidence: Eviden
 
 
 def _open(evidence: Evidence, game: TaskId, bar: float) -> bool:
-    return game not in evidence.taught or evidence.taught[game].high > bar
+    return game not in evidence.scope_values or evidence.scope_values[game].high > bar
 
 
 def merged(evidence: Evidence, bounds: Bounds) -> Evidence:
@@ -186,9 +189,9 @@ def merged(evidence: Evidence, bounds: Bounds) -> Evidence:
         own=bounds.own or evidence.own,
         values=bounds.values or evidence.values,
         help_gain=bounds.help_gain or evidence.help_gain,
-        taught={**evidence.taught, **bounds.taught},
-        mutual=bounds.mutual or evidence.mutual,
-        crossed={**evidence.crossed, **bounds.crossed},
+        scope_values={**evidence.scope_values, **bounds.scope_values},
+        parent_cross_ratio=bounds.parent_cross_ratio or evidence.parent_cross_ratio,
+        scope_cross_ratios={**evidence.scope_cross_ratios, **bounds.scope_cross_ratios},
     )
 
 

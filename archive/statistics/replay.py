@@ -105,12 +105,12 @@ class _Reader:
         parts = {
             "own": question.own,
             "helps": question.helps,
-            "gamma": bool(question.taught),
-            "mutual": question.mutual,
+            "gamma": bool(question.scope_games),
+            "mutual": question.parent_cross_ratio,
         }
         self.questions |= {name for name, wanted in parts.items() if wanted}
-        there = [game for game in question.taught if self._played(game, question.plays)]
-        return self.candidate.bounds(replace(question, taught=tuple(there)))
+        there = [game for game in question.scope_games if self._played(game, question.plays)]
+        return self.candidate.bounds(replace(question, scope_games=tuple(there)))
 
     def gains(
         self, source: TaskId, target: TaskId, plays: int, kind: GainKind, attempt: int = 0

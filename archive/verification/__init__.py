@@ -88,7 +88,7 @@ def _derived(archive: Archive, unchecked: Counter[str]) -> list[Finding]:
     for run in runs(archive):
         record = read_record(archive, run.run_id)
         faults += islice(derivations.scopes(record), LIMIT)
-        faults += islice(derivations.learned(record), LIMIT)
+        faults += islice(derivations.check_initial_scope(record), LIMIT)
         faults += islice(derivations.decisions(record, unchecked), LIMIT)
         faults += islice(derivations.adapters(record, stored), LIMIT)
     return faults

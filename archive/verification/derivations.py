@@ -122,7 +122,7 @@ def _open_scopes(record: RunRecord) -> Iterator[Finding]:
         yield from _difference(record.run_id, generation, found, expected)
 
 
-def learned(record: RunRecord) -> Iterator[Finding]:
+def check_initial_scope(record: RunRecord) -> Iterator[Finding]:
     """Every game of the initial scope is improved by its own fine-tuning, on selection plays."""
     level, policies = _initial_level(record), _initial_policies(record)
     for member in record.scopes.get(0, ()):

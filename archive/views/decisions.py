@@ -151,12 +151,12 @@ def _steps(case: Case, seen: Replay, policies: Policies) -> list[Step]:
         pair, answer = (candidate, case.parent), helps(value, rule.alpha1)
         steps.append(share("helps its parent", pair, value, asks, answer))
     asks = f"high ≤ 1 − alpha2 = {1 - rule.alpha2:g}"
-    for game, value in evidence.taught.items():
+    for game, value in evidence.scope_values.items():
         question = f"is not covered by {game.game_id[:SHORT]}"
         answer = is_new(value, rule.alpha2)
         steps.append(share(question, (game, candidate), value, asks, answer))
-    ratios = {case.parent: evidence.mutual} if "mutual" in seen.questions else {}
-    for game, value in (ratios | dict(evidence.crossed)).items():
+    ratios = {case.parent: evidence.parent_cross_ratio} if "mutual" in seen.questions else {}
+    for game, value in (ratios | dict(evidence.scope_cross_ratios)).items():
         question = f"C·γ with {game.game_id[:SHORT]}"
         answer = is_new(value, rule.alpha2)
         steps.append(share(question, (candidate, game), value, asks, answer))

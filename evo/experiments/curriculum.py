@@ -53,13 +53,13 @@ ONE_THING = 0.1
 class Curricula:
     """What is learned, by name, each game once; and what is played before and after, by name."""
 
-    learned: Mapping[str, tuple[Task, ...]]
+    courses: Mapping[str, tuple[Task, ...]]
     held_out: Mapping[str, Task]
 
     @property
     def tasks(self) -> list[Task]:
         """All games."""
-        every = [task for course in self.learned.values() for task in course]
+        every = [task for course in self.courses.values() for task in course]
         return list({task.id: task for task in (*every, *self.held_out.values())}.values())
 
 
@@ -134,7 +134,7 @@ class CurriculumSession(ModelSession):
 
     def expected_finetunes(self) -> int:
         """One for each curriculum and training seed."""
-        return len(self.curricula.learned) * self.plan.config.curriculum.seeds
+        return len(self.curricula.courses) * self.plan.config.curriculum.seeds
 
     def work(self) -> RunOutcome:
         """Base plays, fine-tunes, and the plays of all on the held-out programs."""
@@ -158,7 +158,7 @@ class CurriculumSession(ModelSession):
 
     def commands(self) -> Sequence[tuple[str, str]]:
         """How the trained player is seated."""
-        name = next(iter(self.curricula.learned))
+        name = next(iter(self.curricula.courses))
         player = f"player=adapter:{self.plan.folder}:{name}"
         measure = f"python -m evo.run +experiment=measure measure=FOLDER {player}"
         return [("measure", measure)]
@@ -166,7 +166,7 @@ class CurriculumSession(ModelSession):
     # -- training --------------------------------------------------------------------------------
 
     def _policy_id(self, name: str, replicate: int) -> str:
-        tasks = self.curricula.learned[name]
+        tasks = self.curricula.courses[name]
         ids = [text for task in tasks for text in (task.game_id, task.role)]
         facts: tuple[int | str, ...] = (name, *ids, self._seed(replicate), self._settings())
         return f"{named_seed('curriculum', *facts, bits=64):016x}"
@@ -182,7 +182,7 @@ class CurriculumSession(ModelSession):
         wanted = [
             (name, replicate)
             for replicate in range(self.config.curriculum.seeds)
-            for name in self.curricula.learned
+            for name in self.curricula.courses
             if self._policy_id(name, replicate) not in self.ledger.curricula
         ]
         jobs = [self._job(*each) for each in wanted]
@@ -192,14 +192,14 @@ class CurriculumSession(ModelSession):
             self._keep(name, replicate, job, result)
 
     def _job(self, name: str, replicate: int) -> CurriculumTraining:
-        first, *others = map(self.collector.floored, self.curricula.learned[name])
+        first, *others = map(self.collector.floored, self.curricula.courses[name])
         settings = replace(self.config.finetune, tokens=self.config.curriculum.tokens, steps=None)
         return CurriculumTraining(first, tuple(others), self._seed(replicate), settings)
 
     def _keep(
         self, name: str, replicate: int, job: CurriculumTraining, result: Result[Finetune]
     ) -> None:
-        made, course = result.outcome, self.curricula.learned[name]
+        made, course = result.outcome, self.curricula.courses[name]
         row = {
             "finetune_id": self._policy_id(name, replicate),
             "curriculum": name,
@@ -228,7 +228,7 @@ class CurriculumSession(ModelSession):
         seeds = self.collector.seeds(Purpose.ACCEPTANCE, self.config.transfer.acceptance_plays[-1])
         trained = [
             self._policy_id(name, replicate)
-            for name in self.curricula.learned
+            for name in self.curricula.courses
             for replicate in range(self.config.curriculum.seeds)
         ]
         policies = [BASE_POLICY, *(f"{SCRIPT_POLICY}{name}" for name in SCRIPTS), *trained]
@@ -271,7 +271,7 @@ class CurriculumSession(ModelSession):
         seeds = range(self.config.curriculum.seeds)
         trained = {
             f"{name}.{seed}" if seed else name: self._policy_id(name, seed)
-            for name in self.curricula.learned
+            for name in self.curricula.courses
             for seed in seeds
         }
         return {"base player": BASE_POLICY, **trained}

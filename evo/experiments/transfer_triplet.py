@@ -62,7 +62,7 @@ def collect(config: RunConfig, collector: Collector, tasks: Sequence[Task]) -> N
     seeds = collector.seeds(Purpose.ACCEPTANCE, config.transfer.acceptance_plays[-1])
     on = (Purpose.ACCEPTANCE, seeds)
     requests = [PlayRequest(BASE_POLICY, task, *on) for task in tasks]
-    requests += [each for task in tasks for each in collector.crossed(tasks, task, *on)]
+    requests += [each for task in tasks for each in collector.cross_requests(tasks, task, *on)]
     collector.play(requests)
 
 

@@ -393,7 +393,7 @@ class Collector:
         policies = (BASE_POLICY, *self.policy_ids(task, attempt))
         return [PlayRequest(policy, task, purpose, seeds) for policy in policies]
 
-    def crossed(
+    def cross_requests(
         self, sources: Sequence[Task], target: Task, purpose: Purpose, seeds: SeedSet
     ) -> list[PlayRequest]:
         """The sources' adapters on the target, of all attempts in force."""

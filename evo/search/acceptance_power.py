@@ -49,7 +49,7 @@ def _bounds(evidence: Evidence, thresholds: Thresholds) -> list[tuple[Interval, 
     """Pairs (interval, bar): an acceptance needs the lower bound of each interval above its bar.
     Conditions on upper bounds are negated."""
     above = [(evidence.own.gain, 0.0), (evidence.value(thresholds), thresholds.alpha1)]
-    below = [*evidence.taught.values()]
+    below = [*evidence.scope_values.values()]
     if thresholds.rule is not Rule.VALUES:
         above += [(evidence.own.total, 0.0), (evidence.help_gain, 0.0)]
         below += evidence.ratios

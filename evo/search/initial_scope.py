@@ -8,7 +8,7 @@ from os.path import isfile  # unlike Path's, false for a name too long for the d
 from pathlib import Path
 
 from archive import Reason
-from archive.statistics.decision_rule import Answer, Own, learned
+from archive.statistics.decision_rule import Answer, Own, is_learned
 from archive.statistics.race import Question
 from evo.config.schema import GameConfig, RunConfig
 from evo.jobs.evaluate import Task
@@ -96,7 +96,7 @@ def _own(selection: Stage, task: Task) -> Own:
 
 
 def _is_learned(selection: Stage, task: Task) -> bool:
-    return learned(_own(selection, task), selection.thresholds.rule) is Answer.YES
+    return is_learned(_own(selection, task), selection.thresholds.rule) is Answer.YES
 
 
 def _fault(selection: Stage, task: Task) -> str:

@@ -96,7 +96,7 @@ class OpenTransferOracle:
         at, ids = (stage.purpose, stage.seeds(stage.script_plays)), None
         while ids != self.collector.attempt_ids(sources):
             ids = self.collector.attempt_ids(sources)
-            plays = self.collector.crossed(sources, task, *at)
+            plays = self.collector.cross_requests(sources, task, *at)
             base = PlayRequest(BASE_POLICY, task, *at)
             scripted = [p for t in (task, *sources) for p in stage.scripted(t, stage.script_plays)]
             yield self._blocks([base, *plays, *scripted])
@@ -151,8 +151,8 @@ class OpenTransferOracle:
         """The acceptance test on its list's fresh seeds, the games first that seem to teach it
         most; once more where that shows that the parent was badly trained."""
         stage = self._acceptance(attempt).of_list(finding.candidate.place)
-        taught, asked = finding.evidence.taught, list[PlayRequest]()
-        order = sorted(scope, key=lambda task: -(taught[task.id].value or 0.0))
+        values, asked = finding.evidence.scope_values, list[PlayRequest]()
+        order = sorted(scope, key=lambda task: -(values[task.id].value or 0.0))
         task, parent = finding.candidate.game, finding.parent
         decision, evidence = yield from self._race(acceptance, stage, task, parent, order, asked)
         while decision and decision.reason is not Reason.COVERED:
@@ -319,7 +319,7 @@ class OpenTransferOracle:
     def _helped(self, task: Task, parents: Sequence[Task]) -> Steps[Request, list[Task]]:
         """Those of ``parents`` that the task seems to help on the fewest plays, the most first."""
         stage, plays = self.selection, self.selection.looks.plays[0]
-        question = Question(plays, helps=True, learned=plays)
+        question = Question(plays, helps=True, own_gain_plays=plays)
         ids = None
         while ids != self.collector.attempt_ids(parents):
             ids = self.collector.attempt_ids(parents)

@@ -226,7 +226,7 @@ class TransferOracle:
 
     def _test(self, selected: Selected) -> tuple[Decision, Evidence]:
         """The games first that seem to teach it most."""
-        candidate, seen = selected.candidate, selected.evidence.taught
+        candidate, seen = selected.candidate, selected.evidence.scope_values
         stage = self.acceptance.of_list(candidate.place)
         order = sorted(selected.scope, key=lambda task: -(seen[task.id].value or 0.0))
         start = stage.no_evidence(candidate.parent, selected.scope)

@@ -9,7 +9,7 @@ from typing import Self
 from archive import Purpose
 from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey
 from archive.statistics.candidate_bounds import CandidateBounds
-from archive.statistics.decision_rule import Answer, Evidence, Own, Thresholds, learned
+from archive.statistics.decision_rule import Answer, Evidence, Own, Thresholds, is_learned
 from archive.statistics.intervals import Scores
 from archive.statistics.looks import Looks
 from archive.statistics.race import Bounds, Question, RaceSettings
@@ -67,19 +67,19 @@ class Stage:
         """The plays that a question is answered from."""
         collector = self.collector
         at = (self.purpose, self.seeds(question.plays))
-        sources = [task for task in scope if task.id in question.taught]
+        sources = [task for task in scope if task.id in question.scope_games]
         requests: list[PlayRequest] = []
         if question.own or sources:
             requests += collector.own_plays(candidate, *at)
         if question.helps:
             requests += collector.own_plays(parent, *at)
-            requests += collector.crossed([candidate], parent, *at)
-        requests += collector.crossed(sources, candidate, *at)
-        others = [parent] if question.mutual else []
-        for other in [*others, *(task for task in scope if task.id in question.crossed)]:
+            requests += collector.cross_requests([candidate], parent, *at)
+        requests += collector.cross_requests(sources, candidate, *at)
+        others = [parent] if question.parent_cross_ratio else []
+        for other in [*others, *(task for task in scope if task.id in question.cross_ratio_games)]:
             requests += collector.own_plays(candidate, *at) + collector.own_plays(other, *at)
-            requests += collector.crossed([candidate], other, *at)
-            requests += collector.crossed([other], candidate, *at)
+            requests += collector.cross_requests([candidate], other, *at)
+            requests += collector.cross_requests([other], candidate, *at)
         if question.helps and self.purpose is Purpose.SELECTION:  # its own gain is established
             requests += self.scripted(candidate, self.script_plays)
         if self.thresholds.definition == Definition.DEF37:
@@ -169,7 +169,7 @@ class Stage:
         self.collector.play(self.collector.own_plays(task, self.purpose, self.seeds(plays)))
         own = self.own(task, plays)
         clear = own.gain.low > clarity * max(own.gain.value or 0.0, 0.0)
-        return clear and learned(own, self.thresholds.rule) is Answer.YES
+        return clear and is_learned(own, self.thresholds.rule) is Answer.YES
 
     def train_again(self, task: Task) -> None:
         """One more attempt at a game; those that learned it stay in force, the best first."""
@@ -185,7 +185,7 @@ class Stage:
         """Of the attempts in force keep those that learned the game, the best first."""
         plays, places = self.looks.plays[-1], range(self.attempts(task))
         own = [self.own(task, plays, place) for place in places]
-        usable = [k for k in places if learned(own[k], self.thresholds.rule) is Answer.YES]
+        usable = [k for k in places if is_learned(own[k], self.thresholds.rule) is Answer.YES]
         best_first = sorted(usable, key=lambda place: -(own[place].gain.value or 0.0))
         self.collector.attempts.prefer(task.id, best_first or [0])
 

@@ -57,16 +57,20 @@ class Oracle:
             own=Own(own, total=own) if question.own else None,
             values=TransferValues(UNDEFINED, helps, UNDEFINED) if question.helps else None,
             help_gain=gain if question.helps else None,
-            taught={g: self._about(self.taught.get(g, 0.1), width) for g in question.taught},
-            mutual=self._about(self.ratio, width) if question.mutual else None,
-            crossed={g: self._about(0.1, width) for g in question.crossed},
+            scope_values={
+                g: self._about(self.taught.get(g, 0.1), width) for g in question.scope_games
+            },
+            parent_cross_ratio=self._about(self.ratio, width)
+            if question.parent_cross_ratio
+            else None,
+            scope_cross_ratios={g: self._about(0.1, width) for g in question.cross_ratio_games},
         )
 
     def _about(self, value: float, width: float) -> Interval:
         return Interval(value, value - width, value + width)
 
     def plays_of(self, game: TaskId) -> list[int]:
-        return [question.plays for question in self.asked if game in question.taught]
+        return [question.plays for question in self.asked if game in question.scope_games]
 
 
 def test_what_is_plain_at_the_first_look_is_not_asked_again() -> None:
@@ -74,7 +78,7 @@ def test_what_is_plain_at_the_first_look_is_not_asked_again() -> None:
     decision, evidence = run(selection(SETTINGS, SCOPE, NOTHING), oracle)
     assert decision is None
     assert {question.plays for question in oracle.asked} == {32}
-    assert set(evidence.taught) == set(SCOPE)
+    assert set(evidence.scope_values) == set(SCOPE)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +107,7 @@ def test_selection_refuses_at_the_look_that_shows_it(
 def test_the_scan_stops_at_the_chunk_that_holds_a_covering_game() -> None:
     oracle = Oracle(taught={SCOPE[3]: 1.2})
     run(selection(SETTINGS, SCOPE, NOTHING), oracle)
-    assert [question.taught for question in oracle.asked if question.taught] == [
+    assert [question.scope_games for question in oracle.asked if question.scope_games] == [
         (SCOPE[0], SCOPE[1]),
         (SCOPE[2], SCOPE[3], SCOPE[4], SCOPE[5]),
     ]
@@ -175,11 +179,11 @@ def test_a_game_at_the_bar_is_seldom_accepted(scope: int) -> None:
             wide = two_sided(LOOKS.confidence(question.plays, scope))
             helps = TransferValues(UNDEFINED, Interval(0.9, 0.8, 1.0), UNDEFINED)
             bounds = {
-                g: ratio_interval(taught[g][:n], own[:n], wide, plain) for g in question.taught
+                g: ratio_interval(taught[g][:n], own[:n], wide, plain) for g in question.scope_games
             }
             gain = mean_interval(own[:n], plain)
             asked = (helps, Interval(8.0, 7.0, 9.0)) if question.helps else (None, None)
-            apart = dict.fromkeys(question.crossed, Interval(0.1, 0.0, 0.2))
+            apart = dict.fromkeys(question.cross_ratio_games, Interval(0.1, 0.0, 0.2))
             return Bounds(Own(gain, total=gain), *asked, bounds, Interval(0.1, 0.0, 0.2), apart)
 
         decision, _ = run(acceptance(SETTINGS, games, NOTHING), answer)

@@ -37,7 +37,7 @@ def evidence(captured: Interval, taught: Interval, looks: Looks = SELECTION) -> 
         looks=looks,
         own=Own(gain=CERTAIN, total=CERTAIN),
         values=replace(Evidence().values, captured=captured),
-        taught={PARENT: taught},
+        scope_values={PARENT: taught},
     )
 
 
@@ -93,7 +93,13 @@ def test_the_cross_ratios_count_where_the_rule_asks_for_them() -> None:
     crossed = replace(VALUES, rule=Rule.CROSS_RATIO)
     plain = replace(evidence(CERTAIN, CERTAINLY_NEW), help_gain=CERTAIN)
     assert first_power(plain, crossed, TEST) == 0
-    apart = replace(plain, mutual=CERTAINLY_NEW, crossed={PARENT: CERTAINLY_NEW})
-    same = replace(plain, mutual=Interval(1.0, 0.9, 1.1), crossed={PARENT: CERTAINLY_NEW})
+    apart = replace(
+        plain, parent_cross_ratio=CERTAINLY_NEW, scope_cross_ratios={PARENT: CERTAINLY_NEW}
+    )
+    same = replace(
+        plain,
+        parent_cross_ratio=Interval(1.0, 0.9, 1.1),
+        scope_cross_ratios={PARENT: CERTAINLY_NEW},
+    )
     assert first_power(apart, crossed, TEST) > 0.99
     assert first_power(same, crossed, TEST) < 0.01
