@@ -142,7 +142,7 @@ def accepts(truth: Truth, scope: int, rules: Rules, rng: np.random.Generator) ->
     ]
     alpha1, alpha2 = settings.thresholds.alpha1, settings.thresholds.alpha2
     for each in rank(assessed, alpha1, alpha2)[: rules.confirmations]:
-        seen = going[each.candidate.game].taught
+        seen = going[each.candidate.game].scope_values
         order = sorted(ids, key=lambda game: -(seen[game].value or 0.0))
         if confirmed(truth, order, rules.acceptance, rng):
             return True
