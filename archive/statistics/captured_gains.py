@@ -105,13 +105,15 @@ def clear(gain: Interval) -> bool:
 class Reference:
     """What there is to learn on a program: mean ``gain`` of its own fine-tunes, bits, over maps,
     given the fine-tunes; ``repeated``, over maps and training seeds; ``each`` of them; their
-    specific ``score`` over maps; the best script's share of the gain."""
+    specific ``score`` over maps; the ``median`` gain of different candidates, bits; the best
+    script's share of the program's own gain, and those of accepted and refused games."""
 
     program: str
     gain: Interval
     repeated: Interval
     score: Interval
     each: tuple[float, ...]
+    median: float
     script: str
     script_share: float | None
     accepted: float | None
@@ -143,8 +145,9 @@ def program_references(plays: HeldOutPlays, kind: GainKind) -> tuple[Reference, 
         )
         each = tuple(map(float, own[:, place].mean(-1)))
         repeated = mean_interval(own[:, place], CONFIDENCE)
+        median = float(np.median(taught[plays.once(), place]))
         script = plays.scripts[best], share
-        found.append(Reference(name, gain, repeated, score, each, *script, *shares))
+        found.append(Reference(name, gain, repeated, score, each, median, *script, *shares))
     return tuple(found)
 
 

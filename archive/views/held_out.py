@@ -4,6 +4,7 @@ sentence."""
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from rich.console import Console
 from rich.table import Table
@@ -20,6 +21,7 @@ def show(found: HeldOut, console: Console) -> None:
     """Programs, lists, answers, and what the primary one means."""
     for kind, references in found.references.items():
         _show_programs(kind, references, console)
+    _show_shares(found.references, console)
     _show_lists(found, console)
     for worth, answer in found.answers.items():
         _show_answer(worth, answer, console)
@@ -56,18 +58,31 @@ def _power(difference: float) -> str:
 
 
 def _show_programs(kind: GainKind, references: tuple[Reference, ...], console: Console) -> None:
-    title = f"{kind} gain on held-out programs; C: share of what their own fine-tunes gain"
-    heads = ("own gain, bits (maps)", "(maps and seeds)", "about the map", "counts", "best script")
-    rows = table(title, "program", *heads, "C accepted", "C refused")
+    title = f"{kind} gain on held-out programs, bits a play, 95 %"
+    heads = ("its own, over maps", "and training seeds", "S − S′", "counts", "games, median")
+    rows = table(title, "program", *heads)
     for each in references:
-        script = f"{number(each.script_share)} {each.script}"
         cells = map(_bounded, (each.gain, each.repeated, each.score))
-        add(rows, each.program, *cells, "yes" if each.counts else "no", script, *_shares(each))
+        counts = "yes" if each.counts else "no"
+        add(rows, each.program, *cells, counts, number(each.median))
     console.print(rows)
 
 
-def _shares(reference: Reference) -> tuple[str, str]:
-    return number(reference.accepted), number(reference.refused)
+def _show_shares(references: Mapping[GainKind, tuple[Reference, ...]], console: Console) -> None:
+    heads = [f"{kind}: {each}" for kind in references for each in ("accepted", "refused", "script")]
+    rows = table("C: share of what programs' own fine-tunes gain", "program", *heads)
+    for of_one in zip(*references.values(), strict=True):
+        cells = [cell for each in of_one for cell in _shares(each)]
+        add(rows, of_one[0].program, *cells)
+    console.print(rows)
+
+
+def _shares(reference: Reference) -> tuple[str, str, str]:
+    """Empty where the gain is not known well enough to divide by."""
+    if reference.script_share is None:
+        return "", "", ""
+    script = f"{number(reference.script_share)} {reference.script}"
+    return number(reference.accepted), number(reference.refused), script
 
 
 def _show_lists(found: HeldOut, console: Console) -> None:
