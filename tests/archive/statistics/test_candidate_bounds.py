@@ -126,7 +126,7 @@ def test_gammas_upper_bound_is_at_the_full_level_and_its_lower_one_shared() -> N
     def taught(rule: Rule, scope: dict[TaskId, TaskId]) -> tuple[float, float]:
         thresholds = Thresholds(0.3, 0.2, Definition.CAPTURED, GainKind.SPECIFIC, rule)
         bounds = CandidateBounds(gains, LOOKS, thresholds, CANDIDATE, PARENT, scope)
-        found = bounds._taught(game, 192)
+        found = bounds._scope_value(game, 192)
         return found.low, found.high
 
     alone = taught(Rule.CROSS_RATIO, {game: game})
