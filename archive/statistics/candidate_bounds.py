@@ -35,7 +35,7 @@ class GainSource(Protocol[TaskT_contra]):
         target: TaskT_contra,
         plays: int,
         kind: GainKind,
-        attempt: int = 0,
+        rank: int = 0,
     ) -> Scores:
         """Per-play gains in bits of the source's fine-tunes on the target, on the first ``plays``
         seeds: (n,), or (R, n) over training seeds. Raises ``LookupError`` where one is missing."""
@@ -83,10 +83,10 @@ class CandidateBounds(Generic[TaskT]):
             },
         )
 
-    def own(self, plays: int, attempt: int = 0) -> Own:
+    def own(self, plays: int, rank: int = 0) -> Own:
         """What an attempt at the candidate did for itself."""
         at = (self.candidate, self.candidate, plays)
-        total, specific = (self.measured.gains(*at, kind, attempt) for kind in GainKind)
+        total, specific = (self.measured.gains(*at, kind, rank) for kind in GainKind)
         mean = float(total.mean())
         both = self.thresholds.rule is not Rule.VALUES and self.thresholds.gain != GainKind.TOTAL
         low, high = self._level(plays), self._level(plays, 2 if both else 1)
@@ -112,8 +112,8 @@ class CandidateBounds(Generic[TaskT]):
         wide = self._level(plays, self._refusals)
         high = wide if self.thresholds.rule is Rule.VALUES else self._level(plays)
 
-        def value(attempt: int, confidence: float) -> Interval:
-            values = self._values(source, self.candidate, plays, confidence, plays, attempt)
+        def value(rank: int, confidence: float) -> Interval:
+            values = self._values(source, self.candidate, plays, confidence, plays, rank)
             return values.of(self.thresholds.definition)
 
         attempts = range(self.measured.attempts(source))
@@ -151,15 +151,15 @@ class CandidateBounds(Generic[TaskT]):
         plays: int,
         confidence: float,
         denominator: int,
-        attempt: int = 0,
+        rank: int = 0,
     ) -> TransferValues:
         """C and V of ``source`` on ``target``; V over the source's own gains on so many plays, and
         only where it is the value that decides, as others need not have been played."""
         kind, measured = self.thresholds.gain, self.measured
         asked = source == self.candidate or self.thresholds.definition == Definition.DEF37
-        own = measured.gains(source, source, denominator, kind, attempt) if asked else None
+        own = measured.gains(source, source, denominator, kind, rank) if asked else None
         return transfer_values(
-            measured.gains(source, target, plays, kind, attempt),
+            measured.gains(source, target, plays, kind, rank),
             measured.gains(target, target, plays, kind),
             own,
             confidence,

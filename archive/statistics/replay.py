@@ -113,14 +113,14 @@ class _Reader:
         return self.candidate.bounds(replace(question, scope_games=tuple(there)))
 
     def gains(
-        self, source: TaskId, target: TaskId, plays: int, kind: GainKind, attempt: int = 0
+        self, source: TaskId, target: TaskId, plays: int, kind: GainKind, rank: int = 0
     ) -> Scores:
         base = self._sample(BASE_POLICY, target, plays)
         gains = [
             self._sample(policy, target, plays).kind(kind) - base.kind(kind)
-            for policy in self._attempts(source)[attempt]
+            for policy in self._attempts(source)[rank]
         ]
-        if kind == self.case.thresholds.gain and attempt == 0:
+        if kind == self.case.thresholds.gain and rank == 0:
             self.means[source, target] = MeanGain(float(np.mean(gains)), plays)
         return gains[0] if len(gains) == 1 else np.stack(gains)
 

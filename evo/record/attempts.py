@@ -49,13 +49,13 @@ class Attempts:
         """Put an attempt beside the others, as the last."""
         self._in_force[task_id] = (*self.of(task_id), number)
 
-    def prefer(self, task_id: TaskId, places: Sequence[int]) -> None:
-        """Of those in force keep the ones at ``places``, in this order."""
-        self._in_force[task_id] = tuple(self.of(task_id)[place] for place in places)
+    def prefer(self, task_id: TaskId, ranks: Sequence[int]) -> None:
+        """Of the attempts in force keep those of these ranks, in this order."""
+        self._in_force[task_id] = tuple(self.of(task_id)[rank] for rank in ranks)
 
-    def repetition(self, task_id: TaskId, place: int, replicate: int) -> int:
-        """Number of the training seed of one fine-tune of the attempt at ``place``."""
-        return self.of(task_id)[place] * self.replicates + replicate
+    def repetition(self, task_id: TaskId, rank: int, replicate: int) -> int:
+        """Number of the training seed of one fine-tune of the attempt of this rank."""
+        return self.of(task_id)[rank] * self.replicates + replicate
 
     def training_seed(self, repetition: int) -> int:
         """The training seed itself, one for all games that are at this repetition."""

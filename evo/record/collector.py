@@ -70,29 +70,29 @@ class Collector:
         all games and policies."""
         return tuple(evaluation_seeds(purpose, self.config.seed, count, first))
 
-    def policy_id(self, task: Task, replicate: int = 0, attempt: int = 0) -> str:
-        """Id of a fine-tune on a game: a hash of all that its adapter depends on. ``attempt`` is a
-        place among those in force, the best first."""
-        return self._policy_id(task, self.attempts.repetition(task.id, attempt, replicate))
+    def policy_id(self, task: Task, replicate: int = 0, rank: int = 0) -> str:
+        """Id of a fine-tune on a game: a hash of all that its adapter depends on. ``rank``: of its
+        attempt among those in force, 0 being the best."""
+        return self._policy_id(task, self.attempts.repetition(task.id, rank, replicate))
 
     def _policy_id(self, task: Task, repetition: int) -> str:
         facts = (*task.id, self.attempts.training_seed(repetition), self.settings_json)
         return f"{named_seed('finetune', *facts, bits=64):016x}"
 
-    def policy_ids(self, task: Task, attempt: int = 0) -> list[str]:
-        """Of all ``finetune.replicates`` fine-tunes of an attempt at a game."""
+    def policy_ids(self, task: Task, rank: int = 0) -> list[str]:
+        """Ids of the ``finetune.replicates`` fine-tunes of the attempt of this rank."""
         replicates = range(self.config.finetune.replicates)
-        return [self.policy_id(task, index, attempt) for index in replicates]
+        return [self.policy_id(task, index, rank) for index in replicates]
 
     def all_policy_ids(self, task: Task) -> list[str]:
-        """Of all fine-tunes on a game that the run ever made."""
+        """Ids of all fine-tunes on a game in this run, in force or not."""
         rows = self.ledger.finetunes.items()
         return [policy_id for policy_id, row in rows if TaskId.of(row) == task.id]
 
     def policy_ids_in_force(self, task: Task) -> list[str]:
-        """Of all attempts in force."""
-        places = range(len(self.attempts.of(task.id)))
-        return [policy_id for place in places for policy_id in self.policy_ids(task, place)]
+        """Ids of the fine-tunes of all attempts in force, the best first."""
+        ranks = range(len(self.attempts.of(task.id)))
+        return [policy_id for rank in ranks for policy_id in self.policy_ids(task, rank)]
 
     def attempt_ids(self, tasks: Sequence[Task]) -> tuple[str, ...]:
         """The attempts in force, the best first, of each game that had several: the ids of their
@@ -100,9 +100,9 @@ class Collector:
         by_id = {task.id: task for task in tasks}
         several = [task for task_id, task in by_id.items() if self.attempts.made(task_id) > 1]
         return tuple(
-            self.policy_id(task, attempt=place)
+            self.policy_id(task, rank=rank)
             for task in several
-            for place in range(len(self.attempts.of(task.id)))
+            for rank in range(len(self.attempts.of(task.id)))
         )
 
     @property
@@ -387,10 +387,10 @@ class Collector:
     # -- which plays a question needs ----------------------------------------------------------
 
     def own_plays(
-        self, task: Task, purpose: Purpose, seeds: SeedSet, attempt: int = 0
+        self, task: Task, purpose: Purpose, seeds: SeedSet, rank: int = 0
     ) -> list[PlayRequest]:
-        """The base player and the game's own adapters, those of one attempt, on the game."""
-        policies = (BASE_POLICY, *self.policy_ids(task, attempt))
+        """The base player and the game's own adapters, of the attempt of this rank, on the game."""
+        policies = (BASE_POLICY, *self.policy_ids(task, rank))
         return [PlayRequest(policy, task, purpose, seeds) for policy in policies]
 
     def cross_requests(
@@ -411,10 +411,10 @@ class Collector:
         return self.ledger.sample(PlaysKey(policy_id, task.id, purpose), seeds)
 
     def samples(
-        self, source: Task, target: Task, purpose: Purpose, seeds: SeedSet, attempt: int = 0
+        self, source: Task, target: Task, purpose: Purpose, seeds: SeedSet, rank: int = 0
     ) -> list[Plays]:
         """Of all fine-tunes of one attempt at ``source``, on ``target``."""
-        policies = self.policy_ids(source, attempt)
+        policies = self.policy_ids(source, rank)
         return [self.sample(policy, target, purpose, seeds) for policy in policies]
 
 

@@ -89,9 +89,9 @@ class OpenOracle(Protocol[GameT, FindingT, WorkT_co]):
         ...
 
     def test(
-        self, finding: FindingT, scope: Sequence[GameT], attempt: int
+        self, finding: FindingT, scope: Sequence[GameT], repeat: int
     ) -> Steps[WorkT_co, Trial]:
-        """An acceptance test on fresh evidence, of 2^``attempt`` times the plays; one share of the
+        """An acceptance test on fresh evidence, of 2^``repeat`` times the plays; one share of the
         error of the candidate's list. Records what it decides."""
         ...
 

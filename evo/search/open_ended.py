@@ -343,8 +343,8 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
 
     def _test(self, contender: _Contender[FindingT]) -> Steps[WorkT, None]:
         """An acceptance test; the scope cannot change while it lasts, for it is the only one."""
-        attempt = len(contender.trials)
-        trial = yield from self.oracle.test(contender.finding, self.games, attempt)
+        repeat = len(contender.trials)
+        trial = yield from self.oracle.test(contender.finding, self.games, repeat)
         self._testing = False
         contender.trials.append(trial)
         if trial.verdict is Verdict.ACCEPTED:

@@ -146,11 +146,11 @@ class OpenTransferOracle:
         return self._recorded(finding, finding.decision)
 
     def test(
-        self, finding: SelectionFinding, scope: Sequence[Task], attempt: int
+        self, finding: SelectionFinding, scope: Sequence[Task], repeat: int
     ) -> Steps[Request, AcceptanceTrial]:
         """The acceptance test on its list's fresh seeds, the games first that seem to teach it
         most; once more where that shows that the parent was badly trained."""
-        stage = self._acceptance(attempt).of_list(finding.candidate.place)
+        stage = self._acceptance(repeat).of_list(finding.candidate.place)
         values, asked = finding.evidence.scope_values, list[PlayRequest]()
         order = sorted(scope, key=lambda task: -(values[task.id].value or 0.0))
         task, parent = finding.candidate.game, finding.parent
@@ -172,7 +172,7 @@ class OpenTransferOracle:
             decision=decision,
         )
         if decision.verdict is Verdict.UNDECIDED:
-            chance = power(evidence, self.thresholds, self._acceptance(attempt + 1).looks)
+            chance = power(evidence, self.thresholds, self._acceptance(repeat + 1).looks)
             cost = sum(map(self.collector.cost, dict.fromkeys(asked)), Cost())
             return replace(trial, power=chance, tokens=max(1, cost.tokens))
         self.paper_oracle.record(finding.candidate, parent, decision, evidence, trial.scope)
@@ -223,13 +223,13 @@ class OpenTransferOracle:
 
     # -- parts ---------------------------------------------------------------------------------
 
-    def _acceptance(self, attempt: int) -> Stage:
+    def _acceptance(self, repeat: int) -> Stage:
         """The stage of a test: that of a first one, or one look at twice the plays, and so on."""
         rules = self.config.transfer
         share = error_per_test(1 - rules.confidence, rules.confirmations)
         plays = tuple(rules.acceptance_plays)
-        if attempt:
-            plays = (plays[-1] * 2**attempt,)
+        if repeat:
+            plays = (plays[-1] * 2**repeat,)
         return replace(self.paper_oracle.acceptance, looks=Looks(plays, share))
 
     def _learn(self, finding: SelectionFinding) -> Steps[Request, SelectionFinding]:

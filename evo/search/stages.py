@@ -84,8 +84,8 @@ class Stage:
             requests += self.scripted(candidate, self.script_plays)
         if self.thresholds.definition == Definition.DEF37:
             for task in sources:
-                for attempt in range(self.attempts(task)):
-                    requests += collector.own_plays(task, *at, attempt)
+                for rank in range(self.attempts(task)):
+                    requests += collector.own_plays(task, *at, rank)
         return requests
 
     @property
@@ -152,9 +152,9 @@ class Stage:
         """The bounds that a question asks for; its plays must have been made."""
         return self._candidate_bounds(candidate, parent, scope).bounds(question)
 
-    def own(self, task: Task, plays: int, attempt: int = 0) -> Own:
+    def own(self, task: Task, plays: int, rank: int = 0) -> Own:
         """What fine-tuning on the game did for the game itself."""
-        return self._candidate_bounds(task, task, ()).own(plays, attempt)
+        return self._candidate_bounds(task, task, ()).own(plays, rank)
 
     def _candidate_bounds(
         self, candidate: Task, parent: Task, scope: Sequence[Task]
@@ -176,28 +176,30 @@ class Stage:
         collector = self.collector
         collector.attempts.add(task.id)
         collector.finetune([task])
-        places = range(self.attempts(task))
+        ranks = range(self.attempts(task))
         at = (self.purpose, self.seeds(self.looks.plays[-1]))
-        collector.play(each for place in places for each in collector.own_plays(task, *at, place))
+        collector.play(each for rank in ranks for each in collector.own_plays(task, *at, rank))
         self.prefer_best(task)
 
     def prefer_best(self, task: Task) -> None:
         """Of the attempts in force keep those that learned the game, the best first."""
-        plays, places = self.looks.plays[-1], range(self.attempts(task))
-        own = [self.own(task, plays, place) for place in places]
-        usable = [k for k in places if is_learned(own[k], self.thresholds.rule) is Answer.YES]
-        best_first = sorted(usable, key=lambda place: -(own[place].gain.value or 0.0))
+        plays, ranks = self.looks.plays[-1], range(self.attempts(task))
+        own = [self.own(task, plays, rank) for rank in ranks]
+        usable = [
+            rank for rank in ranks if is_learned(own[rank], self.thresholds.rule) is Answer.YES
+        ]
+        best_first = sorted(usable, key=lambda rank: -(own[rank].gain.value or 0.0))
         self.collector.attempts.prefer(task.id, best_first or [0])
 
     # -- archive.statistics.candidate_bounds.GainSource --------------------------------------------
 
     def gains(
-        self, source: Task, target: Task, plays: int, kind: GainKind, attempt: int = 0
+        self, source: Task, target: Task, plays: int, kind: GainKind, rank: int = 0
     ) -> Scores:
         """Per-play gains in bits of the source's fine-tunes on the target: (n,), or (R, n)."""
         at = (target, self.purpose, self.seeds(plays))
         base = self.collector.sample(BASE_POLICY, *at)
-        return replicated_gains(self.collector.samples(source, *at, attempt), base, kind)
+        return replicated_gains(self.collector.samples(source, *at, rank), base, kind)
 
     def attempts(self, source: Task) -> int:
         """How many attempts at a game are in force."""

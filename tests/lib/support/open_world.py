@@ -92,7 +92,7 @@ class OpenWorld:
     proposed: list[int] = field(default_factory=list)
     decided: dict[int, str] = field(default_factory=dict)
     tests: list[tuple[int, int]] = field(default_factory=list)
-    """Game and attempt."""
+    """Game and repeat."""
 
     # -- Sampler -------------------------------------------------------------------------------
 
@@ -152,11 +152,11 @@ class OpenWorld:
         found = replace(finding, gamma=gamma)
         return found if gamma <= 1 - self.alpha2 else self._out(found, "covered")
 
-    def test(self, finding: Finding[int], scope: Sequence[int], attempt: int) -> Steps[Work, Trial]:
+    def test(self, finding: Finding[int], scope: Sequence[int], repeat: int) -> Steps[Work, Trial]:
         game = finding.candidate.game
-        self.tests.append((game, attempt))
-        yield [("test", game, attempt)]
-        if attempt < self.stubborn.get(game, 0):
+        self.tests.append((game, repeat))
+        yield [("test", game, repeat)]
+        if repeat < self.stubborn.get(game, 0):
             return Trial(Verdict.UNDECIDED, finding.gamma, self.power, self.tokens)
         self.decided[game] = "accepted"
         return Trial(Verdict.ACCEPTED, finding.gamma)
