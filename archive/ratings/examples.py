@@ -102,6 +102,6 @@ def _maximal_entropy() -> list[Example]:
     ]
 
 
-def largest_error(found: Sequence[Example]) -> float:
+def largest_error(examples: Sequence[Example]) -> float:
     """Over all numbers, in units of payoff or probability."""
-    return max(float(np.abs(each.found - each.expected).max()) for each in found)
+    return max(float(np.abs(each.found - each.expected).max()) for each in examples)

@@ -129,22 +129,22 @@ def _targets(
     return found
 
 
-def _spread(found: Ratings, preferences: Array, labels: Labels) -> Leaderboard:
+def _spread(ratings: Ratings, preferences: Array, labels: Labels) -> Leaderboard:
     """From clusters of tasks to tasks, which share their cluster's mass."""
     sizes = np.bincount(labels)[labels]
-    separated = np.tensordot(np.abs(preferences), found.joint.sum(axis=TASK), 2)
-    value = float(np.vdot(found.game.payoffs[TASK], found.joint))
+    separated = np.tensordot(np.abs(preferences), ratings.joint.sum(axis=TASK), 2)
+    value = float(np.vdot(ratings.game.payoffs[TASK], ratings.joint))
     return Leaderboard(
-        joint=found.joint[labels] / sizes[:, None, None],
-        models=found.ratings[KING],
+        joint=ratings.joint[labels] / sizes[:, None, None],
+        models=ratings.ratings[KING],
         tasks=separated - value,
-        classes=found.classes.labels[TASK][labels],
-        by_task=found.contributions(KING, TASK)[:, labels] / sizes,
-        by_rival=found.contributions(KING, REBEL),
+        classes=ratings.classes.labels[TASK][labels],
+        by_task=ratings.contributions(KING, TASK)[:, labels] / sizes,
+        by_rival=ratings.contributions(KING, REBEL),
         task_value=value,
-        effective_tasks=found.effective_number(TASK),
-        exploitability=found.exploitability,
-        path=found.path,
+        effective_tasks=ratings.effective_number(TASK),
+        exploitability=ratings.exploitability,
+        path=ratings.path,
     )
 
 

@@ -117,8 +117,8 @@ def _ends(game: NormalFormGame) -> list[float]:
     return [*ENDS, *(ENDS[-1] * 10.0**n for n in range(1, 1 + min(decades, _MOST_DECADES)))]
 
 
-def _is_reached(game: NormalFormGame, found: LogitEquilibrium) -> bool:
-    return relative_exploitability(game, product(found.strategies)) <= TOLERANCE
+def _is_reached(game: NormalFormGame, equilibrium: LogitEquilibrium) -> bool:
+    return relative_exploitability(game, product(equilibrium.strategies)) <= TOLERANCE
 
 
 def _candidates(

@@ -222,22 +222,22 @@ def _question(archives: Sequence[Archive]) -> RatingQuestion:
     )
 
 
-def _shown(found: MeasureRatings, names: Mapping[TaskId, tuple[int, str]]) -> Ratings:
+def _shown(ratings: MeasureRatings, names: Mapping[TaskId, tuple[int, str]]) -> Ratings:
     classes: dict[int, list[GameRating]] = {}
-    for game in found.games:
+    for game in ratings.games:
         classes.setdefault(game.equal_to, []).append(game)
     games = [_rated(members, names) for members in classes.values()]
     games.sort(key=lambda each: (-each.mass, -each.game.rating.value))
-    titles = [_name(each, names)[1] for each in found.games]
-    sizes = abs(found.by_game).max(axis=0)
+    titles = [_name(each, names)[1] for each in ratings.games]
+    sizes = abs(ratings.by_game).max(axis=0)
     largest = [g for g in (-sizes).argsort(kind="stable").tolist() if sizes[g] > 0][:MOST_COLUMNS]
     rows = []
-    for model, parts in zip(found.models, found.by_game, strict=True):
+    for model, parts in zip(ratings.models, ratings.by_game, strict=True):
         alone = tuple(float(parts[g]) for g in largest)
         total = model.rating.value
         rows.append((model.model, alone, total - sum(alone), total))
     columns = tuple(titles[g] for g in largest)
-    return Ratings(found, tuple(games), columns, tuple(rows), tuple(notes(found)))
+    return Ratings(ratings, tuple(games), columns, tuple(rows), tuple(notes(ratings)))
 
 
 def _rated(members: Sequence[GameRating], names: Mapping[TaskId, tuple[int, str]]) -> RatedGame:

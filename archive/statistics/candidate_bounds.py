@@ -9,7 +9,7 @@ from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from archive.schema import Definition, GainKind, Rule, TaskId
-from archive.statistics.decision_rule import Own, Thresholds, largest
+from archive.statistics.decision_rule import OwnGain, Thresholds, largest
 from archive.statistics.intervals import (
     Interval,
     Scores,
@@ -83,7 +83,7 @@ class CandidateBounds(Generic[TaskT]):
             },
         )
 
-    def own(self, plays: int, rank: int = 0) -> Own:
+    def own(self, plays: int, rank: int = 0) -> OwnGain:
         """What an attempt at the candidate did for itself."""
         at = (self.candidate, self.candidate, plays)
         total, specific = (self.measured.gains(*at, kind, rank) for kind in GainKind)
@@ -94,7 +94,7 @@ class CandidateBounds(Generic[TaskT]):
             GainKind.TOTAL: bounds_at(partial(mean_interval, total), low, high),
             GainKind.SPECIFIC: bounds_at(partial(mean_interval, specific), low, high),
         }
-        return Own(
+        return OwnGain(
             gain=kinds[self.thresholds.gain],
             specific=kinds[GainKind.SPECIFIC],
             share=float(specific.mean()) / mean if mean > 0 else None,

@@ -84,7 +84,7 @@ NO_VALUES = TransferValues(UNDEFINED, UNDEFINED, UNDEFINED)
 
 
 @dataclass(frozen=True)
-class Own:
+class OwnGain:
     """What fine-tuning on a game did for the game itself: its gain (bits) of the kind that
     decides, the specific gain (bits) and its share of the total, and the total (bits)."""
 
@@ -105,7 +105,7 @@ class Thresholds:
     rule: Rule = Rule.CROSS_RATIO
 
 
-def is_learned(own: Own, rule: Rule) -> Answer:
+def is_learned(own: OwnGain, rule: Rule) -> Answer:
     """Did fine-tuning improve play of the game itself? By the gain that decides and, but for the
     rule ``values``, by the total one: a specific gain also rises when moves get worse elsewhere."""
     asked = [own.gain] if rule is Rule.VALUES else [own.gain, own.total]
@@ -129,7 +129,7 @@ class Evidence:
     looks: Looks | None = None
     first_play: int = 0
     scope_finetunes: tuple[str, ...] = ()
-    own: Own = Own()
+    own: OwnGain = OwnGain()
     values: TransferValues = NO_VALUES
     help_gain: Interval = UNDEFINED
     scope_values: Mapping[TaskId, Interval] = field(default_factory=dict)

@@ -314,47 +314,48 @@ def _separation(preferences: Array, models: Sequence[str]) -> tuple[float, tuple
     return float(np.abs(preferences[pairs]).mean()), (models[int(better)], models[int(worse)])
 
 
-def notes(found: MeasureRatings) -> Iterator[str]:
+def notes(ratings: MeasureRatings) -> Iterator[str]:
     """What a reader must know beside the numbers, a sentence each."""
-    yield from found.left_out
-    if found.effective_games < FEW_GAMES and len(found.games) > 1:
+    yield from ratings.left_out
+    if ratings.effective_games < FEW_GAMES and len(ratings.games) > 1:
         yield (
-            f"the equilibrium rests on {found.effective_games:.1f} of {len(found.games)} games: "
-            "some model wins one of them clean; look at the CCE and at temperature 0.1 beside it"
+            f"the equilibrium rests on {ratings.effective_games:.1f} of {len(ratings.games)} games"
+            ": some model wins one of them clean; look at the CCE and at temperature 0.1 beside it"
         )
-    for better, worse in found.disagreements:
+    for better, worse in ratings.disagreements:
         yield f"NE rates {better} above {worse}, CCE the other way round"
-    if found.failed:
-        yield f"{found.failed} of {2 * found.question.resamples} resamples reached no equilibrium"
+    if ratings.failed:
+        resamples = 2 * ratings.question.resamples
+        yield f"{ratings.failed} of {resamples} resamples reached no equilibrium"
 
 
 # -- rows ----------------------------------------------------------------------------------------
 
 
-def rating_id(found: MeasureRatings) -> str:
+def rating_id(ratings: MeasureRatings) -> str:
     """Names what was rated and how, 16 hexadecimal digits."""
     facts = [
-        *map(str, astuple(found.question)),
-        *sorted(each.model for each in found.models),
-        *sorted(f"{each.task_id.game_id} {each.task_id.role}" for each in found.games),
+        *map(str, astuple(ratings.question)),
+        *sorted(each.model for each in ratings.models),
+        *sorted(f"{each.task_id.game_id} {each.task_id.role}" for each in ratings.games),
     ]
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
 
 
-def rating_rows(found: MeasureRatings) -> list[dict[str, Any]]:
+def rating_rows(ratings: MeasureRatings) -> list[dict[str, Any]]:
     """Rows of the table ``ratings``, but for the run's id: models, then games, best first."""
-    question = found.question
+    question = ratings.question
     shared = {
-        "rating_id": rating_id(found),
+        "rating_id": rating_id(ratings),
         "preference": str(question.preference),
         "copies": str(question.copies),
         "confidence": question.confidence,
         "resamples": question.resamples,
         "seed": question.seed,
-        "exploitability": found.exploitability,
-        "effective_games": found.effective_games,
+        "exploitability": ratings.exploitability,
+        "effective_games": ratings.effective_games,
     }
-    rows = [*map(_model_row, found.models), *map(_game_row, found.games)]
+    rows = [*map(_model_row, ratings.models), *map(_game_row, ratings.games)]
     names = TABLES["ratings"].names[1:]
     return [{name: _known((shared | row).get(name)) for name in names} for row in rows]
 

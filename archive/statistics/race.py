@@ -17,7 +17,7 @@ from archive.statistics.decision_rule import (
     Answer,
     Decision,
     Evidence,
-    Own,
+    OwnGain,
     Thresholds,
     decide,
     is_learned,
@@ -49,7 +49,7 @@ class Question:
 class Bounds:
     """The answer to a question; what the question leaves out is None, or absent."""
 
-    own: Own | None = None
+    own: OwnGain | None = None
     values: TransferValues | None = None
     help_gain: Interval | None = None
     scope_values: Mapping[TaskId, Interval] = field(default_factory=dict)

@@ -63,10 +63,10 @@ def seed_agreement(
     return SeedAgreement(_interval(ranks), _interval(kappas), tuple(map(float, helps.mean(1))))
 
 
-def _interval(found: Scores) -> Interval:
+def _interval(values: Scores) -> Interval:
     """Of a value and its draws (1 + B,)."""
-    value = None if np.isnan(found[0]) else float(found[0])
-    return Interval(value, *percentile_bounds(found[1:], CONFIDENCE))
+    value = None if np.isnan(values[0]) else float(values[0])
+    return Interval(value, *percentile_bounds(values[1:], CONFIDENCE))
 
 
 def surely_helps(gains: Scores) -> NDArray[np.bool_]:

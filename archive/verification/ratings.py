@@ -70,7 +70,7 @@ def _key(row: Row) -> tuple[Any, ...]:
     return tuple(row[name] for name in _KEY)
 
 
-def _equal(found: Any, expected: Any) -> bool:
-    if isinstance(found, float) and isinstance(expected, float):
-        return math.isclose(found, expected, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
-    return bool(found == expected)
+def _equal(actual: Any, expected: Any) -> bool:
+    if isinstance(actual, float) and isinstance(expected, float):
+        return math.isclose(actual, expected, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+    return bool(actual == expected)

@@ -17,27 +17,27 @@ from archive.statistics.intervals import Interval
 from archive.views.tables import SHORT, add, counted, number, shown, table
 
 
-def show(found: HeldOut, console: Console) -> None:
+def show(result: HeldOut, console: Console) -> None:
     """Programs, lists, answers, and what the primary one means."""
-    for kind, references in found.references.items():
+    for kind, references in result.references.items():
         _show_programs(kind, references, console)
-    _show_shares(found.references, console)
-    _show_lists(found, console)
-    for worth, answer in found.answers.items():
+    _show_shares(result.references, console)
+    _show_lists(result, console)
+    for worth, answer in result.answers.items():
         _show_answer(worth, answer, console)
-    for line in (*_luck(found), sentence(found)):
+    for line in (*_luck(result), sentence(result)):
         console.print(shown(line), soft_wrap=True)
 
 
-def sentence(found: HeldOut) -> str:
+def sentence(result: HeldOut) -> str:
     """The primary result, whichever way it fell."""
-    primary = found.primary
+    primary = result.primary
     if primary is None:
         return (
             "Nothing can be said: on no held-out program are both gains of its own fine-tunes "
             "known well enough to divide by, and made by moves about the map."
         )
-    answer = found.answers[Worth.PAID]
+    answer = result.answers[Worth.PAID]
     is_shown = primary.test.p_value <= LEVEL
     beginning = (
         "Accepted games teach more outside their family than the refused playable games of their "
@@ -85,14 +85,14 @@ def _shares(reference: Reference) -> tuple[str, str, str]:
     return number(reference.accepted), number(reference.refused), script
 
 
-def _show_lists(found: HeldOut, console: Console) -> None:
+def _show_lists(result: HeldOut, console: Console) -> None:
     rows = table(
-        f"Lists of proposals ({found.mixed_lists} of {len(found.lists)} hold accepted and refused "
-        f"games; {len(found.candidates)} candidates are {counted(found.games, 'different game')}); "
-        f"mean C, {Worth.PAID}",
+        f"Lists of proposals ({result.mixed_lists} of {len(result.lists)} hold accepted and "
+        f"refused games; {len(result.candidates)} candidates are "
+        f"{counted(result.games, 'different game')}); mean C, {Worth.PAID}",
         *("growth", "parent", "round", "playable", "accepted", "C accepted", "C refused"),
     )
-    for each in found.lists:
+    for each in result.lists:
         facts = (each.growth, each.parent_game_id[:SHORT], each.round, each.playable, each.accepted)
         add(rows, *facts, number(each.mean_accepted), number(each.mean_refused))
     console.print(rows)
@@ -116,22 +116,22 @@ def _add_contrast(rows: Table, name: str, contrast: Contrast) -> None:
     add(rows, name, *means, _bounded(contrast.difference), _p(contrast.test))
 
 
-def _add_coverage(rows: Table, name: str, found: CoverageTest) -> None:
-    random = f"{found.expected:.2f} at random ({found.low:.2f} to {found.high:.2f})"
-    lead = f"{found.observed - found.expected:+.2f}"
-    add(rows, name, number(found.observed), random, lead, _p(found.test))
+def _add_coverage(rows: Table, name: str, coverage: CoverageTest) -> None:
+    random = f"{coverage.expected:.2f} at random ({coverage.low:.2f} to {coverage.high:.2f})"
+    lead = f"{coverage.observed - coverage.expected:+.2f}"
+    add(rows, name, number(coverage.observed), random, lead, _p(coverage.test))
 
 
-def _luck(found: HeldOut) -> list[str]:
+def _luck(result: HeldOut) -> list[str]:
     lines = []
-    if agreement := found.agreement:
+    if agreement := result.agreement:
         shares = ", ".join(f"{share:.0%}" for share in agreement.helping)
         lines.append(
-            f"Between {counted(found.seeds, 'training seed')}: rank correlation of games "
+            f"Between {counted(result.seeds, 'training seed')}: rank correlation of games "
             f"{_bounded(agreement.rank_correlation)}; “surely helps a program” ({shares} of the "
             f"games) agrees with κ {_bounded(agreement.kappa)}."
         )
-    if steps := found.steps:
+    if steps := result.steps:
         span = " to ".join(f"{each:g}" for each in dict.fromkeys((steps.fewest, steps.most)))
         slope = (
             "which do not vary"
@@ -142,11 +142,11 @@ def _luck(found: HeldOut) -> list[str]:
     return lines
 
 
-def _bounded(found: Interval, digits: int = 2) -> str:
-    if found.value is None:
+def _bounded(interval: Interval, digits: int = 2) -> str:
+    if interval.value is None:
         return "not defined"
-    low, high = (f"{bound:.{digits}f}" for bound in (found.low, found.high))
-    return f"{found.value:+.{digits}f} [{low}, {high}]"
+    low, high = (f"{bound:.{digits}f}" for bound in (interval.low, interval.high))
+    return f"{interval.value:+.{digits}f} [{low}, {high}]"
 
 
 def _p(test: ChoiceTest) -> str:

@@ -17,10 +17,10 @@ RADIUS = 5.0
 LABEL = "mean C of a candidate over held-out programs, of gains about the map and paid for"
 
 
-def figure(found: HeldOut) -> Element:
+def figure(result: HeldOut) -> Element:
     """A point for each candidate, full where it was accepted, and a stroke at the mean of either
     kind; candidates without a value are left out."""
-    valued = [each for each in found.candidates if each.values]
+    valued = [each for each in result.candidates if each.values]
     rows = [list(group) for _, group in groupby(valued, key=lambda each: each.growth)]
     values = [_value(each) for each in valued] or [0.0]
     room = 0.05 * (max(values) - min(values)) or 1.0

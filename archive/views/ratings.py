@@ -21,16 +21,16 @@ MOST_CONTRIBUTIONS = 12
 """Games whose contributions are shown."""
 
 
-def as_json(found: MeasureRatings) -> dict[str, Any]:
+def as_json(ratings: MeasureRatings) -> dict[str, Any]:
     """Everything; what is not a number is null."""
-    models = [each.model for each in found.models]
-    games = [f"{each.task_id.game_id}" for each in found.games]
+    models = [each.model for each in ratings.models]
+    games = [f"{each.task_id.game_id}" for each in ratings.games]
     return {
-        **_plain(found.__dict__),
-        "notes": list(notes(found)),
-        "by_game": {m: _row(games, row) for m, row in zip(models, found.by_game, strict=True)},
-        "by_rival": {m: _row(models, row) for m, row in zip(models, found.by_rival, strict=True)},
-        "above": {m: _row(models, row) for m, row in zip(models, found.above, strict=True)},
+        **_plain(ratings.__dict__),
+        "notes": list(notes(ratings)),
+        "by_game": {m: _row(games, row) for m, row in zip(models, ratings.by_game, strict=True)},
+        "by_rival": {m: _row(models, row) for m, row in zip(models, ratings.by_rival, strict=True)},
+        "above": {m: _row(models, row) for m, row in zip(models, ratings.above, strict=True)},
     }
 
 
@@ -52,30 +52,30 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def show(found: MeasureRatings, console: Console) -> None:
+def show(ratings: MeasureRatings, console: Console) -> None:
     """Models, games, what games add to models' ratings, and what to know beside them."""
-    console.print(_models(found))
-    console.print(_games(found))
-    if len(found.models) > 1:
-        console.print(_contributions(found))
+    console.print(_models(ratings))
+    console.print(_games(ratings))
+    if len(ratings.models) > 1:
+        console.print(_contributions(ratings))
     console.print(
         shown(
-            f"\nexploitability {found.exploitability:.1e} (NE), {found.cce_exploitability:.1e} "
-            f"(CCE); {found.effective_games:.1f} effective games; {counted(found.folds, 'fold')}, "
-            f"{counted(found.crossings, 'crossing')}"
+            f"\nexploitability {ratings.exploitability:.1e} (NE), {ratings.cce_exploitability:.1e} "
+            f"(CCE); {ratings.effective_games:.1f} effective games; "
+            f"{counted(ratings.folds, 'fold')}, {counted(ratings.crossings, 'crossing')}"
         )
     )
-    for each in notes(found):
+    for each in notes(ratings):
         console.print(shown(f"note: {each}"), soft_wrap=True)
 
 
-def _models(found: MeasureRatings) -> Table:
-    many = found.question
+def _models(ratings: MeasureRatings) -> Table:
+    many = ratings.question
     bounds = f", {many.confidence:.0%} over {many.resamples} resamples of maps"
     title = f"Models, rated by {many.preference}{bounds if many.resamples else ''}"
     columns = ("rank", "model", "NE", "P(1st)", "mass", "CCE", "τ=0.1", "held out", "Elo", "narms")
     result = table(title, *columns)
-    for each in found.models:
+    for each in ratings.models:
         add(result, *_model_cells(each))
     return result
 
@@ -96,13 +96,13 @@ def _model_cells(each: ModelRating) -> tuple[str, ...]:
     )
 
 
-def _games(found: MeasureRatings) -> Table:
+def _games(ratings: MeasureRatings) -> Table:
     result = table(
         "Games, by how far they separate the models that the equilibrium plays",
         *("game", "NE", "mass", "CCE mass", "held-out mass", "like", "separates", "mean |u|"),
     )
     firsts: dict[int, GameRating] = {}
-    for each in found.games:
+    for each in ratings.games:
         first = firsts.setdefault(each.equal_to, each)
         add(
             result,
@@ -118,15 +118,15 @@ def _games(found: MeasureRatings) -> Table:
     return result
 
 
-def _contributions(found: MeasureRatings) -> Table:
+def _contributions(ratings: MeasureRatings) -> Table:
     """Games with the largest contributions; a row sums to the rating but for the rest."""
-    size = abs(found.by_game).max(axis=0)
+    size = abs(ratings.by_game).max(axis=0)
     places = [int(g) for g in (-size).argsort(kind="stable")[:MOST_CONTRIBUTIONS] if size[g] > 0]
-    ids = [found.games[place].task_id.game_id[:SHORT] for place in places]
+    ids = [ratings.games[place].task_id.game_id[:SHORT] for place in places]
     result = table("What each game adds to a model's NE rating", "model", *ids, "rest", "rating")
-    for place, each in enumerate(found.models):
-        parts = found.by_game[place, places]
-        rest = float(found.by_game[place].sum() - parts.sum())
+    for place, each in enumerate(ratings.models):
+        parts = ratings.by_game[place, places]
+        rest = float(ratings.by_game[place].sum() - parts.sum())
         cells = [f"{float(part):+.3f}" for part in parts]
         add(result, each.model, *cells, f"{rest:+.3f}", f"{each.rating.value:+.3f}")
     return result

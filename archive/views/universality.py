@@ -30,9 +30,9 @@ VERDICTS = {
 }
 
 
-def as_json(found: Universality) -> dict[str, Any]:
+def as_json(result: Universality) -> dict[str, Any]:
     """Everything; what is not a number is null."""
-    facts = asdict(found)
+    facts = asdict(result)
     return {name: _plain(value) for name, value in facts.items()}
 
 
@@ -44,36 +44,36 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def show(found: Universality, question: Question, console: Console) -> None:
+def show(result: Universality, question: Question, console: Console) -> None:
     """Kendall's τ of each comparison, and the verdict."""
     title = (
-        f"Kendall's τ over {counted(len(found.models), 'model')} of "
-        f"{counted(found.families, 'family')}, {counted(len(found.measures), 'growth')}; "
+        f"Kendall's τ over {counted(len(result.models), 'model')} of "
+        f"{counted(result.families, 'family')}, {counted(len(result.measures), 'growth')}; "
         f"{question.confidence:.0%} over models and growths"
     )
     rows = table(title, "between", "τ", "bounds")
     for name, meaning in MEANING.items():
-        tau: Interval = getattr(found, name)
+        tau: Interval = getattr(result, name)
         if tau.value is not None:
             add(rows, meaning, f"{tau.value:.2f}", f"{tau.low:.2f} to {tau.high:.2f}")
     console.print(rows)
-    meaning = VERDICTS[found.answer].format(margin=question.margin)
+    meaning = VERDICTS[result.answer].format(margin=question.margin)
     console.print(
-        shown(f"Two growths rank models alike: {found.answer}. They {meaning}."), soft_wrap=True
+        shown(f"Two growths rank models alike: {result.answer}. They {meaning}."), soft_wrap=True
     )
     lines = (
-        _beside(found.beyond_random, "random playable games"),
-        _beside(found.beyond_content, "counting content words"),
+        _beside(result.beyond_random, "random playable games"),
+        _beside(result.beyond_content, "counting content words"),
     )
-    for line in filter(None, (*lines, _common_games(found))):
+    for line in filter(None, (*lines, _common_games(result))):
         console.print(shown(line), soft_wrap=True)
 
 
-def _common_games(found: Universality) -> str | None:
-    if not found.shared:
+def _common_games(result: Universality) -> str | None:
+    if not result.shared:
         return None
-    pairs, count = math.comb(len(found.measures), 2), len(found.shared)
-    one, other, games = max(found.shared, key=lambda pair: pair[2])
+    pairs, count = math.comb(len(result.measures), 2), len(result.shared)
+    one, other, games = max(result.shared, key=lambda pair: pair[2])
     return (
         f"{count} of {counted(pairs, 'pair')} of growths share games ({one} and {other} "
         f"{counted(games, 'game')}): what they agree on there says nothing of growth."

@@ -293,7 +293,7 @@ class CurriculumSession(ModelSession):
         return list(self.ledger.scores[PlaysKey(policy, task.id, str(Purpose.ACCEPTANCE))].values())
 
 
-def show(console: Console, found: CurriculumGains, names: Mapping[TaskId, str]) -> None:
+def show(console: Console, gains: CurriculumGains, names: Mapping[TaskId, str]) -> None:
     """A table for each kind of gain, and by how much the first curriculum leads the others."""
     for kind in GainKind:
         table = Table(
@@ -301,14 +301,14 @@ def show(console: Console, found: CurriculumGains, names: Mapping[TaskId, str]) 
             title_justify="left",
         )
         table.add_column("program")
-        for name in found.curricula:
-            table.add_column(f"{name} ({found.games[name]})", justify="right")
-        keys: list[tuple[TaskId | str, str]] = [(task, names[task]) for task in found.tasks]
+        for name in gains.curricula:
+            table.add_column(f"{name} ({gains.games[name]})", justify="right")
+        keys: list[tuple[TaskId | str, str]] = [(task, names[task]) for task in gains.tasks]
         for key, label in [*keys, (ALL, ALL)]:
-            cells = [with_interval(found.gains[kind][name][key]) for name in found.curricula]
+            cells = [with_interval(gains.gains[kind][name][key]) for name in gains.curricula]
             table.add_row(label, *cells)
         console.print(table)
-        for (one, other), lead in found.leads[kind].items():
+        for (one, other), lead in gains.leads[kind].items():
             console.print(_lead(one, other, lead), highlight=False, soft_wrap=True)
 
 

@@ -154,10 +154,10 @@ def _require_choice(candidates: Sequence[Candidate]) -> None:
 class HeldOutSession(ModelSession):
     """Learns again, plays, and compares."""
 
-    def __init__(self, plan: ModelPlan, archive: Archive, found: HeldOutGames) -> None:
-        self.found = found
+    def __init__(self, plan: ModelPlan, archive: Archive, games: HeldOutGames) -> None:
+        self.found = games
         for row in archive.rows("held_out_games"):
-            task = found.programs.get(row["program"])
+            task = games.programs.get(row["program"])
             if task is not None and task.game_id != row["game_id"]:
                 raise ConfigError(
                     f"held_out.programs: {row['program']} has changed since the run began, "

@@ -395,8 +395,8 @@ def _require_finished(outcome: RunOutcome) -> None:
     raise ArchiveError(outcome.message)
 
 
-def write_answer(path: Path, found: Universality) -> None:
+def write_answer(path: Path, result: Universality) -> None:
     """As JSON; raises :class:`archive.WriteError` when the disk refuses."""
-    text = json.dumps(as_json(found), indent=1, allow_nan=False) + "\n"
+    text = json.dumps(as_json(result), indent=1, allow_nan=False) + "\n"
     with writing(path.parent):
         write_whole(path, text.encode())

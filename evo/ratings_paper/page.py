@@ -108,10 +108,10 @@ def html(results: Results, drawn: dict[str, Element]) -> str:
     return "\n".join(parts)
 
 
-def _claims(found: Sequence[Claim]) -> list[str]:
+def _claims(claims: Sequence[Claim]) -> list[str]:
     """A table, and the settings under it, each once."""
-    settings = list(dict.fromkeys(claim.settings for claim in found if claim.settings))
-    cells = [(each.where, each.paper, each.found, _note(each, settings)) for each in found]
+    settings = list(dict.fromkeys(claim.settings for claim in claims if claim.settings))
+    cells = [(each.where, each.paper, each.found, _note(each, settings)) for each in claims]
     notes = [f"<li>{escape(each)}" for each in settings]
     return [
         _table((*CLAIM_COLUMNS, "settings"), cells),

@@ -171,13 +171,13 @@ def _listed(values: Sequence[int | None]) -> str:
     return ", ".join("–" if value is None else str(value) for value in values)
 
 
-def _example_claims(found: Sequence[Example]) -> Iterator[Claim]:
+def _example_claims(examples: Sequence[Example]) -> Iterator[Claim]:
     for where, game, words in (
         ("App. D", "rock", "rock-paper-scissors, also with rock twice: all ratings 0"),
         ("App. E", "chicken, Sh", "max-entropy equilibria of chicken change with a copy"),
         ("App. E", "chicken, ", "chicken, also with straight twice: swerve 11/12, ratings 0"),
     ):
-        mine = [each for each in found if each.game.startswith(game)]
+        mine = [each for each in examples if each.game.startswith(game)]
         if game == "chicken, ":
             mine = [each for each in mine if "Shannon" not in each.game]
         yield Claim(where, words, f"so, within {largest_error(mine):.0e}", "")

@@ -8,7 +8,7 @@ from os.path import isfile  # unlike Path's, false for a name too long for the d
 from pathlib import Path
 
 from archive import Reason
-from archive.statistics.decision_rule import Answer, Own, is_learned
+from archive.statistics.decision_rule import Answer, OwnGain, is_learned
 from archive.statistics.race import Question
 from evo.config.schema import GameConfig, RunConfig
 from evo.jobs.evaluate import Task
@@ -91,7 +91,7 @@ def _learn(selection: Stage, tasks: Sequence[Task]) -> None:
     )
 
 
-def _own(selection: Stage, task: Task) -> Own:
+def _own(selection: Stage, task: Task) -> OwnGain:
     return selection.own(task, selection.looks.plays[-1])
 
 

@@ -9,7 +9,7 @@ from typing import Self
 from archive import Purpose
 from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey
 from archive.statistics.candidate_bounds import CandidateBounds
-from archive.statistics.decision_rule import Answer, Evidence, Own, Thresholds, is_learned
+from archive.statistics.decision_rule import Answer, Evidence, OwnGain, Thresholds, is_learned
 from archive.statistics.intervals import Scores
 from archive.statistics.looks import Looks
 from archive.statistics.race import Bounds, Question, RaceSettings
@@ -152,7 +152,7 @@ class Stage:
         """The bounds that a question asks for; its plays must have been made."""
         return self._candidate_bounds(candidate, parent, scope).bounds(question)
 
-    def own(self, task: Task, plays: int, rank: int = 0) -> Own:
+    def own(self, task: Task, plays: int, rank: int = 0) -> OwnGain:
         """What fine-tuning on the game did for the game itself."""
         return self._candidate_bounds(task, task, ()).own(plays, rank)
 

@@ -96,19 +96,19 @@ COLUMNS = (("mass", 530.0), ("P(first)", 605.0), ("mean narms", 695.0))
 """Right ends of the numbers beside the dots."""
 
 
-def leaderboard(found: MeasureRatings) -> Element:
+def leaderboard(ratings: MeasureRatings) -> Element:
     """A row for each model, best first; further right is better."""
-    height = ROW * len(found.models)
-    values = [v for m in found.models for v in (m.rating.value, m.rating.low, m.rating.high)]
+    height = ROW * len(ratings.models)
+    values = [v for m in ratings.models for v in (m.rating.value, m.rating.low, m.rating.high)]
     known = [value for value in values if math.isfinite(value)]
     ends = min([-0.05, *known]), max([0.0, *known])
     plot = Plot.box((LEFT, TOP), (WIDTH, height), ends, (0, 1))
     shapes = [*plot.x_axis("rating: what a model gains against the equilibrium, 0 for the best", 4)]
     shapes += [text(x, TOP - 12, label, "tick", "end") for label, x in COLUMNS]
-    for row, model in enumerate(found.models):
+    for row, model in enumerate(ratings.models):
         shapes += _row(model, plot, TOP + ROW * (row + 0.5))
     title = "ratings: " + "; ".join(
-        f"{each.rank}. {each.model}, {signed(each.rating.value, 2)}" for each in found.models
+        f"{each.rank}. {each.model}, {signed(each.rating.value, 2)}" for each in ratings.models
     )
     return canvas((700, TOP + height + 46), title, *shapes, class_="leaderboard")
 

@@ -11,7 +11,7 @@ import pytest
 
 from archive import Purpose, Verdict
 from archive.schema import TaskId
-from archive.statistics.decision_rule import Evidence, Own, Thresholds
+from archive.statistics.decision_rule import Evidence, OwnGain, Thresholds
 from archive.statistics.intervals import (
     UNDEFINED,
     Interval,
@@ -54,7 +54,7 @@ class Oracle:
         helps = self._about(self.helps, width)
         own, gain = (self._about(bits, 10 * width) for bits in (self.own, 9 * self.helps))
         return Bounds(
-            own=Own(own, total=own) if question.own else None,
+            own=OwnGain(own, total=own) if question.own else None,
             values=TransferValues(UNDEFINED, helps, UNDEFINED) if question.helps else None,
             help_gain=gain if question.helps else None,
             scope_values={
@@ -184,7 +184,7 @@ def test_a_game_at_the_bar_is_seldom_accepted(scope: int) -> None:
             gain = mean_interval(own[:n], plain)
             asked = (helps, Interval(8.0, 7.0, 9.0)) if question.helps else (None, None)
             apart = dict.fromkeys(question.cross_ratio_games, Interval(0.1, 0.0, 0.2))
-            return Bounds(Own(gain, total=gain), *asked, bounds, Interval(0.1, 0.0, 0.2), apart)
+            return Bounds(OwnGain(gain, total=gain), *asked, bounds, Interval(0.1, 0.0, 0.2), apart)
 
         decision, _ = run(acceptance(SETTINGS, games, NOTHING), answer)
         accepted += decision is not None and decision.verdict is Verdict.ACCEPTED
@@ -205,7 +205,7 @@ def test_what_is_learned_but_not_about_the_map_is_an_artifact(
         if found.own is None:
             return found
         about = Interval(specific, specific - 2, specific + 2)
-        return replace(found, own=Own(about, about, specific / 9.0, Interval(9.0, 7.0, 11.0)))
+        return replace(found, own=OwnGain(about, about, specific / 9.0, Interval(9.0, 7.0, 11.0)))
 
     decision, _ = run(selection(SETTINGS, SCOPE, NOTHING), answer)
     assert (decision and decision.verdict) == verdict

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from archive.schema import Definition, GainKind, Rule, TaskId
-from archive.statistics.decision_rule import Evidence, Own, Thresholds
+from archive.statistics.decision_rule import Evidence, OwnGain, Thresholds
 from archive.statistics.intervals import UNDEFINED, Interval
 from archive.statistics.looks import Looks
 from evo.search.acceptance_power import first_power, power
@@ -35,7 +35,7 @@ def seen(value: float, spread: float, looks: Looks = SELECTION) -> Interval:
 def evidence(captured: Interval, taught: Interval, looks: Looks = SELECTION) -> Evidence:
     return Evidence(
         looks=looks,
-        own=Own(gain=CERTAIN, total=CERTAIN),
+        own=OwnGain(gain=CERTAIN, total=CERTAIN),
         values=replace(Evidence().values, captured=captured),
         scope_values={PARENT: taught},
     )
