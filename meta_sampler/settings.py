@@ -93,8 +93,8 @@ class MutateSettings(Caps):
 
     def __post_init__(self) -> None:
         if syn.MAIN_PLAYER not in self.players:
-            found = list(self.players)
-            raise ValueError(f"players: found {found}, expected a list with {syn.MAIN_PLAYER}")
+            players = list(self.players)
+            raise ValueError(f"players: found {players}, expected a list with {syn.MAIN_PLAYER}")
 
     def widened(self, games: int) -> Self:
         """With the caps for a scope of so many games."""

@@ -173,8 +173,8 @@ def ratings(arguments: Namespace) -> CommandResult:
     if arguments.workers is not None:
         workers = _count("--workers", arguments.workers, 1)
     with resampling() as progress:
-        found = measure_ratings(scores, question, workers, progress)
-    return CommandResult(as_json(found), lambda _, console: show(found, console))
+        ratings = measure_ratings(scores, question, workers, progress)
+    return CommandResult(as_json(ratings), lambda _, console: show(ratings, console))
 
 
 def universality(arguments: Namespace) -> CommandResult:
@@ -192,8 +192,8 @@ def universality(arguments: Namespace) -> CommandResult:
         with Archive.open(run) as archive:
             scopes.append(read_measured_scope(archive, str(run)))
     grown = scopes[: len(arguments.runs)]
-    found = universality(grown, scopes[len(grown) :], question)
-    return CommandResult(as_json(found), lambda _, console: show(found, question, console))
+    result = universality(grown, scopes[len(grown) :], question)
+    return CommandResult(as_json(result), lambda _, console: show(result, question, console))
 
 
 def held_out(arguments: Namespace) -> CommandResult:
@@ -205,10 +205,10 @@ def held_out(arguments: Namespace) -> CommandResult:
 
     drawn = _free_file("--figure", arguments.figure)
     with opened(arguments) as archive:
-        found = held_out_of(archive, find_run(archive, arguments.run_id).run_id)
+        result = held_out_of(archive, find_run(archive, arguments.run_id).run_id)
     if drawn:
-        drawn.write_text(document(figure(found)), encoding="utf-8")
-    return CommandResult(found, show)
+        drawn.write_text(document(figure(result)), encoding="utf-8")
+    return CommandResult(result, show)
 
 
 def _count(name: str, text: str, least: int) -> int:

@@ -50,10 +50,10 @@ def _on_map(
 
     trials = MapTrials(played, member.role, seeds, Cast(judge, TextsOf(member.maps), {}))
     attempts = trials.of_moves([moves for _, moves in archived])
-    found = [(policy, attempt) for (policy, _), attempt in zip(archived, attempts, strict=True)]
+    scored = [(policy, attempt) for (policy, _), attempt in zip(archived, attempts, strict=True)]
     if calls:
-        found += [(each.solver, each.best) for each in _solved(trials, judge, calls)]
-    finished = [each for each in found if each[1].finished]
+        scored += [(each.solver, each.best) for each in _solved(trials, judge, calls)]
+    finished = [each for each in scored if each[1].finished]
     if not finished:
         return None
     policy, best = max(finished, key=lambda each: each[1].score)

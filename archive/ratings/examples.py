@@ -44,33 +44,33 @@ def examples() -> list[Example]:
 
 
 def _rock_paper_scissors() -> list[Example]:
-    found = []
+    examples = []
     twice = with_copy(ROCK_PAPER_SCISSORS, 0)
     for name, payoff in (("once", ROCK_PAPER_SCISSORS), ("rock twice", twice)):
         rated = rate(symmetric_game(payoff))
         game = f"rock-paper-scissors, {name}"
-        found.append(Example(game, "ratings", np.zeros(len(payoff)), rated.ratings[0]))
+        examples.append(Example(game, "ratings", np.zeros(len(payoff)), rated.ratings[0]))
         folded = rated.classes.fold(0, rated.masses[0])
-        found.append(Example(game, "mass of each of three", np.full(3, 1 / 3), folded))
+        examples.append(Example(game, "mass of each of three", np.full(3, 1 / 3), folded))
     wins = rate(symmetric_game(twice)).contributions(0, 1)[2]
     expected = np.array([1 / 6, 1 / 6, 0.0, -1 / 3])
-    return [*found, Example("rock-paper-scissors, rock twice", "added to paper", expected, wins)]
+    return [*examples, Example("rock-paper-scissors, rock twice", "added to paper", expected, wins)]
 
 
 def _chicken() -> list[Example]:
-    found = []
+    examples = []
     for name, payoff in (("once", CHICKEN), ("straight twice", with_copy(CHICKEN, 1))):
         game = symmetric_game(payoff)
         rated = rate(game)
         said = f"chicken, {name}"
         swerve = rated.classes.fold(0, rated.masses[0])[:1]
         gained = np.array([np.vdot(rated.joint, game.payoffs[0])])
-        found += [
+        examples += [
             Example(said, "mass of swerve", np.array([11 / 12]), swerve),
             Example(said, "payoff", np.array([-1 / 12]), gained),
             Example(said, "ratings", np.zeros(len(payoff)), rated.ratings[0]),
         ]
-    return found
+    return examples
 
 
 def _maximal_entropy() -> list[Example]:

@@ -110,23 +110,23 @@ def leaderboard(
     preferences = mean_preferences(pooled)
     game = king_of_the_hill(preferences)
     settings = RatingSettings(solution, temperature=temperature)
-    found = rate(game, settings, _targets(game, preferences, rule, settings))
-    return _spread(found, mean_preferences(outcomes), rule.labels)
+    ratings = rate(game, settings, _targets(game, preferences, rule, settings))
+    return _spread(ratings, mean_preferences(outcomes), rule.labels)
 
 
 def _targets(
     game: NormalFormGame, preferences: Array, rule: CopyRule, settings: RatingSettings
 ) -> list[Array]:
     classes = clone_classes(game)
-    found = default_targets(game, classes, settings)
+    targets = default_targets(game, classes, settings)
     if rule.copies is Copies.NOISE:
         noise = np.zeros(len(classes.first(TASK)))
         np.maximum.at(noise, classes.labels[TASK], rule.noise)
         once = between(preferences[classes.first(TASK)], rule.compared)
-        found[TASK] = classes.share(TASK, target(noise_kernel(once, noise)))
+        targets[TASK] = classes.share(TASK, target(noise_kernel(once, noise)))
     if rule.copies is Copies.MERGED:
-        found[TASK] = uniform(len(preferences))
-    return found
+        targets[TASK] = uniform(len(preferences))
+    return targets
 
 
 def _spread(ratings: Ratings, preferences: Array, labels: Labels) -> Leaderboard:

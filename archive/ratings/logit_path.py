@@ -95,9 +95,9 @@ def _limit(game: NormalFormGame, path: _Path) -> LogitEquilibrium:
         best = path.result(game, path.strategies(), game.span / end)
         solved = _indifferent(path.game, path.strategies())
         for strategies in _candidates(before, solved, ends[place - 1] / end):
-            found = path.result(game, strategies, 0.0)
-            if _is_reached(game, found):
-                reached = best = found
+            equilibrium = path.result(game, strategies, 0.0)
+            if _is_reached(game, equilibrium):
+                reached = best = equilibrium
         if reached and solved and solved.alone:
             return reached
         before = solved
@@ -312,11 +312,11 @@ def _indifferent(game: NormalFormGame, near: Sequence[Array]) -> _Indifferent | 
     where there is none."""
     best, least = None, np.inf
     for floor in _SUPPORTS:
-        found = _solve_indifference(game, near, [each > floor for each in near])
-        if found is not None:
-            left = exploitability(game, product(found.strategies))
+        solution = _solve_indifference(game, near, [each > floor for each in near])
+        if solution is not None:
+            left = exploitability(game, product(solution.strategies))
             if left < 0.1 * least:
-                best, least = found, left
+                best, least = solution, left
     return best
 
 

@@ -61,11 +61,11 @@ def task_distances(preferences: Array, others: Array) -> Array:
 
 def noises(outcomes: Sequence[Array], seed: int = 0) -> Array:
     """ν (tasks,): the mean of D between a task and itself with its maps drawn again."""
-    found = []
+    distances = []
     for each in outcomes:
         drawn = mean_preferences([resampled([each], (seed, n))[0] for n in range(RESAMPLES)])
-        found.append(float(task_distances(mean_preferences([each]), drawn).mean()))
-    return np.array(found)
+        distances.append(float(task_distances(mean_preferences([each]), drawn).mean()))
+    return np.array(distances)
 
 
 def noise_kernel(preferences: Array, noise: Array) -> Array:
@@ -86,5 +86,5 @@ def clusters(preferences: Array, noise: Array) -> Labels:
     width = noise[:, None] + noise[None, :]
     scaled = np.where(squared > 0, squared / np.maximum(width, 1e-12), 0.0)
     tree = linkage(squareform((scaled + scaled.T) / 2, checks=False), "complete")
-    found = fcluster(tree, WIDTH, "distance")
-    return equal_rows(found[:, None].astype(np.float64))
+    clusters = fcluster(tree, WIDTH, "distance")
+    return equal_rows(clusters[:, None].astype(np.float64))

@@ -105,11 +105,11 @@ def _improved(now: _Iterate, moments: Callable[[Array], Moments]) -> _Iterate:
     before = now.size()
     for _ in range(_HALVINGS):
         further = now.multipliers + step * moved
-        found = _Iterate(further, now.slack + step * slack, moments(further))
-        if found.size() <= (1 - 0.01 * step) * before:
+        iterate = _Iterate(further, now.slack + step * slack, moments(further))
+        if iterate.size() <= (1 - 0.01 * step) * before:
             break
         step /= 2
-    return found
+    return iterate
 
 
 def _longest(values: Array, moved: Array) -> float:

@@ -68,8 +68,8 @@ class NormalFormGame:
     def spans(self) -> tuple[float, ...]:
         """The largest difference between two payoffs of each player; 0 where there is none but
         rounding: nothing is at stake."""
-        found = [(float(np.ptp(each)), float(np.abs(each).max())) for each in self.payoffs]
-        return tuple(span if span > _ROUNDING * size else 0.0 for span, size in found)
+        sizes = [(float(np.ptp(each)), float(np.abs(each).max())) for each in self.payoffs]
+        return tuple(span if span > _ROUNDING * size else 0.0 for span, size in sizes)
 
     @property
     def span(self) -> float:
@@ -79,11 +79,11 @@ class NormalFormGame:
     @cached_property
     def by_pair(self) -> dict[tuple[int, int], Array]:
         """u_i with the axes of i and j first, all i ≠ j, and the others in order."""
-        found = {}
+        payoffs = {}
         for i, j in permutations(self.players, 2):
             rest = [k for k in self.players if k not in (i, j)]
-            found[i, j] = np.ascontiguousarray(self.payoffs[i].transpose(i, j, *rest))
-        return found
+            payoffs[i, j] = np.ascontiguousarray(self.payoffs[i].transpose(i, j, *rest))
+        return payoffs
 
     def rescaled(self) -> NormalFormGame:
         """Each player's payoffs from 0 up, all divided by ``span``: the same equilibria, and the
@@ -144,12 +144,12 @@ def marginals(joint: Array) -> list[Array]:
 
 def regrets(game: NormalFormGame, joint: Array) -> list[Array]:
     """regret_i(a, x) = Σ_b x(b) [u_i(a, b_-i) − u_i(b)] of each action of each player (1)."""
-    found = []
+    deviations = []
     for player, payoff in enumerate(game.payoffs):
         others = joint.sum(axis=player)
         rows = np.moveaxis(payoff, player, 0).reshape(game.shape[player], -1)
-        found.append(rows @ others.ravel() - float(np.vdot(payoff, joint)))
-    return found
+        deviations.append(rows @ others.ravel() - float(np.vdot(payoff, joint)))
+    return deviations
 
 
 def exploitability(game: NormalFormGame, joint: Array) -> float:
@@ -160,16 +160,16 @@ def exploitability(game: NormalFormGame, joint: Array) -> float:
 
 def relative_exploitability(game: NormalFormGame, joint: Array) -> float:
     """The largest regret, each player's as a share of what it has at stake."""
-    found = zip(regrets(game, joint), game.spans, strict=True)
-    return max([0.0, *(float(each.max()) / span for each, span in found if span)])
+    pairs = zip(regrets(game, joint), game.spans, strict=True)
+    return max([0.0, *(float(each.max()) / span for each, span in pairs if span)])
 
 
 def cross_derivatives(game: NormalFormGame, strategies: Strategies) -> dict[tuple[int, int], Array]:
     """P_ij (|A_i|, |A_j|) = ∂d_i/∂x_j, all i ≠ j."""
-    found = {}
+    slices = {}
     for (i, j), tensor in game.by_pair.items():
         for k in reversed(game.players):
             if k not in (i, j):
                 tensor = tensor @ strategies[k]
-        found[i, j] = tensor
-    return found
+        slices[i, j] = tensor
+    return slices

@@ -161,11 +161,11 @@ def default_targets(
         return [uniform(size) for size in game.shape]
     once = classes if settings.merge_clones else no_classes(game.shape)
     small = once.reduce(game)
-    found = []
+    shares = []
     for player in game.players:
         squared = distances(small, player, settings.opponents, own_payoff=settings.own_payoff)
-        found.append(once.share(player, target(kernel(squared, settings.variance))))
-    return found
+        shares.append(once.share(player, target(kernel(squared, settings.variance))))
+    return shares
 
 
 def contributions(game: NormalFormGame, joint: Array, player: int, co_player: int) -> Array:
@@ -183,10 +183,10 @@ def contributions(game: NormalFormGame, joint: Array, player: int, co_player: in
 
 def ranks(ratings: Array, tie: float = TIE) -> NDArray[np.int64]:
     """1 for the best; an action within ``tie`` of the best of its rank shares it."""
-    found = np.zeros(len(ratings), np.int64)
+    ranks = np.zeros(len(ratings), np.int64)
     best = np.inf
     for place, action in enumerate(np.argsort(-ratings, kind="stable"), start=1):
         if best - ratings[action] > tie or place == 1:
             best, rank = float(ratings[action]), place
-        found[action] = rank
-    return found
+        ranks[action] = rank
+    return ranks

@@ -76,8 +76,8 @@ def improvement_path(settings: PathSettings, seed: int) -> ImprovementPath:
             )
         models = np.vstack([models, _new_model(settings, prompts, models, random)])
         entropies.append((skill_entropy(prompts), skill_entropy(models)))
-    found = np.array(entropies)
-    return ImprovementPath(prompts, models, found[:, 0], found[:, 1])
+    table = np.array(entropies)
+    return ImprovementPath(prompts, models, table[:, 0], table[:, 1])
 
 
 def utilities(prompts: Array, models: Array) -> Array:

@@ -51,8 +51,8 @@ class Resampled:
     @property
     def ranks(self) -> Array:
         """(B, models), 1 for the best."""
-        found = [ranks(each) for each in self.models]
-        return np.array(found, np.float64).reshape(len(found), self.models.shape[1])
+        rows = [ranks(each) for each in self.models]
+        return np.array(rows, np.float64).reshape(len(rows), self.models.shape[1])
 
     @property
     def first(self) -> Array:
@@ -81,18 +81,18 @@ def bootstrap(
         _Chunk(outcomes, solution, rule, seed, range(start, min(start + CHUNK, resamples)))
         for start in range(0, resamples, CHUNK)
     ]
-    found: list[_Draw | None] = []
+    draws: list[_Draw | None] = []
     for part in _mapped(workers, jobs):
-        found += part
+        draws += part
         if progress:
-            progress(len(found), resamples)
+            progress(len(draws), resamples)
     models, tasks = outcomes[0].shape[1], len(outcomes)
-    drawn = [each for each in found if each is not None]
+    drawn = [each for each in draws if each is not None]
     return Resampled(
         np.array([each[0] for each in drawn]).reshape(-1, models),
         np.array([each[1] for each in drawn]).reshape(-1, tasks),
         np.array([each[2] for each in drawn]).reshape(-1, tasks),
-        len(found) - len(drawn),
+        len(draws) - len(drawn),
     )
 
 
@@ -120,15 +120,15 @@ def _mapped(workers: int, jobs: Sequence[_Chunk]) -> Iterator[list[_Draw | None]
 
 def _draw(chunk: _Chunk) -> list[_Draw | None]:
     """None for a resample that reached no equilibrium."""
-    found: list[_Draw | None] = []
+    draws: list[_Draw | None] = []
     for number in chunk.numbers:
         try:
             drawn = resampled(chunk.outcomes, (chunk.seed, number))
             board = leaderboard(drawn, chunk.solution, chunk.rule)
-            found.append((board.models, board.tasks, board.task_masses))
+            draws.append((board.models, board.tasks, board.task_masses))
         except RatingError:
-            found.append(None)
-    return found
+            draws.append(None)
+    return draws
 
 
 @dataclass(frozen=True)
@@ -148,12 +148,12 @@ def cross_fit(
 ) -> CrossFitted:
     """With as many maps as half of each task's, so noisier than what it corrects."""
     models, tasks = outcomes[0].shape[1], len(outcomes)
-    found = []
+    folds = []
     if min(len(each) for each in outcomes) > 1:
         for split in range(SPLITS):
             one, other = halves(outcomes, (seed, split))
-            found += [_held_out(*pair, solution, rule) for pair in ((one, other), (other, one))]
-    kept = [each for each in found if each is not None]
+            folds += [_held_out(*pair, solution, rule) for pair in ((one, other), (other, one))]
+    kept = [each for each in folds if each is not None]
     if not kept:
         nothing = np.full(tasks, np.nan)
         return CrossFitted(np.full(models, np.nan), nothing, nothing, np.nan)
@@ -179,6 +179,6 @@ def _held_out(
         return None
     preferences = mean_preferences(held)
     separated = np.sign(mean_preferences(fitted)) * preferences
-    found = regrets(NormalFormGame((separated, preferences, -preferences)), board.joint)
+    regret = regrets(NormalFormGame((separated, preferences, -preferences)), board.joint)
     value = float(np.vdot(separated, board.joint))
-    return CrossFitted(found[KING], found[TASK], board.task_masses, value)
+    return CrossFitted(regret[KING], regret[TASK], board.task_masses, value)

@@ -54,7 +54,7 @@ def zero_sum_equilibrium(
 def zero_sum_value(payoff: Array) -> float:
     """max_x min_b (xᵀ payoff)_b, by a linear program."""
     rows, columns = payoff.shape
-    found = linprog(
+    solution = linprog(
         np.append(np.zeros(rows), -1.0),
         np.hstack([-payoff.T, np.ones((columns, 1))]),
         np.zeros(columns),
@@ -63,9 +63,9 @@ def zero_sum_value(payoff: Array) -> float:
         [(0, None)] * rows + [(None, None)],
         method="highs",
     )
-    if not found.success:
-        raise RatingError(f"no value of the zero-sum game was found: {found.message}")
-    return float(found.x[-1])
+    if not solution.success:
+        raise RatingError(f"no value of the zero-sum game was found: {solution.message}")
+    return float(solution.x[-1])
 
 
 def _nearest_optimal(payoff: Array, value: float, target: Array) -> Array:
@@ -91,7 +91,7 @@ def _largest_support(advantage: Array) -> Array:
     Of the cone of multiples y ≥ 0 of optimal strategies, max Σ min(y, 1).
     """
     rows, columns = advantage.shape
-    found = linprog(
+    solution = linprog(
         np.concatenate([np.zeros(rows), -np.ones(rows)]),
         np.block(
             [
@@ -103,6 +103,6 @@ def _largest_support(advantage: Array) -> Array:
         bounds=[(0, None)] * rows + [(0, 1)] * rows,
         method="highs",
     )
-    if not found.success:
-        raise RatingError(f"no optimal strategy of the zero-sum game was found: {found.message}")
-    return found.x[rows:] > 0.5
+    if not solution.success:
+        raise RatingError(f"no optimal strategy of the zero-sum game was found: {solution.message}")
+    return solution.x[rows:] > 0.5

@@ -68,10 +68,10 @@ def write_report(
     """
     path = Path(path)
     _require_free(path, force)
-    found = find_run(archive, run_id).run_id
-    written = program_games.gather(archive, found)
+    chosen_id = find_run(archive, run_id).run_id
+    written = program_games.gather(archive, chosen_id)
     if written["gg_games"]:
-        text = programs.html(written, found)
+        text = programs.html(written, chosen_id)
     else:
         report = gather_report(archive, run_id, measured)
         text = page(with_token_bits(report, archive, ask_judge=judge))

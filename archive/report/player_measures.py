@@ -74,10 +74,10 @@ def gather_ceilings(
 ) -> tuple[NamedCeiling, ...]:
     """Of the games that measured archives hold ceilings of, and that are in the scope; ``games``
     has place and name by id."""
-    found = [each for archive in measured for each in read_ceilings(archive, confidence)]
+    ceilings = [each for archive in measured for each in read_ceilings(archive, confidence)]
     return tuple(
         NamedCeiling(*games[each.exported_game_id], each)
-        for each in found
+        for each in ceilings
         if each.exported_game_id in games
     )
 
@@ -201,10 +201,10 @@ def gather_ratings(
         scores = read_paired_scores(archives)
         if len(scores.models) < 2:
             return None
-        found = measure_ratings(scores, _question(archives))
+        ratings = measure_ratings(scores, _question(archives))
     except RatingError as error:
         return str(error)
-    return _shown(found, names)
+    return _shown(ratings, names)
 
 
 def _question(archives: Sequence[Archive]) -> RatingQuestion:

@@ -48,8 +48,8 @@ def with_token_bits(report: RunReport, archive: Archive, *, ask_judge: bool = Tr
     if not isinstance(reference, str):
         return _without(report, "the run's configuration names no judge")
     judge = _judge(reference, str(settings.get("dtype", "auto")))  # type: ignore[union-attr]
-    found = (game_with_bits(each, judge) if _lacks_bits(each) else each for each in games)
-    return replace(report, games=tuple(found))
+    completed = (game_with_bits(each, judge) if _lacks_bits(each) else each for each in games)
+    return replace(report, games=tuple(completed))
 
 
 def _with_archived(facts: GameFacts, scored: ScoredTexts) -> GameFacts:

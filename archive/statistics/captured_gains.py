@@ -132,7 +132,7 @@ class Reference:
 def program_references(plays: HeldOutPlays, kind: GainKind) -> tuple[Reference, ...]:
     own, choice = plays.references[kind], plays.choice()
     taught, scripted = plays.gains[kind].mean((0, 3)), plays.scripted[kind].mean(-1)
-    found = []
+    references = []
     for place, name in enumerate(plays.programs):
         gain = mean_interval(own[:, place].mean(0), CONFIDENCE)
         score = mean_interval(plays.reference_scores[:, place].mean(0), CONFIDENCE)
@@ -147,8 +147,8 @@ def program_references(plays: HeldOutPlays, kind: GainKind) -> tuple[Reference, 
         repeated = mean_interval(own[:, place], CONFIDENCE)
         median = float(np.median(taught[plays.once(), place]))
         script = plays.scripts[best], share
-        found.append(Reference(name, gain, repeated, score, each, median, *script, *shares))
-    return tuple(found)
+        references.append(Reference(name, gain, repeated, score, each, median, *script, *shares))
+    return tuple(references)
 
 
 def counting(

@@ -47,13 +47,13 @@ class Headroom:
 def best_known(ceilings: Iterable[Row], plays: Iterable[Row] = ()) -> dict[MapSeeds, BestKnown]:
     """By map: the best of rows of ``ceilings`` and of finished ``plays`` (rows of ``rounds`` or
     ``scores``) of one game and role. The first of equal ones counts."""
-    found: dict[MapSeeds, BestKnown] = {}
+    best: dict[MapSeeds, BestKnown] = {}
     for row in ceilings:
-        _keep(found, row, row["solver"])
+        _keep(best, row, row["solver"])
     for row in plays:
         if row["outcome"] == PlayOutcome.FINISHED:
-            _keep(found, row, row["policy_id"])
-    return found
+            _keep(best, row, row["policy_id"])
+    return best
 
 
 def _keep(found: dict[MapSeeds, BestKnown], row: Row, finder: str) -> None:

@@ -94,10 +94,10 @@ def _mean(gains: Mapping[TaskId, Scores]) -> Scores:
 
 
 def _intervals(gains: Mapping[TaskId, Scores], confidence: float) -> dict[TaskId | str, Interval]:
-    found: dict[TaskId | str, Interval] = {
+    intervals: dict[TaskId | str, Interval] = {
         task: mean_interval(of, confidence) for task, of in gains.items()
     }
-    return found | {ALL: mean_interval(_mean(gains), confidence)}
+    return intervals | {ALL: mean_interval(_mean(gains), confidence)}
 
 
 def _leads(

@@ -75,15 +75,17 @@ def playable_candidates(archive: Archive, run_id: str) -> list[Candidate]:
     lists = _lists(archive, run_id)
     members = (member for scope in scopes(archive, run_id).values() for member in scope)
     initial = {member.task_id for member in members if member.parent_game_id is None}
-    found: dict[TaskId, Candidate] = {}
+    candidates: dict[TaskId, Candidate] = {}
     for row in filter(surely_learned, archive.rows("decisions", filters=mine)):
         task_id = TaskId.of(row)
-        before = found.get(task_id)
+        before = candidates.get(task_id)
         if task_id not in initial and not (before and before.accepted):
             own = ListKey(run_id, row["generation"], _parent(row), row["round"])
             verdict = Verdict(row["verdict"])
-            found[task_id] = Candidate(task_id, lists.get(task_id, own), verdict, reason_of(row))
-    return list(found.values())
+            candidates[task_id] = Candidate(
+                task_id, lists.get(task_id, own), verdict, reason_of(row)
+            )
+    return list(candidates.values())
 
 
 def _lists(archive: Archive, run_id: str) -> dict[TaskId, ListKey]:

@@ -197,7 +197,7 @@ def _lists(plays: HeldOutPlays, values: Scores | None) -> tuple[ListSummary, ...
     by_list: dict[object, list[int]] = {}
     for place, each in enumerate(plays.candidates):
         by_list.setdefault(each.list_key, []).append(place)
-    found = []
+    summaries = []
     for places in by_list.values():
         growth, _, parent, number = plays.candidates[places[0]].list_key
         accepted = [place for place in places if plays.candidates[place].accepted]
@@ -207,8 +207,8 @@ def _lists(plays: HeldOutPlays, values: Scores | None) -> tuple[ListSummary, ...
             for part in (accepted, refused)
         )
         sizes = (len(places), len(accepted))
-        found.append(ListSummary(growth, parent.game_id, number, *sizes, *means))
-    return tuple(found)
+        summaries.append(ListSummary(growth, parent.game_id, number, *sizes, *means))
+    return tuple(summaries)
 
 
 def _candidate_values(

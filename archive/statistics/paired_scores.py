@@ -153,8 +153,8 @@ def _measuring(archive: Archive) -> list[str]:
 
 
 def _setting(config: Mapping[str, Any], section: str, key: str | None) -> Any:
-    found = config.get(section)
-    return found if key is None or not isinstance(found, Mapping) else found.get(key)
+    settings = config.get(section)
+    return settings if key is None or not isinstance(settings, Mapping) else settings.get(key)
 
 
 def _games(archives: Sequence[Archive], run_ids: Sequence[Sequence[str]]) -> dict[TaskId, _Game]:
@@ -220,19 +220,19 @@ def _largest_block(
 def _candidates(players: Sequence[str], known: Mapping[TaskId, _Game]) -> list[frozenset[str]]:
     """Sets of models that may have maps in common: those that played each map, and what is common
     to some of these sets, as far as ``MOST_BLOCKS`` allow."""
-    found = {frozenset(players): None}
+    groups = {frozenset(players): None}
     for game in known.values():
         of_map: dict[tuple[int, int], set[str]] = {}
         for name, maps in game.rounds.items():
             for each in maps:
                 of_map.setdefault(each, set()).add(name)
-        found |= dict.fromkeys(map(frozenset, of_map.values()))
-    fresh = list(found)
-    while fresh and len(found) < MOST_BLOCKS:
-        pairs = combinations(list(found), 2)
-        fresh = [both for a, b in pairs if (both := a & b) and both not in found]
-        found |= dict.fromkeys(fresh[:MOST_BLOCKS])
-    return [*found, *(frozenset([name]) for name in players)]
+        groups |= dict.fromkeys(map(frozenset, of_map.values()))
+    fresh = list(groups)
+    while fresh and len(groups) < MOST_BLOCKS:
+        pairs = combinations(list(groups), 2)
+        fresh = [both for a, b in pairs if (both := a & b) and both not in groups]
+        groups |= dict.fromkeys(fresh[:MOST_BLOCKS])
+    return [*groups, *(frozenset([name]) for name in players)]
 
 
 def _common(game: _Game, models: Iterable[str]) -> list[tuple[int, int]]:

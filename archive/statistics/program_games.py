@@ -29,15 +29,17 @@ def stage_of(game: Mapping[str, Any], verdicts: Rows) -> str:
 
 def confirmed(pairs: Rows, program_id: str) -> Mapping[str, Any] | None:
     """The pair whose loser is the game's opponent."""
-    found = (p for p in pairs if p["program_id"] == program_id and p["purpose"] == "confirmation")
-    return next((pair for pair in found if pair["passed"]), None)
+    confirmations = (
+        p for p in pairs if p["program_id"] == program_id and p["purpose"] == "confirmation"
+    )
+    return next((pair for pair in confirmations if pair["passed"]), None)
 
 
 def null_counts(pairs: Rows) -> list[tuple[str, int, int]]:
     """For the paper's rule and for fresh games: how many pairs of equals passed, of how many."""
     rules = (("the paper's: best of the pairs", "selection"), ("fresh games", "confirmation"))
-    found = [(name, [p for p in pairs if p["purpose"] == f"null_{rule}"]) for name, rule in rules]
-    return [(name, sum(p["passed"] for p in rows), len(rows)) for name, rows in found if rows]
+    nulls = [(name, [p for p in pairs if p["purpose"] == f"null_{rule}"]) for name, rule in rules]
+    return [(name, sum(p["passed"] for p in rows), len(rows)) for name, rows in nulls if rows]
 
 
 def newest_scores(scores: Rows) -> dict[str, Mapping[str, Any]]:

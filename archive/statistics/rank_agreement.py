@@ -94,8 +94,8 @@ def _p_value(left: Scores, right: Scores, rho: float) -> float:
     if not math.isfinite(rho):
         return math.nan
     others = right[np.array(list(_orders(len(left))))]
-    found = _spearman_rows(np.broadcast_to(left, others.shape), others)
-    return float((np.abs(found) >= abs(rho) - _TINY).mean())
+    correlations = _spearman_rows(np.broadcast_to(left, others.shape), others)
+    return float((np.abs(correlations) >= abs(rho) - _TINY).mean())
 
 
 def _orders(models: int) -> Iterator[Sequence[int]]:

@@ -56,9 +56,9 @@ class Recorded(Mapping[PlaysKey, Plays]):
         self.plays, self.read = plays, dict[PlaysKey, None]()
 
     def __getitem__(self, key: PlaysKey) -> Plays:
-        found = self.plays[key]
+        sample = self.plays[key]
         self.read[key] = None
-        return found
+        return sample
 
     def __iter__(self) -> Iterator[PlaysKey]:
         return iter(self.plays)

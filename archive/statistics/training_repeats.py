@@ -82,8 +82,8 @@ def surely_helps(gains: Scores) -> NDArray[np.bool_]:
 
 def _over_pairs(rows: NDArray[Any], of: Callable[[NDArray[Any], NDArray[Any]], float]) -> float:
     """Mean over pairs of rows."""
-    found = [of(rows[one], rows[other]) for one, other in combinations(range(len(rows)), 2)]
-    return float(np.mean(found))
+    agreements = [of(rows[one], rows[other]) for one, other in combinations(range(len(rows)), 2)]
+    return float(np.mean(agreements))
 
 
 def kappa(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:

@@ -150,10 +150,10 @@ def read_measured_scope(archive: Archive, name: str) -> MeasuredScope:
 
 def _by_game_and_model(archive: Archive, table: str) -> dict[tuple[TaskId, str], list[Row]]:
     wanted = [("purpose", "=", str(Purpose.MEASURE)), ("control", "=", False)]
-    found: dict[tuple[TaskId, str], list[Row]] = {}
+    groups: dict[tuple[TaskId, str], list[Row]] = {}
     for row in archive.rows(table, filters=wanted if table == "rounds" else []):
-        found.setdefault((TaskId.of(row), row["policy_id"]), []).append(row)
-    return found
+        groups.setdefault((TaskId.of(row), row["policy_id"]), []).append(row)
+    return groups
 
 
 def _narms(rounds: Sequence[Row], measured: Row, name: str) -> Scores:
@@ -208,7 +208,7 @@ def universality(
     point = parts.taus(np.arange(len(models)), np.arange(len(grown)), np.arange(len(random)))
     families = [family_of(name) for name in models]
     draws = np.array(list(_resampled(parts, families, question)))
-    found = {
+    intervals = {
         name: _interval(point[place], draws[:, place], question.confidence)
         for place, name in enumerate(_NAMES)
     }
@@ -218,8 +218,8 @@ def universality(
         tuple(each.name for each in grown),
         tuple(each.name for each in random),
         _shared(grown),
-        **found,
-        answer=_answer(found, question.margin),
+        **intervals,
+        answer=_answer(intervals, question.margin),
     )
 
 

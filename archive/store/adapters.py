@@ -55,8 +55,8 @@ class Adapters:
 
     def digests(self) -> list[str]:
         """The digests stored, sorted."""
-        found = (path.stem for path in self.folder.glob(f"*{_SUFFIX}"))
-        return sorted(name for name in found if _DIGEST.fullmatch(name))
+        stems = (path.stem for path in self.folder.glob(f"*{_SUFFIX}"))
+        return sorted(name for name in stems if _DIGEST.fullmatch(name))
 
     def _path(self, digest: str) -> Path:
         # The name reaches the file system: nothing but a digest may become a path.

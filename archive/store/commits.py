@@ -71,13 +71,13 @@ def read_commits(folder: Path) -> tuple[Commit, ...]:
 
     Raises DamagedError when a record is unreadable, or missing between others.
     """
-    found = sorted(_numbers(folder / COMMITS))
-    for expected, number in enumerate(found):
+    numbers = sorted(_numbers(folder / COMMITS))
+    for expected, number in enumerate(numbers):
         if number != expected:
             path = record_path(folder, expected)
-            last = f"every commit up to {found[-1]}"
+            last = f"every commit up to {numbers[-1]}"
             raise DamagedError(path, "later commits", last, "missing")
-    return tuple(_read(record_path(folder, number), number) for number in found)
+    return tuple(_read(record_path(folder, number), number) for number in numbers)
 
 
 def _numbers(commits: Path) -> Iterator[int]:

@@ -87,8 +87,8 @@ def digests(folder: Path) -> dict[str, str]:
 
 def digest(path: Path) -> str:
     """SHA-256 (hex) of one file."""
-    found = sha256()
+    digest = sha256()
     with path.open("rb") as file:
         while part := file.read(1 << 20):
-            found.update(part)
-    return found.hexdigest()
+            digest.update(part)
+    return digest.hexdigest()

@@ -47,10 +47,10 @@ def compactions(archive: Archive) -> Iterator[Finding]:
 
 
 def _rows(commit: Commit) -> Counter[str]:
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for file in commit.files:
-        found[file.table] += file.rows
-    return found
+        counts[file.table] += file.rows
+    return counts
 
 
 def contents(archive: Archive) -> Iterator[Finding]:

@@ -113,8 +113,8 @@ def game_ids(archive: Archive) -> Iterator[Finding]:
 def keys(archive: Archive) -> Iterator[Finding]:
     """No two rows of a table say the same thing twice, or two things of one."""
     for table, key in KEYS.items():
-        found = archive.table(table, list(key)).group_by(list(key), use_threads=False)
-        counts = found.aggregate([([], "count_all")])
+        keys = archive.table(table, list(key)).group_by(list(key), use_threads=False)
+        counts = keys.aggregate([([], "count_all")])
         for row in counts.filter(pc.field("count_all") > 1).slice(0, 20).to_pylist():
             yield Finding(f"{table}, {_named(row, key)}", f"{row['count_all']} rows", "one")
 
@@ -210,10 +210,10 @@ def _named(row: Mapping[str, Any], key: Iterable[str]) -> str:
 
 def _distinct(archive: Archive, table: str, columns: list[str]) -> pa.Table:
     """The different values of some columns, a batch at a time."""
-    found = archive.table(table, columns).slice(0, 0)
+    pairs = archive.table(table, columns).slice(0, 0)
     for part in archive.batches(table, columns):
-        found = pa.concat_tables([found, part]).group_by(columns, use_threads=False).aggregate([])
-    return found
+        pairs = pa.concat_tables([pairs, part]).group_by(columns, use_threads=False).aggregate([])
+    return pairs
 
 
 def _missing(named: pa.ChunkedArray, known: pa.ChunkedArray | pa.Array) -> Sequence[str]:

@@ -37,11 +37,11 @@ def _entropies(where: str, path: Sequence[Row], of: str) -> Iterator[Finding]:
     flat: list[float] = []
     for row in path:
         flat += row[f"{of}s"] or []
-        found = row[f"{of}_entropy"]
+        entropy = row[f"{of}_entropy"]
         expected = skill_entropy(np.array(flat).reshape(-1, row["skills"]))
-        if not math.isclose(found, expected, abs_tol=TOLERANCE):
+        if not math.isclose(entropy, expected, abs_tol=TOLERANCE):
             place = f"{where}, iteration {row['iteration']}"
-            yield Finding(place, f"{of}_entropy {found}", f"{expected}, from the vectors")
+            yield Finding(place, f"{of}_entropy {entropy}", f"{expected}, from the vectors")
 
 
 def placements(archive: Archive) -> Iterator[Finding]:

@@ -88,10 +88,10 @@ def _beside_scripts(
         policies = policies_of(made, replicates(run_config(archive, run_id)))
         keys = dict.fromkeys((key.task_id, key.purpose) for key in plays if key.scripted)
         for task_id, purpose in keys:
-            found = beyond_scripts(plays, policies.get(task_id, ()), task_id, purpose)
-            if found is not None:
+            comparison = beyond_scripts(plays, policies.get(task_id, ()), task_id, purpose)
+            if comparison is not None:
                 where = {"run_id": run_id, "role": task_id.role, "purpose": purpose}
-                rows.append(where | script_columns(found))
+                rows.append(where | script_columns(comparison))
     return rows
 
 

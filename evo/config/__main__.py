@@ -149,15 +149,15 @@ def allowed(kind: Any, name: str) -> str:
 @cache
 def meanings(kind: Any) -> dict[str, str]:
     """The text beneath each field, those of base classes included."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     bases: list[Any] = [base for base in reversed(kind.__mro__) if is_dataclass(base)]
     for each in bases:
         body = ast.parse(dedent(getsource(each))).body[0].body  # type: ignore[attr-defined]
         for line, after in pairwise(body):
             if isinstance(line, ast.AnnAssign) and isinstance(after, ast.Expr):
                 text = ast.literal_eval(after.value)
-                found[ast.unparse(line.target)] = " ".join(text.split()).replace("``", "`")
-    return found
+                texts[ast.unparse(line.target)] = " ".join(text.split()).replace("``", "`")
+    return texts
 
 
 if __name__ == "__main__":

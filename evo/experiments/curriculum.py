@@ -148,10 +148,10 @@ class CurriculumSession(ModelSession):
         """Gains on held-out programs, once all plays are there, and who can be seated."""
         if outcome.event is RunEvent.FINISHED:
             held_out = self.curricula.held_out
-            found = curriculum_gains(
+            gains = curriculum_gains(
                 self.ledger.archive, self.ledger.run_id, [task.id for task in held_out.values()]
             )
-            show(self.console, found, {task.id: name for name, task in held_out.items()})
+            show(self.console, gains, {task.id: name for name, task in held_out.items()})
             self._show_moves()
             self._show_scripts()
         super().show(outcome)

@@ -88,10 +88,10 @@ def plan_held_out(config: RunConfig, services: Services, resumed: bool) -> Model
     are others, or there is nothing to compare."""
     programs = library_tasks(config, "held_out.programs", config.held_out.programs)
     taken = _taken(config.folder) if resumed else None
-    found = HeldOutGames(*(taken or read_growths(config, programs)), programs)
+    games = HeldOutGames(*(taken or read_growths(config, programs)), programs)
 
     def session(plan: ModelPlan, archive: Archive) -> ModelSession:
-        return HeldOutSession(plan, archive, found)
+        return HeldOutSession(plan, archive, games)
 
     plan = plan_models(config, services, resumed, session)
     return replace(plan, begins_with_scope=False)
@@ -122,16 +122,16 @@ def read_growths(config: RunConfig, programs: Mapping[str, Task]) -> Candidates:
                 read.add(run_id)
                 require_same_models(config, run_config(archive, run_id), folder)
                 require_unseen(archive, "held_out.programs", programs, folder)
-                found = playable_candidates(archive, run_id)
-                if not found:
+                playable = playable_candidates(archive, run_id)
+                if not playable:
                     raise ConfigError(
                         f"held_out.runs: {folder} holds no candidate that a fine-tune surely "
                         "learned, expected growths with some"
                     )
-                tasks |= archived_tasks(archive, [each.task_id for each in found])
+                tasks |= archived_tasks(archive, [each.task_id for each in playable])
         except ArchiveError as error:
             raise ConfigError(f"held_out.runs: {error}") from None
-        candidates += found
+        candidates += playable
     _require_choice(candidates)
     return tuple(candidates), tasks
 

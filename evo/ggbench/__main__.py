@@ -138,17 +138,17 @@ def show_clusters(wanted: argparse.Namespace, console: Console) -> int:
         return 0
     sorter = Sorter(settings, wanted.answers, Budget(tokens=wanted.tokens))
     try:
-        found = sorter.sort(games, wanted.count)
+        kinds = sorter.sort(games, wanted.count)
     except ValueError as error:
         raise ConfigError(f"count: {error}") from None
-    table, members = Table("kind", "games", "share", "titles"), found.clusters.members
-    for place in [*found.clusters.chosen, None]:
+    table, members = Table("kind", "games", "share", "titles"), kinds.clusters.members
+    for place in [*kinds.clusters.chosen, None]:
         held = [game.title for game, own in zip(games, members, strict=True) if own == place]
-        kind = "none of these" if place is None else found.kinds[place]
+        kind = "none of these" if place is None else kinds.kinds[place]
         add(table, kind, len(held), f"{len(held) / len(games):.1%}", ", ".join(held))
     console.print(table)
-    said = f"{found.unclear} answers neither yes nor no; {found.usage.tokens:,} tokens"
-    console.print(f"{len(found.kinds)} kinds that differ; {said}", highlight=False)
+    said = f"{kinds.unclear} answers neither yes nor no; {kinds.usage.tokens:,} tokens"
+    console.print(f"{len(kinds.kinds)} kinds that differ; {said}", highlight=False)
     return 0
 
 

@@ -84,15 +84,15 @@ def _rows(run: Path, table: str) -> list[Row]:
 
 def _scores(rows: Sequence[Row], names: Sequence[str]) -> Scores:
     """narms (players, games), of the games that all of them have played."""
-    found = {(row["policy_id"], row["game_id"], row["role"]): row["narms"] for row in rows}
+    narms = {(row["policy_id"], row["game_id"], row["role"]): row["narms"] for row in rows}
     games = [
         game
         for game in dict.fromkeys((row["game_id"], row["role"]) for row in rows)
-        if all((name, *game) in found for name in names)
+        if all((name, *game) in narms for name in names)
     ]
     if not games:
         raise ConfigError("compare: found no Xent game that all of these players have played")
-    return np.array([[found[name, *game] for game in games] for name in names])
+    return np.array([[narms[name, *game] for game in games] for name in names])
 
 
 def _agreement(scores: Scores, tallies: Sequence[Sequence[Tally]]) -> RankAgreement | None:
@@ -118,15 +118,15 @@ def show(comparison: Comparison, console: Console) -> None:
 
 def agreement_text(comparison: Comparison) -> str:
     """In words."""
-    found = comparison.agreement
-    if found is None:
+    agreement = comparison.agreement
+    if agreement is None:
         return "No rank correlation: that takes three players that have played the same games."
-    if not np.isfinite(found.rho):
+    if not np.isfinite(agreement.rho):
         return "No rank correlation: one family does not tell these players apart."
     return (
-        f"Spearman's rho over {found.models} players: {found.rho:+.2f} ({found.low:+.2f} to "
-        f"{found.high:+.2f} over draws of the games of both families); two-sided p "
-        f"{found.p_value:.3f} if the players' order were arbitrary."
+        f"Spearman's rho over {agreement.models} players: {agreement.rho:+.2f} "
+        f"({agreement.low:+.2f} to {agreement.high:+.2f} over draws of the games of both families); two-sided p "
+        f"{agreement.p_value:.3f} if the players' order were arbitrary."
     )
 
 

@@ -121,8 +121,8 @@ def _verdicts(
 ) -> Iterator[Verdict]:
     """Lazily: a filter is not asked after one that refused."""
     yield keyword(game.source)
-    found = digest(game.source)
-    yield Verdict("known", found not in known, f"program {found[:12]}")
+    program = digest(game.source)
+    yield Verdict("known", program not in known, f"program {program[:12]}")
     with Box(game, limits) as box:
         plays = [_random_play(box, game, number, run_seed) for number in range(GAMES)]
         yield _execution(plays, box)

@@ -102,8 +102,8 @@ def _text(path: Path) -> str:
 @cache
 def _categories() -> dict[str, str]:
     """Category by name of the games that ship."""
-    found: dict[str, str] = tomllib.loads((PACKAGED / "games.toml").read_text())
-    return found
+    titles: dict[str, str] = tomllib.loads((PACKAGED / "games.toml").read_text())
+    return titles
 
 
 @cache

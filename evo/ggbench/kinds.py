@@ -128,10 +128,10 @@ def items(answer: str) -> list[str]:
     >>> items("Sure:\\n1. **Card game**: cards are played.\\n2) Race: be first.")
     ['Card game: cards are played.', 'Race: be first.']
     """
-    found = [excerpt(line.replace("**", "").strip(), MOST_KIND) for line in _ITEM.findall(answer)]
-    if not found:
+    kinds = [excerpt(line.replace("**", "").strip(), MOST_KIND) for line in _ITEM.findall(answer)]
+    if not kinds:
         raise UnusableAnswerError(f"found no list in {excerpt(answer, 60)!r}")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(kinds))
 
 
 def yes(answer: str) -> bool | None:

@@ -62,8 +62,8 @@ def find_player(name: str, config: GGBenchConfig) -> Player:
         if not (count.isdecimal() and int(count) > 0):
             raise ConfigError(f"ggbench.players: found {name!r}, expected mcts or mcts@N")
         return AgentPlayer(name, {"kind": "search", "policy": None, "simulations": int(count)})
-    found = find_model(name, config.chat)
-    return found if isinstance(found, LocalPlayer) else ChatPlayer(name, found.settings)
+    model = find_model(name, config.chat)
+    return model if isinstance(model, LocalPlayer) else ChatPlayer(name, model.settings)
 
 
 # -- models: from positions to moves -------------------------------------------------------------

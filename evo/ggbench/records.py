@@ -56,8 +56,8 @@ class Records:
 
     def solved(self, game: Game) -> bool:
         """Whether perfect play is known."""
-        found = [row for row in self._of("gg_filters", game) if row["stage"] == "solution"]
-        return bool(found) and not found[0]["reason"].startswith(NOT_SOLVED)
+        solutions = [row for row in self._of("gg_filters", game) if row["stage"] == "solution"]
+        return bool(solutions) and not solutions[0]["reason"].startswith(NOT_SOLVED)
 
     def weights(self, game: Game) -> dict[int, bytes]:
         """Of the checkpoints, by quarter."""

@@ -291,8 +291,8 @@ class MeasureSession:
         if missing := search.missing():
             with self.plan.base.seated(self.host, config.dtype, self._left()) as seat:
                 for member in missing:
-                    found = search.solve(self.host, seat, member)
-                    self._say_line(f"ceiling of {member.name}: {found}")
+                    ceilings = search.solve(self.host, seat, member)
+                    self._say_line(f"ceiling of {member.name}: {ceilings}")
 
     def _say_line(self, line: str) -> None:
         after = f"[{monotonic() - self.started:6.1f} s]"
@@ -324,14 +324,14 @@ class MeasureSession:
                 return None
             with resampling() as progress:
                 workers = useful_workers(scores, question)
-                found = measure_ratings(scores, question, workers, progress)
+                ratings = measure_ratings(scores, question, workers, progress)
         except RatingError as error:
             self.console.print(f"no ratings: {error}", highlight=False, soft_wrap=True)
             return None
         known = archive.table("ratings", ["rating_id"])["rating_id"].to_pylist()
-        if rating_id(found) not in known:
-            self.ledger.commit(ratings=rating_rows(found))
-        return found
+        if rating_id(ratings) not in known:
+            self.ledger.commit(ratings=rating_rows(ratings))
+        return ratings
 
     # -- what is known -------------------------------------------------------------------------
 

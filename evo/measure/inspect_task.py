@@ -99,11 +99,11 @@ def _scorer(table: Table, rounds: int) -> Any:
     @scorer(metrics=metrics, name="arms")
     def bits() -> Any:
         async def score(state: Any, target: Any) -> Any:
-            found = state.store.get(PLAYED)
+            played = state.store.get(PLAYED)
             levels = table.members[state.metadata["game"]].levels
-            value = max(found["scores"][: at_round(levels, rounds)])
+            value = max(played["scores"][: at_round(levels, rounds)])
             return Score(
-                value=value, answer="\n".join(map(" / ".join, found["moves"])), metadata=found
+                value=value, answer="\n".join(map(" / ".join, played["moves"])), metadata=played
             )
 
         return score

@@ -40,17 +40,17 @@ with every copy.
 
 def tables(results: Results) -> list[Table]:
     """For a terminal."""
-    found = Table(title="The ratings paper's experiments", title_justify="left")
+    table = Table(title="The ratings paper's experiments", title_justify="left")
     for column in CLAIM_COLUMNS:
-        found.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold")
     for claim in claims(results):
-        found.add_row(claim.where, claim.paper, claim.found)
+        table.add_row(claim.where, claim.paper, claim.found)
     variants = Table(title="Under other unstated settings, nats", title_justify="left")
     for column in VARIANT_COLUMNS:
         variants.add_column(column, overflow="fold")
     for cells in variant_cells(results):
         variants.add_row(*cells)
-    return [found, variants]
+    return [table, variants]
 
 
 def variant_cells(results: Results) -> list[tuple[str, ...]]:
@@ -71,13 +71,13 @@ def variant_cells(results: Results) -> list[tuple[str, ...]]:
 
 def figures(results: Results) -> dict[str, Element]:
     """By the name of their file, those that have rows."""
-    found: dict[str, Element] = {}
+    figures: dict[str, Element] = {}
     if any(row["setting"] == MAIN_SETTING for row in results.paths):
-        found["improvement.svg"] = entropy_figure(results)
-        found["sequence.svg"] = sequence_figure(results)
+        figures["improvement.svg"] = entropy_figure(results)
+        figures["sequence.svg"] = sequence_figure(results)
     if results.redundancy:
-        found["redundancy.svg"] = redundancy_figure(results)
-    return found
+        figures["redundancy.svg"] = redundancy_figure(results)
+    return figures
 
 
 def files(results: Results) -> dict[str, str]:

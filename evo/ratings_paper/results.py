@@ -72,8 +72,8 @@ class Results:
 
     def tables_of(self, near: bool) -> list[tuple[float, int]]:
         """(jitter, copies) of exact or near copies, with the table without copies."""
-        found = {(row["jitter"], row["copies"]) for row in self.redundancy}
-        return sorted((j, n) for j, n in found if n == 0 or (j > 0) == near)
+        settings = {(row["jitter"], row["copies"]) for row in self.redundancy}
+        return sorted((j, n) for j, n in settings if n == 0 or (j > 0) == near)
 
     def ranks(self, jitter: float, copies: int, system: str) -> list[int | None]:
         """Of the model that the copies are against, trial by trial; None where no equilibrium was

@@ -95,9 +95,9 @@ class Mlflow:
         self.client: Any = MlflowClient(os.environ.get("MLFLOW_TRACKING_URI", own))
         known = self.client.get_experiment_by_name(run.project)
         place = known.experiment_id if known else self.client.create_experiment(run.project)
-        found = self.client.search_runs([place], f"tags.run_id = '{run.run_id}'")
-        if found:
-            self.id = found[0].info.run_id
+        runs = self.client.search_runs([place], f"tags.run_id = '{run.run_id}'")
+        if runs:
+            self.id = runs[0].info.run_id
             return
         tags = {"run_id": run.run_id}
         self.id = self.client.create_run(place, tags=tags, run_name=run.run_id).info.run_id

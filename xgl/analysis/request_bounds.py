@@ -178,16 +178,16 @@ class Scale:
 
     def requests(self, line: syn.Instruction) -> list[tuple[str, tuple[Form, ...]]]:
         """What a line asks the judge or the story source for: its kind, and of which texts."""
-        found: list[tuple[str, tuple[Form, ...]]] = []
+        forms: list[tuple[str, tuple[Form, ...]]] = []
         for node in descendants(line):
             if isinstance(node, syn.Xent):
                 parts = (node.target, node.prefix, node.outer)
-                found.append(("score", tuple(self.form(part) for part in parts if part)))
+                forms.append(("score", tuple(self.form(part) for part in parts if part)))
             elif isinstance(node, syn.Truth):
-                found.append(("truth", tuple(map(self.form, (node.statement, *node.params)))))
+                forms.append(("truth", tuple(map(self.form, (node.statement, *node.params)))))
             elif isinstance(node, syn.Story):
-                found.append(("story", (self.form(node),)))
-        return list(dict.fromkeys(found))
+                forms.append(("story", (self.form(node),)))
+        return list(dict.fromkeys(forms))
 
     def store(self, line: syn.Instruction) -> list[tuple[str, int]]:
         """Take in what a line sets; each register with its size, in order."""

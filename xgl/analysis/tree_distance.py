@@ -56,8 +56,8 @@ def nearest(program: syn.Program, known: Iterable[tuple[str, syn.Program]]) -> t
     for least, place in sorted((bound(own, other), i) for i, (_, other) in enumerate(others)):
         if best is not None and least > best[0]:
             break
-        found = (edits(own, others[place][1]), place)
-        best = found if best is None else min(best, found)
+        nearest = (edits(own, others[place][1]), place)
+        best = nearest if best is None else min(best, nearest)
     if best is None:
         raise ValueError("no program is known, expected at least one")
     return others[best[1]][0], best[0]

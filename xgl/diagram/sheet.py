@@ -171,15 +171,15 @@ class Sheet:
 
     def wires(self) -> list[Shape]:
         """From each node to the last use of its string, before the lane's next node."""
-        found: list[Shape] = []
+        shapes: list[Shape] = []
         for lane in self.lanes.values():
             uses = sorted(lane.uses)
             for start, end in zip(lane.nodes, [*lane.nodes[1:], float("inf")], strict=True):
                 before = bisect_right(uses, end)
                 last = uses[before - 1] if before else start
                 if last > start:
-                    found.append(Line(((lane.x, start), (lane.x, last)), FAINT, CARRY, 1.6))
-        return found
+                    shapes.append(Line(((lane.x, start), (lane.x, last)), FAINT, CARRY, 1.6))
+        return shapes
 
     def reach(self) -> float:
         """The rightmost x of what was drawn so far."""

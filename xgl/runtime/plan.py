@@ -43,10 +43,10 @@ class PreparedProgram:
 
     def calls(self, node: Any) -> tuple[syn.Function, ...]:
         """The calls in a node of a line that ask something, in the order of their evaluation."""
-        found = self.asking.get(id(node))
-        if found is None:
-            found = self.asking[id(node)] = tuple(_asking(node))
-        return found
+        calls = self.asking.get(id(node))
+        if calls is None:
+            calls = self.asking[id(node)] = tuple(_asking(node))
+        return calls
 
     def label(self, node: Any) -> str:
         """The text of a node of a line."""

@@ -72,9 +72,9 @@ def _found(sequence: ScoredSequence, ids: Ids) -> Iterator[tuple[int, int]]:
     for first, last in ((0, 0), (1, 0), (0, 1), (1, 1)):
         run = ids[first : len(ids) - last]
         starts = range(len(sequence.ids) - len(run) + 1) if run else ()
-        found = [start for start in starts if sequence.ids[start : start + len(run)] == run]
-        if found:
-            for start in found:
+        places = [start for start in starts if sequence.ids[start : start + len(run)] == run]
+        if places:
+            for start in places:
                 yield from ((start + k, first + k) for k in range(len(run)))
             return
 

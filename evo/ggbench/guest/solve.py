@@ -62,11 +62,11 @@ class Solution:
     def outcomes(self, position: Position) -> dict[int, tuple[int, int]]:
         """By legal move: the mover's result, and moves to the end."""
         node = self.node(position)
-        found = {move: (result, 1) for move, result in node.ends.items()}
+        solved = {move: (result, 1) for move, result in node.ends.items()}
         for move, number in node.after.items():
             after = self.nodes[number]
-            found[move] = -(after.value or 0), after.distance + 1
-        return found
+            solved[move] = -(after.value or 0), after.distance + 1
+        return solved
 
     def best(self, position: Position, rng: Random) -> int:
         """A best move: the quickest win, or the slowest loss; equal ones by lot."""
