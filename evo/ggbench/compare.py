@@ -125,8 +125,8 @@ def agreement_text(comparison: Comparison) -> str:
         return "No rank correlation: one family does not tell these players apart."
     return (
         f"Spearman's rho over {agreement.models} players: {agreement.rho:+.2f} "
-        f"({agreement.low:+.2f} to {agreement.high:+.2f} over draws of the games of both families); two-sided p "
-        f"{agreement.p_value:.3f} if the players' order were arbitrary."
+        f"({agreement.low:+.2f} to {agreement.high:+.2f} over draws of the games of both "
+        f"families); two-sided p {agreement.p_value:.3f} if the players' order were arbitrary."
     )
 
 
