@@ -166,8 +166,8 @@ def judged_preferences(
 ) -> Array:
     """u (tasks, models, models): means of a noisy judge's verdicts −1, −½, 0, ½, 1 on models whose
     skills the tasks ask for."""
-    asked, skill = (random.dirichlet(np.ones(skills), size) for size in (tasks, models))
-    level = asked @ skill.T
+    demands, skill = (random.dirichlet(np.ones(skills), size) for size in (tasks, models))
+    level = demands @ skill.T
     apart = 4 * (level[:, :, None] - level[:, None, :])
     verdicts = np.zeros_like(apart)
     for _ in range(judgements):

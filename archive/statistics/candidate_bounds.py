@@ -156,8 +156,8 @@ class CandidateBounds(Generic[TaskT]):
         """C and V of ``source`` on ``target``; V over the source's own gains on so many plays, and
         only where it is the value that decides, as others need not have been played."""
         kind, measured = self.thresholds.gain, self.measured
-        asked = source == self.candidate or self.thresholds.definition == Definition.DEF37
-        own = measured.gains(source, source, denominator, kind, rank) if asked else None
+        needed = source == self.candidate or self.thresholds.definition == Definition.DEF37
+        own = measured.gains(source, source, denominator, kind, rank) if needed else None
         return transfer_values(
             measured.gains(source, target, plays, kind, rank),
             measured.gains(target, target, plays, kind),

@@ -108,10 +108,10 @@ class Thresholds:
 def is_learned(own: OwnGain, rule: Rule) -> Answer:
     """Did fine-tuning improve play of the game itself? By the gain that decides and, but for the
     rule ``values``, by the total one: a specific gain also rises when moves get worse elsewhere."""
-    asked = [own.gain] if rule is Rule.VALUES else [own.gain, own.total]
-    if all(gain.low > 0 for gain in asked):
+    gains = [own.gain] if rule is Rule.VALUES else [own.gain, own.total]
+    if all(gain.low > 0 for gain in gains):
         return Answer.YES
-    return Answer.NO if any(gain.high <= 0 for gain in asked) else Answer.OPEN
+    return Answer.NO if any(gain.high <= 0 for gain in gains) else Answer.OPEN
 
 
 @dataclass(frozen=True)

@@ -156,8 +156,8 @@ def _initial_level(record: RunRecord) -> float | None:
         record.setting("transfer", key) for key in ("selection_plays", "confidence")
     )
     both = record.setting("transfer", "rule") == Rule.CROSS_RATIO
-    asked = both or record.setting("transfer", "gain") == GainKind.TOTAL
-    if not asked or record.setting("finetune", "replicates") != 1:
+    needed = both or record.setting("transfer", "gain") == GainKind.TOTAL
+    if not needed or record.setting("finetune", "replicates") != 1:
         return None
     try:
         return Looks(tuple(plays), 1 - confidence).confidence(plays[-1])

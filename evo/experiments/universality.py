@@ -75,15 +75,15 @@ class Growth:
 def plan_universality(config: RunConfig, services: Services, resumed: bool) -> ModelPlan:
     """Find the growths and the ladder; raises what :func:`plan_models` raises, and
     :class:`ConfigError` where a growth cannot be read or models or growths are too few."""
-    asked = config.universality
-    programs = config.curriculum.held_out if asked.programs is None else asked.programs
+    settings = config.universality
+    programs = config.curriculum.held_out if settings.programs is None else settings.programs
     tasks = library_tasks(config, "universality.programs", programs)
-    growths = find_growths(asked.runs)
+    growths = find_growths(settings.runs)
     for growth in growths:
         if growth.is_exported:
             read(growth.source)
         elif not resumed:
-            _check_growth(growth, asked.eta, tasks)
+            _check_growth(growth, settings.eta, tasks)
     _check_ladder(config, len(tasks))
 
     def session(plan: ModelPlan, archive: Archive) -> ModelSession:
@@ -119,18 +119,18 @@ def _check_growth(growth: Growth, eta: float | None, programs: Mapping[str, Task
 
 
 def _check_ladder(config: RunConfig, programs: int) -> None:
-    asked = config.universality
+    settings = config.universality
     models = len(ladder(config, config.folder, [str(place) for place in range(programs)]))
     if models < FEWEST_MODELS:
         raise ConfigError(
             f"universality: found {models} models in the ladder, expected {FEWEST_MODELS} or more "
             "by temperatures, programs × scales and players"
         )
-    if asked.players:
+    if settings.players:
         from evo.config.measure import ChatConfig
         from evo.measure.players import find_player  # loads torch
 
-        for name in asked.players:
+        for name in settings.players:
             find_player(name, ChatConfig())
 
 
@@ -140,14 +140,14 @@ def ladder(config: RunConfig, folder: Path, finetune_ids: Sequence[str]) -> tupl
 
     Raises :class:`ConfigError` for a name that stands there twice.
     """
-    asked, base = config.universality, config.player.model
-    warm = [base if t == 1 else f"{base}@{_plain(t)}" for t in asked.temperatures]
+    settings, base = config.universality, config.player.model
+    warm = [base if t == 1 else f"{base}@{_plain(t)}" for t in settings.temperatures]
     adapters = [
         f"adapter:{folder}:{each}" + ("" if scale == 1 else f"*{_plain(scale)}")
         for each in finetune_ids
-        for scale in asked.scales
+        for scale in settings.scales
     ]
-    models = (*warm, *adapters, *asked.players)
+    models = (*warm, *adapters, *settings.players)
     if twice := [name for name in models if models.count(name) > 1]:
         raise ConfigError(f"universality.players: {twice[0]!r} is in the ladder already")
     return models
@@ -239,19 +239,19 @@ class UniversalitySession(ModelSession):
                     self._export_growth(growth.name, archive)
 
     def _export_growth(self, name: str, archive: Archive) -> None:
-        asked, run_id = self.config.universality, find_run(archive).run_id
+        settings, run_id = self.config.universality, find_run(archive).run_id
         options = Options(
-            eta=asked.eta,
+            eta=settings.eta,
             skip_unplayable=True,
-            maps=asked.maps,
+            maps=settings.maps,
             allow_inexact=True,
             with_judge=False,
             compare=False,
         )
-        games = len(choose(archive, run_id, asked.eta, skip_unplayable=True).covers)
+        games = len(choose(archive, run_id, settings.eta, skip_unplayable=True).covers)
         random = f"{RANDOM}/{name}"
         if len(playable_tasks(archive, run_id)) > games and not self._is_there(random):
-            drawn = replace(options, playable=games, draw=asked.draw)
+            drawn = replace(options, playable=games, draw=settings.draw)
             export_xent(archive, run_id, self._folder(random), drawn)
         # Last: where it is there, the random games are.
         export_xent(archive, run_id, self._folder(f"{GROWN}/{name}"), options)
@@ -309,7 +309,7 @@ class UniversalitySession(ModelSession):
         return Session(Tally(tally), self.config.budget, before, plays, time.time())
 
     def _measure_config(self, measure: str, models: tuple[str, ...]) -> MeasureRunConfig:
-        asked, folder = self.config.universality, self._measured(measure)
+        settings, folder = self.config.universality, self._measured(measure)
         return MeasureRunConfig(
             experiment="measure",
             name=folder.name,
@@ -317,8 +317,8 @@ class UniversalitySession(ModelSession):
             players=models,
             measure=MeasureConfig(
                 folder=str(self._measures()[measure]),
-                rounds=asked.rounds,
-                maps=asked.maps,
+                rounds=settings.rounds,
+                maps=settings.maps,
                 control=False,
                 dtype=self.config.player.dtype,
                 rating_resamples=0,
@@ -334,8 +334,8 @@ class UniversalitySession(ModelSession):
     # -- the answer ------------------------------------------------------------------------------
 
     def _question(self) -> Question:
-        asked = self.config.universality
-        return Question(asked.margin, resamples=asked.resamples, seed=self.config.seed)
+        settings = self.config.universality
+        return Question(settings.margin, resamples=settings.resamples, seed=self.config.seed)
 
     def answer(self) -> Universality:
         """From the measured runs' archives, without random games that cannot be compared on.

@@ -155,8 +155,8 @@ class Collector:
 
     def rounds_request(self, task: Task) -> list[RoundsRequest]:
         """Repeated play, where it is asked for and nothing cheaper refuses the game."""
-        asked = self.config.playability.few_shot_rounds and not self._cheap_refusal(task)
-        return [RoundsRequest(task.id, task)] if asked else []
+        wanted = self.config.playability.few_shot_rounds and not self._cheap_refusal(task)
+        return [RoundsRequest(task.id, task)] if wanted else []
 
     def _keep_rounds(self, task: Task, result: Result[list[RoundScore]]) -> None:
         rows = round_rows(BASE_POLICY, task, Purpose.CALIBRATION, result.outcome)

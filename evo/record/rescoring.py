@@ -32,7 +32,7 @@ SECOND_JUDGE, BEST_PLAYS = "another judge", "best plays"
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Rescoring:
     """Plays of one policy on one game that the other judge has not scored."""
 
     key: PlaysKey
@@ -42,15 +42,15 @@ class _Asked:
 def score_again(ledger: Ledger, executor: Executor, listener: Listener, judge: str) -> None:
     """Every play that an acceptance rests on, under ``judge``; one commit for each policy on each
     game. What the archive holds is not scored again."""
-    asked = _plays_to_judge(ledger, judge)
-    listener.stage(SECOND_JUDGE, [each.job.task for each in asked], len(asked))
-    jobs = [each.job for each in asked]
-    for each, result in zip(asked, executor.do(jobs), strict=True):
+    pending = _plays_to_judge(ledger, judge)
+    listener.stage(SECOND_JUDGE, [each.job.task for each in pending], len(pending))
+    jobs = [each.job for each in pending]
+    for each, result in zip(pending, executor.do(jobs), strict=True):
         ledger.commit(second_scores=_rows(each, judge, result))
         listener.job(SECOND_JUDGE, each.job.task, 0, result.scoring)
 
 
-def _plays_to_judge(ledger: Ledger, judge: str) -> list[_Asked]:
+def _plays_to_judge(ledger: Ledger, judge: str) -> list[_Rescoring]:
     record = read_record(ledger.archive, ledger.run_id)
     wanted: dict[PlaysKey, dict[Seeds, None]] = {}
     for accepted in accepted_cases(record):
@@ -59,12 +59,14 @@ def _plays_to_judge(ledger: Ledger, judge: str) -> list[_Asked]:
     known = _known(ledger, judge)
     missing = {key: seeds for key, seeds in wanted.items() if known.get(key) != set(seeds)}
     tasks = ledger.tasks({key.task_id for key in missing})
-    return [_asked(ledger, key, tasks[key.task_id], list(seeds)) for key, seeds in missing.items()]
+    return [
+        _rescoring(ledger, key, tasks[key.task_id], list(seeds)) for key, seeds in missing.items()
+    ]
 
 
-def _asked(ledger: Ledger, key: PlaysKey, task: Task, seeds: Sequence[Seeds]) -> _Asked:
+def _rescoring(ledger: Ledger, key: PlaysKey, task: Task, seeds: Sequence[Seeds]) -> _Rescoring:
     moves = tuple(tuple(ledger.scores[key][each]["moves"]) for each in seeds)
-    return _Asked(key, Rescoring(task, tuple(seeds), moves))
+    return _Rescoring(key, Rescoring(task, tuple(seeds), moves))
 
 
 def _known(ledger: Ledger, judge: str) -> dict[PlaysKey, set[Seeds]]:
@@ -75,21 +77,21 @@ def _known(ledger: Ledger, judge: str) -> dict[PlaysKey, set[Seeds]]:
     return known
 
 
-def _rows(asked: _Asked, judge: str, result: Result[list[SecondScore]]) -> list[Row]:
+def _rows(request: _Rescoring, judge: str, result: Result[list[SecondScore]]) -> list[Row]:
     return [
         {
             "judge": judge,
-            "policy_id": asked.key.policy_id,
-            "game_id": asked.key.task_id.game_id,
-            "role": asked.key.task_id.role,
-            "purpose": asked.key.purpose,
+            "policy_id": request.key.policy_id,
+            "game_id": request.key.task_id.game_id,
+            "role": request.key.task_id.role,
+            "purpose": request.key.purpose,
             "map_seed": seeds.map_seed,
             "play_seed": seeds.play_seed,
             "score": score.score,
             "permuted_score": score.permuted,
             "seconds": score.seconds,
         }
-        for seeds, score in zip(asked.job.seeds, result.outcome, strict=True)
+        for seeds, score in zip(request.job.seeds, result.outcome, strict=True)
     ]
 
 

@@ -151,15 +151,15 @@ class OpenTransferOracle:
         """The acceptance test on its list's fresh seeds, the games first that seem to teach it
         most; once more where that shows that the parent was badly trained."""
         stage = self._acceptance(repeat).of_list(finding.candidate.place)
-        values, asked = finding.evidence.scope_values, list[PlayRequest]()
+        values, requests = finding.evidence.scope_values, list[PlayRequest]()
         order = sorted(scope, key=lambda task: -(values[task.id].value or 0.0))
         task, parent = finding.candidate.game, finding.parent
-        decision, evidence = yield from self._race(acceptance, stage, task, parent, order, asked)
+        decision, evidence = yield from self._race(acceptance, stage, task, parent, order, requests)
         while decision and decision.reason is not Reason.COVERED:
             if not (yield from self._retrain_parent(parent, evidence)):
                 break
             decision, evidence = yield from self._race(
-                acceptance, stage, task, parent, order, asked
+                acceptance, stage, task, parent, order, requests
             )
         assert decision is not None
         if decision.verdict is Verdict.ACCEPTED:
@@ -173,7 +173,7 @@ class OpenTransferOracle:
         )
         if decision.verdict is Verdict.UNDECIDED:
             chance = power(evidence, self.thresholds, self._acceptance(repeat + 1).looks)
-            cost = sum(map(self.collector.cost, dict.fromkeys(asked)), Cost())
+            cost = sum(map(self.collector.cost, dict.fromkeys(requests)), Cost())
             return replace(trial, power=chance, tokens=max(1, cost.tokens))
         self.paper_oracle.record(finding.candidate, parent, decision, evidence, trial.scope)
         return trial
@@ -323,8 +323,8 @@ class OpenTransferOracle:
         ids = None
         while ids != self.collector.attempt_ids(parents):
             ids = self.collector.attempt_ids(parents)
-            asked = [each for p in parents for each in stage.plays(task, p, (), question)]
-            yield self._blocks(asked)
+            requests = [each for p in parents for each in stage.plays(task, p, (), question)]
+            yield self._blocks(requests)
         values: dict[Task, float] = {}
         for parent in parents:
             bounds = stage.bounds(task, parent, (), question)
@@ -340,17 +340,17 @@ class OpenTransferOracle:
         task: Task,
         parent: Task,
         scope: Sequence[Task],
-        asked: list[PlayRequest],
+        requests: list[PlayRequest],
     ) -> Steps[Request, RaceEnd]:
         """A race to its end; from its start again where meanwhile a game of the scope got another
-        attempt. ``asked`` gets every play that it asked for."""
+        attempt. ``requests`` gets every play that it asks for."""
         while True:
             start = stage.no_evidence(parent, scope)
             race = kind(stage.race_settings, [each.id for each in scope], start)
             question = next(race)
             while True:
                 blocks = self._blocks(stage.plays(task, parent, scope, question))
-                asked += blocks
+                requests += blocks
                 yield blocks
                 if stage.no_evidence(parent, scope) != start:
                     break

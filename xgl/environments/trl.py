@@ -41,8 +41,8 @@ class GameEnvironment:
             )
         seats = {name: self._others for name in names if self._others is not None}
         self._episode = self._row.episode(self._judge, players=seats)
-        asked = self._ask()
-        return f"\n{CALL}" if prompt else f"{RULES}\n\n{asked}"
+        turn = self._ask()
+        return f"\n{CALL}" if prompt else f"{RULES}\n\n{turn}"
 
     def move(self, text: str) -> str:
         """Make the move that you are asked for.

@@ -219,12 +219,12 @@ def _order(machine: Running, request: DrawRequest) -> tuple[int, ...]:
 
 
 def _answer_stories(slots: list[Slot], stories: StorySource) -> None:
-    asked = []
+    requests = []
     for machine, position in slots:
         request = machine.requests[position]
         assert isinstance(request, StoryRequest)
-        asked.append((machine.instance.seeds.map_seed, request))
-    texts = stories.story_texts(asked)
+        requests.append((machine.instance.seeds.map_seed, request))
+    texts = stories.story_texts(requests)
     for (machine, position), text in zip(slots, texts, strict=True):
         machine.answers[position] = well_formed(text)
 

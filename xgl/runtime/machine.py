@@ -306,9 +306,9 @@ class Machine:
     def _settle(self, node: Any) -> Asking:
         """Request the answers of all calls in a node, each once, before the node is evaluated."""
         for call in self.plan.calls(node):
-            request, asked = self.values.request(call)
+            request, argument = self.values.request(call)
             (answer,) = yield from self._ask((request,))
-            self.values.settle(call, asked, answer)
+            self.values.settle(call, argument, answer)
 
     def _value(self, expression: syn.StringExpr | syn.ListExpr) -> Generator[Any, Any, Value]:
         yield from self._settle(expression)
@@ -316,17 +316,17 @@ class Machine:
 
     def _amount(self, amount: syn.Sum) -> Generator[Any, Any, Amount]:
         """A signed sum."""
-        asked = []
+        pairs = []
         for _, term in amount.terms:
             pair: tuple[ScoreRequest, ...] = ()
             if isinstance(term, syn.Xent):
                 pair = yield from self._score_requests(term)
-            asked.append(pair)
-        requests = tuple(request for pair in asked for request in pair)
+            pairs.append(pair)
+        requests = tuple(request for pair in pairs for request in pair)
         answers = iter((yield from self._ask(requests)))
         bits, terms = 0.0, []
         xents: list[tuple[int, TokenScores]] = []
-        for (sign, term), pair in zip(amount.terms, asked, strict=True):
+        for (sign, term), pair in zip(amount.terms, pairs, strict=True):
             if not isinstance(term, syn.Xent):
                 bits += sign * (yield from self._number(term))
                 continue

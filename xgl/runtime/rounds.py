@@ -52,15 +52,15 @@ def play_rounds(
         shown = [(False, history)]
         if control and number > 1:
             shown.append((True, [*history[1:], *history[:1]]))
-        asked = [
+        shifted = [
             (other, Instance(game, each, policy, Memory(role, number, earlier)))
             for other, earliers in shown
             for each, earlier in zip(seeds, earliers, strict=True)
         ]
-        plays = play_all([instance for _, instance in asked], cast)
+        plays = play_all([instance for _, instance in shifted], cast)
         played += [
             Round(instance.seeds, number, other, play)
-            for (other, instance), play in zip(asked, plays, strict=True)
+            for (other, instance), play in zip(shifted, plays, strict=True)
         ]
         own = plays[: len(seeds)]
         history = [(*past, seen(game, play, role)) for past, play in zip(history, own, strict=True)]

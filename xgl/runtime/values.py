@@ -271,17 +271,17 @@ class Values:
         self.drawn += 1
         return request, items
 
-    def settle(self, call: syn.Function, asked: Value, answer: Any) -> None:
+    def settle(self, call: syn.Function, argument: Value, answer: Any) -> None:
         """Keep the value of a call for its line. A string that is short enough stays what it
         is, with its prefix."""
         value: Value
         if call.name == "shuffle":
-            value = tuple(cast(Items, asked)[place] for place in answer)
+            value = tuple(cast(Items, argument)[place] for place in answer)
         elif call.name == "sample":
-            value = cast(Items, asked)[answer[0]] if asked else NOTHING
+            value = cast(Items, argument)[answer[0]] if argument else NOTHING
         else:
-            short = self._now(cast(Item, asked)).text == answer
-            value = asked if short else Text(self.within_limit(answer))
+            short = self._now(cast(Item, argument)).text == answer
+            value = argument if short else Text(self.within_limit(answer))
         self.answers[id(call)] = value
 
     def holds(self, test: syn.Test) -> bool:

@@ -164,19 +164,19 @@ class MapTrials:
         constants."""
         running = self._running(moves)
         signed: list[SignedScore] = []
-        asked: list[ScoreRequest] = []
+        requests: list[ScoreRequest] = []
         while not running.waits:
             machine = running.machine
             if isinstance(self.game.program.instructions[machine.flow.position], syn.Reward):
-                asked += [each for each in running.requests if isinstance(each, ScoreRequest)]
+                requests += [each for each in running.requests if isinstance(each, ScoreRequest)]
             before = len(machine.events)
             step([running])
             paid = [each for each in machine.events[before:] if isinstance(each, Rewarded)]
             for event in paid:
-                if event.player == self.role and len(event.xents) == len(asked):
+                if event.player == self.role and len(event.xents) == len(requests):
                     signs = (sign for sign, _ in event.xents)
-                    signed += map(SignedScore, signs, asked)
-            asked = [] if paid else asked
+                    signed += map(SignedScore, signs, requests)
+            requests = [] if paid else requests
         return signed
 
     def _running(self, moves: Moves) -> Running:
