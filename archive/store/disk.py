@@ -82,13 +82,13 @@ def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
 def digests(folder: Path) -> dict[str, str]:
     """SHA-256 (hex) of every file below `folder`, by its path there."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): digest(path) for path in files}
+    return {path.relative_to(folder).as_posix(): file_hash(path) for path in files}
 
 
-def digest(path: Path) -> str:
-    """SHA-256 (hex) of one file."""
-    digest = sha256()
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file in hex, a piece of it at a time. Raises OSError."""
+    content = sha256()
     with path.open("rb") as file:
         while part := file.read(1 << 20):
-            digest.update(part)
-    return digest.hexdigest()
+            content.update(part)
+    return content.hexdigest()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from hashlib import sha256
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +12,7 @@ import pyarrow.parquet as pq
 from archive.errors import DamagedError
 from archive.schema import TABLES, Reason
 from archive.store.commits import DataFile
-from archive.store.disk import TEMPORARY, flush_folder, make_folder
+from archive.store.disk import TEMPORARY, file_hash, flush_folder, make_folder
 from archive.store.older import is_older, stored_columns, upgraded
 
 BATCH = 65_536
@@ -57,15 +56,6 @@ def gathered(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
             waiting, rows = [], 0
     if waiting:
         yield pa.concat_tables(waiting)
-
-
-def file_hash(path: Path) -> str:
-    """SHA-256 of a file in hex, a piece of it at a time. Raises OSError."""
-    digest = sha256()
-    with path.open("rb") as file:
-        while piece := file.read(1 << 20):
-            digest.update(piece)
-    return digest.hexdigest()
 
 
 def check_size(folder: Path, file: DataFile) -> None:

@@ -11,7 +11,8 @@ from archive.schema import TABLES
 from archive.store.adapters import ADAPTERS
 from archive.store.archive import Archive
 from archive.store.commits import COMMITS, Commit, DataFile, counting, record_hash, record_path
-from archive.store.files import check_size, file_hash, read_batches
+from archive.store.disk import file_hash
+from archive.store.files import check_size, read_batches
 from archive.verification.findings import Finding
 
 
