@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field, Strict
 
 from evo.config.models import FinetuneConfig
-from xgl.settings import Count, Natural, Share, settings
+from xgl.settings import Count, Natural, NonNegative, Positive, Share, settings
 
 HELD_OUT = (
     "fig_3_01_single_text",
@@ -32,10 +32,28 @@ class CurriculumConfig:
     """Training seeds of each curriculum."""
     tokens: Natural = 600000
     """Budget of one curriculum's fine-tune, over all its games."""
+    learning_rate: Positive = 0.0005
+    """AdamW's at the first step of REINFORCE: a curriculum makes ten times as many steps as a
+    fine-tune on one game, and at that one's rate the embedded player collapses."""
+    decay: Share = 1.0
+    """Share of the learning rate that is gone at the end."""
+    kl: NonNegative = 0.1
+    """Weight of the divergence from the base player in the objective."""
     eta: Share = 0.3
     """η of the cover."""
     held_out: Annotated[tuple[str, ...], Field(min_length=1)] = HELD_OUT
     """Games of the library that each player plays before and after, read in game.dialect."""
+
+    def learner(self, finetune: FinetuneConfig) -> FinetuneConfig:
+        """How they learn, where one game is learned as ``finetune`` says."""
+        return replace(
+            finetune,
+            tokens=self.tokens,
+            steps=None,
+            learning_rate=self.learning_rate,
+            decay=self.decay,
+            kl=self.kl,
+        )
 
 
 @settings

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -24,6 +24,7 @@ from archive.query import find_run, newest_scope, run_config
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, GainKind, PlaysKey, Reason, TaskId
 from archive.statistics.curricula import ALL, CurriculumGains, curriculum_gains
 from archive.statistics.intervals import Interval
+from evo.config.models import FinetuneConfig
 from evo.config.schema import RunConfig
 from evo.experiments.known_games import (
     archived_tasks,
@@ -152,6 +153,7 @@ class CurriculumSession(ModelSession):
                 self.ledger.archive, self.ledger.run_id, [task.id for task in held_out.values()]
             )
             show(self.console, gains, {task.id: name for name, task in held_out.items()})
+            self._show_own_games()
             self._show_moves()
             self._show_scripts()
         super().show(outcome)
@@ -175,8 +177,12 @@ class CurriculumSession(ModelSession):
         return named_seed("training", self.config.seed, replicate)
 
     def _settings(self) -> str:
-        own = {"tokens": self.config.curriculum.tokens}
-        return json.dumps(json.loads(self.collector.settings_json) | {"curriculum": own})
+        learner = {"curriculum": asdict(self._learner)}
+        return json.dumps(json.loads(self.collector.settings_json) | learner)
+
+    @property
+    def _learner(self) -> FinetuneConfig:
+        return self.config.curriculum.learner(self.config.finetune)
 
     def _train(self) -> None:
         wanted = [
@@ -193,8 +199,7 @@ class CurriculumSession(ModelSession):
 
     def _job(self, name: str, replicate: int) -> CurriculumTraining:
         first, *others = map(self.collector.floored, self.curricula.courses[name])
-        settings = replace(self.config.finetune, tokens=self.config.curriculum.tokens, steps=None)
-        return CurriculumTraining(first, tuple(others), self._seed(replicate), settings)
+        return CurriculumTraining(first, tuple(others), self._seed(replicate), self._learner)
 
     def _keep(
         self, name: str, replicate: int, job: CurriculumTraining, result: Result[Finetune]
@@ -224,19 +229,35 @@ class CurriculumSession(ModelSession):
     # -- playing ---------------------------------------------------------------------------------
 
     def _requests(self) -> list[PlayRequest]:
-        """Base, scripts and every trained player, on every held-out program."""
+        """Base, scripts and every trained player, on every held-out program; base and trained
+        players on the games that they were trained on."""
         seeds = self.collector.seeds(Purpose.ACCEPTANCE, self.config.transfer.acceptance_plays[-1])
-        trained = [
-            self._policy_id(name, replicate)
-            for name in self.curricula.courses
-            for replicate in range(self.config.curriculum.seeds)
-        ]
-        policies = [BASE_POLICY, *(f"{SCRIPT_POLICY}{name}" for name in SCRIPTS), *trained]
+        trained = {name: self._policy_ids(name) for name in self.curricula.courses}
+        scripts = [f"{SCRIPT_POLICY}{name}" for name in SCRIPTS]
+        everyone = [BASE_POLICY, *scripts, *(each for ids in trained.values() for each in ids)]
+        pairs = [(each, task) for task in self.curricula.held_out.values() for each in everyone]
+        for name, course in self.curricula.courses.items():
+            pairs += [(each, task) for task in course for each in (BASE_POLICY, *trained[name])]
         return [
             PlayRequest(policy, task, Purpose.ACCEPTANCE, seeds)
-            for task in self.curricula.held_out.values()
-            for policy in policies
+            for policy, task in dict.fromkeys(pairs)
         ]
+
+    def _policy_ids(self, name: str) -> list[str]:
+        """Of a curriculum's players, by training seed."""
+        return [self._policy_id(name, seed) for seed in range(self.config.curriculum.seeds)]
+
+    def _show_own_games(self) -> None:
+        """Whether each curriculum taught its own games at all."""
+        table = Table(title="gain on its own games, bits, mean over them", title_justify="left")
+        for head in ("curriculum", "games", *GainKind):
+            table.add_column(head, justify="left" if head == "curriculum" else "right")
+        for name, course in self.curricula.courses.items():
+            tasks = [task.id for task in course]
+            of = curriculum_gains(self.ledger.archive, self.ledger.run_id, tasks).gains
+            cells = [with_interval(of[kind][name][ALL]) for kind in GainKind]
+            table.add_row(name, str(len(course)), *cells)
+        self.console.print(table)
 
     def _show_scripts(self) -> None:
         """The trivial baseline: what the best script gains on each program."""

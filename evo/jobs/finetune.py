@@ -79,22 +79,29 @@ def finetune_in_turn(
     count: Callable[[str], int] | None = None,
     memory_bytes: int = MEMORY_BYTES,
 ) -> Finetune:
-    """Train one new adapter on several games, round-robin: a round of the warm start on each, then
-    a step of REINFORCE on each, and so on, until ``settings.tokens`` are spent on all together.
-    The curves have the steps in the order in which they were made. One game alone is
-    :func:`finetune`.
+    """Train one new adapter on several games: a warm start on all of them together, then steps of
+    REINFORCE on each in turn, until ``settings.tokens`` are spent on all together. The curves have
+    the steps in the order in which they were made. One game alone is :func:`finetune`.
     """
     started = seconds_of_work()
     with adapted.new_adapter(named_seed("adapter", seed)) as lm:
-        policy = LocalPolicy(lm, count=count, memory_bytes=memory_bytes)
         steps = _Steps()
         trainings = [
-            _Training(lm, adapted, cast, task, policy, settings, seed, memory_bytes, steps)
+            _Training(
+                lm,
+                adapted,
+                cast,
+                task,
+                LocalPolicy(lm, count=count, memory_bytes=memory_bytes),
+                settings,
+                seed,
+                memory_bytes,
+                steps,
+                1 / len(courses),
+            )
             for cast, task in courses
         ]
-        share = 1 / len(trainings)
-        for place, training in enumerate(trainings):
-            training.warm_start(place * share, (place + 1) * share)
+        warm_start(trainings, lm, adapted, settings, seed, memory_bytes)
         reinforce(trainings, adapted, settings)
         adapter = adapted.adapter_bytes()
     last = trainings[-1]
@@ -105,8 +112,8 @@ def finetune_in_turn(
         grad_norm=steps.norms,
         distinct_moves=_distinct(last.plays, last.task.role),
         forfeit_rate=_unfinished(last.plays, last.task.role),
-        prompt_tokens=policy.prompt_tokens,
-        generated_tokens=policy.new_tokens,
+        prompt_tokens=sum(training.policy.prompt_tokens for training in trainings),
+        generated_tokens=sum(training.policy.new_tokens for training in trainings),
         seconds=seconds_of_work() - started,
     )
 
@@ -121,7 +128,8 @@ class _Steps:
 
 
 class _Training:
-    """One game of a fine-tune in progress; ``made`` counts its own steps."""
+    """One game of a fine-tune in progress, played by a policy of its own; ``made`` counts its own
+    steps, ``share`` is its part of the tokens if all games spend as much."""
 
     def __init__(
         self,
@@ -134,50 +142,32 @@ class _Training:
         seed: int,
         memory_bytes: int,
         steps: _Steps,
+        share: float,
     ) -> None:
         self.lm, self.adapted, self.cast, self.task = lm, adapted, cast, task
         self.policy, self.settings = policy, settings
         self.seed, self.memory_bytes = seed, memory_bytes
         self.scripts = ScriptPlayer(cast.judge.count)
         self.steps, self.made = steps, 0
-        self.begin, self.share = 0.0, 1.0
+        self.share = share
         self.plays: list[Play] = []
 
     @property
     def spent(self) -> float:
-        """Share of the tokens."""
+        """Share of all tokens that this game has taken."""
         tokens = self.policy.prompt_tokens + self.policy.new_tokens
-        return tokens / self.settings.tokens if self.settings.tokens else 1.0
-
-    def warm_start(self, begin: float = 0.0, end: float = 1.0) -> None:
-        """Rounds of best-of-n distillation, until half of the budget is spent; with other games,
-        of the part of the budget from ``begin`` to ``end``, shares of it, which is this game's if
-        all spend as much."""
-        warm = self.settings.warm_start
-        optimizer = torch.optim.AdamW(self.adapted.parameters(), lr=warm.learning_rate)
-        self.begin, self.share = min(self.spent, begin), end - begin
-        for index in range(warm.rounds):
-            if self.spent_here >= 0.5:
-                return
-            imitations = self._imitations(authors_of_round(warm, index))
-            if not imitations:
-                return
-            rng = stream("imitation", self.seed, index)
-            clip = self.settings.gradient_clip
-            entropy, norm = imitate(
-                self.lm, self.adapted, optimizer, imitations, warm, clip, rng, self.memory_bytes
-            )
-            if not self._step(entropy, norm):
-                return
+        return tokens / self.settings.tokens if self.settings.tokens else self.share
 
     @property
     def spent_here(self) -> float:
-        """Share of this game's part of the tokens that its warm start has taken."""
-        return (self.spent - self.begin) / self.share
+        """Share of this game's part of the tokens that it has taken."""
+        return self.spent / self.share
 
-    def _imitations(self, author: Author) -> list[Imitation]:
-        """The best moves of a round, and those that each line's best script makes on further
-        maps."""
+    def imitations(self, author: Author) -> list[Imitation]:
+        """The best moves of a round of the warm start, and those that each line's best script makes
+        on further maps; none once half of the game's part of the tokens is spent."""
+        if self.spent_here >= 0.5:
+            return []
         warm, player, seed = self.settings.warm_start, self._exploring(author), self.seed
         seeds, plays = list[Seeds](), list[Play]()
         for first in range(0, warm.maps, MAPS_AT_ONCE):
@@ -224,7 +214,7 @@ class _Training:
         if not credits:  # no view fits the model: such steps would spend no tokens, for ever
             return False
         step = update(self.lm, self.adapted, optimizer, credits, settings, self.memory_bytes)
-        return self._step(*step)
+        return self.note(*step)
 
     def _play(self, player: Player, seeds: Sequence[Seeds]) -> list[Play]:
         players = self.cast.players | {self.task.role: player}
@@ -240,8 +230,8 @@ class _Training:
             return shuffled(credits, named_seed("shuffle", self.seed, self.made))
         return credits
 
-    def _step(self, entropy: float, norm: float) -> bool:
-        """Note a step; False where its gradient was not finite."""
+    def note(self, entropy: float, norm: float) -> bool:
+        """Add a step to the curves; False where its gradient was not finite."""
         if not math.isfinite(norm):
             return False
         scores = [finite_score(play, self.task) for play in self.plays]
@@ -250,6 +240,33 @@ class _Training:
         self.steps.entropy.append(entropy)
         self.steps.norms.append(norm)
         return True
+
+
+def warm_start(
+    trainings: Sequence[_Training],
+    lm: LanguageModel,
+    adapted: AdaptedModel,
+    settings: FinetuneConfig,
+    seed: int,
+    memory_bytes: int,
+) -> None:
+    """Rounds of best-of-n distillation. In each round every game is played, then the moves of all
+    games are imitated together: learned one after another, the last game would undo the others."""
+    warm = settings.warm_start
+    optimizer = torch.optim.AdamW(adapted.parameters(), lr=warm.learning_rate)
+    for index in range(warm.rounds):
+        author = authors_of_round(warm, index)
+        moves = [(training, training.imitations(author)) for training in trainings]
+        active = [(training, each) for training, each in moves if each]
+        if not active:
+            return
+        rng, clip = stream("imitation", seed, index), settings.gradient_clip
+        by_game = [each for _, each in active]
+        entropy, norm = imitate(lm, adapted, optimizer, by_game, warm, clip, rng, memory_bytes)
+        for training, _ in active:
+            training.note(entropy, norm)
+        if not math.isfinite(norm):
+            return
 
 
 def reinforce(
@@ -261,7 +278,8 @@ def reinforce(
     average, steps, active = _Average(), 0, list(trainings)
     while active:
         training = active[steps % len(active)]
-        spent = max(training.spent, steps / settings.steps if settings.steps else 0.0)
+        spent = sum(each.spent for each in trainings)
+        spent = max(spent, steps / settings.steps if settings.steps else 0.0)
         if spent >= 1:
             break
         for group in optimizer.param_groups:

@@ -146,6 +146,16 @@ def in_batches(
     return [ordered[first : first + size] for first in range(0, len(ordered), size)]
 
 
+def mixed_batches(
+    by_game: Sequence[Sequence[Imitation]], size: int, rng: np.random.Generator
+) -> list[list[Imitation]]:
+    """The batches of each game, those of several games in random order."""
+    batches = [batch for moves in by_game for batch in in_batches(moves, size, rng)]
+    if len(by_game) == 1:
+        return batches
+    return [batches[index] for index in rng.permutation(len(batches))]
+
+
 def best_of_groups(credits: Sequence[Credit], settings: WarmStartConfig) -> list[Imitation]:
     """The best moves of each group, with weights exp(score / temperature) that sum to 1 in a group
     of which all are above the mean, and to as many as there are moves over all.
@@ -178,17 +188,18 @@ def imitate(
     lm: LanguageModel,
     adapted: AdaptedModel,
     optimizer: torch.optim.Optimizer,
-    imitations: Sequence[Imitation],
+    by_game: Sequence[Sequence[Imitation]],
     settings: WarmStartConfig,
     clip: float,
     rng: np.random.Generator,
     memory_bytes: int,
 ) -> tuple[float, float]:
-    """Gradient steps towards the moves; returns the policy's entropy before their tokens (bits a
-    token, over the first pass) and the last gradient norm, which ends the steps if not finite."""
+    """Gradient steps towards the moves of all games, each step on a batch of one game; returns the
+    policy's entropy before their tokens (bits a token, over the first pass) and the last gradient
+    norm, which ends the steps if not finite."""
     entropy = norm = 0.0
     for epoch in range(settings.epochs):
-        for batch in in_batches(imitations, settings.batch, rng):
+        for batch in mixed_batches(by_game, settings.batch, rng):
             optimizer.zero_grad()
             nats = _gradient(lm, adapted, batch, memory_bytes)
             entropy += nats if epoch == 0 else 0.0
@@ -196,7 +207,7 @@ def imitate(
             if not math.isfinite(norm):
                 return math.nan, norm
             optimizer.step()
-    tokens = sum(len(each.move.token_ids) for each in imitations)
+    tokens = sum(len(each.move.token_ids) for moves in by_game for each in moves)
     return entropy / tokens / math.log(2), norm
 
 

@@ -71,7 +71,8 @@ def test_four_curricula_learn_with_equal_tokens_and_seeds(grown: Path) -> None:
     names = {row["curriculum"] for row in made}
     assert names >= {"cover", "initial", "random"}
     assert len(made) == 3 * len(names)
-    assert {(job.settings.tokens, job.settings.steps) for job in jobs} == {(600000, None)}
+    learners = {(each.tokens, each.steps, each.kl) for each in (job.settings for job in jobs)}
+    assert learners == {(600000, None, 0.1)}
     for name in names:
         assert len({row["seed"] for row in made if row["curriculum"] == name}) == 3
     assert len({row["seed"] for row in made}) == 3, "the same for all"
@@ -92,13 +93,15 @@ def test_gains_are_of_held_out_programs_over_plays_and_seeds(
     for player in ("base player", "cover", "cover.1", "initial.2"):
         assert re.search(rf"│ {player} +│ +0% │ +\d+% │", shown)
     assert "much the same on every map: training collapsed there" in shown
+    assert re.search(r"gain on its own games.*│ initial +│ +1 │ +\+\d", shown, re.DOTALL)
     assert "best script, bits" in shown
     with Archive.open(grown.parent / "trained" / "archive") as archive:
         assert [str(fault) for fault in verify(archive).faults] == []
         run_id = archive.rows("runs")[0]["run_id"]
-        played = {TaskId.of(r) for r in archive.rows("scores") if r["purpose"] == "acceptance"}
-        found = curriculum_gains(archive, run_id, sorted(played))
-    assert len(played) == 2
+        scripted = [r for r in archive.rows("scores") if r["policy_id"].startswith("script:")]
+        held_out = {TaskId.of(row) for row in scripted}
+        found = curriculum_gains(archive, run_id, sorted(held_out))
+    assert len(held_out) == 2
     for kind in GainKind:
         for name in found.curricula:
             mean = found.gains[kind][name][ALL]

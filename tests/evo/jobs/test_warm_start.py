@@ -31,6 +31,7 @@ from evo.jobs.warm_start import (
     best_scripts,
     imitate,
     in_batches,
+    mixed_batches,
     words_in_view,
 )
 from evo.search.initial_scope import metadata
@@ -194,6 +195,22 @@ def test_batches_hold_every_move_once_and_those_of_a_map_together(
     assert len(runs) == len(set(maps))
 
 
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=4), st.integers(1, 4), st.integers(0, 99))
+def test_batches_of_several_games_hold_every_move_once_and_one_game_each(
+    counts: list[int], size: int, seed: int
+) -> None:
+    games = [
+        [Imitation(Move(str(index)), index, float(number)) for index in range(count)]
+        for number, count in enumerate(counts)
+    ]
+    batches = mixed_batches(games, size, np.random.default_rng(seed))
+    assert all(len({each.weight for each in batch}) == 1 for batch in batches)
+    moves = [(each.weight, each.map_seed) for batch in batches for each in batch]
+    assert sorted(moves) == [(each.weight, each.map_seed) for game in games for each in game]
+    if len(games) == 1:
+        assert batches == in_batches(games[0], size, np.random.default_rng(seed))
+
+
 def test_what_is_imitated_becomes_likelier_by_its_weight(lm: LanguageModel) -> None:
     policy, adapted = LocalPolicy(lm), AdaptedModel(lm, LoraSettings(4, 8))
     moves = [policy.writes(turn(0), text) for text in ("white lighthouse", "stood above the sea")]
@@ -206,7 +223,14 @@ def test_what_is_imitated_becomes_likelier_by_its_weight(lm: LanguageModel) -> N
         before = [_logprob(lm, move) for move in moves]  # type: ignore[arg-type]
         optimizer = torch.optim.AdamW(adapted.parameters(), lr=3e-3)
         entropy, norm = imitate(
-            lm, adapted, optimizer, best, WarmStartConfig(), 1.0, np.random.default_rng(0), 1 << 30
+            lm,
+            adapted,
+            optimizer,
+            [best],
+            WarmStartConfig(),
+            1.0,
+            np.random.default_rng(0),
+            1 << 30,
         )
         after = [_logprob(lm, move) for move in moves]  # type: ignore[arg-type]
     assert 0 < entropy < 12
