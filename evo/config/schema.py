@@ -85,8 +85,8 @@ class TransferConfig:
     """Plays of each policy at each look of the selection, cumulative."""
     script_plays: Annotated[int, Strict(), Field(ge=2)] = 16
     """Selection plays of each scripted player before a fine-tune, and of the scope's fine-tunes
-    where not all of a list is examined, at most those of the first look; in an acceptance test
-    scripts make all of the first look's."""
+    where not all of a list is examined, at most those of the first look; after an acceptance
+    scripts make those of the first look of a first test."""
     headroom: NonNegative | None = 1.0
     """Bits a play that looking at the map must be worth to scripted players (the best one's score
     minus that of the best one with moves made for other maps), else a candidate is refused without

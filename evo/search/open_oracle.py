@@ -207,15 +207,17 @@ class OpenTransferOracle:
     def _beside_scripts(
         self, task: Task, stage: Stage, decision: Decision
     ) -> Steps[Request, Decision]:
-        """Let scripted players play an accepted candidate on the maps of the test's first look.
-        With ``growth.beyond_scripts`` return the decision of :func:`apply_script_gate`, taken at
-        the first look that settles it; otherwise the decision unchanged."""
+        """Let scripted players play an accepted candidate on the maps of a first test's first look.
+        With ``growth.beyond_scripts`` let them play those of each look of this test, and return the
+        decision of :func:`apply_script_gate`, taken at the first look that settles it; otherwise
+        the decision unchanged."""
+        if not self.config.growth.beyond_scripts:
+            yield self._blocks(stage.scripted(task, stage.script_plays))
+            return decision
         held = decision
         for plays in stage.looks.plays:
             own = self.collector.own_plays(task, stage.purpose, stage.seeds(plays))
             yield self._blocks([*own, *stage.scripted(task, plays)])
-            if not self.config.growth.beyond_scripts:
-                break
             held = apply_script_gate(decision, stage.against_scripts(task))
             if held.decided:
                 break

@@ -119,4 +119,5 @@ def test_an_undecided_test_is_repeated_on_twice_the_plays(search: Search) -> Non
     [row] = search.rows("decisions")
     assert row["looks"] in ([16], [32], [64], [128])
     assert row["verdict"] == "accepted"
+    assert row["script_plays"] == 4, "scripts decide nothing: the first look of a first test"
     assert faults(search) == []
