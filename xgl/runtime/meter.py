@@ -43,7 +43,7 @@ NUMBER = 32
 
 
 class Meter:
-    """What is left of one play's work and record; both raise :class:`OversizeError` at 0.
+    """Remaining work and record size of one play; both raise :class:`OversizeError` below 0.
 
     ``limit``: the longest string of the game. Above the usual one the limits grow with it.
     """
@@ -57,8 +57,8 @@ class Meter:
         """Charge work before it is done."""
         self.work -= units
         if self.work < 0:
-            done, most = self.most_work - self.work, self.most_work
-            raise OversizeError(f"the play takes {done:,.0f} units of work, at most {most:,.0f}")
+            total, most = self.most_work - self.work, self.most_work
+            raise OversizeError(f"the play takes {total:,.0f} units of work, at most {most:,.0f}")
 
     def search(self, text: str, mark: str) -> None:
         """Charge the search of a text for a mark, besides the reading of both.
@@ -72,8 +72,8 @@ class Meter:
         """Charge bytes of the record before they are kept."""
         self.record -= count
         if self.record < 0:
-            done, most = self.most_record - self.record, self.most_record
-            raise OversizeError(f"the play's record has {done:,.0f} bytes, at most {most:,.0f}")
+            total, most = self.most_record - self.record, self.most_record
+            raise OversizeError(f"the play's record has {total:,.0f} bytes, at most {most:,.0f}")
 
 
 def size(text: str) -> int:

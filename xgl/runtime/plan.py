@@ -30,7 +30,7 @@ class PreparedProgram:
     @classmethod
     def of(cls, program: syn.Program) -> PreparedProgram:
         sites = count()
-        lines = tuple(map(_unshared, program.instructions))
+        lines = tuple(map(_unshare, program.instructions))
         return cls(
             lines,
             frozenset(line.player for line in lines if isinstance(line, syn.Elicit)),
@@ -56,7 +56,7 @@ class PreparedProgram:
         return text
 
 
-def _unshared(line: syn.Instruction) -> syn.Instruction:
+def _unshare(line: syn.Instruction) -> syn.Instruction:
     return _copy(line) if any(map(_has_answer, descendants(line))) else line
 
 

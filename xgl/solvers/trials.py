@@ -12,7 +12,7 @@ from xgl.errors import OversizeError
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game
 from xgl.random_streams import seed as named_seed
-from xgl.runtime.lockstep import Cast, Instance, Running, machines_of, play_all, step
+from xgl.runtime.lockstep import Cast, Instance, RunningMachine, machines_of, play_all, step
 from xgl.runtime.presentation import STOP
 from xgl.runtime.requests import (
     Move,
@@ -162,10 +162,10 @@ class MapTrials:
     def signed_scores(self, moves: Moves) -> list[SignedScore]:
         """The cross-entropies whose signed sum is the role's score of a finished play, but for
         constants."""
-        running = self._running(moves)
+        running = self._running_machine(moves)
         signed: list[SignedScore] = []
         requests: list[ScoreRequest] = []
-        while not running.waits:
+        while not running.is_idle:
             machine = running.machine
             if isinstance(self.game.program.instructions[machine.flow.position], syn.Reward):
                 requests += [each for each in running.requests if isinstance(each, ScoreRequest)]
@@ -179,10 +179,10 @@ class MapTrials:
             requests = [] if paid else requests
         return signed
 
-    def _running(self, moves: Moves) -> Running:
+    def _running_machine(self, moves: Moves) -> RunningMachine:
         instance = Instance(self.game, self.seeds, "0")
         [machine] = machines_of([instance])
-        return Running(instance, self._seated(_Chosen([moves])), machine)
+        return RunningMachine(instance, self._seated(_Chosen([moves])), machine)
 
     def _played(self, player: Player, policies: Sequence[str]) -> list[Attempt]:
         plays = self._plays(player, policies)
