@@ -1,5 +1,5 @@
-"""The language's error family: everything a program or its user can get wrong, and how long
-what is said of it may become."""
+"""The language's errors: everything that a program or its user can get wrong, and the limits on
+the length of messages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 MAX_PROBLEMS = 100
-"""Of one text; reading stops where this many are reached."""
+"""Problems reported of one text; reading stops when this many are found."""
 MAX_QUOTED = 160
 """Characters that a message repeats of somebody's text, in one place."""
 MAX_MESSAGE = 16_384
@@ -31,16 +31,16 @@ def excerpt_bytes(text: str, most: int = MAX_QUOTED_BYTES) -> str:
 
 
 def first_messages(messages: Sequence[str], most: int = MAX_MESSAGE) -> list[str]:
-    """As many messages as ``most`` characters hold on lines of their own; then, where there are
-    more, how many are left out. A first message that is too long by itself is cut."""
+    """The first messages, as many as fit into ``most`` characters with one line each; then, if
+    there are more, a line with their number. A first message that is too long by itself is cut."""
     room = most - len(f"… and {len(messages)} more")
-    shown: list[str] = []
+    lines: list[str] = []
     for message in messages:
         room -= len(message) + 1
-        if room < 0 and shown:
-            return [*shown, f"… and {len(messages) - len(shown)} more"]
-        shown.append(excerpt(message, len(message) + min(0, room)))
-    return shown
+        if room < 0 and lines:
+            return [*lines, f"… and {len(messages) - len(lines)} more"]
+        lines.append(excerpt(message, len(message) + min(0, room)))
+    return lines
 
 
 class XGLError(Exception):
@@ -69,10 +69,10 @@ class Problem:
         head = f"line {self.line}, column {self.column}: {found}; expected {expected}{hint}"
         if not self.source:
             return head
-        shown, column = self._around_the_column()
-        before = shown[:column].ljust(column)
+        visible_line, column = self._around_the_column()
+        before = visible_line[:column].ljust(column)
         margin = "".join("\t" if c == "\t" else " " for c in before)
-        return f"{head}\n    {shown}\n    {margin}^"
+        return f"{head}\n    {visible_line}\n    {margin}^"
 
     def _around_the_column(self) -> tuple[str, int]:
         """At most ``MAX_QUOTED`` characters of the line, and the place of the column in them."""
@@ -100,7 +100,7 @@ class ProgramError(XGLError):
         return "\n".join([head, *self.messages(MAX_MESSAGE - len(head) - 1)])
 
     def messages(self, most: int = MAX_MESSAGE) -> list[str]:
-        """Each problem as text; as many as ``most`` characters hold, and how many more."""
+        """Each problem as text: as many as fit into ``most`` characters, and how many more."""
         return first_messages([str(problem) for problem in self.problems], most)
 
 

@@ -120,7 +120,7 @@ def sentence_starts(text: str) -> list[int]:
     return sorted({0, *(match.start() for match in SENTENCE_START.finditer(text))})
 
 
-def common(texts: Sequence[str], least: int) -> frozenset[str]:
+def common_words(texts: Sequence[str], least: int) -> frozenset[str]:
     """Words that occur in at least `least` of `texts`."""
     counts = Counter(word for text in texts for word in set(words(text)))
     return frozenset(word for word, count in counts.items() if count >= least)
