@@ -68,9 +68,9 @@ def split_of(text: str) -> Split:
     return "held_out" if digest % HELD_OUT_MODULUS == 0 else "train"
 
 
-def read(packed: bytes) -> tuple[CorpusStory, ...]:
+def read(data: bytes) -> tuple[CorpusStory, ...]:
     """Stories from gzipped JSON lines."""
-    rows = (json.loads(line) for line in gzip.decompress(packed).splitlines())
+    rows = (json.loads(line) for line in gzip.decompress(data).splitlines())
     return tuple(CorpusStory(row["prompt"], row["text"]) for row in rows)
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from xgl.judge.transformer_judge import TransformerJudge
-from xgl.lm.language_model import LanguageModel, length_mask, padded
+from xgl.lm.language_model import LanguageModel, length_mask, pad
 from xgl.lm.prefix_sharing import Ids, ScoredSequence
 from xgl.solvers.trials import SignedScore
 
@@ -87,7 +87,7 @@ def _signed_bits(lm: LanguageModel, occurrences: Sequence[_Occurrence], one_hot:
     """The signed sum of bits, differentiable by ``one_hot`` (P, V), which stands for the move's
     tokens both where they are read and where they are scored."""
     embedding = lm.model.get_input_embeddings().weight
-    ids, lengths = padded([occurrence.sequence.ids for occurrence in occurrences], lm.device)
+    ids, lengths = pad([occurrence.sequence.ids for occurrence in occurrences], lm.device)
     mask = length_mask(lengths, ids.shape[1])
     inputs = embedding[ids].clone()
     move_embeddings = one_hot.to(embedding.dtype) @ embedding
@@ -98,7 +98,7 @@ def _signed_bits(lm: LanguageModel, occurrences: Sequence[_Occurrence], one_hot:
     total = one_hot.new_zeros(())
     for row, occurrence in enumerate(occurrences):
         end = len(occurrence.sequence.ids)
-        first = end - occurrence.sequence.scored
+        first = end - occurrence.sequence.target_count
         logprobs = lm.logits(hidden[row, first - 1 : end - 1]).log_softmax(-1)
         targets = torch.nn.functional.one_hot(ids[row, first:end], one_hot.shape[1])
         targets = targets.to(one_hot.dtype)
