@@ -1,8 +1,8 @@
 """SVG as trees: the one place where text becomes markup, and a drawing as a document.
 
-Games are written by strangers. Whatever enters a tree passes through :func:`visible`, which shows
-what cannot be printed (line separators, text-direction overrides, control characters) as an
-escape, and is then escaped for XML.
+Games are written by strangers. Every text of a tree passes through :func:`visible`, which replaces
+unprintable characters (line separators, text-direction overrides, control characters) by escapes,
+and is then escaped for XML.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def points(places: Iterable[Point]) -> str:
 
 
 def visible(text: str) -> str:
-    """``text`` with all that cannot be printed, line breaks and tabs excepted, as an escape.
+    """``text`` with unprintable characters, except line breaks and tabs, as escapes.
 
     >>> visible("a\\u202eb\\u2028")
     'a\\\\u202eb\\\\u2028'

@@ -48,8 +48,8 @@ class Dialect:
     live_reveal: bool
     """A register once revealed is seen from then on whenever it changes."""
     cut_at_token: bool
-    """A move is cut to its first tokens; else to the longest prefix that re-tokenises to so
-    few."""
+    """A move is cut to its first tokens; else to the longest prefix that re-tokenises to that
+    number of tokens."""
 
 
 PAPER = Dialect(

@@ -154,7 +154,7 @@ def test_a_reward_names_the_cross_entropies_it_is_made_of(
 
 def test_what_a_round_shows_is_bounded_beforehand(lm: LanguageModel) -> None:
     cast = Cast(WordJudge(), NumberedStories(), {"black": LocalPolicy(lm)})
-    most = analyse(GAME.program, GAME.metadata).shown["black"]
+    most = analyse(GAME.program, GAME.metadata).shown_tokens["black"]
     for played in play_rounds(GAME, "black", cast, MAPS[:2], 2):
         text = "\n".join(item_lines(visible_items(GAME, played.play, "black")))
         assert 0 < len(lm.encode(text)) <= most
