@@ -9,11 +9,11 @@ from dataclasses import dataclass
 MAX_PROBLEMS = 100
 """Problems reported of one text; reading stops when this many are found."""
 MAX_QUOTED = 160
-"""Characters that a message repeats of somebody's text, in one place."""
+"""Most characters that a message quotes from a text in one place."""
 MAX_MESSAGE = 16_384
 """Characters of one message."""
 MAX_QUOTED_BYTES = 8_000
-"""UTF-8 bytes that a prompt repeats of one program, and of what is wrong with it: a request to
+"""Most UTF-8 bytes that a prompt quotes from one program, and from its problems: a request to
 repair one answer grows by at most 16,000 bytes through it."""
 
 
@@ -52,7 +52,7 @@ class Problem:
     """One thing wrong with a program's text.
 
     ``line`` counts from 1 over the whole text, ``column`` from 1 within the line;
-    ``found`` says what stands there, ``expected`` what would be right.
+    ``found`` is the text or node at this place, ``expected`` what would be valid.
     """
 
     line: int
@@ -113,7 +113,7 @@ class OversizeError(XGLError):
 
 
 class ConfigError(XGLError, ValueError):
-    """A setting that cannot be: one sentence with the key, what was given, what would be right."""
+    """An invalid setting: one sentence with the key, the value, and the valid values."""
 
 
 class DiagramError(XGLError):
@@ -125,7 +125,7 @@ class DialectError(XGLError):
 
 
 class MetadataError(XGLError, ValueError):
-    """Metadata that no game can have."""
+    """Invalid metadata of a game."""
 
 
 class FlowError(XGLError):

@@ -82,7 +82,7 @@ def quote(text: str) -> Element:
 
 
 def game_html(game: Game) -> str:
-    """The program beside its rules in plain English, and its diagram to be unfolded."""
+    """The program next to its rules in plain English, and its diagram, folded."""
     facts = analyse(game.program)
     players = ", ".join(facts.players) or "nobody plays"
     text = f"{game.dialect} dialect; {players}; {facts.steps} steps"
@@ -109,7 +109,7 @@ def _diagram(game: Game) -> Element | None:
 
 
 def play_html(play: Play) -> str:
-    """How the play ended, and what happened in it."""
+    """The outcome and the events of a play."""
     scores = ", ".join(f"{name} {_bits(score)}" for name, score in play.scores.items())
     outcome = f"{play.outcome} by {play.forfeiter}" if play.forfeiter else play.outcome
     rows = [row for event in play.events[:MOST_EVENTS] for row in _event_rows(event)]

@@ -67,7 +67,7 @@ class Rewards:
         return self([completion], [info])[0]
 
     def explain(self, completions: Sequence[Completion], info: Sequence[Info]) -> list[Explanation]:
-        """Why each completion scores what it scores. Raises as a call."""
+        """An explanation of each completion's score. Raises as a call."""
         attempts = [
             _Attempt(self.judge, read_row(row_info), completion, index)
             for index, (completion, row_info) in enumerate(zip(completions, info, strict=True))

@@ -18,7 +18,7 @@ from xgl.runtime.prompt import Ask
 from xgl.runtime.requests import Judge, Play, Player, StoryRequest
 
 Info = str | Mapping[str, Any]
-"""A row's ``info``: JSON, or what it stands for."""
+"""A row's ``info``: JSON, or the mapping that it encodes."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Row:
 
 def read_row(info: Info) -> Row:
     """The row of an ``info``; rows of equal text are one object. Raises ``ValueError``,
-    ``KeyError`` and ``TypeError`` for what is no row, ProgramError for what is no game."""
+    ``KeyError`` and ``TypeError`` for an invalid row, ProgramError for an invalid game."""
     return _read(info if isinstance(info, str) else json.dumps(info))
 
 

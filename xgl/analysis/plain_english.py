@@ -14,7 +14,7 @@ from xgl.language.canonical import Game
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
 
-_COMPARED = {
+_COMPARATOR_WORDS = {
     "<": "less than",
     "<=": "at most",
     ">": "more than",
@@ -149,9 +149,9 @@ def condition_in_words(condition: syn.Condition) -> str:
             return f"{_noun_phrase(one)} and {_noun_phrase(other)} have no word in common"
         case syn.Comparison(left, comparator, right):
             sides = sum_in_words(left), sum_in_words(right)
-            return f"{sides[0]} {_are(left)} {_COMPARED[comparator]} {sides[1]}"
+            return f"{sides[0]} {_are(left)} {_COMPARATOR_WORDS[comparator]} {sides[1]}"
         case syn.Test(left, comparator, right):
-            return f"{_noun_phrase(left)} is {_COMPARED[comparator]} {_noun_phrase(right)}"
+            return f"{_noun_phrase(left)} is {_COMPARATOR_WORDS[comparator]} {_noun_phrase(right)}"
         case syn.Truth(statement, params, expected):
             verdict = "true" if expected else "false"
             params_text = f" (with {_list_text(list(map(_noun_phrase, params)))})" if params else ""

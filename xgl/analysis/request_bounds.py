@@ -17,7 +17,7 @@ from xgl.language.visitors import descendants, reads
 
 
 @dataclass(frozen=True, slots=True)
-class Unrolled:
+class UnrolledProgram:
     """A program with the positions of its lines in the order in which they run."""
 
     program: syn.Program
@@ -34,9 +34,9 @@ class ElicitFacts:
     player: str
     register: str
     max_len: int
-    """In judge tokens; the metadata's where the line names none."""
+    """Most judge tokens of the move; the metadata's limit if the line has none."""
     times: int
-    """How often it is asked in one play when no ensure fails."""
+    """Number of times that it is asked for in one play when no ensure fails."""
     sees: tuple[str, ...]
     """Registers whose present value was shown to the player before one of its turns at this line:
     assigned or elicited in its sight, public, revealed to it, or its own move."""
@@ -54,7 +54,7 @@ class Bound:
     tokens: int
 
 
-def elicit_facts(run: Unrolled) -> tuple[ElicitFacts, ...]:
+def elicit_facts(run: UnrolledProgram) -> tuple[ElicitFacts, ...]:
     """Every elicited register, in the order of their first turns."""
     program, metadata = run.program, run.metadata
     knowledge_of: dict[tuple[int, str], _Knowledge] = {}
@@ -84,7 +84,7 @@ def elicit_facts(run: Unrolled) -> tuple[ElicitFacts, ...]:
 
 
 class _Sights:
-    """Who was shown the present value of each register, as one bit for each register.
+    """For each player the registers whose present value it has seen, as one bit for each.
 
     ``live``: a reveal also shows a register's later values.
     """
@@ -113,7 +113,7 @@ class _Sights:
             self.seen_bits[player] = old_bits | bit if player in viewers else old_bits & ~bit
 
     def learn(self, line: syn.Instruction) -> None:
-        """Update who was shown what after an assign or a reveal."""
+        """Update the players' registers after an assign or a reveal."""
         match line:
             case syn.Assign(targets):
                 for name in dict.fromkeys([name for name, _ in targets]):
@@ -150,7 +150,7 @@ def _viewers(register: str) -> tuple[str, ...]:
     return syn.PLAYERS if register[0] in syn.PUBLIC_TYPES else syn.OMNISCIENT
 
 
-def bounds(run: Unrolled) -> tuple[Bound, ...]:
+def bounds(run: UnrolledProgram) -> tuple[Bound, ...]:
     """The largest request of each line that asks the judge or the story source, in line order."""
     largest: dict[tuple[int, str], int] = {}
     scale = Scale(run.program.dialect, run.metadata)

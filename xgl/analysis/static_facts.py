@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import chain, groupby
 from typing import Any
 
-from xgl.analysis.request_bounds import Bound, ElicitFacts, Unrolled, bounds, elicit_facts
+from xgl.analysis.request_bounds import Bound, ElicitFacts, UnrolledProgram, bounds, elicit_facts
 from xgl.analysis.view_bounds import shown_tokens, views
 from xgl.errors import FlowError
 from xgl.language import syntax as syn
@@ -44,7 +44,7 @@ class StaticFacts:
     """Reasons for which it cannot be played at all."""
     role: str = syn.MAIN_PLAYER
     """The player taken as the main one."""
-    run: Unrolled | None = field(default=None, repr=False, compare=False)
+    run: UnrolledProgram | None = field(default=None, repr=False, compare=False)
     """The unrolled program; the facts below are computed from it when first read."""
 
     @cached_property
@@ -88,7 +88,7 @@ def analyse(
 ) -> StaticFacts:
     """All static facts of a valid program, with ``role`` as the main player.
 
-    ``metadata`` says how long a story and an elicit without a limit are (None: its defaults).
+    ``metadata`` holds the lengths of a story and of a move without a limit (None: its defaults).
     """
     return analyse_roles(program, metadata, (role,))[0]
 
@@ -108,7 +108,7 @@ def analyse_roles(
     unused, early, run = (
         _unused_moves(flow),
         _read_before_set(flow),
-        Unrolled(program, order, facts),
+        UnrolledProgram(program, order, facts),
     )
     stories = sum(isinstance(n, syn.Story) for line in lines for n in descendants(line))
     return [

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from xgl.analysis.request_bounds import Bound, Form, Scale, Unrolled
+from xgl.analysis.request_bounds import Bound, Form, Scale, UnrolledProgram
 from xgl.language import syntax as syn
 from xgl.language.canonical import Metadata, canonicalise
 from xgl.language.unparse import expression_text, to_text
@@ -22,18 +22,18 @@ REWARD = 32
 _PARTNERS = {"black": "white", "white": "black"}
 
 
-def views(run: Unrolled) -> tuple[Bound, ...]:
+def views(run: UnrolledProgram) -> tuple[Bound, ...]:
     """The largest view of each ``elicit`` line, in line order."""
     largest, _ = _follow(run)
     return tuple(Bound(line, "view", tokens) for line, tokens in sorted(largest.items()))
 
 
-def shown_tokens(run: Unrolled) -> dict[str, int]:
+def shown_tokens(run: UnrolledProgram) -> dict[str, int]:
     """Tokens that each player was shown by the end of a play, without the code."""
     return dict(_follow(run)[1].tokens)
 
 
-def _follow(run: Unrolled) -> tuple[dict[int, int], _ShownTokens]:
+def _follow(run: UnrolledProgram) -> tuple[dict[int, int], _ShownTokens]:
     """The largest view by line, and the tokens shown by the end."""
     program, largest = run.program, dict[int, int]()
     counter = _ShownTokens(program, run.metadata)
@@ -115,7 +115,7 @@ class _ShownTokens:
                     self.tokens[reader] += len(payees) * (REWARD + bits)
 
     def _token_bits(self, line: syn.Reward) -> int:
-        """Tokens of the bits that stand beside a reward's sum."""
+        """Tokens of the bits that are shown next to a reward's sum."""
         if not self.scale.metadata.token_bits:
             return 0
         return sum(NUMBER * (self.scale.tokens(form) + 1) for _, form in self._forms(line))

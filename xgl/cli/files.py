@@ -89,12 +89,12 @@ def _decode(data: bytes, origin: str) -> str:
 # -- moves -------------------------------------------------------------------------------------
 
 Script = Sequence[Mapping[str, Sequence[str]]]
-"""For each round the moves of each player that it names."""
+"""For each round a mapping from players to their moves."""
 EXPECTED = 'a round is ["a move", …] or {"player": ["a move", …], …}; a file holds one or a list'
 
 
 class ScriptError(XGLError):
-    """A file of moves that is not what it should be, or not for this game."""
+    """A file of moves with a wrong format, or with moves for another game."""
 
 
 def read_script(path: str, role: str, players: Sequence[str]) -> Script:

@@ -17,7 +17,7 @@ from xgl.language.canonical import Game
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
 from xgl.language.visitors import descendants, reads
-from xgl.runtime.machine import Asking, Machine
+from xgl.runtime.machine import Machine, RequestGenerator
 from xgl.runtime.predicates import predicate, words
 from xgl.runtime.presentation import Sight
 from xgl.runtime.requests import (
@@ -39,7 +39,7 @@ class ShownText:
 
     item: Item
     mover: str = ""
-    """Who wrote it; empty for what is no move."""
+    """The player that wrote it; empty if it is no move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +282,7 @@ class WatchedMachine(Machine):
         pending = [self.flow.position] * (len(self.events) - max(start, len(self._lines)))
         return list(zip([*self._lines[start:], *pending], self.events[start:], strict=True))
 
-    def _step(self) -> Asking:
+    def _step(self) -> RequestGenerator:
         position = self.flow.position
         try:
             yield from super()._step()

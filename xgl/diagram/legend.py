@@ -43,7 +43,7 @@ def _key(shapes: list[Shape], literals: Mapping[str, str], y: float, width: floa
 
 
 def _players(shapes: list[Shape], program: syn.Program, y: float, width: float) -> float:
-    """Each player's colour for gains, and beside it the one for losses."""
+    """Draw each player's colour for gains, and to its right the one for losses."""
     x = 24.0
     for player in syn.PLAYERS:
         if player not in _named_players(program):
@@ -153,7 +153,7 @@ def _sense(sign: int, term: object) -> str:
 
 
 def _sample(name: str, x: float, y: float, player: str) -> list[Shape]:
-    """One mark beside its explanation, drawn as on the sheet."""
+    """The shapes of one mark, drawn as on the sheet, to the left of its explanation."""
     sheet = Sheet((), 0)
     middle = x + 22
     match name:

@@ -170,7 +170,7 @@ class Sheet:
     # -- the end ---------------------------------------------------------------------------
 
     def wires(self) -> list[Shape]:
-        """From each node to the last use of its string, before the lane's next node."""
+        """Lines from each node to the last use of its string, before the lane's next node."""
         shapes: list[Shape] = []
         for lane in self.lanes.values():
             uses = sorted(lane.uses)

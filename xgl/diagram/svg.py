@@ -16,7 +16,7 @@ from xgl.diagram.shapes import Box, Circle, Drawing, Label, Line, Point, Polygon
 NAMESPACE = "http://www.w3.org/2000/svg"
 FONT = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 Attribute = str | int | float | bool | None
-_KEPT = "\n\t"
+_WHITE_SPACE = "\n\t"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,8 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(
-        c if c.isprintable() or c in _KEPT else ascii(c)[1:-1] for c in text.replace("\r\n", "\n")
+        c if c.isprintable() or c in _WHITE_SPACE else ascii(c)[1:-1]
+        for c in text.replace("\r\n", "\n")
     )
 
 

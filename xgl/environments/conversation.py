@@ -10,7 +10,7 @@ from xgl.runtime.prompt import RULES, missing_text, news_text, parse_move, view_
 from xgl.runtime.requests import Move, MoveRequest, Play
 
 ASK_AGAIN = 2
-"""How often an answer without a move is asked again, by default."""
+"""Default number of times that an answer without a move is asked again."""
 __all__ = ["ASK_AGAIN", "RULES", "Conversation", "converse"]
 
 

@@ -33,8 +33,8 @@ def metrics(
 ) -> tuple[float, dict[str, float]]:
     """The reward of a seat and its :data:`METRICS`, in bits unless their meaning says otherwise.
 
-    ``normalise``: the measured role is paid its normalised score; the others, whose base is not
-    known, are paid bits all the same.
+    ``normalise``: the reward of the measured role is its normalised score; that of other roles,
+    whose base is not known, is in bits.
     """
     score, outcome = row.score(play, player), play.outcome_for(player)
     values = {"score": score} | {

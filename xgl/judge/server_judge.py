@@ -196,7 +196,7 @@ async def _window(settings: ServerSettings) -> int:
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, as a clause."""
+    """The cause of an error, as a clause."""
     cause = error.__cause__ or error
     text = " ".join(f"{type(cause).__name__}: {cause}".split())[:200]
     return f"no answer ({text}), expected an OpenAI-compatible server there"

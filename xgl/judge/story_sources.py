@@ -1,4 +1,4 @@
-"""Where the texts of maps come from (docs/specification.md, "Maps"): a corpus, or the judge itself.
+"""Sources of the texts of maps (docs/specification.md, "Maps"): a corpus, or the judge itself.
 
 Even map seeds are for training, odd ones for evaluation. A corpus is
 divided in the same way, so training and evaluation share neither a seed nor a text.

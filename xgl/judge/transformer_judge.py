@@ -31,7 +31,7 @@ _TRUTH_SCORING = Scoring(bos=True, first_token=True)
 
 
 class Engine(Protocol):
-    """Computes bits of token sequences, and counts what it did."""
+    """Computes bits of token sequences, and counts its work."""
 
     statistics: Statistics
 
@@ -104,8 +104,8 @@ class TransformerJudge:
         return len(self._encode(text))
 
     def truncate(self, text: str, max_len: int) -> str:
-        """The longest prefix that re-tokenises to at most ``max_len`` tokens; in a word that goes
-        on for more than 64 characters, the longest that is at most 16 longer than its first
+        """The longest prefix that re-tokenises to at most ``max_len`` tokens; in a word with more
+        than 64 further characters, the longest that is at most 16 characters longer than the first
         ``max_len`` tokens."""
         if self.count(text) <= max_len:
             return text

@@ -57,7 +57,7 @@ class Game:
         return self.program.dialect
 
     def _repr_html_(self) -> str:
-        """How a notebook shows it."""
+        """HTML for notebooks."""
         from xgl.notebook import game_html
 
         return game_html(self)

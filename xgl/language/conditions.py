@@ -96,7 +96,7 @@ _COMPARATORS: dict[type[ast.cmpop], syn.Comparator] = {
     ast.NotIn: "not in",
 }
 _ALIKE: tuple[syn.Comparator, ...] = ("==", "!=")
-_ADMITTED: dict[tuple[syn.Kind | None, syn.Kind | None], tuple[syn.Comparator, ...]] = {
+_COMPARATORS_OF_KINDS: dict[tuple[syn.Kind | None, syn.Kind | None], tuple[syn.Comparator, ...]] = {
     ("string", "string"): (*_ALIKE, "in", "not in"),
     ("string", "list"): ("in", "not in"),
     ("list", "list"): _ALIKE,
@@ -163,7 +163,7 @@ def _pair(
     if comparator is None:
         raise Refusal(node, "this comparison", "one of < <= > >= == != in, not in")
     kinds = (kind_of(left), kind_of(right))
-    if comparator in _ADMITTED.get(kinds, ()):
+    if comparator in _COMPARATORS_OF_KINDS.get(kinds, ()):
         one, other = read_each(lambda side: value(side, place, _kind(side)), (left, right))
         return syn.Test(one, comparator, other, place.span(node))
     if "in" in comparator:

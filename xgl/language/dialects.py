@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """How a judge counts a string's tokens."""
+    """Rules by which a judge scores a string's tokens."""
 
     bos: bool
     """Whether the model's BOS token stands before everything."""

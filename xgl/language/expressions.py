@@ -192,7 +192,7 @@ _A: dict[syn.Kind, str] = {
 
 
 def usage(name: str) -> str:
-    """How a helper function is written."""
+    """The form of a call of a helper function, for messages."""
     signature = syn.FUNCTIONS[name]
     words = ["/".join(kinds) for kinds in signature.arguments]
     if signature.method:

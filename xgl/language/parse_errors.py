@@ -1,4 +1,4 @@
-"""What the parser's readers share: refusing a node, and reading several parts at once."""
+"""Shared code of the parser's readers: refuse a node, read several parts at once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SourcePlace:
 class Refusal(Exception):  # noqa: N818 - a signal inside the parser, never seen outside
     """A node that is not in the language; becomes a :class:`~xgl.errors.Problem`.
 
-    ``all`` holds it and the refusals of the parts beside it.
+    ``all`` holds it and the refusals of the other parts of the same node.
     """
 
     def __init__(self, node: ast.AST, found: str, expected: str, suggestion: str = "") -> None:

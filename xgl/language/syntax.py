@@ -31,8 +31,8 @@ as oversize."""
 MAX_RECORD = 1_000_000
 """Bytes that the record of one play may have; beyond it ends as oversize."""
 MAX_LINE_CHARACTERS = 2000
-"""Of an instruction as ``to_text`` spells it with one-letter registers; its source may have
-twice as many. So the canonical text of a valid line, whatever its registers, is valid."""
+"""Characters of an instruction as ``to_text`` spells it with one-letter registers; its source may
+have twice as many. So the canonical text of a valid line, whatever its registers, is valid."""
 
 REGISTER_TYPES = ("s", "t", "x", "y", "p", "a", "b", "c")
 REGISTER_SUFFIXES = ("", "0", "1", "2", "3")
@@ -157,7 +157,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A call of one of :data:`FUNCTIONS`; its signature says which kind of value it gives."""
+    """A call of one of :data:`FUNCTIONS`; its signature has the kind of its value."""
 
     name: str
     arguments: tuple[Expression, ...]

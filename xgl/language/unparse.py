@@ -46,10 +46,10 @@ def expression_text(node: Any) -> str:
         case syn.Register(name):
             return str(name)
         case syn.Cat(left, right) | syn.Chain(left, right):
-            return f"{_operand(left, syn.Given)} + {_operand(right, _ADDED)}"
+            return f"{_operand(left, syn.Given)} + {_operand(right, _SUM_NODES)}"
         case syn.Cut(text, mark, side):
             operator = "//" if side == "before" else "%"
-            return f"{_operand(text, _ADDED)} {operator} {_operand(mark, _ADDED | syn.Cut)}"
+            return f"{_operand(text, _SUM_NODES)} {operator} {_operand(mark, _SUM_NODES | syn.Cut)}"
         case syn.Given(text, prefix):
             return f"{expression_text(text)} | {_operand(prefix, syn.Given)}"
         case syn.ListOf(items):
@@ -77,7 +77,7 @@ def expression_text(node: Any) -> str:
     raise TypeError(f"no expression: {node!r}")
 
 
-_ADDED = syn.Cat | syn.Chain | syn.Given
+_SUM_NODES = syn.Cat | syn.Chain | syn.Given
 
 
 def _call_text(call: syn.Function) -> str:

@@ -1,8 +1,8 @@
 """The papers' games, one file each, and the index over them.
 
-A file begins by saying what it is: ``# Title (Figure 3.1): what the players do.`` That sentence is
-its description. Comments that begin with ``# Mended:`` name a slip of the print, ``# Refused:`` why
-a program cannot be played.
+A file begins with its title and description: ``# Title (Figure 3.1): what the players do.``
+A comment with ``# Mended:`` names an error in print that the file corrects, one with ``# Refused:``
+the reason why the program cannot be played.
 """
 
 from __future__ import annotations

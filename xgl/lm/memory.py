@@ -33,7 +33,7 @@ SMALL = 20_000_000
 
 @contextmanager
 def few_threads(lm: LanguageModel) -> Iterator[None]:
-    """Within, a small model on a CPU computes on one thread."""
+    """Context in which a small model on a CPU computes on one thread."""
     before = torch.get_num_threads()
     few = lm.device.type == "cpu" and sum(p.numel() for p in lm.model.parameters()) < SMALL
     if not few or before == 1:

@@ -1,4 +1,4 @@
-"""Which token sequences share a prefix, so that a model reads it once.
+"""Plans for token sequences that share prefixes, so that a model reads each prefix once.
 
 Both plans sort the sequences and compare neighbours. They differ in what a forward pass returns.
 

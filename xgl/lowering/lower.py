@@ -16,7 +16,7 @@ from xgl.language.unparse import expression_text, instruction_text
 from xgl.language.visitors import descendants, reads, writes
 from xgl.lowering import texts
 from xgl.lowering.terms import conditions, rewards
-from xgl.lowering.texts import Account, Guard, Revealing
+from xgl.lowering.texts import Account, Guard, RevealRewriter
 
 FAILURES = 10
 """Failed ensures that the authors' engine allows for each line."""
@@ -75,8 +75,8 @@ def _lower_program(game: Game, account: Account) -> syn.Program:
     lines = _map_lines(lines, lambda line: _conditions(line, program.dialect, account))
     if program.dialect == PAPER.name:
         lines = _from_paper(lines, account)
-    revealing = Revealing(syn.Program(tuple(lines), program.dialect), account)
-    lines = _map_lines(lines, lambda line: _rewrite_line(line, game, revealing, account))
+    reveal_rewriter = RevealRewriter(syn.Program(tuple(lines), program.dialect), account)
+    lines = _map_lines(lines, lambda line: _rewrite_line(line, game, reveal_rewriter, account))
     if texts.cuts_or_joins(syn.Program(tuple(lines))):
         lines = _map_lines(lines, lambda line: texts.with_moves_stored_again(line, account))
     lines = [Guard(lines, account)(line) for line in lines]
@@ -135,7 +135,7 @@ def _place_early_flags(lines: Lines, account: Account) -> Lines:
 
 
 def _rewrite_line(
-    line: syn.Instruction, game: Game, revealing: Revealing, account: Account
+    line: syn.Instruction, game: Game, reveal_rewriter: RevealRewriter, account: Account
 ) -> Lines:
     calls = [node for node in descendants(line) if isinstance(node, syn.Function)]
     if any(call.name == "split" and call.arguments[1:] == (texts.NOTHING,) for call in calls):
@@ -144,7 +144,7 @@ def _rewrite_line(
         case syn.Reward():
             return rewards(line, account)
         case syn.Reveal():
-            return revealing.lower(line)
+            return reveal_rewriter.lower(line)
         case syn.Elicit(max_len=None):
             account.change("elicits name their limit")
             return [replace(line, max_len=game.metadata.max_len)]

@@ -118,7 +118,7 @@ def stories(program: syn.Program) -> list[syn.Story]:
 
 
 def one_by_one(line: syn.Assign, account: Account) -> list[syn.Instruction]:
-    """An assign that reads what it sets, as one assign for each register."""
+    """An assign that reads registers which it sets, as one assign for each register."""
     names = [name for name, _ in line.targets]
     names_read = {n.name for node in descendants(line) if isinstance(n := node, syn.Register)}
     if len(names) == 1 or not (names_read & set(names) or len(set(names)) < len(names)):
@@ -152,7 +152,7 @@ NAMES = tuple(kind + suffix for suffix in ("", "1", "2", "3") for kind in "stxy"
 LISTS = tuple("l" + suffix for suffix in ("", "1", "2", "3"))
 
 
-class Revealing:
+class RevealRewriter:
     """Stores revealed values in registers of their own where that engine needs them."""
 
     def __init__(self, program: syn.Program, account: Account) -> None:

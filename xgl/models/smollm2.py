@@ -34,7 +34,7 @@ COMPLETE = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_con
 
 
 def cache_root() -> Path:
-    """Where downloaded models live: `$XGL_CACHE`, else `~/.cache/xgl`."""
+    """Folder of downloaded models: `$XGL_CACHE`, else `~/.cache/xgl`."""
     named = os.environ.get("XGL_CACHE")
     return Path(named) if named else Path.home() / ".cache" / "xgl"
 
@@ -96,7 +96,7 @@ def offline() -> bool:
 def hub_snapshot(name: str) -> Path | None:
     """The hub's files of a model, from the hub's cache or fetched; None where there are none.
 
-    One short request asks first whether the hub answers, so that a machine without it soon goes on.
+    A short request tests first whether the hub answers, so that a machine without it does not wait.
     """
     from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError

@@ -86,7 +86,7 @@ class LocalPolicy:
         )
 
     def _rounds_shown(self, turn: Turn) -> int:
-        """How many of the latest earlier rounds fit the model's window with the rest."""
+        """Number of the latest earlier rounds that fit into the model's window with the rest."""
         view = turn.request.view
         counts = range(1, len(view.earlier) + 1)
         return bisect_left(

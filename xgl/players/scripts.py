@@ -22,7 +22,7 @@ from xgl.runtime.requests import Move, Turn, View
 
 COMMON = 40
 """Stories of the corpus in which a word must occur to count as common."""
-_ELICITED = re.compile(r"elicit\(([^)]*)\)")
+_ELICIT = re.compile(r"elicit\(([^)]*)\)")
 _NO_TEXTS = ("ensure", "reward")
 
 
@@ -60,7 +60,7 @@ class Scene:
 
 
 Script = Callable[[Scene], str]
-"""From a scene to a move."""
+"""A function from a scene to a move."""
 
 
 class ScriptPlayer:
@@ -88,7 +88,7 @@ class ScriptPlayer:
 
 def visible_texts(view: View) -> tuple[str, ...]:
     """The different texts of a view that no elicit of the game asked for."""
-    moves = {part.strip() for elicit in _ELICITED.findall(view.code) for part in elicit.split(",")}
+    moves = {part.strip() for elicit in _ELICIT.findall(view.code) for part in elicit.split(",")}
     texts = (item.text for item in view.items if item.label not in (*_NO_TEXTS, *moves))
     return tuple(dict.fromkeys(text for text in texts if text.strip()))
 

@@ -100,7 +100,7 @@ class Episode:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What has happened so far."""
+        """Events so far."""
         return tuple(self._running_machine.machine.events)
 
     @property
@@ -158,10 +158,10 @@ def step_all(episodes: Sequence[Episode], moves: Sequence[Answer]) -> None:
 
 
 class EpisodeQueue:
-    """Steps of episodes for many coroutines of one event loop, which stays free meanwhile.
+    """Steps episodes for many coroutines of one event loop without blocking it.
 
     Steps that arrive while the judge works form its next batch; it works in one thread at a time.
-    An error reaches the coroutine of the episode that it belongs to, and one of the judge all.
+    An error reaches the coroutine of its episode, and an error of the judge all coroutines.
     """
 
     def __init__(self) -> None:

@@ -38,8 +38,8 @@ from xgl.runtime.requests import (
 
 Question = TypeVar("Question")
 BEYOND = 64
-"""Characters of a move beyond its game's cap that a judge reads; a move that keeps one of them
-ends the game as oversize, so what follows them does not matter."""
+"""Characters of a move beyond its game's cap that a judge reads. A move that keeps one of them ends
+the game as oversize, so later characters do not matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """Who answers requests: the judge, the story source, and the player of each name."""
+    """The judge, the story source and the players by name, who answer the requests."""
 
     judge: Judge
     stories: StorySource

@@ -43,7 +43,7 @@ from xgl.runtime.requests import (
 )
 from xgl.runtime.values import Text, Value, Values, compare
 
-Asking = Generator[tuple[Request, ...], tuple[Answer, ...], Any]
+RequestGenerator = Generator[tuple[Request, ...], tuple[Answer, ...], Any]
 
 
 class _ForfeitError(Exception):
@@ -62,7 +62,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class ReturnPoint:
-    """Where a failed ensure returns to: the elicit, its player, and how often each line had run."""
+    """State to which a failed ensure returns: the elicit, its player, and the runs of each line."""
 
     position: int
     player: str
@@ -102,7 +102,7 @@ class Machine:
         registers, events = self.values.non_empty(), tuple(self.events)
         return Play(outcome, scores, registers, events, self.steps, forfeiter, reason)
 
-    def _step(self) -> Asking:
+    def _step(self) -> RequestGenerator:
         self.steps += 1
         if self.steps > syn.MAX_EXECUTED:
             raise OversizeError(f"a play of more than {syn.MAX_EXECUTED} steps")
@@ -141,7 +141,7 @@ class Machine:
 
     # -- instructions ----------------------------------------------------------------------
 
-    def _assign(self, assign: syn.Assign) -> Asking:
+    def _assign(self, assign: syn.Assign) -> RequestGenerator:
         yield from self._stories()
         if self.dialect.parallel_assign:
             pairs = yield from self._assign_at_once(assign)
@@ -164,7 +164,7 @@ class Machine:
         names = [*values, *(name for name in self.values.holders(values) if name not in values)]
         return [(name, self.values.register_text(name)) for name in names]
 
-    def _stories(self) -> Asking:
+    def _stories(self) -> RequestGenerator:
         calls = self.plan.stories[self.flow.position]
         texts = yield from self._ask(tuple(self._story_request(*call) for call in calls))
         self.values.stories.update(zip((id(story) for _, story in calls), texts, strict=True))
@@ -179,7 +179,7 @@ class Machine:
         """A limit in tokens, at most the cap on characters: a longer text could not be stored."""
         return min(tokens, self.game.metadata.max_characters)
 
-    def _elicit(self, elicit: syn.Elicit) -> Asking:
+    def _elicit(self, elicit: syn.Elicit) -> RequestGenerator:
         self.last_elicit = ReturnPoint(self.flow.position, elicit.player, self.visits.copy())
         max_len = self._room(elicit.max_len or self.game.metadata.max_len)
         for name in elicit.registers:
@@ -275,7 +275,7 @@ class Machine:
         self.meter.spend((meter.SEND + meter.WORD) * sum(map(len, texts)))
         return TruthRequest(" ".join(texts), predicate(truth, self.values.text))
 
-    def _reward(self, reward: syn.Reward) -> Asking:
+    def _reward(self, reward: syn.Reward) -> RequestGenerator:
         amount = yield from self._amount(reward.amount)
         self._pay(reward.player, 1, amount)
         partner = {"black": "white", "white": "black"}.get(reward.player)
@@ -295,7 +295,7 @@ class Machine:
         size = meter.PAIR * (len(terms) + len(xents)) + meter.NUMBER * (term_tokens + xent_tokens)
         self._log(Rewarded(player, bits, terms, xents), size, meter.TOKEN * term_tokens)
 
-    def _reveal(self, reveal: syn.Reveal) -> Asking:
+    def _reveal(self, reveal: syn.Reveal) -> RequestGenerator:
         pairs = []
         for expression in reveal.values:
             value = yield from self._value(expression)
@@ -304,7 +304,7 @@ class Machine:
 
     # -- expressions -----------------------------------------------------------------------
 
-    def _settle(self, node: Any) -> Asking:
+    def _settle(self, node: Any) -> RequestGenerator:
         """Request the answers of all calls in a node, each once, before the node is evaluated."""
         for call in self.plan.calls(node):
             request, argument = self.values.request(call)

@@ -1,6 +1,6 @@
-"""What a player is shown (docs/specification.md, "What a player sees"): a function of the
-strings it may see, its own reward numbers and its own ensure outcomes, and of nothing else. The
-omniscient see every string, so they see every reward too."""
+"""The view of a player (docs/specification.md, "What a player sees"): a function of the strings it
+may see, its own rewards and its own ensure outcomes only. The omniscient players see every string,
+so they see every reward too."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EARLIER, PRESENT = "earlier round", "this round"
 
 
 class Sight:
-    """What one player may see of an event log that grows, in order.
+    """The items that one player may see of a growing event log, in order.
 
     A value that the player already sees is not shown again: the repetition would reveal another
     player's failed ensure. ``live``: the player also sees later values of a register that was
@@ -71,7 +71,7 @@ class Sight:
 
 
 def visible(events: Sequence[Event], player: str, live: bool = False) -> tuple[Item, ...]:
-    """The part of an event log that ``player`` may see, as :class:`Sight` has it."""
+    """The items of an event log that ``player`` may see; see :class:`Sight`."""
     return Sight(player, live).of(events)
 
 

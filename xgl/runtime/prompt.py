@@ -39,7 +39,7 @@ AGAIN = (
     "round counts."
 )
 _PAIR = re.compile(r"<move>((?:(?!</?move>).)*)</move>", re.DOTALL | re.IGNORECASE)
-_OPENED = re.compile(r"<move>", re.IGNORECASE)
+_OPEN_TAG = re.compile(r"<move>", re.IGNORECASE)
 _THOUGHT = re.compile(r"(</?think>)", re.IGNORECASE)
 
 
@@ -140,6 +140,6 @@ def missing_text(answer: str, cut: bool = False) -> str:
     request = "Write your move between <move> and </move>."
     if cut:
         return f"Your answer reached its limit before it held a move; be brief. {request}"
-    if _OPENED.search(without_thoughts(answer)):
+    if _OPEN_TAG.search(without_thoughts(answer)):
         return f"Your answer opened <move> and did not close it with </move>. {request}"
     return f"Your answer held no <move>...</move>. {request}"

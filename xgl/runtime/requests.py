@@ -139,7 +139,7 @@ class View:
     """All that a player may know when it is asked for ``register``
     (docs/specification.md, "What a player sees").
 
-    ``earlier``: what it was shown in earlier rounds of the game, the oldest first.
+    ``earlier``: the items of each earlier round of the game, the oldest first.
     """
 
     player: str
@@ -264,7 +264,7 @@ class Play:
         )
 
     def _repr_html_(self) -> str:
-        """How a notebook shows it."""
+        """HTML for notebooks."""
         from xgl.notebook import play_html
 
         return play_html(self)

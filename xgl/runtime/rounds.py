@@ -20,8 +20,8 @@ RoundItems = tuple[Item, ...]
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One play of a series on one map; ``number`` counts from 1, ``control`` says whether the
-    rounds that it was shown came from another map."""
+    """One play of a series on one map; ``number`` counts from 1; ``control``: whether the
+    earlier rounds in its view are those of another map."""
 
     seeds: Seeds
     number: int

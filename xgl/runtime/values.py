@@ -32,7 +32,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """A register by itself: what it holds when the value is used."""
+    """A reference to a register: its value is read when it is used."""
 
     register: str
 
@@ -60,7 +60,7 @@ def compare(left: Any, comparator: syn.Comparator, right: Any) -> bool:
     return _COMPARE[comparator](left, right)
 
 
-ASKING = ("first_n_tokens", "sample", "shuffle")
+REQUEST_FUNCTIONS = ("first_n_tokens", "sample", "shuffle")
 """Helper functions whose value needs an answer of the judge or of chance."""
 
 
@@ -262,7 +262,7 @@ class Values:
     # -- calls that ask --------------------------------------------------------------------
 
     def request(self, call: syn.Function) -> tuple[PrefixRequest | DrawRequest, Value]:
-        """The request of a call of :data:`ASKING`, and the value that it is about."""
+        """The request of a call of :data:`REQUEST_FUNCTIONS`, and the value that it is about."""
         first, *rest = cast("tuple[Any, ...]", call.arguments)
         if call.name == "first_n_tokens":
             item = self._item(first)

@@ -77,7 +77,7 @@ class Solvers:
     # -- beam search ---------------------------------------------------------------------------
 
     def _beam(self, trials: MapTrials, search: Search) -> None:
-        """From an empty move on, the pieces that add most: words in view and the judge's tokens."""
+        """Build a move from the empty one by pieces that add most: words in view, judge tokens."""
         moves, turns = _opening(trials)
         shares = np.linspace(0, self.calls, len(turns) + 1).astype(int)[1:]
         for index, turn in enumerate(turns):

@@ -50,8 +50,8 @@ def token_gradient(
 def bits_of_soft_move(
     judge: TransformerJudge, scores: Sequence[SignedScore], move: str, one_hot: Tensor
 ) -> Tensor | None:
-    """The signed sum () of those of ``scores`` in which the move is read, in bits, where
-    ``one_hot`` (P, V) stands for its tokens; differentiable. None where it is read nowhere."""
+    """The signed sum () of those ``scores`` whose texts hold the move, in bits, with ``one_hot``
+    (P, V) in place of its tokens; differentiable. None where no text holds it."""
     ids = judge.tokens(move)
     occurrences = list(filter(None, (_occurrence(judge, score, move, ids) for score in scores)))
     return _signed_bits(judge.lm, occurrences, one_hot) if occurrences and ids else None
@@ -84,8 +84,8 @@ def _token_places(sequence: ScoredSequence, ids: Ids) -> Iterator[tuple[int, int
 
 
 def _signed_bits(lm: LanguageModel, occurrences: Sequence[_Occurrence], one_hot: Tensor) -> Tensor:
-    """The signed sum of bits, differentiable by ``one_hot`` (P, V), which stands for the move's
-    tokens both where they are read and where they are scored."""
+    """The signed sum of bits, differentiable with respect to ``one_hot`` (P, V), which replaces the
+    move's tokens both as inputs and as targets."""
     embedding = lm.model.get_input_embeddings().weight
     ids, lengths = pad([occurrence.sequence.ids for occurrence in occurrences], lm.device)
     mask = length_mask(lengths, ids.shape[1])

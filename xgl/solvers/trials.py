@@ -160,7 +160,7 @@ class MapTrials:
         return player.turns
 
     def signed_scores(self, moves: Moves) -> list[SignedScore]:
-        """The cross-entropies whose signed sum is the role's score of a finished play, but for
+        """The cross-entropies whose signed sum is the role's score of a finished play, without
         constants."""
         running = self._running_machine(moves)
         scores: list[SignedScore] = []
