@@ -50,13 +50,13 @@ def settings(kind: Any = None, /, *, kw_only: bool = True) -> Any:
 
     def decorate(plain: Any) -> Any:
         checked: Any = dataclass(frozen=True, kw_only=kw_only, config=_CONFIG)(plain)
-        checked.__init__ = _in_one_sentence(checked.__init__)
+        checked.__init__ = _raise_config_errors(checked.__init__)
         return checked
 
     return decorate if kind is None else decorate(kind)
 
 
-def _in_one_sentence(initialise: Callable[..., None]) -> Callable[..., None]:
+def _raise_config_errors(initialise: Callable[..., None]) -> Callable[..., None]:
     @wraps(initialise)
     def wrapper(self: Any, *values: Any, **keywords: Any) -> None:
         try:

@@ -220,10 +220,6 @@ class Scale:
         total = own + sum([times * sizes.get(name, 0) for name, times in registers])
         return min(total, self.metadata.max_characters)
 
-    def of(self, node: object) -> int:
-        """The bound of an expression with the present sizes of the registers."""
-        return self.tokens(self.form(node))
-
     def form(self, node: object) -> Form:
         """An expression's bound as a function of the registers' sizes."""
         if isinstance(node, syn.Register):

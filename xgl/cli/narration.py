@@ -89,7 +89,7 @@ class Narrator:
         self.live = DIALECTS[game.dialect].live_reveal
         self.watched_names: set[str] = set()
         self.history: list[Event] = []
-        self.sight = Sight.in_game(game, player)
+        self.sight = Sight.for_game(game, player)
         self.shown_count = self.line = 0
 
     def notices(self, log: Iterable[tuple[int, Event]]) -> Iterator[Notice]:

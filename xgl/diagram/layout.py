@@ -10,7 +10,7 @@ from xgl.diagram.palette import CARRY, FAINT, INK, PAPER, PLAYERS, SUBDUED, outl
 from xgl.diagram.shapes import Box, Circle, Drawing, Line, plain, shorten, wrap
 from xgl.diagram.sheet import LANE, NODE, ROW, STEP, Sheet
 from xgl.diagram.strings import Anchor, Strokes, place, settle
-from xgl.diagram.xents import draw_term, has_xents, in_favour
+from xgl.diagram.xents import draw_term, has_xents, signed_terms
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text, instruction_text
@@ -243,7 +243,7 @@ class _Layout:
     def _comparison(self, comparison: syn.Comparison, player: str, order: int) -> None:
         """Symbols in favour of the asked player, whose sum must be positive (§2.5.2)."""
         self._remark_row("must hold: " + expression_text(comparison), order)
-        for favour, term in in_favour(comparison):
+        for favour, term in signed_terms(comparison):
             remark = [_short(_signed_text(favour, term), "   ")]
             if isinstance(term, syn.Xent):
                 row = draw_term(self.sheet, term, favour, player, order, "bound")

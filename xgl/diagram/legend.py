@@ -8,7 +8,7 @@ from dataclasses import replace
 from xgl.diagram.palette import FAINT, INK, PAPER, PLAYERS, triangle
 from xgl.diagram.shapes import Box, Circle, Label, Shape, plain, wrap
 from xgl.diagram.sheet import Sheet
-from xgl.diagram.xents import has_xents, in_favour
+from xgl.diagram.xents import has_xents, signed_terms
 from xgl.language import syntax as syn
 from xgl.language.visitors import descendants
 
@@ -115,7 +115,7 @@ def _occurring_marks(program: syn.Program) -> set[str]:
         if isinstance(line, syn.Ensure):
             comparisons = (b for b in line.conditions if isinstance(b, syn.Comparison))
             bounds = [b for b in comparisons if has_xents(b)]
-            marks |= {_sense(sign, term) for b in bounds for sign, term in in_favour(b)}
+            marks |= {_sense(sign, term) for b in bounds for sign, term in signed_terms(b)}
             marks |= {"bound" for b in bounds}
         if isinstance(line, syn.Assign):
             squares = syn.Literal | syn.Story

@@ -84,7 +84,7 @@ class PrefixCache:
         groups: dict[Ids, list[ScoredSequence]] = {}
         for sequence in sequences:
             context = sequence.context
-            prefix = context if context in worth_caching else self._pinned_for(sequence)
+            prefix = context if context in worth_caching else self._pinned_prefix(sequence)
             groups.setdefault(prefix, []).append(sequence)
         if len(self._context_digests) < MAX_SEEN:
             self._context_digests.update(map(_digest, long))
@@ -113,7 +113,7 @@ class PrefixCache:
                 room -= size
         return contexts
 
-    def _pinned_for(self, sequence: ScoredSequence) -> Ids:
+    def _pinned_prefix(self, sequence: ScoredSequence) -> Ids:
         """The longest pinned prefix of a sequence's context; () for none."""
         fitting = (ids for ids in self._pinned_prefixes if sequence.context[: len(ids)] == ids)
         return next(fitting, ())

@@ -74,13 +74,13 @@ def _lower_program(game: Game, account: Account) -> syn.Program:
     lines: Lines = [_constants(line, game, account) for line in program.instructions]
     lines = _map_lines(lines, lambda line: _conditions(line, program.dialect, account))
     if program.dialect == PAPER.name:
-        lines = _from_paper(lines, account)
+        lines = _lower_paper_dialect(lines, account)
     reveal_rewriter = RevealRewriter(syn.Program(tuple(lines), program.dialect), account)
     lines = _map_lines(lines, lambda line: _rewrite_line(line, game, reveal_rewriter, account))
-    if texts.cuts_or_joins(syn.Program(tuple(lines))):
-        lines = _map_lines(lines, lambda line: texts.with_moves_stored_again(line, account))
+    if texts.has_cut_or_join(syn.Program(tuple(lines))):
+        lines = _map_lines(lines, lambda line: texts.store_moves_again(line, account))
     lines = [Guard(lines, account)(line) for line in lines]
-    lines = _without_david(lines, account)
+    lines = _replace_david(lines, account)
     return _rename_registers(lines, account)
 
 
@@ -94,7 +94,7 @@ def _constants(line: syn.Instruction, game: Game, account: Account) -> syn.Instr
     players = analyse(game.program).players
     if hidden and not set(players) <= set(syn.OMNISCIENT):
         account.refuse(line, "a private constant would be read in the program")
-    new_line: syn.Instruction = texts.with_constants(line, values, account)
+    new_line: syn.Instruction = texts.replace_constants(line, values, account)
     return new_line
 
 
@@ -102,21 +102,21 @@ def _conditions(line: syn.Instruction, dialect: str, account: Account) -> Lines:
     return [conditions(line, dialect, account) if isinstance(line, syn.Ensure) else line]
 
 
-def _from_paper(lines: Lines, account: Account) -> Lines:
+def _lower_paper_dialect(lines: Lines, account: Account) -> Lines:
     """Rewrite what has another meaning in the paper's dialect."""
     new_lines: Lines = []
     for line in lines:
         for node in descendants(line):
             if isinstance(node, syn.Xent) and node.outer is not None:
                 account.loss(line, "a pre-instruction is joined to the prefix as text there")
-        new_line: Any = texts.without_story_arguments(line, account)
-        for change in (texts.with_spaces, texts.with_copies):
+        new_line: Any = texts.remove_story_arguments(line, account)
+        for change in (texts.add_spaces, texts.copy_list_items):
             new_line = change(new_line, account)
         if isinstance(new_line, syn.Reward) and new_line.player == "env":
             account.change("rewards to env, which count for nothing, were left out")
         else:
             is_assign = isinstance(new_line, syn.Assign)
-            new_lines += texts.one_by_one(new_line, account) if is_assign else [new_line]
+            new_lines += texts.split_assign(new_line, account) if is_assign else [new_line]
     return _place_early_flags(new_lines, account)
 
 
@@ -151,7 +151,7 @@ def _rewrite_line(
     return [line]
 
 
-def _without_david(lines: Lines, account: Account) -> Lines:
+def _replace_david(lines: Lines, account: Account) -> Lines:
     """Give david's part, whom that engine lacks, to a free private player, or refuse."""
     players = {line.player for line in lines if hasattr(line, "player")}
     if "david" not in players:
@@ -162,10 +162,10 @@ def _without_david(lines: Lines, account: Account) -> Lines:
         account.refuse(first, "there is no player david there, and no other chair is free")
         return lines
     account.loss(first, f"there is no player david there; {free} would play his part")
-    return [_replace_david(line, free) for line in lines]
+    return [_reassign_david(line, free) for line in lines]
 
 
-def _replace_david(line: syn.Instruction, player: str) -> syn.Instruction:
+def _reassign_david(line: syn.Instruction, player: str) -> syn.Instruction:
     """The line with david's part played by another."""
     if isinstance(line, syn.Elicit | syn.Reward | syn.Reveal) and line.player == "david":
         return replace(line, player=player)

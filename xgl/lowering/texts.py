@@ -50,7 +50,7 @@ class Account:
 SPACE, NOTHING = syn.Literal(" "), syn.Literal("")
 
 
-def with_constants(line: Any, values: Mapping[str, str], account: Account) -> Any:
+def replace_constants(line: Any, values: Mapping[str, str], account: Account) -> Any:
     """The line with the metadata's constants as literals: there constants are always empty."""
 
     def change(node: Any) -> Any:
@@ -62,7 +62,7 @@ def with_constants(line: Any, values: Mapping[str, str], account: Account) -> An
     return rebuild(line, change)
 
 
-def with_spaces(line: Any, account: Account) -> Any:
+def add_spaces(line: Any, account: Account) -> Any:
     """``+`` with the paper's space made explicit, inside a literal where there is one."""
 
     def change(node: Any) -> Any:
@@ -82,7 +82,7 @@ def with_spaces(line: Any, account: Account) -> Any:
     return rebuild(line, change)
 
 
-def with_copies(line: Any, account: Account) -> Any:
+def copy_list_items(line: Any, account: Account) -> Any:
     """The line with copies in its lists: there, a list holds the register itself."""
 
     def item(node: Any) -> Any:
@@ -99,7 +99,7 @@ def with_copies(line: Any, account: Account) -> Any:
     return rebuild(line, change) if isinstance(line, syn.Assign) else line
 
 
-def without_story_arguments(line: Any, account: Account) -> Any:
+def remove_story_arguments(line: Any, account: Account) -> Any:
     """``story`` without its argument, which that engine ignores."""
 
     def change(node: Any) -> Any:
@@ -117,7 +117,7 @@ def stories(program: syn.Program) -> list[syn.Story]:
     return [node for line in lines for node in descendants(line) if isinstance(node, syn.Story)]
 
 
-def one_by_one(line: syn.Assign, account: Account) -> list[syn.Instruction]:
+def split_assign(line: syn.Assign, account: Account) -> list[syn.Instruction]:
     """An assign that reads registers which it sets, as one assign for each register."""
     names = [name for name, _ in line.targets]
     names_read = {n.name for node in descendants(line) if isinstance(n := node, syn.Register)}
@@ -127,7 +127,7 @@ def one_by_one(line: syn.Assign, account: Account) -> list[syn.Instruction]:
     return [replace(line, targets=(target,)) for target in line.targets]
 
 
-def with_moves_stored_again(line: syn.Instruction, account: Account) -> list[syn.Instruction]:
+def store_moves_again(line: syn.Instruction, account: Account) -> list[syn.Instruction]:
     """An elicit, then its moves stored again: there, // % and join fail on a shortened move."""
     if not isinstance(line, syn.Elicit):
         return [line]
@@ -136,7 +136,7 @@ def with_moves_stored_again(line: syn.Instruction, account: Account) -> list[syn
     return [line, syn.Assign(tuple(dict(again).items()), line.span)]
 
 
-def cuts_or_joins(program: syn.Program) -> bool:
+def has_cut_or_join(program: syn.Program) -> bool:
     """Whether some string is cut, or some list joined."""
     return any(
         isinstance(node, syn.Cut) or (isinstance(node, syn.Function) and node.name == "join")

@@ -32,7 +32,7 @@ def remove_common_words(text: str, other: str) -> str:
 
 def remove_common(text: str, common: Set[str]) -> str:
     """``text`` without the words of a set of :func:`~xgl.runtime.predicates.words`."""
-    return _tidy(_without_words(text, frozenset(_fold_case(" ".join(common)).split())))
+    return _tidy(_remove_word_set(text, frozenset(_fold_case(" ".join(common)).split())))
 
 
 def remove_words(text: str, phrases: Sequence[str]) -> str:
@@ -42,7 +42,7 @@ def remove_words(text: str, phrases: Sequence[str]) -> str:
     'is new'
     """
     for part in removal_parts(tuple(phrases)):
-        text = _without(text, part)
+        text = _remove_part(text, part)
     return _tidy(text)
 
 
@@ -75,18 +75,18 @@ def _fold_case(text: str) -> str:
     return upper.replace(*_SIGMA).lower()
 
 
-def _without(text: str, part: str | frozenset[str]) -> str:
-    return _without_phrase(text, part) if isinstance(part, str) else _without_words(text, part)
+def _remove_part(text: str, part: str | frozenset[str]) -> str:
+    return _remove_phrase(text, part) if isinstance(part, str) else _remove_word_set(text, part)
 
 
-def _without_words(text: str, common: frozenset[str]) -> str:
+def _remove_word_set(text: str, common: frozenset[str]) -> str:
     folded_text = _fold_case(text)
     return _WORD.sub(
         lambda word: "" if folded_text[slice(*word.span())] in common else word[0], text
     )
 
 
-def _without_phrase(text: str, phrase: str) -> str:
+def _remove_phrase(text: str, phrase: str) -> str:
     """The separator before a removed phrase stays, the one after it may be the next one's."""
     parts: list[str] = []
     folded_text, end, at = _fold_case(text), 0, -1

@@ -183,7 +183,7 @@ class Machine:
         self.last_elicit = ReturnPoint(self.flow.position, elicit.player, self.visits.copy())
         max_len = self._room(elicit.max_len or self.game.metadata.max_len)
         for name in elicit.registers:
-            items = self._constants(elicit.player) + self._seen_by(elicit.player)
+            items = self._constants(elicit.player) + self._visible_items(elicit.player)
             view = View(elicit.player, self.game.code, items, name)
             self.meter.spend(meter.MOVE)
             request = MoveRequest(view, max_len, self.turns, self.flow.position)
@@ -197,10 +197,10 @@ class Machine:
                 pairs = tuple((holder, self.values.register_text(holder)) for holder in holders)
                 self._log_values(Assigned(pairs), pairs)
 
-    def _seen_by(self, player: str) -> tuple[Item, ...]:
+    def _visible_items(self, player: str) -> tuple[Item, ...]:
         if player not in self.sights:
-            self.sights[player] = Sight.in_game(self.game, player)
-        items = self.sights[player].of(self.events)
+            self.sights[player] = Sight.for_game(self.game, player)
+        items = self.sights[player].visible_items(self.events)
         self.meter.spend(len(items))
         return items
 

@@ -45,11 +45,11 @@ class Sight:
         self._last_texts: dict[str, str] = {}
 
     @classmethod
-    def in_game(cls, game: Game, player: str) -> Self:
+    def for_game(cls, game: Game, player: str) -> Self:
         """The sight of a player under the game's dialect and metadata."""
         return cls(player, DIALECTS[game.dialect].live_reveal, game.metadata.token_bits)
 
-    def of(self, events: Sequence[Event]) -> tuple[Item, ...]:
+    def visible_items(self, events: Sequence[Event]) -> tuple[Item, ...]:
         """The visible items of the log; reads only the events since the last call."""
         self.look(events)
         return tuple(self.items)
@@ -72,7 +72,7 @@ class Sight:
 
 def visible(events: Sequence[Event], player: str, live: bool = False) -> tuple[Item, ...]:
     """The items of an event log that ``player`` may see; see :class:`Sight`."""
-    return Sight(player, live).of(events)
+    return Sight(player, live).visible_items(events)
 
 
 _NAMES = frozenset((*REGISTERS, *LIST_REGISTERS))

@@ -112,15 +112,15 @@ def parse_moves(answer: str, count: int) -> list[str]:
     policy's ends at the first line break, a chat model's line breaks become spaces, since it may
     well write the tags on lines of their own. Thoughts hold no moves.
     """
-    pairs = _PAIR.findall(without_thoughts(answer))[-count:]
+    pairs = _PAIR.findall(remove_thoughts(answer))[-count:]
     return [" ".join(line.strip() for line in pair.strip().splitlines()) for pair in pairs]
 
 
-def without_thoughts(answer: str) -> str:
+def remove_thoughts(answer: str) -> str:
     """An answer without its ``<think>`` blocks. A block without an end tag goes on to the end of
     the answer; one without a start tag (the prompt opened it) begins at its start.
 
-    >>> without_thoughts("hm</think>a<think>b</think>c<think>d")
+    >>> remove_thoughts("hm</think>a<think>b</think>c<think>d")
     'ac'
     """
     parts: list[str] = []
@@ -140,6 +140,6 @@ def missing_text(answer: str, cut: bool = False) -> str:
     request = "Write your move between <move> and </move>."
     if cut:
         return f"Your answer reached its limit before it held a move; be brief. {request}"
-    if _OPEN_TAG.search(without_thoughts(answer)):
+    if _OPEN_TAG.search(remove_thoughts(answer)):
         return f"Your answer opened <move> and did not close it with </move>. {request}"
     return f"Your answer held no <move>...</move>. {request}"

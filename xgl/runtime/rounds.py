@@ -72,7 +72,7 @@ def play_rounds(
 
 def visible_items(game: Game, play: Play, role: str) -> RoundItems:
     """All items of a play that ``role`` sees up to its end, the last reward too."""
-    return Sight.in_game(game, role).of(play.events)
+    return Sight.for_game(game, role).visible_items(play.events)
 
 
 def rounds_shown(play: Play, role: str) -> int:

@@ -65,13 +65,13 @@ class Solvers:
     def _sample(self, trials: MapTrials, search: Search) -> None:
         """Every script once, then the player until the calls are spent."""
         scripts = list(SCRIPTS)[: search.remaining]
-        for attempt in trials.of_policies(ScriptPlayer(self.judge.count), scripts):
+        for attempt in trials.play_policies(ScriptPlayer(self.judge.count), scripts):
             search.keep(attempt)
         if self.player is None:
             return
         for first in range(0, search.remaining, SAMPLES_AT_ONCE):
             samples = range(first, first + min(SAMPLES_AT_ONCE, search.remaining))
-            for attempt in trials.of_player(self.player, samples):
+            for attempt in trials.play_samples(self.player, samples):
                 search.keep(attempt)
 
     # -- beam search ---------------------------------------------------------------------------

@@ -76,7 +76,7 @@ class Search:
                     break
                 new[moves] = None
             affordable.append(moves)
-        new_attempts = dict(zip(new, self.trials.of_moves(list(new)), strict=True))
+        new_attempts = dict(zip(new, self.trials.play_moves(list(new)), strict=True))
         for moves, attempt in new_attempts.items():
             self.keep(attempt)
             self._by_moves[moves] = attempt
@@ -133,7 +133,7 @@ class MapTrials:
         self.attempts: dict[Moves, Attempt] = {}
         """Attempts by the candidate's moves, before the game cuts them."""
 
-    def of_moves(self, candidates: Sequence[Moves]) -> list[Attempt]:
+    def play_moves(self, candidates: Sequence[Moves]) -> list[Attempt]:
         """One attempt for each candidate, which has all of the role's moves in order."""
         whole = [tuple(map(one_line, moves)) for moves in candidates]
         new = [moves for moves in dict.fromkeys(whole) if moves not in self.attempts]
@@ -144,14 +144,17 @@ class MapTrials:
             self.attempts.update(zip(part, attempts, strict=True))
         return [self.attempts[moves] for moves in whole]
 
-    def of_player(self, player: Player, samples: Sequence[int]) -> list[Attempt]:
+    def play_samples(self, player: Player, samples: Sequence[int]) -> list[Attempt]:
         """Attempts of a player, with a random stream of its own for each of ``samples``."""
         resampled_player = _ResampledPlayer(player, self.seeds)
-        return self._play_policies(resampled_player, [str(sample) for sample in samples])
+        return self.play_policies(resampled_player, [str(sample) for sample in samples])
 
-    def of_policies(self, player: Player, policies: Sequence[str]) -> list[Attempt]:
+    def play_policies(self, player: Player, policies: Sequence[str]) -> list[Attempt]:
         """Attempts of several policies of one player, such as the scripts."""
-        return self._play_policies(player, policies)
+        plays = self._plays(player, policies)
+        attempts = [self._attempt((), play) for play in plays]
+        self.attempts.update((attempt.moves, attempt) for attempt in attempts if attempt.finished)
+        return attempts
 
     def turns(self, moves: Moves) -> list[Turn]:
         """The role's turns in a play of these moves, up to the first that has no move."""
@@ -185,12 +188,6 @@ class MapTrials:
         instance = Instance(self.game, self.seeds, "0")
         [machine] = machines_of([instance])
         return RunningMachine(instance, self._cast_with(_CandidatePlayer([moves])), machine)
-
-    def _play_policies(self, player: Player, policies: Sequence[str]) -> list[Attempt]:
-        plays = self._plays(player, policies)
-        attempts = [self._attempt((), play) for play in plays]
-        self.attempts.update((attempt.moves, attempt) for attempt in attempts if attempt.finished)
-        return attempts
 
     def _plays(self, player: Player, policies: Iterable[str]) -> list[Play]:
         instances = [Instance(self.game, self.seeds, policy) for policy in policies]
