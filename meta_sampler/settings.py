@@ -20,8 +20,8 @@ from xgl.settings import (
     NonNegative,
     PositiveShare,
     settings,
-    shared,
-    shown,
+    shared_values,
+    value_text,
 )
 
 
@@ -33,7 +33,7 @@ def _check_player(name: str) -> str:
 
 def _check_weight(weight: object) -> float:
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight >= 0:
-        raise ValueError(f"found {shown(weight)}, expected a number, at least 0")
+        raise ValueError(f"found {value_text(weight)}, expected a number, at least 0")
     return weight
 
 
@@ -167,7 +167,7 @@ class DraftSettings(Caps, GrammarContents):
 
     def grammar(self, players: tuple[str, ...]) -> GrammarSettings:
         """How much of the language a child may use, with these players."""
-        contents = shared(self, GrammarContents) | {"players": players}
+        contents = shared_values(self, GrammarContents) | {"players": players}
         return GrammarSettings(max_limit=self.max_move_tokens, **contents)
 
 
@@ -271,8 +271,8 @@ class ChatSamplerSettings(Caps, Answers, Access):
             ask_again=self.ask_again,
             prices=Prices(self.price_prompt, self.price_new),
             budget=Budget(tokens=self.budget_tokens, dollars=self.budget_dollars),
-            **shared(self, Requests),
-            **shared(self, Answers),
+            **shared_values(self, Requests),
+            **shared_values(self, Answers),
         )
 
     @property

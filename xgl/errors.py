@@ -1,5 +1,5 @@
-"""The language's error family: everything a program or its user can get wrong, and how long
-what is said of it may become."""
+"""The language's errors: everything that a program or its user can get wrong, and the limits on
+the length of messages."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 MAX_PROBLEMS = 100
-"""Of one text; reading stops where this many are reached."""
+"""Problems reported of one text; reading stops when this many are found."""
 MAX_QUOTED = 160
-"""Characters that a message repeats of somebody's text, in one place."""
+"""Most characters that a message quotes from a text in one place."""
 MAX_MESSAGE = 16_384
 """Characters of one message."""
 MAX_QUOTED_BYTES = 8_000
-"""UTF-8 bytes that a prompt repeats of one program, and of what is wrong with it: a request to
+"""Most UTF-8 bytes that a prompt quotes from one program, and from its problems: a request to
 repair one answer grows by at most 16,000 bytes through it."""
 
 
@@ -31,16 +31,16 @@ def excerpt_bytes(text: str, most: int = MAX_QUOTED_BYTES) -> str:
 
 
 def first_messages(messages: Sequence[str], most: int = MAX_MESSAGE) -> list[str]:
-    """As many messages as ``most`` characters hold on lines of their own; then, where there are
-    more, how many are left out. A first message that is too long by itself is cut."""
+    """The first messages, as many as fit into ``most`` characters with one line each; then, if
+    there are more, a line with their number. A first message that is too long by itself is cut."""
     room = most - len(f"… and {len(messages)} more")
-    shown: list[str] = []
+    lines: list[str] = []
     for message in messages:
         room -= len(message) + 1
-        if room < 0 and shown:
-            return [*shown, f"… and {len(messages) - len(shown)} more"]
-        shown.append(excerpt(message, len(message) + min(0, room)))
-    return shown
+        if room < 0 and lines:
+            return [*lines, f"… and {len(messages) - len(lines)} more"]
+        lines.append(excerpt(message, len(message) + min(0, room)))
+    return lines
 
 
 class XGLError(Exception):
@@ -52,7 +52,7 @@ class Problem:
     """One thing wrong with a program's text.
 
     ``line`` counts from 1 over the whole text, ``column`` from 1 within the line;
-    ``found`` says what stands there, ``expected`` what would be right.
+    ``found`` is the text or node at this place, ``expected`` what would be valid.
     """
 
     line: int
@@ -69,10 +69,10 @@ class Problem:
         head = f"line {self.line}, column {self.column}: {found}; expected {expected}{hint}"
         if not self.source:
             return head
-        shown, column = self._around_the_column()
-        before = shown[:column].ljust(column)
+        visible_line, column = self._around_the_column()
+        before = visible_line[:column].ljust(column)
         margin = "".join("\t" if c == "\t" else " " for c in before)
-        return f"{head}\n    {shown}\n    {margin}^"
+        return f"{head}\n    {visible_line}\n    {margin}^"
 
     def _around_the_column(self) -> tuple[str, int]:
         """At most ``MAX_QUOTED`` characters of the line, and the place of the column in them."""
@@ -100,7 +100,7 @@ class ProgramError(XGLError):
         return "\n".join([head, *self.messages(MAX_MESSAGE - len(head) - 1)])
 
     def messages(self, most: int = MAX_MESSAGE) -> list[str]:
-        """Each problem as text; as many as ``most`` characters hold, and how many more."""
+        """Each problem as text: as many as fit into ``most`` characters, and how many more."""
         return first_messages([str(problem) for problem in self.problems], most)
 
 
@@ -113,7 +113,7 @@ class OversizeError(XGLError):
 
 
 class ConfigError(XGLError, ValueError):
-    """A setting that cannot be: one sentence with the key, what was given, what would be right."""
+    """An invalid setting: one sentence with the key, the value, and the valid values."""
 
 
 class DiagramError(XGLError):
@@ -125,7 +125,7 @@ class DialectError(XGLError):
 
 
 class MetadataError(XGLError, ValueError):
-    """Metadata that no game can have."""
+    """Invalid metadata of a game."""
 
 
 class FlowError(XGLError):

@@ -18,9 +18,9 @@ from xgl.language.canonical import Game
 from xgl.runtime.requests import Assigned, Ensured, Event, Moved, Play, Revealed, Rewarded
 
 MOST_EVENTS = 100
-"""Of a play that are shown; of the others their number is."""
+"""Events of a play that are shown; of the others only their number is."""
 MOST_CHARACTERS = 400
-"""Of one text that are shown."""
+"""Characters of one text that are shown."""
 STYLE = (
     ".xgl-panel{font:14px/1.5 system-ui,sans-serif;max-width:62rem;overflow-wrap:anywhere}"
     ".xgl-panel .xgl-head{font-weight:600;margin:.2em 0 .5em}"
@@ -50,7 +50,7 @@ def panel(*parts: Element | str | None) -> str:
 
 
 def heading(title: str, facts: str) -> Element:
-    """A title, and beside it less loud what else is known."""
+    """A title, with further facts after it in paler letters."""
     return el("div", title, " ", el("span", facts, class_="xgl-soft"), class_="xgl-head")
 
 
@@ -60,20 +60,20 @@ Cell = Element | str
 def table(head: Sequence[str], rows: Sequence[Sequence[Cell]], numbers: int = 0) -> Element:
     """Rows whose first cell is a heading; the last ``numbers`` columns are numbers."""
     first = len(head) - numbers
-    heads = [_cell("th", each, place >= first) for place, each in enumerate(head)]
+    heads = [_cell("th", cell, column >= first) for column, cell in enumerate(head)]
     lines = []
     for row in rows:
-        cells = [_cell("td", each, place >= first) for place, each in enumerate(row)]
+        cells = [_cell("td", cell, column >= first) for column, cell in enumerate(row)]
         lines.append(el("tr", _cell("th", row[0], False), *cells[1:]))
     return el("table", el("thead", el("tr", *heads)), el("tbody", *lines))
 
 
 def _cell(tag: str, content: Cell, number: bool) -> Element:
-    """Never without a child: it would be written as a tag that closes itself, which HTML lacks."""
+    """A cell, never without a child: HTML has no self-closing tags, and the renderer writes one."""
     return el(tag, content or " ", class_="xgl-number" if number else None)
 
 
-def quoted(text: str) -> Element:
+def quote(text: str) -> Element:
     """A text of a game, cut where it is long."""
     return el("q", excerpt(text, MOST_CHARACTERS) or " ")
 
@@ -82,7 +82,7 @@ def quoted(text: str) -> Element:
 
 
 def game_html(game: Game) -> str:
-    """The program beside its rules in plain English, and its diagram to be unfolded."""
+    """The program next to its rules in plain English, and its diagram, folded."""
     facts = analyse(game.program)
     players = ", ".join(facts.players) or "nobody plays"
     text = f"{game.dialect} dialect; {players}; {facts.steps} steps"
@@ -90,12 +90,12 @@ def game_html(game: Game) -> str:
 
 
 def _program(game: Game) -> Element:
-    said = el("ol", *(el("li", sentence) for sentence in in_words(game)))
-    return el("div", el("pre", game.code), said, class_="xgl-pair")
+    sentences = el("ol", *(el("li", sentence) for sentence in in_words(game)))
+    return el("div", el("pre", game.code), sentences, class_="xgl-pair")
 
 
 def _diagram(game: Game) -> Element | None:
-    """As a picture: no style of it reaches the page. None of a program too large to draw."""
+    """The diagram as a picture, so that its styles do not reach the page; None if too large."""
     try:
         drawing = draw(game.program, game.game_id)
     except XGLError:
@@ -109,7 +109,7 @@ def _diagram(game: Game) -> Element | None:
 
 
 def play_html(play: Play) -> str:
-    """How the play ended, and what happened in it."""
+    """The outcome and the events of a play."""
     scores = ", ".join(f"{name} {_bits(score)}" for name, score in play.scores.items())
     outcome = f"{play.outcome} by {play.forfeiter}" if play.forfeiter else play.outcome
     rows = [row for event in play.events[:MOST_EVENTS] for row in _event_rows(event)]
@@ -126,15 +126,15 @@ def _event_rows(event: Event) -> Iterator[tuple[Cell, ...]]:
     match event:
         case Assigned(values):
             for register, text in values:
-                yield "judge", f"lays out {register}", quoted(text)
+                yield "judge", f"lays out {register}", quote(text)
         case Moved(player, register, move):
-            yield player, f"writes {register}", el("span", quoted(move.text), _move_notes(event))
+            yield player, f"writes {register}", el("span", quote(move.text), _move_notes(event))
         case Ensured(player, passed, failures):
             how = "passes the rule" if passed else f"breaks the rule (failure {failures})"
             yield player, how, ""
         case Revealed(player, values):
             for register, text in values:
-                yield player, f"is shown {register}", quoted(text)
+                yield player, f"is shown {register}", quote(text)
         case Rewarded(player, bits):
             yield player, "is paid", _bits(bits)
 

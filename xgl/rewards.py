@@ -22,11 +22,11 @@ Completion = str | Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Explanation:
-    """What became of a completion.
+    """The result of a completion, and why.
 
-    ``score`` in bits, before it is normalised; ``outcome`` finished, forfeit or oversize;
+    ``score`` in bits, before it is normalised; ``outcome``: finished, forfeit or oversize;
     ``moves`` as they were played, cut at their limits; ``format_failures``: moves that the answer
-    did not hold, played as empty ones; ``bits``: those of each token of each reward that was paid.
+    did not hold, played as empty ones; ``bits`` of each token of each reward that was paid.
     """
 
     score: float
@@ -42,9 +42,9 @@ class Rewards:
 
     >>> trainer = GRPOTrainer(reward_funcs=Rewards(judge), train_dataset=rows, …)  # doctest: +SKIP
 
-    ``info``: of each row. All completions of a call are scored in common batches. ``normalise``:
-    standard deviations above the base player's mean instead of bits, so that games of different
-    scales can be trained on together.
+    ``info``: the ``info`` of each row. All completions of a call are scored in common batches.
+    ``normalise``: standard deviations above the base player's mean instead of bits, so that games
+    of different scales can be trained on together.
     """
 
     __name__ = "xent"
@@ -55,57 +55,58 @@ class Rewards:
     def __call__(
         self, completions: Sequence[Completion], info: Sequence[Info], **_: object
     ) -> list[float]:
-        """Raises :class:`PlayerError` for a row that cannot be normalised, or in which others
-        would have to move."""
-        rows = [read_row(each) for each in info]
-        explained = self.explain(completions, info)
-        return [self._reward(row, each.score) for row, each in zip(rows, explained, strict=True)]
+        """Raises :class:`PlayerError` for a row that cannot be normalised, or that needs moves of
+        other players."""
+        rows = [read_row(row_info) for row_info in info]
+        explanations = self.explain(completions, info)
+        scores = [explanation.score for explanation in explanations]
+        return [self._reward(row, score) for row, score in zip(rows, scores, strict=True)]
 
     def one(self, completion: Completion, info: Info, **_: object) -> float:
         """The reward of one completion."""
         return self([completion], [info])[0]
 
     def explain(self, completions: Sequence[Completion], info: Sequence[Info]) -> list[Explanation]:
-        """Why each completion scores what it scores. Raises as a call."""
+        """An explanation of each completion's score. Raises as a call."""
         attempts = [
-            _Attempt(self.judge, read_row(each), completion, place)
-            for place, (completion, each) in enumerate(zip(completions, info, strict=True))
+            _Attempt(self.judge, read_row(row_info), completion, index)
+            for index, (completion, row_info) in enumerate(zip(completions, info, strict=True))
         ]
-        start_all([each.episode for each in attempts])
-        while moving := [each for each in attempts if each.goes_on]:
-            moves = [each.next_move() for each in moving]
-            step_all([each.episode for each in moving], moves)
-        return [each.explanation for each in attempts]
+        start_all([attempt.episode for attempt in attempts])
+        while moving := [attempt for attempt in attempts if attempt.goes_on]:
+            moves = [attempt.next_move() for attempt in moving]
+            step_all([attempt.episode for attempt in moving], moves)
+        return [attempt.explanation for attempt in attempts]
 
     def _reward(self, row: Row, score: float) -> float:
         if not self.normalise:
             return score
         if row.base is None:
             raise PlayerError("a row to normalise: found no `base` in its info, expected one")
-        return row.base.normalised(score)
+        return row.base.normalise(score)
 
 
 class _Attempt:
     """One completion being played: its moves, one after another, until one breaks a rule."""
 
-    def __init__(self, judge: Judge, row: Row, completion: Completion, place: int) -> None:
+    def __init__(self, judge: Judge, row: Row, completion: Completion, play_seed: int) -> None:
         if others := [name for name in row.players if name != row.role]:
             raise PlayerError(
                 f"{', '.join(others)} would have to move as well, which one completion cannot say; "
                 "expected an environment of several turns"
             )
-        self.row, self.episode = row, row.episode(judge, play_seed=place)
+        self.row, self.episode = row, row.episode(judge, play_seed=play_seed)
         self.script = parse_moves(completion_text(completion), len(row.asks))
-        self.made = 0
+        self.move_count = 0
 
     @property
     def goes_on(self) -> bool:
-        return not self.episode.done and not _refused(self.episode)
+        return not self.episode.done and not _has_failed_ensure(self.episode)
 
     def next_move(self) -> Move:
-        place, self.made = self.made, self.made + 1
-        if place < len(self.script):
-            return Move(self.script[place])
+        index, self.move_count = self.move_count, self.move_count + 1
+        if index < len(self.script):
+            return Move(self.script[index])
         return Move("", format_failure=True)
 
     @property
@@ -123,14 +124,16 @@ class _Attempt:
         )
 
 
-def _refused(episode: Episode) -> bool:
+def _has_failed_ensure(episode: Episode) -> bool:
     return any(isinstance(event, Ensured) and not event.passed for event in episode.events)
 
 
 def _bits(events: Sequence[Event], role: str) -> tuple[tuple[float, ...], ...]:
-    paid = [event for event in events if isinstance(event, Rewarded) and event.player == role]
+    rewards = [event for event in events if isinstance(event, Rewarded) and event.player == role]
     return tuple(
-        tuple(sign * bit for bit in scores.bits) for each in paid for sign, _, scores in each.terms
+        tuple(sign * bit for bit in scores.bits)
+        for event in rewards
+        for sign, _, scores in event.terms
     )
 
 

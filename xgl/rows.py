@@ -1,5 +1,5 @@
-"""One game on one map as a row of a data set says it: what is played, and what its scores are
-compared with. Rows are data: a game is parsed and played, nothing in it is executed."""
+"""One game on one map as a row of a data set: what is played, and what its scores are compared
+with. Rows are data: a game is parsed and played, nothing in it is executed."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from xgl.runtime.prompt import Ask
 from xgl.runtime.requests import Judge, Play, Player, StoryRequest
 
 Info = str | Mapping[str, Any]
-"""A row's ``info``: JSON, or what it stands for."""
+"""A row's ``info``: JSON, or the mapping that it encodes."""
 
 
 @dataclass(frozen=True)
 class Base:
-    """Plays of the base player on a game: their mean and standard deviation in bits, and how
-    many they are."""
+    """Plays of the base player on a game: their mean and standard deviation in bits, and their
+    number."""
 
     mean: float
     spread: float
     plays: int
 
-    def normalised(self, score: float) -> float:
-        """How many standard deviations a score is above the mean; bits above it where all plays
-        scored alike."""
+    def normalise(self, score: float) -> float:
+        """Standard deviations by which a score is above the mean; bits above it where all plays
+        have equal scores."""
         return (score - self.mean) / (self.spread or 1.0)
 
 
@@ -56,7 +56,7 @@ class Row:
 
     @cached_property
     def players(self) -> tuple[str, ...]:
-        """Who is asked for moves, in the order of the program."""
+        """The players that are asked for moves, in the order of the program."""
         return analyse(self.game.program).players
 
     @cached_property
@@ -65,7 +65,7 @@ class Row:
         run = analyse(self.game.program, self.game.metadata, self.role).run
         if run is None:
             return ()
-        lines = (self.game.program.instructions[place] for place in run.order)
+        lines = (self.game.program.instructions[position] for position in run.order)
         return tuple(
             (register, line.max_len or self.game.metadata.max_len)
             for line in lines
@@ -80,8 +80,8 @@ class Row:
         return Episode(self.game, self.map_seed, judge, self, play_seed=play_seed, players=players)
 
     def floor_of(self, role: str) -> float:
-        """What an unfinished play counts for a role, in bits: the row's floor for its own; for
-        another, whose plays the archive may not hold, a bit less for each token of its moves."""
+        """Score of an unfinished play for a role, in bits: the row's floor for its own role; for
+        another, whose plays the archive may not hold, −1 for each token of its moves."""
         if role == self.role:
             return self.floor
         return -float(analyse(self.game.program, self.game.metadata, role).move_tokens)
@@ -95,7 +95,7 @@ class Row:
 
 def read_row(info: Info) -> Row:
     """The row of an ``info``; rows of equal text are one object. Raises ``ValueError``,
-    ``KeyError`` and ``TypeError`` for what is no row, ProgramError for what is no game."""
+    ``KeyError`` and ``TypeError`` for an invalid row, ProgramError for an invalid game."""
     return _read(info if isinstance(info, str) else json.dumps(info))
 
 

@@ -8,7 +8,7 @@ The bounds belong to the type, the meaning stands beneath the field::
         \"\"\"Most instructions of a child.\"\"\"
 
 Values are checked however an instance is made: from Python, from plain mappings, by
-``dataclasses.replace``. What fields ask of each other goes into ``__post_init__``, as a ValueError
+``dataclasses.replace``. Conditions between fields go into ``__post_init__``, as a ValueError
 "key: found …, expected …".
 """
 
@@ -48,41 +48,42 @@ def settings(*, kw_only: bool = True) -> Callable[[Kind], Kind]: ...
 def settings(kind: Any = None, /, *, kw_only: bool = True) -> Any:
     """Make a class of settings, which raises :class:`ConfigError` for values that cannot be."""
 
-    def decorated(plain: Any) -> Any:
+    def decorate(plain: Any) -> Any:
         checked: Any = dataclass(frozen=True, kw_only=kw_only, config=_CONFIG)(plain)
-        checked.__init__ = _in_one_sentence(checked.__init__)
+        checked.__init__ = _raise_config_errors(checked.__init__)
         return checked
 
-    return decorated if kind is None else decorated(kind)
+    return decorate if kind is None else decorate(kind)
 
 
-def _in_one_sentence(initialise: Callable[..., None]) -> Callable[..., None]:
+def _raise_config_errors(initialise: Callable[..., None]) -> Callable[..., None]:
     @wraps(initialise)
-    def checked(self: Any, *values: Any, **named: Any) -> None:
+    def wrapper(self: Any, *values: Any, **keywords: Any) -> None:
         try:
-            initialise(self, *values, **named)
+            initialise(self, *values, **keywords)
         except ValidationError as error:
             raise ConfigError(_sentence(error, type(self))) from None
 
-    return checked
+    return wrapper
 
 
-def shared(source: Any, kind: type) -> dict[str, Any]:
-    """The values that an instance has for the fields of another class of settings."""
-    return {each.name: getattr(source, each.name) for each in fields(kind)}
+def shared_values(source: Any, kind: type) -> dict[str, Any]:
+    """The values of an instance for those fields that another class of settings has."""
+    return {field.name: getattr(source, field.name) for field in fields(kind)}
 
 
-def shown(value: object) -> str:
+def value_text(value: object) -> str:
     """A value as a user writes it, cut where it is long."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     return excerpt(repr([*value] if isinstance(value, tuple) else value))
 
 
-def unknown_key(key: str, known: Sequence[str], path: str = "") -> str:
-    """One sentence for a key that is not among ``known``; ``path`` leads to both."""
-    close = get_close_matches(key, known, 1)
-    hint = f"did you mean {path}{close[0]}?" if close else f"expected one of {', '.join(known)}"
+def unknown_key(key: str, known_keys: Sequence[str], path: str = "") -> str:
+    """One sentence for a key that is not among ``known_keys``; ``path`` leads to both."""
+    close = get_close_matches(key, known_keys, 1)
+    choices = ", ".join(known_keys)
+    hint = f"did you mean {path}{close[0]}?" if close else f"expected one of {choices}"
     return f"{path}{key}: unknown key, {hint}"
 
 
@@ -94,12 +95,12 @@ def limits(bounds: dict[str, Any]) -> str:
 def bounds_of(kind: type, name: str) -> dict[str, Any]:
     """The bounds that a field declares: some of gt, ge, lt and le."""
     field = kind.__pydantic_fields__[name]  # type: ignore[attr-defined]
-    declared = [*field.metadata, *_annotations(field.annotation)]
-    return {k: getattr(item, k) for item in declared for k in _BOUNDS if hasattr(item, k)}
+    declarations = [*field.metadata, *_annotations(field.annotation)]
+    return {k: getattr(item, k) for item in declarations for k in _BOUNDS if hasattr(item, k)}
 
 
 def _annotations(kind: Any) -> Iterator[Any]:
-    """What stands beside a type, within unions too."""
+    """The annotations of a type and of its parts, such as the members of a union."""
     for item in getattr(kind, "__metadata__", ()):
         yield from getattr(item, "metadata", [item])
     for part in get_args(kind):
@@ -122,21 +123,21 @@ _EXPECTED = {
 def _sentence(error: ValidationError, kind: type) -> str:
     """The first mistake, an unknown key before all others."""
     unknown = "unexpected_keyword_argument"
-    first = min(error.errors(include_url=False), key=lambda each: each["type"] != unknown)
+    first = min(error.errors(include_url=False), key=lambda mistake: mistake["type"] != unknown)
     path = [str(part) for part in first["loc"] if not isinstance(part, int)]
-    key, said = ".".join(path), first.get("ctx", {}).get("error")
+    key, reason = ".".join(path), first.get("ctx", {}).get("error")
     owner = _class_at(kind, path[:-1])
     if first["type"] == unknown and owner:
         prefix = "".join(f"{part}." for part in path[:-1])
-        return unknown_key(path[-1], [each.name for each in fields(owner)], prefix)
+        return unknown_key(path[-1], [field.name for field in fields(owner)], prefix)
     if first["type"].startswith("missing"):
         return f"{key}: missing"
-    if said and _class_at(kind, path):
-        return f"{key}.{said}" if path else str(said)
-    if said:
-        return f"{key}: {said}"
+    if reason and _class_at(kind, path):
+        return f"{key}.{reason}" if path else str(reason)
+    if reason:
+        return f"{key}: {reason}"
     bounds = bounds_of(owner, path[-1]) if owner and path else {}
-    return f"{key}: found {shown(first['input'])}, expected {_expected(first, bounds)}"
+    return f"{key}: found {value_text(first['input'])}, expected {_expected(first, bounds)}"
 
 
 def _class_at(kind: Any, path: Sequence[str]) -> Any:

@@ -1,4 +1,4 @@
-"""One play of one game: what a person or a notebook wants of ``xgl.runtime.lockstep``."""
+"""One play of one game, for a person or a notebook."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.requests import Judge, Play, Player, Seeds, StoryRequest, StorySource
 
 Lines = str | Sequence[str]
-"""One move, or moves to make in order; the last one is said again when they are used up."""
+"""One move, or moves to make in order; when they are used up, the last one is repeated."""
 
 
 def play(
@@ -27,9 +27,9 @@ def play(
 ) -> Play:
     """Play ``program`` once; scores in bits, events in order, registers under canonical names.
 
-    ``players``: one for every chair, or by name, each a player or the moves it makes. ``seed``
-    is both map and play seed. ``stories`` tells the map's texts; without it a judge that is a
-    language model writes them itself. ``metadata`` is for a program that is no game yet.
+    ``players``: one for all players of the program, or by name; each a player or its moves.
+    ``seed`` is both map and play seed. ``stories`` tells the map's texts; without it a judge that
+    is a language model writes them itself. ``metadata`` is for a program that is no game yet.
 
     Raises :class:`PlayerError` where a player is missing, :class:`StoryError` where nothing can
     tell the stories that the program asks for, :class:`FlowError` where it cannot run.
@@ -37,25 +37,25 @@ def play(
     whole = program if isinstance(program, Game) else game(program, metadata)
     seeds = Seeds(seed, seed)
     seats = _seats(whole.program, players, seeds)
-    [played] = play_all(
+    [result] = play_all(
         [Instance(whole, seeds)], Cast(judge, _story_source(whole, judge, stories), seats)
     )
-    return played
+    return result
 
 
 def _seats(
     program: syn.Program, players: Player | Lines | Mapping[str, Player | Lines], seeds: Seeds
 ) -> dict[str, Player]:
-    asked = {line.player: None for line in program.instructions if isinstance(line, syn.Elicit)}
+    names = {line.player: None for line in program.instructions if isinstance(line, syn.Elicit)}
     if not isinstance(players, Mapping):
-        return {name: _seated(players, seeds) for name in asked}
-    absent = [name for name in asked if name not in players]
+        return {name: _as_player(players, seeds) for name in names}
+    absent = [name for name in names if name not in players]
     if absent:
         raise PlayerError(f"the program asks {', '.join(absent)} for moves, and no such player")
-    return {name: _seated(players[name], seeds) for name in asked}
+    return {name: _as_player(players[name], seeds) for name in names}
 
 
-def _seated(player: Player | Lines, seeds: Seeds) -> Player:
+def _as_player(player: Player | Lines, seeds: Seeds) -> Player:
     from xgl.players import FixedMovesPlayer
 
     if isinstance(player, str):
@@ -63,8 +63,8 @@ def _seated(player: Player | Lines, seeds: Seeds) -> Player:
     if isinstance(player, Sequence) and all(isinstance(move, str) for move in player):
         return FixedMovesPlayer({seeds: player})
     if isinstance(player, Sequence) or not hasattr(player, "moves"):
-        given = type(player).__name__
-        raise PlayerError(f"{given} is no player; expected one, a text, or a list of texts")
+        kind = type(player).__name__
+        raise PlayerError(f"{kind} is no player; expected one, a text, or a list of texts")
     return player
 
 
@@ -76,8 +76,8 @@ class _NoStories:
 def _story_source(whole: Game, judge: Judge, stories: StorySource | None) -> StorySource:
     model: Any = getattr(judge, "lm", None)
     lines = whole.program.instructions
-    needed = any(isinstance(node, syn.Story) for line in lines for node in descendants(line))
-    if stories is not None or model is None or not needed:
+    needs_stories = any(isinstance(node, syn.Story) for line in lines for node in descendants(line))
+    if stories is not None or model is None or not needs_stories:
         return stories or _NoStories()
     from xgl.judge.story_sources import JudgeStories
 

@@ -1,4 +1,4 @@
-"""What every command line needs: standard streams, and a script that completes it in a shell."""
+"""Parts of every command line: standard streams, and a script for completion in a shell."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import sys
 from typing import Any
 
 SCRIPTS = {"python -m xgl": "xgl", "python -m archive": "xent-archive"}
-"""Installed commands, by what they stand for."""
+"""Installed commands, by the module that each runs."""
 
 
 def prepare_streams() -> None:
-    """Stand in for streams that the caller has closed, and let no character end a command.
+    """Replace streams that the caller has closed, and let no character end a command.
 
     A closed input reads as empty and a closed output takes everything. Bytes that are no text and
     characters that a terminal does not know become ``?`` or U+FFFD.

@@ -49,7 +49,7 @@ def _on_map(
     from xgl.solvers.trials import MapTrials
 
     trials = MapTrials(played, member.role, seeds, Cast(judge, TextsOf(member.maps), {}))
-    attempts = trials.of_moves([moves for _, moves in archived])
+    attempts = trials.play_moves([moves for _, moves in archived])
     scored = [(policy, attempt) for (policy, _), attempt in zip(archived, attempts, strict=True)]
     if calls:
         scored += [(each.solver, each.best) for each in _solved(trials, judge, calls)]

@@ -17,7 +17,7 @@ from xgl.analysis.plain_english import in_words
 from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import game
 from xgl.language.syntax import MAIN_PLAYER
-from xgl.lowering import Lowered
+from xgl.lowering import LoweredProgram
 from xgl.lowering.lower import FAILURES
 
 XENT_VERSION = "0.5.0"
@@ -122,7 +122,7 @@ _PLACE = 'json.loads("{}")'
 TEMPLATE = files("archive.export").joinpath("presentation_template.py").read_text("utf-8")
 
 
-def presentation(lowered: Lowered, role: str) -> str:
+def presentation(lowered: LoweredProgram, role: str) -> str:
     """The presentation file of a game measured in ``role``."""
     metadata = replace(lowered.metadata, max_failures=FAILURES)
     rules = in_words(game(lowered.program, metadata), role)

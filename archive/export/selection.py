@@ -22,7 +22,7 @@ from xgl.language.canonical import Game, Metadata, game
 from xgl.language.dialects import PAPER
 from xgl.language.parser import parse
 from xgl.language.syntax import MAX_LINES
-from xgl.lowering import Lowered, LoweringError, lower
+from xgl.lowering import LoweredProgram, LoweringError, lower
 from xgl.lowering.texts import stories
 from xgl.random_streams import stream
 
@@ -143,7 +143,7 @@ class ExportedGame:
     game: Game
     role: str
     name: str
-    lowered: Lowered
+    lowered: LoweredProgram
     maps: tuple[Map, ...]
     purpose: str
     """The purpose of the plays on ``maps``."""
@@ -290,8 +290,8 @@ def gather(
 
 def _lowered(
     selection: Selection, rows: dict[str, dict[str, Any]], allow_inexact: bool
-) -> dict[TaskId, tuple[Game, Lowered]]:
-    lowered: dict[TaskId, tuple[Game, Lowered]] = {}
+) -> dict[TaskId, tuple[Game, LoweredProgram]]:
+    lowered: dict[TaskId, tuple[Game, LoweredProgram]] = {}
     refused: list[str] = []
     for task_id in selection.covers:
         game_id, role = task_id

@@ -16,7 +16,7 @@ from archive.query import find_run
 from archive.schema import ProposalOutcome, Rule, Verdict
 from archive.store.archive import Archive
 from xgl import Program, ProgramError, game, parse
-from xgl.analysis.tree_distance import closest
+from xgl.analysis.tree_distance import highest_similarities
 
 Row = Mapping[str, Any]
 REPEATED = (ProposalOutcome.SEEN.value, "known")
@@ -109,7 +109,7 @@ def _report(
         seconds=sum(row["seconds"] for row in rows),
         dollars=sum(row["dollars"] for row in rows),
         judged_tokens=sum(row["tokens"] for row in verdicts),
-        similarity=SampleSummary.of(closest(_distinct(program for _, program in new))),
+        similarity=SampleSummary.of(highest_similarities(_distinct(program for _, program in new))),
         distance=SampleSummary.of(distances),
     )
 

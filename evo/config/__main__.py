@@ -24,7 +24,7 @@ from evo.config.schema import MetaSamplerConfig, RunConfig
 from evo.config.toy import ToyRunConfig
 from meta_sampler.settings import SETTINGS
 from xgl.errors import ConfigError
-from xgl.settings import bounds_of, limits, shown
+from xgl.settings import bounds_of, limits, value_text
 
 BEGIN = "<!-- written by `python -m evo.config docs/configuration.md` -->\n"
 END = "<!-- end of what was written -->\n"
@@ -122,14 +122,14 @@ def _default(field: Any) -> str:
     if factory := getattr(value, "default_factory", None):
         value = factory()
     if isinstance(value, Mapping):
-        return f"`{{{', '.join(f'{key}: {shown(each)}' for key, each in value.items())}}}`"
+        return f"`{{{', '.join(f'{key}: {value_text(each)}' for key, each in value.items())}}}`"
     return f"`{value if isinstance(value, str) else _listed(value)}`"
 
 
 def _listed(value: Any) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(each if isinstance(each, str) else _listed(each) for each in value)}]"
-    return shown(value)
+    return value_text(value)
 
 
 def allowed(kind: Any, name: str) -> str:

@@ -31,7 +31,7 @@ from xgl.settings import (
     PositiveShare,
     Share,
     settings,
-    shown,
+    value_text,
 )
 
 Confidence = Annotated[float, Strict(), Field(gt=0.5, lt=1)]
@@ -60,7 +60,7 @@ class GameConfig:
 
 def _check_looks(plays: tuple[int, ...]) -> tuple[int, ...]:
     if not plays or sorted(set(plays)) != [*plays] or plays[0] < 2:
-        raise ValueError(f"found {shown(plays)}, expected rising counts of at least 2")
+        raise ValueError(f"found {value_text(plays)}, expected rising counts of at least 2")
     return plays
 
 
@@ -335,7 +335,7 @@ class TrackingConfig:
 def _check_name(name: str) -> str:
     plain = Path(name).name == name and name not in ("", ".", "..")
     if not plain or len(os.fsencode(name)) > 255:
-        raise ValueError(f"found {shown(name)}, expected the name of a new folder")
+        raise ValueError(f"found {value_text(name)}, expected the name of a new folder")
     return name
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, Strict
 
-from xgl.settings import Count, Natural, Positive, PositiveShare, settings, shown
+from xgl.settings import Count, Natural, Positive, PositiveShare, settings, value_text
 
 Several = Annotated[int, Strict(), Field(ge=2)]
 Maps = Annotated[int, Strict(), Field(ge=4)]
@@ -15,7 +15,7 @@ Scale = Annotated[float, Strict(), Field(ge=0.01, le=99)]
 
 def _check_different(values: tuple[object, ...]) -> tuple[object, ...]:
     if len(set(values)) < len(values):
-        raise ValueError(f"found {shown(values)}, expected each once")
+        raise ValueError(f"found {value_text(values)}, expected each once")
     return values
 
 

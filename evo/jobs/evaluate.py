@@ -84,7 +84,7 @@ def clipped_score(play: Play, task: Task, most: float | None) -> float | None:
     if most is None or play.outcome_for(task.role) != "finished":
         return None if most is None else task.floor
     paid = (e for e in play.events if isinstance(e, Rewarded) and e.player == task.role)
-    return sum((each.clipped(most) for each in paid), 0.0)
+    return sum((each.clipped_bits(most) for each in paid), 0.0)
 
 
 def evaluate(

@@ -185,7 +185,7 @@ class _Training:
                 Imitation(event.move, each.map_seed, 1.0)
                 for play, each in zip(self._play(teaching, shown), shown, strict=True)
                 if play.outcome_for(self.task.role) == "finished"
-                for event in play.standing(self.task.role)
+                for event in play.accepted_events(self.task.role)
                 if event.line in teachers
             ]
         self.plays = plays

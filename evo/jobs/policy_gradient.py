@@ -58,7 +58,7 @@ def credits_of(play: Play, map_seed: int, task: Task, standing: bool = False) ->
 
     In a play that did not finish every move is credited with the game's floor.
     """
-    kept = {id(event) for event in play.standing(task.role)} if standing else None
+    kept = {id(event) for event in play.accepted_events(task.role)} if standing else None
     finished = play.outcome_for(task.role) == "finished"
     to_go, returns = 0.0, []
     for event in reversed(play.events):

@@ -74,7 +74,7 @@ class ExploringPolicy:
             self.policy.moves([t for t, text in zip(turns, texts, strict=True) if text is None])
         )
         return [
-            next(own) if text is None else self.policy.writes(turn, text)
+            next(own) if text is None else self.policy.move_for_text(turn, text)
             for turn, text in zip(turns, texts, strict=True)
         ]
 

@@ -21,7 +21,7 @@ from xgl.runtime.episode import Episode, EpisodeQueue
 from xgl.runtime.lockstep import Memory
 from xgl.runtime.prompt import Message, first_messages, missing_text, parse_move
 from xgl.runtime.requests import Item, Judge, Move, Play, Player, Rewarded, Seeds, Turn
-from xgl.runtime.rounds import seen
+from xgl.runtime.rounds import visible_items
 
 ASK_AGAIN = 2
 """As for chat players of ``+experiment=measure``."""
@@ -65,7 +65,7 @@ class Table:
         for number in range(1, count + 1):
             play = await self._play(member, seeds, Memory(task.role, number, earlier), ask)
             played.append(RoundPlayed(finite_score(play, task), play))
-            earlier = (*earlier, seen(task.game, play, task.role))
+            earlier = (*earlier, visible_items(task.game, play, task.role))
         return played
 
     async def _play(self, member: MeasureGame, seeds: Seeds, memory: Memory, ask: Ask) -> Play:

@@ -62,7 +62,7 @@ def estimate(
     limits = sum(each.times * each.max_len for each in requests)
     code = len(member.task.game.code.encode())
     largest = max((view.tokens for view in report.views), default=code) - code
-    view, again = code // BYTES_A_TOKEN + largest, report.shown.get(member.task.role, 0)
+    view, again = code // BYTES_A_TOKEN + largest, report.shown_tokens.get(member.task.role, 0)
     chat = isinstance(player, RemotePlayer)
     prompts = sum(
         (1 if number == 1 or not control else 2) * min(window, view + (number - 1) * again)

@@ -25,7 +25,7 @@ from xgl.models.resolve import resolve
 from xgl.players.chat import ChatPlayer
 from xgl.players.local import LocalPolicy
 from xgl.runtime.requests import Player
-from xgl.settings import shared
+from xgl.settings import shared_values
 
 EXPECTED = (
     "expected embedded, smollm2, a model folder or a hub id, and with @T after it its temperature "
@@ -187,8 +187,8 @@ def chat_settings(model: str, url: str, chat: ChatConfig) -> ChatSettings:
         model,
         url,
         prices=Prices(prompt, new),
-        **shared(chat, Requests),
-        **shared(chat, Answers),
+        **shared_values(chat, Requests),
+        **shared_values(chat, Answers),
     )
     read_key(settings)
     return settings

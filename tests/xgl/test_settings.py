@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pytest
 
 from xgl.errors import MAX_QUOTED, ConfigError
-from xgl.settings import Count, Flag, Fraction, settings, shared
+from xgl.settings import Count, Flag, Fraction, settings, shared_values
 
 
 @settings
@@ -72,7 +72,7 @@ def test_a_long_value_is_cut() -> None:
 
 
 def test_settings_of_a_class_are_handed_on_to_another() -> None:
-    assert Limits(**shared(Wide(share=0.25), Limits)) == Limits(lines=12, share=0.25)
+    assert Limits(**shared_values(Wide(share=0.25), Limits)) == Limits(lines=12, share=0.25)
 
 
 def test_plain_values_become_groups() -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 
 from training.embedded.wordnet import WordNet, read
-from xgl.models.corpus import common, content_words, rarity, stem, stories, words
+from xgl.models.corpus import common_words, content_words, rarity, stem, stories, words
 
 TRIPLES, SEED = 200, 20261121
 STORY_WORDS, HINT_WORDS = 25, 3
@@ -69,7 +69,7 @@ def related_hint(
 def candidates(wordnet: WordNet) -> list[Candidate]:
     """The held-out stories that have both hints in full."""
     train = [story.text for story in stories("train")]
-    rarities, known = rarity(train), common(train, least=4)
+    rarities, known = rarity(train), common_words(train, least=4)
     made = []
     for story in stories("held_out"):
         text = beginning(story.text)

@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 from training.embedded.windows import Sources
 from training.embedded.wordnet import WordNet
 from training.embedded.wordnet import read as read_wordnet
-from xgl.models.corpus import CorpusStory, common, rarity, stories
+from xgl.models.corpus import CorpusStory, common_words, rarity, stories
 
 SAMPLED = Path(__file__).with_name("sampled.jsonl.gz")
 """More stories from SmolLM2, only ever trained on (`sample_stories`)."""
@@ -42,7 +42,7 @@ def gather(
         entries=entries(net),
         wordnet=net,
         rarity=rarity(texts),
-        common=common(texts, least=4),
+        common=common_words(texts, least=4),
         encode=lambda text: tokenizer.encode(text, add_special_tokens=False).ids,
         decode=lambda ids: tokenizer.decode(ids, skip_special_tokens=False),
     )

@@ -1,4 +1,5 @@
-"""Static facts of each request: who is asked, knowing what; how large what the judge reads can get.
+"""Static facts of each request: who is asked, what that player knows, and how large a text the
+judge reads.
 
 Sizes are in judge tokens, counted as the sum of the parts' bounds: a story's and a move's limit, a
 literal's bytes. Joined text can in rare cases tokenise to more than its parts did.
@@ -16,7 +17,7 @@ from xgl.language.visitors import descendants, reads
 
 
 @dataclass(frozen=True, slots=True)
-class Unrolled:
+class UnrolledProgram:
     """A program with the positions of its lines in the order in which they run."""
 
     program: syn.Program
@@ -26,21 +27,21 @@ class Unrolled:
 
 @dataclass(frozen=True, slots=True)
 class ElicitFacts:
-    """One register of an ``elicit`` line: what its player may write, and on what knowledge."""
+    """One register of an ``elicit`` line: what its player may write, and what it knows then."""
 
     line: int
     """Number of the instruction, from 1."""
     player: str
     register: str
     max_len: int
-    """In judge tokens; the metadata's where the line names none."""
+    """Most judge tokens of the move; the metadata's limit if the line has none."""
     times: int
-    """How often it is asked in one play when no ensure fails."""
+    """Number of times that it is asked for in one play when no ensure fails."""
     sees: tuple[str, ...]
-    """Registers whose present value was shown to the player before some asking: assigned or
-    elicited in its sight, public, revealed to it, or its own move."""
+    """Registers whose present value was shown to the player before one of its turns at this line:
+    assigned or elicited in its sight, public, revealed to it, or its own move."""
     hidden: tuple[str, ...]
-    """Registers that hold a text at some asking of which the player was shown nothing."""
+    """Registers that hold a text at such a turn and were never shown to the player."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +54,10 @@ class Bound:
     tokens: int
 
 
-def elicit_facts(run: Unrolled) -> tuple[ElicitFacts, ...]:
-    """Every elicited register, in order of first asking."""
+def elicit_facts(run: UnrolledProgram) -> tuple[ElicitFacts, ...]:
+    """Every elicited register, in the order of their first turns."""
     program, metadata = run.program, run.metadata
-    found: dict[tuple[int, str], _Knowledge] = {}
+    knowledge_of: dict[tuple[int, str], _Knowledge] = {}
     sights = _Sights(metadata, DIALECTS[program.dialect].live_reveal)
     for position in run.order:
         line = program.instructions[position]
@@ -64,7 +65,7 @@ def elicit_facts(run: Unrolled) -> tuple[ElicitFacts, ...]:
             sights.learn(line)
             continue
         for name in line.registers:
-            found.setdefault((position, name), _Knowledge()).ask(sights, line.player)
+            knowledge_of.setdefault((position, name), _Knowledge()).ask(sights, line.player)
             sights.set(name, line.player)
     return tuple(
         ElicitFacts(
@@ -72,18 +73,18 @@ def elicit_facts(run: Unrolled) -> tuple[ElicitFacts, ...]:
             player=line.player,
             register=name,
             max_len=line.max_len or metadata.max_len,
-            times=known.times,
-            sees=tuple(known.sees),
-            hidden=tuple(k for k in known.hides if k not in known.sees),
+            times=knowledge.times,
+            sees=tuple(knowledge.sees),
+            hidden=tuple(k for k in knowledge.hides if k not in knowledge.sees),
         )
-        for (position, name), known in found.items()
+        for (position, name), knowledge in knowledge_of.items()
         for line in (program.instructions[position],)
         if isinstance(line, syn.Elicit)
     )
 
 
 class _Sights:
-    """Who was shown the present value of each register, as one bit for each register.
+    """For each player the registers whose present value it has seen, as one bit for each.
 
     ``live``: a reveal also shows a register's later values.
     """
@@ -93,7 +94,7 @@ class _Sights:
         self.names: list[str] = []
         """The registers that hold a text, in the order in which they were set or shown first."""
         self.bits: dict[str, int] = {}
-        self.seen = dict.fromkeys(syn.PLAYERS, 0)
+        self.seen_bits = dict.fromkeys(syn.PLAYERS, 0)
         self.watchers: defaultdict[str, set[str]] = defaultdict(set)
         for name in sorted(metadata.constants):
             self.set(name)
@@ -107,12 +108,12 @@ class _Sights:
     def set(self, name: str, mover: str = "") -> None:
         """A register has a new value, written by ``mover`` if by a player."""
         bit = self._bit(name)
-        sighted = {mover, *_sighted(name), *self.watchers[name]}
-        for player, seen in self.seen.items():
-            self.seen[player] = seen | bit if player in sighted else seen & ~bit
+        viewers = {mover, *_viewers(name), *self.watchers[name]}
+        for player, old_bits in self.seen_bits.items():
+            self.seen_bits[player] = old_bits | bit if player in viewers else old_bits & ~bit
 
     def learn(self, line: syn.Instruction) -> None:
-        """What an assign or a reveal changes in who was shown what."""
+        """Update the players' registers after an assign or a reveal."""
         match line:
             case syn.Assign(targets):
                 for name in dict.fromkeys([name for name, _ in targets]):
@@ -120,41 +121,41 @@ class _Sights:
             case syn.Reveal(player, values):
                 for value in values:
                     for name in reads(value):
-                        self.seen[player] |= self._bit(name)
+                        self.seen_bits[player] |= self._bit(name)
                     if self.live and isinstance(value, syn.Register):
                         self.watchers[value.name].add(player)
 
 
 class _Knowledge:
-    """What a player knew when it was asked for one register, over all its turns."""
+    """The registers that a player knows when it is asked for one register, over all its turns."""
 
     def __init__(self) -> None:
-        self.times = self._seen = self._hidden = 0
+        self.times = self._seen_bits = self._hidden_bits = 0
         self.sees: dict[str, None] = {}
         self.hides: dict[str, None] = {}
 
     def ask(self, sights: _Sights, player: str) -> None:
         self.times += 1
-        seen = sights.seen[player]
-        hidden = ((1 << len(sights.names)) - 1) & ~seen
-        if seen & ~self._seen or hidden & ~self._hidden:
+        seen_bits = sights.seen_bits[player]
+        hidden_bits = ((1 << len(sights.names)) - 1) & ~seen_bits
+        if seen_bits & ~self._seen_bits or hidden_bits & ~self._hidden_bits:
             for name, bit in sights.bits.items():
-                (self.sees if seen & bit else self.hides)[name] = None
-            self._seen |= seen
-            self._hidden |= hidden
+                (self.sees if seen_bits & bit else self.hides)[name] = None
+            self._seen_bits |= seen_bits
+            self._hidden_bits |= hidden_bits
 
 
-def _sighted(register: str) -> tuple[str, ...]:
-    """Who sees a register as it is set."""
+def _viewers(register: str) -> tuple[str, ...]:
+    """The players that see a register whenever it is set."""
     return syn.PLAYERS if register[0] in syn.PUBLIC_TYPES else syn.OMNISCIENT
 
 
-def bounds(run: Unrolled) -> tuple[Bound, ...]:
+def bounds(run: UnrolledProgram) -> tuple[Bound, ...]:
     """The largest request of each line that asks the judge or the story source, in line order."""
     largest: dict[tuple[int, str], int] = {}
     scale = Scale(run.program.dialect, run.metadata)
-    lines = {place: run.program.instructions[place] for place in dict.fromkeys(run.order)}
-    requests = {place: scale.requests(line) for place, line in lines.items()}
+    lines = {position: run.program.instructions[position] for position in dict.fromkeys(run.order)}
+    requests = {position: scale.requests(line) for position, line in lines.items()}
     for position in run.order:
         for kind, forms in requests[position]:
             key = position + 1, kind
@@ -164,7 +165,7 @@ def bounds(run: Unrolled) -> tuple[Bound, ...]:
 
 
 Form = tuple[int, tuple[tuple[str, int], ...]]
-"""A string's bound: a number of tokens, and how often each register stands in it."""
+"""A string's bound: a number of tokens, and the number of times that it holds each register."""
 
 
 class Scale:
@@ -177,7 +178,8 @@ class Scale:
         self._forms: dict[int, list[tuple[str, Form]]] = {}
 
     def requests(self, line: syn.Instruction) -> list[tuple[str, tuple[Form, ...]]]:
-        """What a line asks the judge or the story source for: its kind, and of which texts."""
+        """A line's requests to the judge or the story source: their kinds, and the bounds of
+        texts."""
         forms: list[tuple[str, tuple[Form, ...]]] = []
         for node in descendants(line):
             if isinstance(node, syn.Xent):
@@ -190,20 +192,20 @@ class Scale:
         return list(dict.fromkeys(forms))
 
     def store(self, line: syn.Instruction) -> list[tuple[str, int]]:
-        """Take in what a line sets; each register with its size, in order."""
-        stored: list[tuple[str, int]] = []
+        """Update the registers that a line sets; returns each with its size, in order."""
+        register_sizes: list[tuple[str, int]] = []
         match line:
             case syn.Assign() if self.dialect.parallel_assign:
-                stored = [(name, self.tokens(form)) for name, form in self._targets(line)]
-                self.sizes |= dict(stored)
+                register_sizes = [(name, self.tokens(form)) for name, form in self._targets(line)]
+                self.sizes |= dict(register_sizes)
             case syn.Assign():
                 for name, form in self._targets(line):
                     self.sizes[name] = self.tokens(form)
-                    stored.append((name, self.sizes[name]))
+                    register_sizes.append((name, self.sizes[name]))
             case syn.Elicit(_, registers, max_len):
-                stored = [(name, max_len or self.metadata.max_len) for name in registers]
-                self.sizes |= dict(stored)
-        return stored
+                register_sizes = [(name, max_len or self.metadata.max_len) for name in registers]
+                self.sizes |= dict(register_sizes)
+        return register_sizes
 
     def _targets(self, assign: syn.Assign) -> list[tuple[str, Form]]:
         if id(assign) not in self._forms:
@@ -212,19 +214,14 @@ class Scale:
         return self._forms[id(assign)]
 
     def tokens(self, form: Form) -> int:
-        """A bound with the registers as they are. No string has more tokens than characters it
-        may hold."""
+        """A bound with the present sizes of the registers, at most the cap on characters."""
         own, registers = form
         sizes = self.sizes
         total = own + sum([times * sizes.get(name, 0) for name, times in registers])
         return min(total, self.metadata.max_characters)
 
-    def of(self, node: object) -> int:
-        """The bound of an expression as the registers are."""
-        return self.tokens(self.form(node))
-
     def form(self, node: object) -> Form:
-        """An expression's bound, whatever the registers hold."""
+        """An expression's bound as a function of the registers' sizes."""
         if isinstance(node, syn.Register):
             return 0, ((node.name, 1),)
         own, times, waiting = 0, Counter[str](), [node]

@@ -10,8 +10,8 @@ from functools import cached_property
 from itertools import chain, groupby
 from typing import Any
 
-from xgl.analysis.request_bounds import Bound, ElicitFacts, Unrolled, bounds, elicit_facts
-from xgl.analysis.view_bounds import shown, views
+from xgl.analysis.request_bounds import Bound, ElicitFacts, UnrolledProgram, bounds, elicit_facts
+from xgl.analysis.view_bounds import shown_tokens, views
 from xgl.errors import FlowError
 from xgl.language import syntax as syn
 from xgl.language.canonical import Metadata
@@ -22,7 +22,7 @@ from xgl.language.visitors import descendants, listed_registers, reads, writes
 
 @dataclass(frozen=True)
 class StaticFacts:
-    """What can be known of a program without playing it."""
+    """Facts of a program that are known without playing it."""
 
     steps: int
     """Length of the unrolled program."""
@@ -44,7 +44,7 @@ class StaticFacts:
     """Reasons for which it cannot be played at all."""
     role: str = syn.MAIN_PLAYER
     """The player taken as the main one."""
-    run: Unrolled | None = field(default=None, repr=False, compare=False)
+    run: UnrolledProgram | None = field(default=None, repr=False, compare=False)
     """The unrolled program; the facts below are computed from it when first read."""
 
     @cached_property
@@ -63,9 +63,9 @@ class StaticFacts:
         return views(self.run) if self.run else ()
 
     @cached_property
-    def shown(self) -> dict[str, int]:
-        """What each player was shown by the end of a play, in tokens and without the code."""
-        return shown(self.run) if self.run else {}
+    def shown_tokens(self) -> dict[str, int]:
+        """Tokens that each player is shown by the end of a play, without the code."""
+        return shown_tokens(self.run) if self.run else {}
 
     @property
     def degenerate(self) -> str:
@@ -88,7 +88,7 @@ def analyse(
 ) -> StaticFacts:
     """All static facts of a valid program, with ``role`` as the main player.
 
-    ``metadata`` says how long a story and an elicit without a limit are (None: its defaults).
+    ``metadata`` holds the lengths of a story and of a move without a limit (None: its defaults).
     """
     return analyse_roles(program, metadata, (role,))[0]
 
@@ -96,16 +96,20 @@ def analyse(
 def analyse_roles(
     program: syn.Program, metadata: Metadata | None = None, roles: Sequence[str] = ()
 ) -> list[StaticFacts]:
-    """The reports of several main players, in one pass; without ``roles`` those of all players
-    that are asked for a move, or of black where none is."""
+    """The facts for several main players, in one pass; by default for all players that are asked
+    for a move, or for black if none is."""
     lines, facts = program.instructions, metadata or Metadata()
     elicits = [line for line in lines if isinstance(line, syn.Elicit)]
     players = tuple(dict.fromkeys(line.player for line in elicits))
     roles = roles or players or (syn.MAIN_PLAYER,)
     order, faults = _order(program)
     flow = _data_flow(program, order)
-    reached = _reached_rewards(flow, roles, DIALECTS[program.dialect].live_reveal)
-    unused, early, run = _unused(flow), _read_before_set(flow), Unrolled(program, order, facts)
+    reached_roles = _reached_rewards(flow, roles, DIALECTS[program.dialect].live_reveal)
+    unused, early, run = (
+        _unused_moves(flow),
+        _read_before_set(flow),
+        UnrolledProgram(program, order, facts),
+    )
     stories = sum(isinstance(n, syn.Story) for line in lines for n in descendants(line))
     return [
         StaticFacts(
@@ -113,7 +117,7 @@ def analyse_roles(
             players=players,
             stories=stories,
             move_tokens=sum(_move_tokens(lines[i], role, facts.max_len) for i in order),
-            main_reward_depends_on_moves=role in reached,
+            main_reward_depends_on_moves=role in reached_roles,
             rewards_cancel=_rewards_cancel(program, order, role),
             unused_moves=tuple(dict.fromkeys(name for player, name in unused if player == role)),
             read_before_set=early,
@@ -143,8 +147,8 @@ def _order(program: syn.Program) -> tuple[tuple[int, ...], tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Step:
-    """An instruction as it runs, with what it reads: each list together with the registers that
-    it may hold."""
+    """An executed instruction with the registers that it reads: with each list also the registers
+    that the list may hold."""
 
     line: syn.Instruction
     reads: tuple[str, ...]
@@ -152,29 +156,29 @@ class _Step:
     writes: dict[str, int]
     """The registers that it sets, and how often."""
     sources: dict[str, tuple[frozenset[str], str]]
-    """Of an assign: what each target's value reads, and the register that it is by itself."""
-    shown: tuple[str, ...]
-    """Of a reveal: the registers that it shows by themselves."""
+    """For an assign: the registers that each value reads, and the one that it is by itself."""
+    shown_names: tuple[str, ...]
+    """For a reveal: the registers that it shows by themselves."""
 
 
 def _data_flow(program: syn.Program, order: tuple[int, ...]) -> list[_Step]:
-    """The instructions as they run: an assign that stores left to right as one for each target.
-    Of equal steps in a row one stands for all, as it changes nothing the second time."""
+    """The executed instructions; an assign that stores left to right becomes one step for each
+    target. Equal steps in a row become one, since the second changes nothing."""
     dialect = DIALECTS[program.dialect]
-    listed = tuple(item.name for item in listed_registers(program)) if dialect.aliases else ()
-    built: dict[tuple[_Value, ...], _Step] = {}
+    list_items = tuple(item.name for item in listed_registers(program)) if dialect.aliases else ()
+    assign_steps: dict[tuple[_Value, ...], _Step] = {}
     steps: defaultdict[int, list[_Step]] = defaultdict(list)
     for position in dict.fromkeys(order):
         line = program.instructions[position]
         if isinstance(line, syn.Assign):
-            values = tuple(_value(target, listed) for target in line.targets)
+            values = tuple(_value(target, list_items) for target in line.targets)
             single = [(value,) for value, _ in groupby(values)]
             for part in [values] if dialect.parallel_assign else single:
-                if part not in built:
-                    built[part] = _assigned(line, part)
-                steps[position].append(built[part])
+                if part not in assign_steps:
+                    assign_steps[part] = _assign_step(line, part)
+                steps[position].append(assign_steps[part])
         else:
-            steps[position].append(_step(line, listed))
+            steps[position].append(_step(line, list_items))
     return [step for position in order for step in steps[position]]
 
 
@@ -183,32 +187,36 @@ _Value = tuple[str, tuple[str, ...], str]
 """A target of an assign, the registers that its value reads, and the one that it is by itself."""
 
 
-def _value(target: tuple[str, syn.StringExpr | syn.ListExpr], kept: tuple[str, ...]) -> _Value:
+def _value(
+    target: tuple[str, syn.StringExpr | syn.ListExpr], list_items: tuple[str, ...]
+) -> _Value:
     name, value = target
-    return name, _reads(value, kept), _bare(value, kept)
+    return name, _reads(value, list_items), _bare(value, list_items)
 
 
-def _step(line: syn.Instruction, kept: tuple[str, ...]) -> _Step:
-    shown = line.values if isinstance(line, syn.Reveal) else ()
-    bare = tuple(dict.fromkeys(_bare(value, kept) for value in shown))
-    return _Step(line, _reads(line, kept), dict(Counter(writes(line))), {}, bare)
+def _step(line: syn.Instruction, list_items: tuple[str, ...]) -> _Step:
+    values = line.values if isinstance(line, syn.Reveal) else ()
+    bare = tuple(dict.fromkeys(_bare(value, list_items) for value in values))
+    return _Step(line, _reads(line, list_items), dict(Counter(writes(line))), {}, bare)
 
 
-def _assigned(line: syn.Assign, values: tuple[_Value, ...]) -> _Step:
+def _assign_step(line: syn.Assign, values: tuple[_Value, ...]) -> _Step:
     sources = {name: (frozenset(names), source) for name, names, source in values}
     names = tuple(dict.fromkeys(chain.from_iterable(names for _, names, _ in values)))
     return _Step(line, names, dict(Counter(name for name, _, _ in values)), sources, ())
 
 
-def _reads(node: Any, kept: tuple[str, ...]) -> tuple[str, ...]:
+def _reads(node: Any, list_items: tuple[str, ...]) -> tuple[str, ...]:
     """Registers that a node reads, each once; after a list those that a list may hold."""
-    names = ((name, *kept) if name in _LISTS else (name,) for name in dict.fromkeys(reads(node)))
+    names = (
+        (name, *list_items) if name in _LISTS else (name,) for name in dict.fromkeys(reads(node))
+    )
     return tuple(dict.fromkeys(chain.from_iterable(names)))
 
 
-def _bare(value: Any, kept: tuple[str, ...]) -> str:
+def _bare(value: Any, list_items: tuple[str, ...]) -> str:
     """The register that a value is, by itself; empty for any other value."""
-    if not isinstance(value, syn.Register) or (kept and value.name in _LISTS):
+    if not isinstance(value, syn.Register) or (list_items and value.name in _LISTS):
         return ""
     return value.name
 
@@ -224,15 +232,15 @@ _PARTNERS = {"black": "white", "white": "black"}
 
 
 def _signs(role: str) -> dict[str, int]:
-    """Whose rewards reach ``role``, with their sign (the zero-sum pair)."""
+    """The players whose rewards count for ``role``, with their sign (the zero-sum pair)."""
     return {role: 1} | ({_PARTNERS[role]: -1} if role in _PARTNERS else {})
 
 
 def _reached_rewards(flow: list[_Step], roles: Sequence[str], live: bool) -> set[str]:
-    """The roles of which a move can reach a reward of theirs: through assigns, or through another
-    player that was shown something of it before its own move (``live``: or a register before it
-    was set)."""
-    moves = _Moves({role: 1 << place for place, role in enumerate(roles)}, live)
+    """The roles whose moves can change a reward of theirs: through assigns, or through another
+    player that saw something of the move before its own move (``live``: or that a register was
+    revealed to before it was set)."""
+    moves = _Moves({role: 1 << index for index, role in enumerate(roles)}, live)
     for step in flow:
         match step.line:
             case syn.Assign():
@@ -243,86 +251,86 @@ def _reached_rewards(flow: list[_Step], roles: Sequence[str], live: bool) -> set
                 moves.reveal(player, step)
             case syn.Reward(player):
                 moves.reward(player, step)
-    return {role for role, bit in moves.bits.items() if moves.rewarded & bit}
+    return {role for role, bit in moves.bits.items() if moves.rewarded_roles & bit}
 
 
 class _Moves:
-    """Which registers depend on moves of which roles, and who was shown something of them; a set
-    of roles is an integer, with one of ``bits`` for each."""
+    """For each register the roles whose moves it depends on, and for each player the roles whose
+    moves it has seen something of; a set of roles is an integer, with one of ``bits`` for each."""
 
     def __init__(self, bits: dict[str, int], live: bool) -> None:
         self.bits = bits
-        self.rewarded = 0
+        self.rewarded_roles = 0
         self._live = live
-        self._paid: defaultdict[str, int] = defaultdict(int)
-        self._tainted: dict[str, int] = {}
-        self._informed: dict[str, int] = dict.fromkeys((*syn.PLAYERS, *bits), 0)
+        self._paid_roles: defaultdict[str, int] = defaultdict(int)
+        self._roles_in: dict[str, int] = {}
+        self._roles_known_to: dict[str, int] = dict.fromkeys((*syn.PLAYERS, *bits), 0)
         self._watchers: defaultdict[str, set[str]] = defaultdict(set)
         for role, bit in bits.items():
             for player in _signs(role):
-                self._paid[player] |= bit
+                self._paid_roles[player] |= bit
 
     def assign(self, step: _Step) -> None:
-        """A register by itself is read as it is stored, all else before anything is."""
+        """Update the targets: a register by itself is read when it is stored, all else before."""
         before = {name: self._union(names) for name, (names, _) in step.sources.items()}
         for name, (_, source) in step.sources.items():
-            roles = self._tainted.get(source, 0) if source else before[name]
-            self._tainted[name] = roles
+            roles = self._roles_in.get(source, 0) if source else before[name]
+            self._roles_in[name] = roles
             if roles:
                 self._inform((name,), roles)
 
     def elicit(self, player: str, step: _Step) -> None:
-        """A move depends on what its player wrote, or was shown, before."""
+        """Update a move's registers: it depends on what its player wrote or saw before."""
         own = self.bits.get(player, 0)
         if own:
             self._inform(step.writes, own)
-        reached = own | self._informed[player]
-        self._tainted.update(dict.fromkeys(step.writes, reached))
+        roles = own | self._roles_known_to[player]
+        self._roles_in.update(dict.fromkeys(step.writes, roles))
 
     def reveal(self, player: str, step: _Step) -> None:
-        """The player was shown what the line reads, and is shown later values as well."""
-        self._informed[player] |= self._union(step.reads)
-        for name in step.shown if self._live else ():
+        """The player has seen what the line reads, and under ``live`` sees later values too."""
+        self._roles_known_to[player] |= self._union(step.reads)
+        for name in step.shown_names if self._live else ():
             self._watchers[name].add(player)
 
     def reward(self, player: str, step: _Step) -> None:
-        """The roles that are paid, of those whose moves the amount depends on."""
-        self.rewarded |= self._paid[player] & self._union(step.reads)
+        """Add the paid roles whose own moves the amount depends on."""
+        self.rewarded_roles |= self._paid_roles[player] & self._union(step.reads)
 
     def _union(self, names: Iterable[str]) -> int:
         roles = 0
         for name in names:
-            roles |= self._tainted.get(name, 0)
+            roles |= self._roles_in.get(name, 0)
         return roles
 
     def _inform(self, names: Collection[str], roles: int) -> None:
         for player in _onlookers(names, self._watchers):
-            self._informed[player] |= roles
+            self._roles_known_to[player] |= roles
 
 
 def _onlookers(names: Collection[str], watchers: Mapping[str, set[str]]) -> Iterable[str]:
-    """Who sees registers as they are set: the omniscient, those they were revealed to, and
-    everyone where one is public."""
+    """The players that see registers when they are set: the omniscient, those they were revealed
+    to, and everyone if one is public."""
     if any(name[0] in syn.PUBLIC_TYPES for name in names):
         return syn.PLAYERS
     return {*syn.OMNISCIENT, *(player for name in names for player in watchers.get(name, ()))}
 
 
 _SIGNS = {"xent": 1, "nex": -1, "xed": -1, "dex": 1}
-"""Of the conditional xent in each kind; xed and dex hold the unconditional one as well."""
+"""Sign of the conditional xent in each kind; xed and dex hold the unconditional one as well."""
 
 
 def _rewards_cancel(program: syn.Program, order: tuple[int, ...], role: str) -> bool:
     """Whether equal terms of opposite sign leave nothing, while no register changes between."""
-    lines = {place: program.instructions[place] for place in dict.fromkeys(order)}
+    lines = {position: program.instructions[position] for position in dict.fromkeys(order)}
     numbers: dict[syn.Xent, int] = {}
-    terms = {place: _paid_terms(line, role, numbers) for place, line in lines.items()}
-    written = {place: tuple(dict.fromkeys(writes(line))) for place, line in lines.items()}
+    terms = {position: _paid_terms(line, role, numbers) for position, line in lines.items()}
+    write_names = {position: tuple(dict.fromkeys(writes(line))) for position, line in lines.items()}
     balance: Counter[object] = Counter()
     versions: Counter[str] = Counter()
-    for place in order:
-        versions.update(written[place])
-        for sign, number, names in terms[place]:
+    for position in order:
+        versions.update(write_names[position])
+        for sign, number, names in terms[position]:
             balance[number, tuple([versions[name] for name in names])] += sign
     return bool(balance) and not any(balance.values())
 
@@ -332,12 +340,12 @@ def _paid_terms(
 ) -> list[tuple[int, int, tuple[str, ...]]]:
     """The plain xents that a line pays to ``role``: sign, number (equal ones have one) and the
     registers in them."""
-    paid = _signs(role)
-    if not isinstance(line, syn.Reward) or line.player not in paid:
+    signs = _signs(role)
+    if not isinstance(line, syn.Reward) or line.player not in signs:
         return []
     return [
         (
-            paid[line.player] * sign * part_sign,
+            signs[line.player] * sign * part_sign,
             numbers.setdefault(part, len(numbers)),
             tuple(dict.fromkeys(reads(part))),
         )
@@ -355,27 +363,27 @@ def _xents(term: syn.Term) -> Iterator[tuple[int, syn.Xent]]:
             yield -sign, replace(term, kind="xent", prefix=None)
 
 
-def _unused(flow: list[_Step]) -> list[tuple[str, str]]:
-    """Players and elicited registers of theirs that nothing reads before they are overwritten."""
+def _unused_moves(flow: list[_Step]) -> list[tuple[str, str]]:
+    """Elicited registers that nothing reads before they are overwritten, each with its player."""
     pending: dict[str, int] = {}
-    used: set[int] = set()
+    used_moves: set[int] = set()
     moves: list[tuple[str, str]] = []
-    lost: set[int] = set()
+    lost_moves: set[int] = set()
     for step in flow:
-        used.update([pending[name] for name in step.reads if name in pending])
+        used_moves.update([pending[name] for name in step.reads if name in pending])
         for name, times in step.writes.items():
             pending.pop(name, None)
             if isinstance(step.line, syn.Elicit):
                 pending[name] = len(moves)
-                lost.update([len(moves)] if times > 1 else [])
+                lost_moves.update([len(moves)] if times > 1 else [])
                 moves.append((step.line.player, name))
-    return [move for key, move in enumerate(moves) if key not in used or key in lost]
+    return [move for key, move in enumerate(moves) if key not in used_moves or key in lost_moves]
 
 
 def _read_before_set(flow: list[_Step]) -> tuple[str, ...]:
-    known: set[str] = set()
+    names_set: set[str] = set()
     early: dict[str, None] = {}
     for step in dict.fromkeys(flow):  # later turns of a loop read nothing sooner
-        early |= {n: None for n in step.reads if n not in known and n[0] not in "abc"}
-        known.update(step.writes)
+        early |= {n: None for n in step.reads if n not in names_set and n[0] not in "abc"}
+        names_set.update(step.writes)
     return tuple(early)

@@ -1,4 +1,4 @@
-"""How far programs are apart: edit distance of their canonical syntax trees.
+"""Distances of programs: edit distance of their canonical syntax trees.
 
 A tree's nodes are the program, its instructions and their parts; one edit inserts, deletes or
 relabels a node (Zhang and Shasha, SIAM J. Comput. 18, 1989). Register names are labels: compare
@@ -39,34 +39,34 @@ def distance(first: syn.Program, second: syn.Program) -> int:
 
 
 def similarity(first: syn.Program, second: syn.Program) -> float:
-    """1 for equal trees, 0 where as many edits are needed as the larger one has nodes, or more."""
+    """1 − edits / nodes of the larger tree, at least 0; 1 for equal trees."""
     a, b = tree(first), tree(second)
     return max(0.0, 1 - edits(a, b) / max(len(a), len(b)))
 
 
-def nearest(program: syn.Program, known: Iterable[tuple[str, syn.Program]]) -> tuple[str, int]:
-    """The name of the closest of ``known``, the first of several, and its distance.
+def nearest(program: syn.Program, candidates: Iterable[tuple[str, syn.Program]]) -> tuple[str, int]:
+    """The name of the closest of ``candidates``, the first of several, and its distance.
 
-    Raises ValueError when nothing is known. Those that cannot be closest by :func:`bound` are not
+    Raises ValueError when there is none. Candidates that cannot be closest by :func:`bound` are not
     compared.
     """
     own = tree(program)
-    others = [(name, tree(other)) for name, other in known]
+    others = [(name, tree(other)) for name, other in candidates]
     best: tuple[int, int] | None = None
-    for least, place in sorted((bound(own, other), i) for i, (_, other) in enumerate(others)):
+    for least, index in sorted((bound(own, other), i) for i, (_, other) in enumerate(others)):
         if best is not None and least > best[0]:
             break
-        nearest = (edits(own, others[place][1]), place)
+        nearest = (edits(own, others[index][1]), index)
         best = nearest if best is None else min(best, nearest)
     if best is None:
         raise ValueError("no program is known, expected at least one")
     return others[best[1]][0], best[0]
 
 
-def closest(programs: Sequence[syn.Program]) -> list[float]:
-    """For each program the highest similarity to any other of the list; empty for fewer than two.
+def highest_similarities(programs: Sequence[syn.Program]) -> list[float]:
+    """Each program's highest similarity to another one of the list; empty for fewer than two.
 
-    Pairs that by :func:`bound` cannot be closer than what was found are not compared.
+    Pairs that by :func:`bound` cannot be closer than an earlier pair are not compared.
     """
     trees = [tree(program) for program in programs]
     best = [-1.0] * len(trees)
@@ -91,19 +91,19 @@ def tree(program: syn.Program) -> Tree:
 
     def visit(node: Nested) -> int:
         label, below = node
-        firsts = [visit(each) for each in below]
+        firsts = [visit(child) for child in below]
         leftmost.append(firsts[0] if firsts else len(labels))
         labels.append(label)
         return leftmost[-1]
 
     visit(("program", tuple(map(_nested, program.instructions))))
-    last = {leaf: place for place, leaf in enumerate(leftmost)}
+    last = {leaf: index for index, leaf in enumerate(leftmost)}
     return Tree(tuple(labels), tuple(leftmost), tuple(sorted(last.values())))
 
 
 def bound(first: Tree, second: Tree) -> int:
-    """Edits that are needed at least: labels that the larger tree has and the other lacks."""
-    a, b = (Counter(each.labels) for each in (first, second))
+    """Lower bound on the edits: labels that the larger tree has and the other lacks."""
+    a, b = Counter(first.labels), Counter(second.labels)
     return max(len(first), len(second)) - (a & b).total()
 
 
@@ -130,11 +130,11 @@ def _fill(first: Tree, second: Tree, i: int, j: int, costs: list[list[int]]) -> 
             b = left + y - 1
             cheapest = min(above[y], row[y - 1]) + 1
             if whole and second.leftmost[b] == left:
-                kept = above[y - 1] + (label != second.labels[b])
-                row[y] = costs[a][b] = min(cheapest, kept)
+                cost = above[y - 1] + (label != second.labels[b])
+                row[y] = costs[a][b] = min(cheapest, cost)
             else:
-                kept = forest[own][second.leftmost[b] - left] + costs[a][b]
-                row[y] = min(cheapest, kept)
+                cost = forest[own][second.leftmost[b] - left] + costs[a][b]
+                row[y] = min(cheapest, cost)
 
 
 # -- from syntax to labels -------------------------------------------------------------------------
@@ -158,8 +158,10 @@ def _nested(node: Any) -> Nested:
 
 
 def _terms(amount: syn.Sum) -> tuple[Nested, ...]:
-    signed = ((sign, _nested(term)) for sign, term in amount.terms)
-    return tuple(("-" + label if sign < 0 else label, below) for sign, (label, below) in signed)
+    signed_terms = ((sign, _nested(term)) for sign, term in amount.terms)
+    return tuple(
+        ("-" + label if sign < 0 else label, below) for sign, (label, below) in signed_terms
+    )
 
 
 def _leaf(value: object) -> Nested:

@@ -1,4 +1,4 @@
-"""What a remote model was asked for and what that cost, and the budget it must stay within."""
+"""Requests to a remote model, their cost, and the budget for them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Usage:
 
     @property
     def tokens(self) -> int:
-        """Of prompts and answers."""
+        """Tokens of prompts and answers."""
         return self.prompt_tokens + self.new_tokens
 
     def __add__(self, other: Usage) -> Usage:
@@ -48,7 +48,7 @@ class Prices:
         return self.prompt > 0 or self.new > 0
 
     def of(self, prompt_tokens: int, new_tokens: int) -> float:
-        """Dollars."""
+        """Cost in dollars."""
         return (self.prompt * prompt_tokens + self.new * new_tokens) / 1e6
 
 
@@ -57,13 +57,13 @@ class Budget:
     """What may be spent before the next request is refused; None: no bound."""
 
     tokens: Natural | None = None
-    """Of prompts and answers."""
+    """Tokens of prompts and answers."""
     dollars: NonNegative | None = None
 
-    def check(self, spent: Usage) -> None:
-        """Raises :class:`BudgetError` when ``spent`` reaches it."""
-        if self.tokens is not None and spent.tokens >= self.tokens:
-            raise BudgetError(f"the budget of {self.tokens} tokens is spent ({spent.tokens} used)")
-        if self.dollars is not None and spent.dollars >= self.dollars:
-            used = f"{spent.dollars:.4f} used"
-            raise BudgetError(f"the budget of {self.dollars:g} dollars is spent ({used})")
+    def check(self, usage: Usage) -> None:
+        """Raises :class:`BudgetError` when ``usage`` reaches it."""
+        if self.tokens is not None and usage.tokens >= self.tokens:
+            raise BudgetError(f"the budget of {self.tokens} tokens is spent ({usage.tokens} used)")
+        if self.dollars is not None and usage.dollars >= self.dollars:
+            amount = f"{usage.dollars:.4f} used"
+            raise BudgetError(f"the budget of {self.dollars:g} dollars is spent ({amount})")

@@ -26,12 +26,12 @@ SEED_BITS = 31
 
 @dataclass
 class UsageCounter:
-    """Adds up what was used; budgets are checked against it."""
+    """Sums up usage; budgets are checked against it."""
 
     usage: Usage = field(default_factory=Usage)
 
     def count(self, usage: Usage) -> None:
-        """Add what a request used."""
+        """Add the usage of a request."""
         self.usage += usage
 
 
@@ -119,7 +119,8 @@ class RequestBatch:
         return too_long or state.attempt_number > self.settings.retries
 
     def _wait(self, key: tuple[str | int, ...], state: RetryCallState) -> float:
-        """Seconds: doubled with each request, jittered by the key, never less than is asked."""
+        """Seconds to wait: doubled with each request, jittered by the key, at least as
+        requested."""
         longest = wait_exponential(self.settings.first_backoff, self.settings.max_backoff)(state)
         jitter = stream("back-off", *key, state.attempt_number).random()
         return max(_outcome(state).wait, longest * (1 + jitter) / 2)
@@ -128,12 +129,12 @@ class RequestBatch:
         with suppress(TimeoutError):  # woken early when the batch is over
             await asyncio.wait_for(self.over.wait(), seconds)
 
-    def _reason(self, fault: Fault, sent: int) -> str:
-        """Why there is no reply after so many requests, for the user."""
+    def _reason(self, fault: Fault, request_count: int) -> str:
+        """Why there is no reply after ``request_count`` requests, for the user."""
         if fault.kind is Kind.FINAL:
             return fault.message
-        if sent > self.settings.retries:
-            tries = f"{sent} requests" if sent > 1 else "1 request"
+        if request_count > self.settings.retries:
+            tries = f"{request_count} requests" if request_count > 1 else "1 request"
             return f"no answer to {tries}; the last: {fault.message}"
         return (
             f"{fault.message}; it asks to wait {fault.wait:.0f} seconds, and max_backoff allows "
@@ -146,7 +147,7 @@ def _is_transient(outcome: Reply | Fault) -> bool:
 
 
 def _outcome(state: RetryCallState) -> Any:
-    """What the last request led to."""
+    """The result of the last request."""
     assert state.outcome is not None
     return state.outcome.result()
 

@@ -34,14 +34,14 @@ _WINDOW = re.compile(
     re.IGNORECASE,
 )
 MAX_REASON = 300
-"""Characters of what a server said."""
+"""Most characters quoted from a server's message."""
 
 Message = dict[str, str]
 """``role`` (system, user, assistant) and ``content``."""
 
 
 class Kind(Enum):
-    """What follows from a fault: a retry may help, the view is too long, or nothing helps."""
+    """How to handle a fault: a retry may help, the view is too long, or nothing helps."""
 
     TRANSIENT = "transient"
     OVERSIZE = "oversize"
@@ -70,7 +70,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """``tokens``: (of the prompt, of the answer) as the server counts; None: it does not say."""
+    """``tokens``: of the prompt and of the answer, as the server counts; None: not reported."""
 
     outcome: Reply | Fault
     tokens: tuple[int, int] | None = None
@@ -120,10 +120,10 @@ class Endpoint:
             timeout=None,  # its own would bound each read, not the answer as a whole
         )
         # Of the headers that its environment variable adds, none may be another account's key.
-        added = {
+        headers = {
             k: v for k, v in self._client._custom_headers.items() if k.lower() != "authorization"
         }
-        self._client._custom_headers = added | {"Authorization": f"Bearer {key}"}
+        self._client._custom_headers = headers | {"Authorization": f"Bearer {key}"}
         if not settings.is_openai:  # the account that the environment names is no one else's matter
             self._client.organization = self._client.project = None
 
@@ -147,12 +147,12 @@ class Endpoint:
             async with asyncio.timeout(self.settings.timeout):
                 response = await create(**self._parameters(messages, seed))
             # Parsed here: the client takes any JSON for an answer.
-            return _parsed(response.http_response.content, self._key)
+            return _parse_response(response.http_response.content, self._key)
         except TimeoutError:
             reason = f"no whole answer within {self.settings.timeout:g} seconds"
             return Response(Fault(Kind.TRANSIENT, reason))
         except openai.APIStatusError as error:
-            return Response(_refused(error, self.settings, self._key), (0, 0))
+            return Response(_status_fault(error, self.settings, self._key), (0, 0))
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
             reason = _one_line(f"{type(cause).__name__}: {cause}", self._key)
@@ -176,7 +176,7 @@ class Endpoint:
         return parameters
 
 
-def _parsed(body: bytes, key: str | None) -> Response:
+def _parse_response(body: bytes, key: str | None) -> Response:
     """The first choice of a chat completion, and the tokens it counts."""
     try:
         completion = json.loads(body)
@@ -205,7 +205,7 @@ def _content(content: Any, key: str | None) -> str:
         parts = [_lookup(part, "text") for part in content]
         content = "".join(part for part in parts if isinstance(part, str))
     text = content if isinstance(content, str) else ""
-    return _redacted(key, well_formed(text))
+    return _redact(key, well_formed(text))
 
 
 def _lookup(value: Any, *path: str | int) -> Any:
@@ -218,7 +218,7 @@ def _lookup(value: Any, *path: str | int) -> Any:
     return value
 
 
-def _refused(error: openai.APIStatusError, settings: ChatSettings, key: str | None) -> Fault:
+def _status_fault(error: openai.APIStatusError, settings: ChatSettings, key: str | None) -> Fault:
     status, body = error.status_code, error.body
     # OpenAI's name, FastAPI's, and that of some other servers
     reason = _lookup(body, "message") or _lookup(body, "detail") or _lookup(body, "error") or body
@@ -244,7 +244,7 @@ def _advice(status: int, settings: ChatSettings) -> str:
 
 
 def _wait(headers: Mapping[str, str]) -> float:
-    """Seconds from now of a Retry-After header, in seconds or as a date; 0 where there is none."""
+    """Seconds to wait by a Retry-After header (a number or a date); 0 where there is none."""
     value = headers.get("retry-after", "")
     try:
         seconds = float(value)
@@ -262,11 +262,11 @@ def _seconds_until(date: str) -> float:
 
 
 def _one_line(text: str, key: str | None) -> str:
-    """What a server said, short, on one line, for a terminal, without the key."""
-    text = _redacted(key, text)
+    """A server's message, shortened to one printable line, without the key."""
+    text = _redact(key, text)
     printable = "".join(c if c.isprintable() else " " for c in text)
     return " ".join(printable.split())[:MAX_REASON]
 
 
-def _redacted(key: str | None, text: str) -> str:
+def _redact(key: str | None, text: str) -> str:
     return text.replace(key, "[key]") if key else text

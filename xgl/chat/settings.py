@@ -53,7 +53,7 @@ VariableName = Annotated[str, AfterValidator(_check_variable)]
 
 @settings
 class Requests:
-    """How requests are sent to an endpoint."""
+    """Settings of the requests to an endpoint."""
 
     key_variable: VariableName | None = None
     """Environment variable that holds the API key; null: OPENAI_API_KEY at OpenAI's own endpoint
@@ -72,10 +72,10 @@ class Requests:
 
 @settings
 class Answers:
-    """How a model behind an endpoint writes."""
+    """Settings of the answers of a model behind an endpoint."""
 
     temperature: NonNegative = 1.0
-    """Of sampling."""
+    """Sampling temperature."""
     top_p: PositiveShare | None = None
     """Share of the probability to sample from; null: as the endpoint has it."""
     answer_tokens: Count = 2048

@@ -1,9 +1,9 @@
 """The command line of the language.
 
-Exit codes: 0 all is well, also where a person leaves a game; 1 ``check`` or ``format --check``
-found something; 2 the user's error, in one sentence (a program's errors as the parser's full
-listing), never as a traceback: also a round of ``--moves`` without the moves of the role, where
-nobody is there to make them.
+Exit codes: 0 success, also when a person leaves a game; 1 ``check`` or ``format --check`` found
+something; 2 an error of the user, in one sentence (a program's errors as the parser's full
+listing), never as a traceback. A round of ``--moves`` without moves of the role is such an error
+if there is no person to make them.
 """
 
 from __future__ import annotations

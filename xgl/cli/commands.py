@@ -16,7 +16,7 @@ from typing import Any
 from xgl import library
 from xgl.analysis.request_bounds import Bound, ElicitFacts
 from xgl.analysis.static_facts import StaticFacts, analyse_roles
-from xgl.cli.files import Source, SourceError, bounded, drawable, read_source
+from xgl.cli.files import Source, SourceError, drawable, read_source, within_limit
 from xgl.diagram import draw
 from xgl.errors import ProgramError, excerpt
 from xgl.language.canonical import game
@@ -31,7 +31,7 @@ def check(arguments: Namespace) -> int:
     results = [program_facts(read_source(name, arguments.dialect)) for name in arguments.game]
     records, texts = [record for record, _ in results], [text for _, text in results]
     text = json.dumps(records, indent=1, ensure_ascii=False) if arguments.json else "\n".join(texts)
-    print(bounded(text, len(results)))
+    print(within_limit(text, len(results)))
     return int(any(record["problems"] or record["faults"] for record, _ in results))
 
 
@@ -60,7 +60,7 @@ def format_(arguments: Namespace) -> int:
     """The program in one spelling; with ``--check`` 1 when it is not spelled so."""
     source = read_source(arguments.game, arguments.dialect)
     source.program()
-    text = formatted(source.text, source.dialect)
+    text = format_text(source.text, source.dialect)
     if arguments.check:
         changed = text != source.text
         print(f"{source.origin}: {'would change' if changed else 'ok'}")
@@ -84,7 +84,7 @@ def canonical(arguments: Namespace) -> int:
 def diagram(arguments: Namespace) -> int:
     """The game as SVG."""
     source = read_source(arguments.game, arguments.dialect)
-    svg = bounded(draw(drawable(source), source.title))
+    svg = within_limit(draw(drawable(source), source.title))
     if arguments.output:
         Path(arguments.output).write_text(svg, encoding="utf-8")
     else:
@@ -96,8 +96,8 @@ def games(arguments: Namespace) -> int:
     """The library's names, figures and descriptions."""
     for entry in library.entries():
         figure = f"Figure {entry.figure}" if entry.figure else ""
-        refused = " (refused: too long)" if entry.refused else ""
-        print(f"{entry.name:<32} {figure:<12} {entry.description}{refused}")
+        note = " (refused: too long)" if entry.refused else ""
+        print(f"{entry.name:<32} {figure:<12} {entry.description}{note}")
     return 0
 
 
@@ -112,7 +112,7 @@ def play(arguments: Namespace) -> int:
 
 
 def faults(reports: list[StaticFacts]) -> list[str]:
-    """Reasons for which the program is no game: it cannot run, or can teach nobody anything."""
+    """Reasons why the program is no game: it cannot run, or no player can learn from it."""
     if reports[0].faults:
         return list(reports[0].faults)
     reasons = [f"{report.role}: {report.degenerate}" for report in reports if report.degenerate]
@@ -120,7 +120,7 @@ def faults(reports: list[StaticFacts]) -> list[str]:
 
 
 def notes(reports: list[StaticFacts]) -> list[str]:
-    """What is allowed and yet likely a slip."""
+    """Things that are allowed but probably mistakes."""
     slips = [f"{name} is read before it is set" for name in reports[0].read_before_set]
     if not faults(reports):
         slips += [f"{r.role} can learn nothing: {r.degenerate}" for r in reports if r.degenerate]
@@ -154,11 +154,11 @@ def _size(bound: Bound) -> int:
 
 def _request_line(program: Program, request: ElicitFacts) -> str:
     times = "" if request.times == 1 else f", {request.times} times"
-    seen = f"sees {' '.join(request.sees)}" if request.sees else "sees no text"
-    hidden = f", not {' '.join(request.hidden)}" if request.hidden else ""
+    sees = f"sees {' '.join(request.sees)}" if request.sees else "sees no text"
+    misses = f", not {' '.join(request.hidden)}" if request.hidden else ""
     return (
         f"line {program.source_line(request.line - 1)}: {request.player} writes {request.register} "
-        f"(at most {request.max_len} tokens{times}); {seen}{hidden}"
+        f"(at most {request.max_len} tokens{times}); {sees}{misses}"
     )
 
 
@@ -191,18 +191,18 @@ def _rows(program: Program, report: StaticFacts) -> dict[str, list[dict[str, Any
         "views": report.views,
     }
     return {
-        name: [asdict(row) | {"line": program.source_line(row.line - 1)} for row in listed]
-        for name, listed in rows.items()
+        name: [asdict(row) | {"line": program.source_line(row.line - 1)} for row in facts]
+        for name, facts in rows.items()
     }
 
 
 # -- one spelling, for format -------------------------------------------------------------------
 
 
-def formatted(text: str, dialect: str) -> str:
+def format_text(text: str, dialect: str) -> str:
     """The text of a valid program as ``xgl.language.unparse`` spells it; ends in a newline."""
     lines = [_line(line.strip(), dialect) for line in text.split("\n")]
-    return "\n".join(_folded(lines)) + "\n"
+    return "\n".join(_fold_blank_lines(lines)) + "\n"
 
 
 def _line(source: str, dialect: str) -> str:
@@ -219,18 +219,18 @@ def _comment(source: str) -> str:
     return next((token.string for token in tokens if token.type == tokenize.COMMENT), "").rstrip()
 
 
-def _folded(lines: list[str]) -> Iterator[str]:
-    """No blank line at either end, nor two in a row."""
+def _fold_blank_lines(lines: list[str]) -> Iterator[str]:
+    """Lines without blank ones at either end or two blank ones in a row."""
     pending = False
-    begun = False
+    has_text = False
     for line in lines:
         if not line:
-            pending = begun
+            pending = has_text
             continue
         if pending:
             yield ""
         yield line
-        pending, begun = False, True
+        pending, has_text = False, True
 
 
 # -- the table of commands ----------------------------------------------------------------------

@@ -1,5 +1,5 @@
-"""What commands read and write: programs from files, the library or standard input, moves from
-JSON, and no more than a megabyte for one game, whatever the game is."""
+"""Input and output of commands: programs from files, the library or standard input, moves from
+JSON, and at most a megabyte of output for one game."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def read_source(game: str, dialect: str | None) -> Source:
     :class:`~xgl.library.NotInLibrary` for a name that is neither.
     """
     if game == "-":
-        text = _decoded(sys.stdin.buffer.read(), "standard input")
+        text = _decode(sys.stdin.buffer.read(), "standard input")
         return Source("standard input", "", text, dialect or PAPER.name)
     path = Path(game)
     if game and path.exists() and not path.is_dir():  # also a pipe, as of `<(…)`
@@ -74,12 +74,12 @@ def read_source(game: str, dialect: str | None) -> Source:
 
 
 def _file(path: Path, title: str, dialect: str | None) -> Source:
-    suffixed = BY_SUFFIX.get(path.suffix, PAPER).name
-    text = _decoded(path.read_bytes(), str(path))
-    return Source(str(path), title, text, dialect or suffixed, path)
+    suffix_dialect = BY_SUFFIX.get(path.suffix, PAPER).name
+    text = _decode(path.read_bytes(), str(path))
+    return Source(str(path), title, text, dialect or suffix_dialect, path)
 
 
-def _decoded(data: bytes, origin: str) -> str:
+def _decode(data: bytes, origin: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -89,12 +89,12 @@ def _decoded(data: bytes, origin: str) -> str:
 # -- moves -------------------------------------------------------------------------------------
 
 Script = Sequence[Mapping[str, Sequence[str]]]
-"""For each round the moves of each player that it names."""
+"""For each round a mapping from players to their moves."""
 EXPECTED = 'a round is ["a move", …] or {"player": ["a move", …], …}; a file holds one or a list'
 
 
 class ScriptError(XGLError):
-    """A file of moves that is not what it should be, or not for this game."""
+    """A file of moves with a wrong format, or with moves for another game."""
 
 
 def read_script(path: str, role: str, players: Sequence[str]) -> Script:
@@ -111,21 +111,23 @@ def read_script(path: str, role: str, players: Sequence[str]) -> Script:
     rounds = [content] if isinstance(content, dict) or _are_texts(content) else content
     if not isinstance(rounds, list) or not rounds:
         raise ScriptError(f"--moves {path}: no moves; {EXPECTED}")
-    return [_round(path, number, one, role, players) for number, one in enumerate(rounds, start=1)]
+    return [
+        _round(path, number, entry, role, players) for number, entry in enumerate(rounds, start=1)
+    ]
 
 
 def _round(
     path: str, number: int, content: Any, role: str, players: Sequence[str]
 ) -> Mapping[str, Sequence[str]]:
-    named = {role: content} if _are_texts(content) else content
-    if not isinstance(named, dict) or not named or not all(map(_are_texts, named.values())):
+    moves = {role: content} if _are_texts(content) else content
+    if not isinstance(moves, dict) or not moves or not all(map(_are_texts, moves.values())):
         raise ScriptError(f"--moves {path}: round {number} holds no moves; {EXPECTED}")
-    for player in named:
+    for player in moves:
         if player not in players:
             place = f"--moves {path}: round {number}"
             expected = ", ".join(players)
             raise ScriptError(f"{place}: no {excerpt(player)!r}; expected {expected}")
-    return named
+    return moves
 
 
 def _are_texts(value: Any) -> bool:
@@ -139,14 +141,14 @@ MAX_OUTPUT = 1_000_000
 
 
 MAX_LINES = 3_000
-"""Of the screen, for one round."""
+"""Lines of the screen for one round."""
 
 
 class OutputError(XGLError):
-    """More to write than anybody can read."""
+    """An output that is too long to be read."""
 
 
-def bounded(text: str, count: int = 1) -> str:
+def within_limit(text: str, count: int = 1) -> str:
     """``text``, the output for ``count`` games; raises :class:`OutputError` for a longer one."""
     size, most = len(text.encode(errors="replace")), count * MAX_OUTPUT
     if size > most:
@@ -155,7 +157,7 @@ def bounded(text: str, count: int = 1) -> str:
 
 
 class BoundedScreen:
-    """A text file that takes so many lines for each of ``count`` rounds; all else is its own."""
+    """A text file that takes at most ``MAX_LINES`` lines for each of ``count`` rounds."""
 
     def __init__(self, file: IO[str], count: int) -> None:
         self._file, self._lines, self._most = file, 0, count * MAX_LINES

@@ -1,8 +1,7 @@
-"""What one player learns of a game's events, as the rules let it know them
-(docs/specification.md, "What a player sees").
+"""What one player may learn of a game's events (docs/specification.md, "What a player sees").
 
-An event holds what happened; the narrator knows the line that made it, and so the text behind a
-number and whether this player may see that text.
+An event holds what happened; the narrator also has the line that made it, and from this the text
+behind a number and whether this player may see that text.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from xgl.language.canonical import Game
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
 from xgl.language.visitors import descendants, reads
-from xgl.runtime.machine import Asking, Machine
+from xgl.runtime.machine import Machine, RequestGenerator
 from xgl.runtime.predicates import predicate, words
 from xgl.runtime.presentation import Sight
 from xgl.runtime.requests import (
@@ -40,7 +39,7 @@ class ShownText:
 
     item: Item
     mover: str = ""
-    """Who wrote it; empty for what is no move."""
+    """The player that wrote it; empty if it is no move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ class FailedEnsure:
     reasons: tuple[str, ...]
     """The conditions, and why they fail where that is known."""
     failures: int
-    left: int
+    remaining: int
     """Failures that are still allowed."""
 
 
@@ -86,15 +85,15 @@ class Narrator:
         self.player = player
         self.sees_all = player in syn.OMNISCIENT
         self.registers = dict.fromkeys(syn.REGISTERS, "") | game.metadata.constants
-        self.seen = {name for name in syn.REGISTERS if name[0] in syn.PUBLIC_TYPES}
+        self.visible_names = {name for name in syn.REGISTERS if name[0] in syn.PUBLIC_TYPES}
         self.live = DIALECTS[game.dialect].live_reveal
-        self.watched: set[str] = set()
+        self.watched_names: set[str] = set()
         self.history: list[Event] = []
-        self.sight = Sight.in_game(game, player)
-        self.shown = self.line = 0
+        self.sight = Sight.for_game(game, player)
+        self.shown_count = self.line = 0
 
     def notices(self, log: Iterable[tuple[int, Event]]) -> Iterator[Notice]:
-        """What the player learns from these events, each with the position of its line."""
+        """The notices of these events for the player; each event has the position of its line."""
         for self.line, event in log:
             if not isinstance(event, Rewarded | Ensured):
                 self.history.append(event)
@@ -109,36 +108,36 @@ class Narrator:
             case Assigned(values):
                 for name, text in values:
                     self._set(name, text, self.sees_all)
-                yield from self._shown()
+                yield from self._new_texts()
             case Moved(mover, register, move):
                 self._set(register, move.text, self.sees_all or mover == self.player)
-                yield from self._shown(mover)
+                yield from self._new_texts(mover)
             case Revealed(to):
                 if to == self.player:
-                    names = {v.name for v in self._revealed() if isinstance(v, syn.Register)}
-                    self.seen |= names
-                    self.watched |= names if self.live else set()
-                yield from self._shown()
+                    names = {v.name for v in self._revealed_values() if isinstance(v, syn.Register)}
+                    self.visible_names |= names
+                    self.watched_names |= names if self.live else set()
+                yield from self._new_texts()
             case Rewarded(to, bits) if self.sees_all or to == self.player:
                 own = to == self.player
                 yield PaidReward(to, bits, tuple(self._terms(event)) if own else ())
             case Ensured(by, passed) if not passed and by == self.player:
-                yield self._refused(event)
+                yield self._failed_ensure(event)
 
-    def _shown(self, mover: str = "") -> Iterator[ShownText]:
-        """What of the last event the player may see."""
+    def _new_texts(self, mover: str = "") -> Iterator[ShownText]:
+        """The texts of the last event that the player may see."""
         self.sight.look(self.history)
-        yield from (ShownText(item, mover) for item in self.sight.items[self.shown :])
-        self.shown = len(self.sight.items)
+        yield from (ShownText(item, mover) for item in self.sight.items[self.shown_count :])
+        self.shown_count = len(self.sight.items)
 
-    def _set(self, name: str, text: str, seen: bool) -> None:
+    def _set(self, name: str, text: str, is_visible: bool) -> None:
         self.registers[name] = text
-        if seen or name[0] in syn.PUBLIC_TYPES or name in self.watched:
-            self.seen.add(name)
+        if is_visible or name[0] in syn.PUBLIC_TYPES or name in self.watched_names:
+            self.visible_names.add(name)
         else:
-            self.seen.discard(name)
+            self.visible_names.discard(name)
 
-    def _revealed(self) -> tuple[object, ...]:
+    def _revealed_values(self) -> tuple[object, ...]:
         line = self._line
         return line.values if isinstance(line, syn.Reveal) else ()
 
@@ -149,36 +148,38 @@ class Narrator:
         xents = [xent for _, xent in line.amount.terms if isinstance(xent, syn.Xent)]
         for xent, (sign, _, scores) in zip(xents, event.terms, strict=True):
             label = ("" if sign > 0 else "−") + expression_text(xent)
-            yield Term(label, tuple(sign * bit for bit in scores.bits), self._scored(xent))
+            yield Term(label, tuple(sign * bit for bit in scores.bits), self._target_text(xent))
 
-    def _scored(self, xent: syn.Xent) -> str | None:
+    def _target_text(self, xent: syn.Xent) -> str | None:
         """The text behind a number, where the player may see it and the registers hold it."""
-        if not self.seen.issuperset(reads(xent.target)):
+        if not self.visible_names.issuperset(reads(xent.target)):
             return None
         try:
             return self._text(xent.target)
         except UnknownTextError:
             return None
 
-    def _refused(self, event: Ensured) -> FailedEnsure:
+    def _failed_ensure(self, event: Ensured) -> FailedEnsure:
         line = self._line
         assert isinstance(line, syn.Ensure)
         sides = _sides(line.conditions, event)
         reasons = tuple(
-            self._explained(condition) + amounts
+            self._explain(condition) + amounts
             for condition, amounts in zip(line.conditions, sides, strict=True)
         )
         if len(reasons) == 1 and reasons[0] == expression_text(line.conditions[0]):
-            reasons = (f"{reasons[0]}: {_judged(line.conditions[0])}",)
-        left = self.game.metadata.max_failures - event.failures
-        return FailedEnsure(self.line + 1, reasons, event.failures, left)
+            reasons = (f"{reasons[0]}: {_verdict_text(line.conditions[0])}",)
+        remaining = self.game.metadata.max_failures - event.failures
+        return FailedEnsure(self.line + 1, reasons, event.failures, remaining)
 
-    def _explained(self, condition: syn.Condition) -> str:
-        """A condition in the words of the program, and why where a plain function decided it."""
+    def _explain(self, condition: syn.Condition) -> str:
+        """A condition as the program writes it, with the reason if a plain function decided it."""
         text = expression_text(condition)
-        if counted := self._counted(condition):
-            return f"{text}: {counted}"
-        if not isinstance(condition, syn.Truth) or not self.seen.issuperset(reads(condition)):
+        if values := self._call_values(condition):
+            return f"{text}: {values}"
+        if not isinstance(condition, syn.Truth) or not self.visible_names.issuperset(
+            reads(condition)
+        ):
             return text
         try:
             rule = predicate(condition, self._text)
@@ -190,21 +191,21 @@ class Narrator:
     def _text(self, node: object) -> str:
         return str(value_of(node, self.registers, self.game))
 
-    def _counted(self, condition: syn.Condition) -> str:
-        """What the helper functions of a condition give."""
+    def _call_values(self, condition: syn.Condition) -> str:
+        """The values of the helper functions of a condition, as text."""
         calls = [node for node in descendants(condition) if isinstance(node, syn.Function)]
-        looked = [call for call in calls if call.name in _TELLING]
-        if not looked or not self.seen.issuperset(reads(condition)):
+        telling_calls = [call for call in calls if call.name in _TELLING]
+        if not telling_calls or not self.visible_names.issuperset(reads(condition)):
             return ""
         try:
-            values = [(call, value_of(call, self.registers, self.game)) for call in looked]
+            values = [(call, value_of(call, self.registers, self.game)) for call in telling_calls]
         except UnknownTextError:
             return ""
         return "; ".join(f"{expression_text(call)} is {_value(value)}" for call, value in values)
 
 
 def _sides(conditions: tuple[syn.Condition, ...], event: Ensured) -> list[str]:
-    """What the sums of each plain comparison of xents came to; empty for other conditions."""
+    """The values of both sums of each plain comparison of xents; empty for other conditions."""
     plain = [isinstance(condition, syn.Comparison) for condition in conditions]
     if sum(plain) != len(event.sides):
         return [""] * len(conditions)
@@ -222,36 +223,36 @@ _TELLING = ("common_word_set", "num_words", "only_uses_words", "only_uses_chars"
 
 def _value(value: object) -> str:
     if isinstance(value, set | frozenset):
-        return _listed(sorted(value)) or "empty"
+        return _quote_names(sorted(value)) or "empty"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _reason(rule: Predicate) -> str:
-    """What breaks a rule that is counted in words; empty where it holds or tokens decide."""
+    """The words that break a rule; empty where it holds or is about tokens."""
     match rule:
         case Predicate("no_common_words", (left, right)):
             common = sorted(words(left) & words(right))
-            return f"both have {_listed(common)}" if common else ""
+            return f"both have {_quote_names(common)}" if common else ""
         case Predicate("only_uses_words", (allowed, text)):
             foreign = sorted(words(text) - words(allowed))
-            return f"{_listed(foreign)} may not stand there" if foreign else ""
+            return f"{_quote_names(foreign)} may not stand there" if foreign else ""
         case _:
             return ""
 
 
-def _judged(condition: syn.Condition) -> str:
-    """Why the only condition of an ensure fails where no counted word says it."""
+def _verdict_text(condition: syn.Condition) -> str:
+    """Why the only condition of an ensure fails, if no words can be named."""
     if isinstance(condition, syn.Truth):
         return f"it was judged {'false' if condition.expected else 'true'}"
     return "by the judge's numbers it is not so"
 
 
-def _listed(names: list[str]) -> str:
+def _quote_names(names: list[str]) -> str:
     return ", ".join(repr(name) for name in names[:8]) + (" and more" if len(names) > 8 else "")
 
 
 class UnknownTextError(Exception):
-    """An expression whose value the registers alone do not give, as that of a random draw."""
+    """An expression whose value does not follow from the registers, such as a random draw."""
 
 
 def value_of(node: object, registers: Mapping[str, str], game: Game) -> Any:
@@ -281,7 +282,7 @@ class WatchedMachine(Machine):
         pending = [self.flow.position] * (len(self.events) - max(start, len(self._lines)))
         return list(zip([*self._lines[start:], *pending], self.events[start:], strict=True))
 
-    def _step(self) -> Asking:
+    def _step(self) -> RequestGenerator:
         position = self.flow.position
         try:
             yield from super()._step()

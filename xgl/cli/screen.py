@@ -1,4 +1,4 @@
-"""What a person sees of a game in the terminal."""
+"""The display of a game in the terminal."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Screen:
         self.tokens = tokens
 
     def open(self, game: Game, title: str, who: str) -> None:
-        """``who`` plays whom, as a clause."""
+        """Print the game; ``who``: who plays which role, as a clause."""
         self.console.print(Panel(Text(game.code), title=title or None, title_align="left"))
         self.say(f"{printable(who)}. A higher score is better; it is counted in bits.", "dim")
 
@@ -58,7 +58,9 @@ class Screen:
                     Text.assemble((f"{item.label}{who}: ", "bold"), printable(item.text))
                 )
             case PaidReward(player, bits, terms):
-                self.console.print(Text.assemble((f"reward {player}: ", "bold"), _coloured(bits)))
+                self.console.print(
+                    Text.assemble((f"reward {player}: ", "bold"), _styled_bits(bits))
+                )
                 full = max([LEAST_FULL, *(abs(bit) for term in terms for bit in term.bits)])
                 if terms:
                     self.say(f"  ({self.bars.legend}; a full bar is {full:.1f} bits)", "dim")
@@ -67,31 +69,33 @@ class Screen:
             case FailedEnsure():
                 self._failed_ensure(notice)
 
-    def _failed_ensure(self, failed: FailedEnsure) -> None:
-        self.say(f"This does not hold (line {failed.line}):", "bold red")
-        for reason in failed.reasons:
+    def _failed_ensure(self, notice: FailedEnsure) -> None:
+        self.say(f"This does not hold (line {notice.line}):", "bold red")
+        for reason in notice.reasons:
             self.say(f"  {printable(reason)}", "red")
-        if failed.left >= 0:
-            self.say(f"Try again; failures left before a forfeit: {failed.left}.", "red")
+        if notice.remaining >= 0:
+            self.say(f"Try again; failures left before a forfeit: {notice.remaining}.", "red")
 
     def _term(self, term: Term, full: float) -> None:
-        """The text and beneath it the strip; for a hidden text the strip and its numbers."""
-        total = f"  {term.label} = {signed(sum(term.bits))}"
+        """Print the text and beneath it the strip; for a hidden text the strip and its numbers."""
+        total = f"  {term.label} = {signed_text(sum(term.bits))}"
         if term.text is None:
             self.say(f"{total}, of a text that is not shown:")
-            pieces: Sequence[str] = [f"{signed(bit)} " for bit in term.bits]
+            pieces: Sequence[str] = [f"{signed_text(bit)} " for bit in term.bits]
         else:
             self.say(total)
             pieces = self.tokens(term.text, len(term.bits))
-        unscored = [(piece, None) for piece in pieces[: len(pieces) - len(term.bits)]]
-        scored = list(zip(pieces[len(unscored) :], term.bits, strict=True))
-        for row in _rows([*unscored, *scored], max(20, self.console.width - 6)):
+        unscored_pieces = [(piece, None) for piece in pieces[: len(pieces) - len(term.bits)]]
+        scored_pieces = list(zip(pieces[len(unscored_pieces) :], term.bits, strict=True))
+        for row in _rows([*unscored_pieces, *scored_pieces], max(20, self.console.width - 6)):
             self.console.print(Text("    " + "".join(text for text, _ in row)))
             self.console.print(Text("    ").append_text(strip(row, full, self.bars)))
 
     def best(self, number: int, score: float, moves: Sequence[str]) -> None:
-        listed = printable(" / ".join(moves)) or "no move"
-        self.say(f"Best earlier round: {number}, {signed(score)} bits, with: {listed}", "cyan")
+        moves_text = printable(" / ".join(moves)) or "no move"
+        self.say(
+            f"Best earlier round: {number}, {signed_text(score)} bits, with: {moves_text}", "cyan"
+        )
 
     def ask(self, view: View, max_len: int) -> str:
         """Raises EOFError when there is no more input."""
@@ -106,10 +110,10 @@ def _bars(console: Console) -> Bars:
     return PLAIN if console.color_system is None else COLOURED
 
 
-def strip(scored: Sequence[tuple[str, float | None]], full: float, bars: Bars) -> Text:
+def strip(pieces: Sequence[tuple[str, float | None]], full: float, bars: Bars) -> Text:
     """A bar under each token, as wide as it; ``full`` bits are the highest bar."""
     line = Text()
-    for text, bits in scored:
+    for text, bits in pieces:
         width = max(1, cells(text))
         if bits is None:
             line.append(" " * width)
@@ -121,31 +125,31 @@ def strip(scored: Sequence[tuple[str, float | None]], full: float, bars: Bars) -
 
 
 def _rows(
-    scored: Sequence[tuple[str, float | None]], width: int
+    pieces: Sequence[tuple[str, float | None]], width: int
 ) -> Iterator[list[tuple[str, float | None]]]:
     """Tokens in rows that fit; line breaks inside a token are shown as spaces."""
     row: list[tuple[str, float | None]] = []
-    used = 0
-    for text, bits in scored:
-        shown = printable(text)
-        if row and used + cells(shown) > width:
+    row_width = 0
+    for text, bits in pieces:
+        piece = printable(text)
+        if row and row_width + cells(piece) > width:
             yield row
-            row, used = [], 0
-        row.append((shown, bits))
-        used += cells(shown)
+            row, row_width = [], 0
+        row.append((piece, bits))
+        row_width += cells(piece)
     if row:
         yield row
 
 
-def _coloured(bits: float) -> tuple[str, str]:
-    return f"{signed(bits)} bits", "bold green" if bits >= 0 else "bold red"
+def _styled_bits(bits: float) -> tuple[str, str]:
+    return f"{signed_text(bits)} bits", "bold green" if bits >= 0 else "bold red"
 
 
-def signed(bits: float) -> str:
-    """With its sign; what rounds to nothing is +0.0."""
+def signed_text(bits: float) -> str:
+    """Bits with one digit and their sign; a value that rounds to 0 is +0.0."""
     return f"{round(bits, 1) + 0.0:+.1f}"
 
 
 def printable(text: str) -> str:
-    """What a terminal may be sent: no control characters; line breaks and tabs are spaces."""
+    """``text`` without control characters, line breaks and tabs: each becomes a space."""
     return "".join(c if c.isprintable() else " " for c in text)

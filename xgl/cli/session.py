@@ -13,9 +13,9 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from rich.console import Console
 
 from xgl.analysis.static_facts import analyse
-from xgl.cli.files import BoundedScreen, Script, Source, bounded, read_script
+from xgl.cli.files import BoundedScreen, Script, Source, read_script, within_limit
 from xgl.cli.narration import Narrator, ShownText, WatchedMachine
-from xgl.cli.screen import Screen, signed
+from xgl.cli.screen import Screen, signed_text
 from xgl.errors import OversizeError, PlayerError, XGLError, excerpt
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, game
@@ -39,7 +39,7 @@ class Quit(XGLError):  # noqa: N818 - no error: the person has left
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Who answers: the judge, the stories, and the model that plays the other characters."""
+    """The judge, the story source, and the model that plays the other players."""
 
     judge: Judge
     stories: StorySource
@@ -54,7 +54,7 @@ class Round:
 
     @property
     def score(self) -> float | None:
-        """None where the game did not come to its end for the role."""
+        """Bits of the role; None where its play did not finish."""
         if self.play.outcome_for(self.role) != "finished":
             return None
         return self.play.scores.get(self.role, 0.0)
@@ -84,21 +84,21 @@ def run(arguments: Namespace, source: Source) -> int:
     console = _console(arguments.json, rounds, quiet=arguments.json and alone)
     session = Session(whole, role, bench(arguments.judge), console, arguments.seed, script, chat)
     session.open(source.title, f"{arguments.chat} is" if chat else "You are")
-    played = session.rounds(rounds)
+    results = session.rounds(rounds)
     if chat is not None:
         session.screen.say(f"\n{chat_summary(chat)}", "dim")
     if arguments.json:
-        record = {"judge": arguments.judge, **session.record(played)}
+        record = {"judge": arguments.judge, **session.record(results)}
         if chat is not None:
             record["chat"] = chat_record(chat)
-        print(bounded(json.dumps(record, indent=1, ensure_ascii=False), 1 + rounds))
-    if script is not None and session.left:
-        raise PlayingError(f"--moves {arguments.moves}: no moves of {role} in {session.left}")
+        print(within_limit(json.dumps(record, indent=1, ensure_ascii=False), 1 + rounds))
+    if script is not None and session.left_at:
+        raise PlayingError(f"--moves {arguments.moves}: no moves of {role} in {session.left_at}")
     return 0
 
 
 def _console(as_json: bool, rounds: int, *, quiet: bool) -> Console:
-    """With ``--json`` standard output is the record's, and without a person nobody looks."""
+    """The console: standard error under ``--json``, quiet if no person plays."""
     file = cast("IO[str]", BoundedScreen(sys.stderr if as_json else sys.stdout, rounds))
     return Console(
         file=file, stderr=as_json, quiet=quiet, highlight=False, markup=False, emoji=False
@@ -106,7 +106,7 @@ def _console(as_json: bool, rounds: int, *, quiet: bool) -> Console:
 
 
 def _players(whole: Game) -> tuple[str, ...]:
-    """Who is asked for a move; raises for a game that cannot be played."""
+    """The players that are asked for a move; raises for a game that cannot be played."""
     report = analyse(whole.program)
     if report.faults:
         raise PlayingError(f"this game cannot be played: {report.faults[0]}")
@@ -115,13 +115,13 @@ def _players(whole: Game) -> tuple[str, ...]:
     return report.players
 
 
-def _role(players: Sequence[str], wanted: str | None) -> str:
-    """Black, or who is asked first where black is not; raises for a role that nobody is asked."""
-    if wanted is None:
+def _role(players: Sequence[str], name: str | None) -> str:
+    """The role ``name``, by default black or the first player; raises for an unknown role."""
+    if name is None:
         return syn.MAIN_PLAYER if syn.MAIN_PLAYER in players else players[0]
-    if wanted not in players:
-        raise PlayingError(f"--role {excerpt(wanted)}: the game asks {', '.join(players)}")
-    return wanted
+    if name not in players:
+        raise PlayingError(f"--role {excerpt(name)}: the game asks {', '.join(players)}")
+    return name
 
 
 def bench(reference: str) -> Bench:
@@ -162,8 +162,8 @@ class Session:
     ) -> None:
         self.game, self.role, self.bench = whole, role, bench
         self.seed, self.script, self.player = seed, script, player
-        self.left = ""
-        """Where the person left before the last round had ended; empty where nobody did."""
+        self.left_at = ""
+        """The round in which the person left the game; empty if it was played to the end."""
         self.screen = Screen(console, lambda text, count: token_spans(bench.judge, text, count))
 
     def open(self, title: str, who: str = "You are") -> None:
@@ -171,19 +171,19 @@ class Session:
 
     def rounds(self, count: int) -> list[Round]:
         """Play them; stops early when the person leaves."""
-        played: list[Round] = []
+        results: list[Round] = []
         for number in range(1, count + 1):
             if count > 1:
                 self.screen.say(f"\nRound {number} of {count}", "bold")
-            if best := _best(played):
+            if best := _best(results):
                 self.screen.best(best.number, best.score or 0.0, best.moves)
             try:
-                played.append(self._round(number))
+                results.append(self._round(number))
             except Quit:
                 self.screen.say("\nYou have left the game.", "dim")
-                self.left = f"round {number} of {count}, and the input has ended"
+                self.left_at = f"round {number} of {count}, and the input has ended"
                 break
-        return played
+        return results
 
     def _round(self, number: int) -> Round:
         seeds = Seeds(self.seed, number - 1)
@@ -193,60 +193,60 @@ class Session:
         cast = Cast(self.bench.judge, self.bench.stories, players)
         [play] = play_all([Instance(self.game, seeds)], cast, [machine])
         viewer.catch_up()
-        done = Round(number, play, self.role)
-        self._close(done)
-        return done
+        result = Round(number, play, self.role)
+        self._close(result)
+        return result
 
     def _players(self, number: int, seeds: Seeds, viewer: _Viewer) -> dict[str, Player]:
         players: dict[str, Player] = dict.fromkeys(syn.PLAYERS, self.bench.others)
-        players[self.role] = _Watched(self.player, viewer) if self.player else viewer
+        players[self.role] = _WatchedPlayer(self.player, viewer) if self.player else viewer
         if self.script is not None:
             lines = self.script[min(number, len(self.script)) - 1]
             for name, moves in lines.items():
                 players[name] = FixedMovesPlayer({seeds: moves})
         return players
 
-    def _close(self, done: Round) -> None:
-        play = done.play
+    def _close(self, result: Round) -> None:
+        play = result.play
         if play.outcome == "forfeit":
             self.screen.say(f"{play.forfeiter} has failed too often: a forfeit.", "bold red")
         elif play.outcome == "oversize":
             reason = play.reason or "the judge or a player cannot read so much at once"
             self.screen.say(f"The game ends here, for its size: {reason}.", "bold red")
-        score = "none" if done.score is None else f"{signed(done.score)} bits"
+        score = "none" if result.score is None else f"{signed_text(result.score)} bits"
         self.screen.say(f"Score of {self.role}: {score}", "bold")
 
-    def record(self, played: Sequence[Round]) -> dict[str, Any]:
+    def record(self, results: Sequence[Round]) -> dict[str, Any]:
         """The outcome for programs; unlike the screen it holds everything that happened."""
-        best = _best(played)
+        best = _best(results)
         return {
             "game_id": self.game.game_id,
             "dialect": self.game.dialect,
             "code": self.game.code,
             "role": self.role,
             "seed": self.seed,
-            "rounds": [_round_record(one) for one in played],
-            "left": self.left or None,
+            "rounds": [_round_record(result) for result in results],
+            "left": self.left_at or None,
             "best": None if best is None else {"round": best.number, "score": best.score},
         }
 
 
-def _best(played: Sequence[Round]) -> Round | None:
+def _best(results: Sequence[Round]) -> Round | None:
     """The finished round with the highest score, the first of equals."""
-    finished = [one for one in played if one.score is not None]
-    return max(finished, key=lambda one: one.score or 0.0, default=None)
+    finished_rounds = [result for result in results if result.score is not None]
+    return max(finished_rounds, key=lambda result: result.score or 0.0, default=None)
 
 
-def _round_record(done: Round) -> dict[str, Any]:
-    play = done.play
+def _round_record(result: Round) -> dict[str, Any]:
+    play = result.play
     return {
-        "round": done.number,
+        "round": result.number,
         "outcome": play.outcome,
         "forfeiter": play.forfeiter,
         "reason": play.reason,
-        "score": done.score,
+        "score": result.score,
         "scores": play.scores,
-        "moves": done.moves,
+        "moves": result.moves,
         "events": [_event_record(event) for event in play.events],
     }
 
@@ -260,25 +260,25 @@ def _event_record(event: Event) -> dict[str, Any]:
 
 
 class _Viewer:
-    """The person's seat: shows what is new before each move, and takes the move."""
+    """The person as a player: shows new events before each move, and reads the move."""
 
     def __init__(
         self, machine: WatchedMachine, narrator: Narrator, screen: Screen, judge: Judge
     ) -> None:
         self.machine, self.narrator, self.screen, self.judge = machine, narrator, screen, judge
-        self.narrated = 0
-        self.typed: str | None = None
+        self.event_count = 0
+        self.typed_text: str | None = None
 
     def catch_up(self) -> None:
-        """Tell what has happened since the last time, if anybody looks."""
+        """Show the events since the last call, unless the console is quiet."""
         if self.screen.console.quiet:
             return
-        log = self.machine.log(self.narrated)
-        self.narrated += len(log)
+        log = self.machine.log(self.event_count)
+        self.event_count += len(log)
         for notice in self.narrator.notices(log):
             own = isinstance(notice, ShownText) and notice.mover == self.narrator.player
-            if own and notice.item.text == self.typed:  # type: ignore[union-attr]
-                self.typed = None  # it stands on the screen as it was typed
+            if own and notice.item.text == self.typed_text:  # type: ignore[union-attr]
+                self.typed_text = None  # it stands on the screen as it was typed
             else:
                 self.screen.show(notice)
 
@@ -286,22 +286,22 @@ class _Viewer:
         """Raises :class:`Quit` when the input has ended."""
         self.catch_up()
         try:
-            return [Move(self._typed(turn)) for turn in turns]
+            return [Move(self._read_text(turn)) for turn in turns]
         except EOFError:
             raise Quit("the input has ended") from None
 
-    def _typed(self, turn: Turn) -> str:
+    def _read_text(self, turn: Turn) -> str:
         limit = turn.request.max_len
         text = well_formed(self.screen.ask(turn.request.view, limit).strip())
         count = self.judge.count(text)
         if count > limit:
             self.screen.say(f"These are {count} tokens; what goes beyond {limit} is cut.", "yellow")
-        self.typed = text
+        self.typed_text = text
         return text
 
 
-class _Watched:
-    """A player in the person's seat, whose game is shown up to each of its moves."""
+class _WatchedPlayer:
+    """A player in the person's role; the game is shown up to each of its moves."""
 
     def __init__(self, player: Player, viewer: _Viewer) -> None:
         self.player, self.viewer = player, viewer
@@ -320,8 +320,8 @@ def chat_player(arguments: Namespace) -> ChatPlayer | None:
     if arguments.chat is None:
         for option in ("base_url", "key_variable"):
             if getattr(arguments, option) is not None:
-                given = option.replace("_", "-")
-                raise PlayerError(f"--{given} belongs to a model; expected --chat MODEL with it")
+                name = option.replace("_", "-")
+                raise PlayerError(f"--{name} belongs to a model; expected --chat MODEL with it")
         return None
     from xgl.chat.client import read_key
     from xgl.chat.settings import OPENAI, ChatSettings

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from xgl.diagram.legend import key_and_legend
 from xgl.diagram.palette import CARRY, FAINT, INK, PAPER, PLAYERS, SUBDUED, outline
-from xgl.diagram.shapes import Box, Circle, Drawing, Line, plain, shortened, wrapped
+from xgl.diagram.shapes import Box, Circle, Drawing, Line, plain, shorten, wrap
 from xgl.diagram.sheet import LANE, NODE, ROW, STEP, Sheet
 from xgl.diagram.strings import Anchor, Strokes, place, settle
-from xgl.diagram.xents import draw_term, has_xents, in_favour
+from xgl.diagram.xents import draw_term, has_xents, signed_terms
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text, instruction_text
@@ -54,12 +54,12 @@ class _Layout:
         self.flags: dict[str, float] = {}
         self.frame: _Frame | None = None
         self.frames: list[_Frame] = []
-        self.shown: dict[str, dict[str, None]] = {player: {} for player in syn.PLAYERS}
-        self._unset(names)
+        self.shown_names: dict[str, dict[str, None]] = {player: {} for player in syn.PLAYERS}
+        self._draw_unset(names)
         self.start = self.sheet.y
 
-    def _unset(self, names: list[str]) -> None:
-        """Registers read before anything sets them: constants of the instance, or empty ones."""
+    def _draw_unset(self, names: list[str]) -> None:
+        """Draw the registers that are read before anything sets them: constants, or empty ones."""
         early = self._read_before_set()
         if not early:
             return
@@ -67,25 +67,25 @@ class _Layout:
         y = sheet.y + ROW / 2
         for name in names:
             if name in early:
-                given = name[0] in syn.CONSTANT_TYPES
+                is_constant = name[0] in syn.CONSTANT_TYPES
                 x = sheet.node(name, y, "■", 0)
-                sheet.square(x, y, dash=not given)
+                sheet.square(x, y, dash=not is_constant)
         remark = "given: a constant of the instance, or empty (grey)"
         sheet.remark(y, [remark], FAINT)
         sheet.y += ROW
 
     def _read_before_set(self) -> set[str]:
         """Names of the registers that a line reads which no line before it sets."""
-        known: set[str] = set()
+        names_set: set[str] = set()
         early: set[str] = set()
         for line in self.program.instructions:
             if isinstance(line, syn.Assign) and not self.parallel:
                 for name, value in line.targets:
-                    early.update(set(reads(value)) - known)
-                    known.add(name)
+                    early.update(set(reads(value)) - names_set)
+                    names_set.add(name)
             else:
-                early.update(set(reads(line)) - known)
-                known.update(writes(line))
+                early.update(set(reads(line)) - names_set)
+                names_set.update(writes(line))
         return early
 
     # -- one band ----------------------------------------------------------------------------
@@ -112,15 +112,15 @@ class _Layout:
         self.sheet.y += 6
 
     def _assign(self, assign: syn.Assign, order: int) -> None:
-        settled: list[Anchor | None] = []
+        anchors: list[Anchor | None] = []
         for index, (_, value) in enumerate(assign.targets):
             ready = None
             if self.parallel and len(assign.targets) > 1 and _moves(value):
                 anchor = place(self.sheet, value, Strokes(index), -1)
                 ready = settle(self.sheet, anchor, anchor.x - 6 * (index % 3))
-            settled.append(ready)
+            anchors.append(ready)
         row: list[tuple[str, object]] = []
-        for target, ready in zip(assign.targets, settled, strict=True):
+        for target, ready in zip(assign.targets, anchors, strict=True):
             name, value = target
             if not _is_square(value) or name in dict(row):
                 self._squares(row, order)
@@ -141,7 +141,7 @@ class _Layout:
             sheet.square(x, y, key, order)
         if targets:
             remark = ", ".join(f"{name} = {expression_text(value)}" for name, value in targets)
-            lines = wrapped(plain(remark), COLUMNS)
+            lines = wrap(plain(remark), COLUMNS)
             sheet.y += ROW + sheet.remark(y, lines, SUBDUED)
 
     def _star(self, name: str, value: object, ready: Anchor | None, order: int) -> None:
@@ -166,7 +166,7 @@ class _Layout:
             self._knowledge(player, name, y)
             self._circle(self._begin(name, y, "●", order), y, elicit, order)
         sheet.y += ROW
-        height = sheet.remark(top + ROW / 2, wrapped(remark, COLUMNS))
+        height = sheet.remark(top + ROW / 2, wrap(remark, COLUMNS))
         sheet.y = max(sheet.y, top + ROW + height)
         self.frame = _Frame(player, top)
 
@@ -177,14 +177,14 @@ class _Layout:
         public = any(
             n[0] in syn.PUBLIC_TYPES and lane.nodes for n, lane in self.sheet.lanes.items()
         )
-        blind = not (self.shown[player] or player in syn.OMNISCIENT or public)
-        hidden = ", shown nothing" if blind else ""
-        return f"{player} writes {', '.join(elicit.registers)}{hidden}: {limit}"
+        blind = not (self.shown_names[player] or player in syn.OMNISCIENT or public)
+        blind_note = ", shown nothing" if blind else ""
+        return f"{player} writes {', '.join(elicit.registers)}{blind_note}: {limit}"
 
     def _begin(self, name: str, y: float, symbol: str, order: int) -> float:
-        """A new string on a register's lane, which nobody was shown yet; returns its x."""
-        for known in self.shown.values():
-            known.pop(name, None)
+        """Begin a new string on a register's lane, not shown to any player yet; returns its x."""
+        for names in self.shown_names.values():
+            names.pop(name, None)
         return self.sheet.node(name, y, symbol, order)
 
     def _circle(self, x: float, y: float, elicit: syn.Elicit, order: int) -> None:
@@ -193,14 +193,14 @@ class _Layout:
         self.sheet.marks.append(Circle(x, y, NODE, colours.positive, stroke, "elicit", order))
         limit = "–" if elicit.max_len is None else str(elicit.max_len)
         size = 11 if len(limit) < 4 else 34 / len(limit)
-        self.sheet.text(x, y, limit, size, colours.written, centred=True, bold=True)
+        self.sheet.text(x, y, limit, size, colours.text, centred=True, bold=True)
 
     def _knowledge(self, player: str, name: str, y: float) -> None:
-        """Undirected edges to the strings that were revealed to the player (§2.5.3)."""
+        """Draw undirected edges to the strings that were revealed to the player (§2.5.3)."""
         sheet, colours = self.sheet, PLAYERS[player]
-        for known in self.shown[player]:
-            if known != name:
-                x = sheet.use(known, y)
+        for known_name in self.shown_names[player]:
+            if known_name != name:
+                x = sheet.use(known_name, y)
                 sheet.line((x, y), (sheet.lanes[name].x, y), stroke=outline(player))
                 sheet.star(x, y, colours.positive, INK, 8, "known")
 
@@ -211,7 +211,7 @@ class _Layout:
         for name in names:
             x = sheet.use(name, y)
             sheet.star(x, y, PLAYERS[player].positive, INK, 8, "revealed", order)
-            self.shown[player][name] = None
+            self.shown_names[player][name] = None
         if len(names) > 1:
             xs = [sheet.lanes[name].x for name in names]
             sheet.line((min(xs), y), (max(xs), y), stroke=outline(player))
@@ -224,7 +224,7 @@ class _Layout:
                 continue
             row = draw_term(self.sheet, term, sign, reward.player, order, "reward")
             who = f"{reward.player}:" if index == 0 else "".ljust(len(reward.player) + 1)
-            self.sheet.remark(row, [_short(_signed(sign, term), f"{who} ")], SUBDUED)
+            self.sheet.remark(row, [_short(_signed_text(sign, term), f"{who} ")], SUBDUED)
 
     # -- ensures ---------------------------------------------------------------------------
 
@@ -243,8 +243,8 @@ class _Layout:
     def _comparison(self, comparison: syn.Comparison, player: str, order: int) -> None:
         """Symbols in favour of the asked player, whose sum must be positive (§2.5.2)."""
         self._remark_row("must hold: " + expression_text(comparison), order)
-        for favour, term in in_favour(comparison):
-            remark = [_short(_signed(favour, term), "   ")]
+        for favour, term in signed_terms(comparison):
+            remark = [_short(_signed_text(favour, term), "   ")]
             if isinstance(term, syn.Xent):
                 row = draw_term(self.sheet, term, favour, player, order, "bound")
                 self.sheet.remark(row, remark, SUBDUED)
@@ -279,7 +279,7 @@ class _Layout:
 
     def _remark_row(self, text: str, order: int) -> None:
         """A row of a remark only, with its order before it."""
-        first, *rest = wrapped(plain(text), COLUMNS - 3)
+        first, *rest = wrap(plain(text), COLUMNS - 3)
         remark = [f"{order:<2} {first}", *(f"   {line}" for line in rest)]
         y = self.sheet.y + STEP / 2
         self.sheet.y += STEP + self.sheet.remark(y, remark)
@@ -321,7 +321,7 @@ class _Layout:
             if frame.top != frame.bottom:
                 sheet.back += self._rings(frame)
         below, bottom = key_and_legend(self.program, sheet.literals, sheet.y + 14, width)
-        heading = shortened(title, int((width - 48) / 9.2))
+        heading = shorten(title, int((width - 48) / 9.2))
         return sheet.drawing(heading, remark_x, below, (width, bottom + 10))
 
     def _box(self, frame: _Frame, right: float) -> Box:
@@ -348,9 +348,9 @@ def _moves(value: object) -> bool:
 
 
 def _short(text: str, before: str = "") -> str:
-    return shortened(before + plain(text), COLUMNS)
+    return shorten(before + plain(text), COLUMNS)
 
 
-def _signed(sign: int, term: object) -> str:
+def _signed_text(sign: int, term: object) -> str:
     unit = "" if isinstance(term, syn.Xent) else " bits"
     return ("+ " if sign > 0 else "− ") + expression_text(term) + unit

@@ -1,4 +1,4 @@
-"""Below a drawing: its constant strings, its players, and what the marks mean."""
+"""The part below a drawing: its constant strings, its players, and the meaning of the marks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from xgl.diagram.palette import FAINT, INK, PAPER, PLAYERS, triangle
-from xgl.diagram.shapes import Box, Circle, Label, Shape, plain, wrapped
+from xgl.diagram.shapes import Box, Circle, Label, Shape, plain, wrap
 from xgl.diagram.sheet import Sheet
-from xgl.diagram.xents import has_xents, in_favour
+from xgl.diagram.xents import has_xents, signed_terms
 from xgl.language import syntax as syn
 from xgl.language.visitors import descendants
 
@@ -26,8 +26,8 @@ def key_and_legend(
     y = _key(shapes, literals, y, width)
     shapes.append(Box(24, y, width - 48, 0.5, FAINT, FAINT, 0))
     y = _players(shapes, program, y + 18, width)
-    occurring = _occurring(program) | ({"literal"} if literals else set())
-    return shapes, _marks(shapes, program, occurring, y, width)
+    marks = _occurring_marks(program) | ({"literal"} if literals else set())
+    return shapes, _marks(shapes, program, marks, y, width)
 
 
 def _key(shapes: list[Shape], literals: Mapping[str, str], y: float, width: float) -> float:
@@ -35,7 +35,7 @@ def _key(shapes: list[Shape], literals: Mapping[str, str], y: float, width: floa
     for literal, letter in literals.items():
         shapes.append(Box(24, y - 1, 22, 18, INK, PAPER, 1))
         shapes.append(Label(35, y + 8, letter, 10, centred=True))
-        for line in wrapped(f"“{plain(literal)}”" if literal else "the empty text", columns):
+        for line in wrap(f"“{plain(literal)}”" if literal else "the empty text", columns):
             shapes.append(Label(56, y + 8, line, SIZE))
             y += LINE
         y += 8
@@ -43,10 +43,10 @@ def _key(shapes: list[Shape], literals: Mapping[str, str], y: float, width: floa
 
 
 def _players(shapes: list[Shape], program: syn.Program, y: float, width: float) -> float:
-    """Each player's colour for gains, and beside it the one for losses."""
+    """Draw each player's colour for gains, and to its right the one for losses."""
     x = 24.0
     for player in syn.PLAYERS:
-        if player not in _named(program):
+        if player not in _named_players(program):
             continue
         label = Label(x + 46, y, player, SIZE)
         if label.extent[2] > width - 24:
@@ -60,7 +60,7 @@ def _players(shapes: list[Shape], program: syn.Program, y: float, width: float) 
     return y + ITEM + 2
 
 
-def _named(program: syn.Program) -> set[str]:
+def _named_players(program: syn.Program) -> set[str]:
     lines = program.instructions
     return {line.player for line in lines if isinstance(line, syn.Elicit | syn.Reward | syn.Reveal)}
 
@@ -74,12 +74,12 @@ def _marks(
     for index, (name, text) in enumerate(entries):
         x = 24 + (index % columns) * COLUMN
         row = y + (index // columns) * ITEM
-        shapes += _sample(name, x, row, _paid(program))
+        shapes += _sample(name, x, row, _paid_player(program))
         shapes.append(Label(x + 52, row, text, SIZE))
     return y + -(-len(entries) // columns) * ITEM
 
 
-def _paid(program: syn.Program) -> str:
+def _paid_player(program: syn.Program) -> str:
     rewards = (line.player for line in program.instructions if isinstance(line, syn.Reward))
     return next(rewards, syn.MAIN_PLAYER)
 
@@ -106,7 +106,7 @@ ENTRIES = {
 }
 
 
-def _occurring(program: syn.Program) -> set[str]:
+def _occurring_marks(program: syn.Program) -> set[str]:
     marks = {"wire", "order"}
     for line in program.instructions:
         marks |= {name for kind, name in _OF_LINE.items() if isinstance(line, kind)}
@@ -115,7 +115,7 @@ def _occurring(program: syn.Program) -> set[str]:
         if isinstance(line, syn.Ensure):
             comparisons = (b for b in line.conditions if isinstance(b, syn.Comparison))
             bounds = [b for b in comparisons if has_xents(b)]
-            marks |= {_sense(sign, term) for b in bounds for sign, term in in_favour(b)}
+            marks |= {_sense(sign, term) for b in bounds for sign, term in signed_terms(b)}
             marks |= {"bound" for b in bounds}
         if isinstance(line, syn.Assign):
             squares = syn.Literal | syn.Story
@@ -145,7 +145,7 @@ _OF_NODE: dict[type, str] = {
 
 
 def _sense(sign: int, term: object) -> str:
-    """The kind under which a signed term is drawn: what it gives, or takes; no mark: empty."""
+    """The kind under which a signed term is drawn; empty for a term without a mark."""
     if not isinstance(term, syn.Xent):
         return ""
     kind = term.kind
@@ -153,7 +153,7 @@ def _sense(sign: int, term: object) -> str:
 
 
 def _sample(name: str, x: float, y: float, player: str) -> list[Shape]:
-    """One mark beside its explanation, drawn as on the sheet."""
+    """The shapes of one mark, drawn as on the sheet, to the left of its explanation."""
     sheet = Sheet((), 0)
     middle = x + 22
     match name:
@@ -197,5 +197,5 @@ def _sample(name: str, x: float, y: float, player: str) -> list[Shape]:
             sheet.head(x + 34, y - 6, 1, 0)
         case "order":
             sheet.text(middle, y, "3", 9, FAINT, centred=True)
-    drawn = [*sheet.edges, *sheet.marks]
-    return [s if isinstance(s, Label) else replace(s, mark="sample") for s in drawn]
+    marks = [*sheet.edges, *sheet.marks]
+    return [s if isinstance(s, Label) else replace(s, mark="sample") for s in marks]

@@ -11,7 +11,7 @@ class Colours:
 
     positive: str
     negative: str
-    written: str = "white"
+    text: str = "white"
 
 
 PLAYERS: dict[str, Colours] = {

@@ -1,4 +1,4 @@
-"""What a drawing is made of; coordinates in pixels, y downwards."""
+"""Shapes of a drawing; coordinates in pixels, y downwards."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Circle:
     fill: str
     stroke: str
     mark: str = ""
-    """What it stands for: the SVG's class."""
+    """Its meaning: the class in the SVG."""
     order: int = 0
     """The instruction it belongs to, from 1; 0: none."""
 
@@ -105,26 +105,26 @@ def _cell(character: str) -> int:
 
 
 def plain(text: str) -> str:
-    """One printable line: white space folded, what cannot be printed left out."""
+    """``text`` as one line: white space and unprintable characters become single spaces."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def shortened(text: str, columns: int) -> str:
+def shorten(text: str, columns: int) -> str:
     """``text`` in at most ``columns`` columns, with an ellipsis where it was cut."""
     return text if cells(text) <= columns else _head(text, columns - 1).rstrip() + "…"
 
 
-def wrapped(text: str, columns: int) -> list[str]:
+def wrap(text: str, columns: int) -> list[str]:
     """Lines of at most ``columns`` columns, broken at spaces where there are any."""
     lines: list[list[str]] = [[]]
-    used = -1  # the first piece of a line has no space before it
+    width_used = -1  # the first piece of a line has no space before it
     for piece in _pieces(text, columns):
         width = cells(piece)
-        if used >= 0 and used + 1 + width > columns:
+        if width_used >= 0 and width_used + 1 + width > columns:
             lines.append([])
-            used = -1
+            width_used = -1
         lines[-1].append(piece)
-        used += 1 + width
+        width_used += 1 + width
     return [" ".join(line) for line in lines]
 
 
@@ -139,9 +139,9 @@ def _pieces(text: str, columns: int) -> Iterator[str]:
 
 
 def _head(text: str, columns: int) -> str:
-    used = 0
+    width = 0
     for end, character in enumerate(text):
-        used += _cell(character)
-        if used > columns:
+        width += _cell(character)
+        if width > columns:
             return text[: max(end, 1)]
     return text

@@ -28,12 +28,12 @@ REMARK_SIZE = 12.0
 REMARK_LINE = 17.0
 TOP = 58.0
 MAX_SHAPES = 5_000
-"""Of one drawing, so that its file stays below a megabyte."""
+"""Most shapes of one drawing, so that its file stays below a megabyte."""
 
 
 @dataclass(slots=True)
 class Lane:
-    """What happened on one register's lane, from top to bottom."""
+    """One register's lane: the y of its nodes and uses, from top to bottom."""
 
     x: float
     symbol: str = ""
@@ -161,16 +161,16 @@ class Sheet:
         return x + width
 
     def check_size(self) -> None:
-        """Raises :class:`DiagramError` where there is more than one can look at."""
-        drawn = len(self.edges) + len(self.marks) + len(self.remarks)
-        if drawn > MAX_SHAPES:
-            found = f"the diagram of this program has {drawn} shapes or more"
+        """Raises :class:`DiagramError` for more than ``MAX_SHAPES`` shapes."""
+        count = len(self.edges) + len(self.marks) + len(self.remarks)
+        if count > MAX_SHAPES:
+            found = f"the diagram of this program has {count} shapes or more"
             raise DiagramError(f"{found}; at most {MAX_SHAPES} are drawn")
 
     # -- the end ---------------------------------------------------------------------------
 
     def wires(self) -> list[Shape]:
-        """From each node to the last use of its string, before the lane's next node."""
+        """Lines from each node to the last use of its string, before the lane's next node."""
         shapes: list[Shape] = []
         for lane in self.lanes.values():
             uses = sorted(lane.uses)
@@ -186,9 +186,9 @@ class Sheet:
         return max((right_edge(shape) for shape in (*self.edges, *self.marks)), default=0.0)
 
     def drawing(self, title: str, remark_x: float, below: Sequence[Shape], size: Point) -> Drawing:
-        moved = [replace(label, x=label.x + remark_x) for label in self.remarks]
+        remarks = [replace(label, x=label.x + remark_x) for label in self.remarks]
         heading = Label(24, 28, title, 15, bold=True)
-        shapes = [*self.back, *self.wires(), *self.edges, *self.marks, *moved, heading, *below]
+        shapes = [*self.back, *self.wires(), *self.edges, *self.marks, *remarks, heading, *below]
         return Drawing(size[0], size[1], title, tuple(shapes))
 
 

@@ -20,7 +20,8 @@ from xgl.language.visitors import reads
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """Where a string can be taken up: ``touch(y)`` brings it to (x, y), at or below its making."""
+    """A point where a string can be used: ``touch(y)`` brings it to (x, y), at or below its
+    start."""
 
     x: float
     gap: float
@@ -33,16 +34,16 @@ class Anchor:
 class Strokes:
     """Hands out a stroke for each operation of a line."""
 
-    used: int = 0
+    count: int = 0
 
     def next(self) -> str:
-        self.used += 1
-        return STROKES[(self.used - 1) % len(STROKES)]
+        self.count += 1
+        return STROKES[(self.count - 1) % len(STROKES)]
 
 
 def place(sheet: Sheet, node: object, strokes: Strokes, side: int) -> Anchor:
-    """Draw what an expression needs, moving ``sheet.y`` on; ``side`` (±1) tells a prefix
-    from a target, whose concatenations may end on one lane."""
+    """Draw an expression and move ``sheet.y`` on; ``side`` (±1) is 1 for a prefix and −1 for a
+    target, since their concatenations may end on one lane."""
     match node:
         case syn.Register(name):
             return _register(sheet, name)
@@ -55,9 +56,9 @@ def place(sheet: Sheet, node: object, strokes: Strokes, side: int) -> Anchor:
             return _chain(sheet, parts, strokes.next(), side)
         case syn.ListOf(items):
             return _read_into(sheet, node, strokes.next(), list_of=len(items))
-        case syn.Cut(text, mark, kept):
+        case syn.Cut(text, mark, cut_side):
             pair = place(sheet, text, strokes, -1), place(sheet, mark, strokes, -1)
-            return _cut(sheet, *pair, kept == "before", strokes.next())
+            return _cut(sheet, *pair, cut_side == "before", strokes.next())
         case _:
             return _read_into(sheet, node, strokes.next())
 
@@ -140,8 +141,8 @@ def _cut(sheet: Sheet, text: Anchor, mark: Anchor, before: bool, dash: str) -> A
 
 
 def _read_into(sheet: Sheet, node: object, dash: str, list_of: int | None = None) -> Anchor:
-    """Any other expression upon the registers that it reads: a star, or in brackets the length of
-    a list."""
+    """Draw any other expression with the registers that it reads: a star, or the length of a list
+    in brackets."""
     y = sheet.y + STEP / 2
     x = sheet.temporary_lane()
     for name in dict.fromkeys(reads(node)):
@@ -156,7 +157,7 @@ def _read_into(sheet: Sheet, node: object, dash: str, list_of: int | None = None
 
 
 def settle(sheet: Sheet, anchor: Anchor, x: float) -> Anchor:
-    """Take a string up now, before its register is set again; it hangs at ``x`` from here on."""
+    """Use a string now, before its register is set again; it is carried at ``x`` from here on."""
     y = sheet.y + STEP / 2
     anchor.touch(y)
     sheet.line((anchor.x, y), (x, y), dash=anchor.dash, stroke=INK)

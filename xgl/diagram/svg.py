@@ -1,8 +1,8 @@
 """SVG as trees: the one place where text becomes markup, and a drawing as a document.
 
-Games are written by strangers. Whatever enters a tree passes through :func:`visible`, which shows
-what cannot be printed (line separators, text-direction overrides, control characters) as an
-escape, and is then escaped for XML.
+Games are written by strangers. Every text of a tree passes through :func:`visible`, which replaces
+unprintable characters (line separators, text-direction overrides, control characters) by escapes,
+and is then escaped for XML.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from xgl.diagram.shapes import Box, Circle, Drawing, Label, Line, Point, Polygon
 NAMESPACE = "http://www.w3.org/2000/svg"
 FONT = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 Attribute = str | int | float | bool | None
-_KEPT = "\n\t"
+_WHITE_SPACE = "\n\t"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def points(places: Iterable[Point]) -> str:
 
 
 def visible(text: str) -> str:
-    """``text`` with all that cannot be printed, line breaks and tabs excepted, as an escape.
+    """``text`` with unprintable characters, except line breaks and tabs, as escapes.
 
     >>> visible("a\\u202eb\\u2028")
     'a\\\\u202eb\\\\u2028'
@@ -90,7 +90,8 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(
-        c if c.isprintable() or c in _KEPT else ascii(c)[1:-1] for c in text.replace("\r\n", "\n")
+        c if c.isprintable() or c in _WHITE_SPACE else ascii(c)[1:-1]
+        for c in text.replace("\r\n", "\n")
     )
 
 

@@ -34,12 +34,12 @@ def draw_term(sheet: Sheet, term: syn.Xent, sign: int, player: str, order: int, 
 
 
 def has_xents(comparison: syn.Comparison) -> bool:
-    """Whether it compares xents; others (numbers, counted words) are drawn as statements."""
-    return any(isinstance(term, syn.Xent) for _, term in in_favour(comparison))
+    """Whether a comparison holds xents; others (numbers, word counts) are drawn as statements."""
+    return any(isinstance(term, syn.Xent) for _, term in signed_terms(comparison))
 
 
-def in_favour(comparison: syn.Comparison) -> Iterator[tuple[int, object]]:
-    """Its terms, signed so that it holds where their sum is positive (§2.5.2)."""
+def signed_terms(comparison: syn.Comparison) -> Iterator[tuple[int, object]]:
+    """The terms of a comparison, signed so that it holds if their sum is positive (§2.5.2)."""
     greater = 1 if comparison.comparator in (">", ">=") else -1
     for amount, side in ((comparison.left, greater), (comparison.right, -greater)):
         for sign, term in amount.terms:

@@ -1,2 +1,2 @@
-"""Games for other people's training and evaluation frameworks. The classes of a framework are in
-what ``archive export`` writes; here is what they share, which needs none of them."""
+"""Games for other training and evaluation frameworks. The classes of a framework are in the files
+that ``archive export`` writes; here is the code that they share, which needs no framework."""

@@ -1,4 +1,4 @@
-"""One player's side of an episode as a chat: what it is told, and the moves in its answers."""
+"""One player's side of an episode as a chat: the messages to it, and the moves in its answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xgl.runtime.prompt import RULES, missing_text, news_text, parse_move, view_
 from xgl.runtime.requests import Move, MoveRequest, Play
 
 ASK_AGAIN = 2
-"""How often an answer without a move is asked again, where nobody says otherwise."""
+"""Default number of times that an answer without a move is asked again."""
 __all__ = ["ASK_AGAIN", "RULES", "Conversation", "converse"]
 
 
@@ -19,26 +19,26 @@ class Conversation:
 
     def __init__(self, ask_again: int = ASK_AGAIN) -> None:
         self.ask_again = ask_again
-        self._shown: int | None = None
-        self._left = ask_again
+        self._item_count: int | None = None
+        self._retries = ask_again
 
     def ask(self, request: MoveRequest) -> str:
         """The message that asks for a move."""
-        view, self._left = request.view, self.ask_again
-        shown, self._shown = self._shown, len(view.items)
-        if shown is None:
+        view, self._retries = request.view, self.ask_again
+        item_count, self._item_count = self._item_count, len(view.items)
+        if item_count is None:
             return view_text(view, request.max_len)
-        return news_text(view, shown, request.max_len)
+        return news_text(view, item_count, request.max_len)
 
     def read(self, answer: str) -> Move | str:
-        """The move of an answer; where it has none, what to say, and after ``ask_again`` times an
-        empty move."""
+        """The move of an answer; for an answer without one the next message or, after ``ask_again``
+        of these, an empty move."""
         text = parse_move(answer)
         if text is not None:
             return Move(text)
-        if self._left == 0:
+        if self._retries == 0:
             return Move("", format_failure=True)
-        self._left -= 1
+        self._retries -= 1
         return missing_text(answer)
 
 
@@ -50,8 +50,8 @@ async def converse(
 ) -> Play:
     """Play an episode to its end with a chat model on each open seat.
 
-    ``answer(player, message)`` gives what the player says to a message, None where it can say no
-    more (its window or its budget of tokens is full), which ends the play as oversize.
+    ``answer(player, message)`` gives the player's answer to a message, or None when it cannot
+    answer any more (its window or its budget of tokens is full), which ends the play as oversize.
     """
     seats: dict[str, Conversation] = {}
     await queue.start(episode)
@@ -63,10 +63,10 @@ async def converse(
         message: str = seat.ask(turn.request)
         move: Move | str | None = None
         while not isinstance(move, Move):
-            said = await answer(name, message)
-            if said is None:
+            reply = await answer(name, message)
+            if reply is None:
                 break
-            move = seat.read(said)
+            move = seat.read(reply)
             message = move if isinstance(move, str) else message
         over = OversizeError(f"{name} can read no more")
         await queue.step(episode, move if isinstance(move, Move) else over)

@@ -1,4 +1,4 @@
-"""What one seat of a finished play is paid, and the metrics beside it."""
+"""The reward of one seat of a finished play, and its metrics."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def seat_names(row: Row) -> tuple[str, ...]:
 def metrics(
     row: Row, play: Play, player: str, normalise: bool = False
 ) -> tuple[float, dict[str, float]]:
-    """The reward of a seat and its :data:`METRICS`, in bits where nothing else is said.
+    """The reward of a seat and its :data:`METRICS`, in bits unless their meaning says otherwise.
 
-    ``normalise``: the measured role is paid its normalised score; the others, whose base is not
-    known, are paid bits all the same.
+    ``normalise``: the reward of the measured role is its normalised score; that of other roles,
+    whose base is not known, is in bits.
     """
     score, outcome = row.score(play, player), play.outcome_for(player)
     values = {"score": score} | {
@@ -43,5 +43,5 @@ def metrics(
     values |= {name: float(count) for name, count in asdict(play.move_counts(player)).items()}
     if player != row.role or row.base is None:
         return score, values
-    values["normalised"] = row.base.normalised(score)
+    values["normalised"] = row.base.normalise(score)
     return (values["normalised"] if normalise else score), values

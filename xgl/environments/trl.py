@@ -28,7 +28,7 @@ class GameEnvironment:
         self._talk = Conversation()
 
     def reset(self, info: Info, prompt: object = (), **_: object) -> str:
-        """Begin the game of a row; what is appended to the row's prompt.
+        """Begin the game of a row; returns the text that is appended to the row's prompt.
 
         A row that has a prompt has asked for the first move already.
         """
@@ -56,8 +56,8 @@ class GameEnvironment:
         assert self._episode is not None
         if self._episode.done:
             return "The game is over."
-        read = parse_move(text)
-        self._episode.step(Move(text.strip() if read is None else read))
+        move = parse_move(text)
+        self._episode.step(Move(text.strip() if move is None else move))
         return self._ask()
 
     def get_reward(self) -> float:
@@ -71,7 +71,7 @@ class GameEnvironment:
             return score
         if self._row.base is None:
             raise PlayerError("a row to normalise: found no `base` in its info, expected one")
-        return self._row.base.normalised(score)
+        return self._row.base.normalise(score)
 
     def _ask(self) -> str:
         assert self._episode is not None
@@ -86,7 +86,7 @@ class GameEnvironment:
 def environment_factory(
     judge: Judge, others: Player | None = None, normalise: bool = False
 ) -> Callable[[], GameEnvironment]:
-    """What TRL's ``environment_factory`` takes, for rows of any games in one run.
+    """A value for TRL's ``environment_factory``, for rows of any games in one run.
 
     >>> GRPOTrainer(environment_factory=environment_factory(judge), …)  # doctest: +SKIP
 

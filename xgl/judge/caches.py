@@ -1,5 +1,5 @@
-"""What the scoring engine keeps between calls, bounded in bytes: scores, and key-value caches of
-prefixes. The least recently used go first."""
+"""Caches of the scoring engine, bounded in bytes: scores, and key-value caches of prefixes. The
+least recently used entries are dropped first."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from xgl.lm.memory import cache_bytes
 from xgl.lm.prefix_sharing import MAX_TREE_TOKENS, Ids, ScoredSequence
 
 ENTRY_BYTES = 320
-"""What an entry of an LRU takes beside its value, about."""
+"""Bytes of an LRU entry in addition to its value, about."""
 MAX_SEEN = 65536
-"""Contexts whose digests are kept, to recognise those that come again."""
+"""Most contexts whose digests are stored, to recognise those that come again."""
 
 
 class ScoreCache:
-    """Bits of sequences scored before, float32 as the model gave them."""
+    """Bits of the sequences scored so far, float32."""
 
     def __init__(self, max_bytes: int) -> None:
         self._lru: LRUCache[bytes, array[float]] = LRUCache(
@@ -33,13 +33,13 @@ class ScoreCache:
 
     def get(self, sequence: ScoredSequence) -> Bits | None:
         """The bits of a sequence; None where they are not cached."""
-        bits = self._lru.get(_digest((*sequence.ids, sequence.scored)))
+        bits = self._lru.get(_digest((*sequence.ids, sequence.target_count)))
         return None if bits is None else tuple(bits)
 
     def put(self, sequence: ScoredSequence, bits: Bits) -> None:
         """Cache bits; the least recently used make room."""
         with suppress(ValueError):  # larger than all the room there is
-            self._lru[_digest((*sequence.ids, sequence.scored))] = array("f", bits)
+            self._lru[_digest((*sequence.ids, sequence.target_count))] = array("f", bits)
 
     def clear(self) -> None:
         """Drop all scores."""
@@ -52,68 +52,70 @@ class ScoreCache:
 
 
 class PrefixCache:
-    """Key-value caches of prefixes: the ``pinned`` ones, and long contexts.
+    """Key-value caches of prefixes: of ``pinned_prefixes``, and of long contexts.
 
     A context of ``long_tokens`` or more is cached when it comes again while there is room for it,
-    or when one call has more tokens after it than a tree holds; shorter ones are sooner read in one
+    or when one call has more tokens after it than a tree holds; shorter ones are read faster in one
     batch with others.
     """
 
     def __init__(
-        self, lm: LanguageModel, max_bytes: int, long_tokens: int, pinned: Sequence[Ids]
+        self, lm: LanguageModel, max_bytes: int, long_tokens: int, pinned_prefixes: Sequence[Ids]
     ) -> None:
         self.lm = lm
         self.max_bytes = max_bytes
         self.long_tokens = long_tokens
-        self._pinned = sorted(set(pinned), key=len, reverse=True)
+        self._pinned_prefixes = sorted(set(pinned_prefixes), key=len, reverse=True)
         self._lru: LRUCache[Ids, CachedPrefix] = LRUCache(max_bytes, _prefix_bytes)
-        self._seen: set[bytes] = set()
+        self._context_digests: set[bytes] = set()
 
     def clear(self) -> None:
-        """Drop all caches, and what was seen."""
+        """Drop all caches and all digests."""
         self._lru.clear()
-        self._seen.clear()
+        self._context_digests.clear()
 
     def groups(self, sequences: Sequence[ScoredSequence]) -> dict[Ids, list[ScoredSequence]]:
         """Sequences by the prefix that is cached for them; () for none."""
         long = Counter[Ids]()
-        for each in sequences:
-            if len(each.context) >= self.long_tokens:
-                long[each.context] += len(each.ids) - len(each.context)
+        for sequence in sequences:
+            if len(sequence.context) >= self.long_tokens:
+                long[sequence.context] += len(sequence.ids) - len(sequence.context)
         worth_caching = self._worth_caching(long)
         groups: dict[Ids, list[ScoredSequence]] = {}
-        for each in sequences:
-            known = each.context in worth_caching
-            groups.setdefault(each.context if known else self._pinned_for(each), []).append(each)
-        if len(self._seen) < MAX_SEEN:
-            self._seen.update(map(_digest, long))
+        for sequence in sequences:
+            context = sequence.context
+            prefix = context if context in worth_caching else self._pinned_prefix(sequence)
+            groups.setdefault(prefix, []).append(sequence)
+        if len(self._context_digests) < MAX_SEEN:
+            self._context_digests.update(map(_digest, long))
         return groups
 
     def prefix(self, ids: Ids) -> tuple[CachedPrefix, bool]:
-        """A prefix, and whether it had to be read; kept where there is room, or room is made."""
-        cached = self._lru.get(ids)
-        if cached is not None:
-            return cached, False
+        """A prefix, and whether it had to be read; cached if there is room, or if it is pinned."""
+        cached_prefix = self._lru.get(ids)
+        if cached_prefix is not None:
+            return cached_prefix, False
         prefix = cache_prefix(self.lm, ids)
-        if prefix.bytes <= self._free_bytes or ids in self._pinned:
+        if prefix.bytes <= self._free_bytes or ids in self._pinned_prefixes:
             with suppress(ValueError):  # larger than all the room there is
                 self._lru[ids] = prefix
         return prefix, True
 
     def _worth_caching(self, long: Counter[Ids]) -> set[Ids]:
-        """``long`` holds for each context how many tokens this call reads after it."""
-        room, chosen = self._free_bytes, set()
+        """Contexts to cache; ``long`` maps each to the number of tokens read after it in this
+        call."""
+        room, contexts = self._free_bytes, set()
         for context, following in long.items():
             size = len(context) * cache_bytes(self.lm)
-            again = self._lru.get(context) or (_digest(context) in self._seen and size <= room)
-            if again or len(context) + following > MAX_TREE_TOKENS:
-                chosen.add(context)
+            again = _digest(context) in self._context_digests and size <= room
+            if self._lru.get(context) or again or len(context) + following > MAX_TREE_TOKENS:
+                contexts.add(context)
                 room -= size
-        return chosen
+        return contexts
 
-    def _pinned_for(self, sequence: ScoredSequence) -> Ids:
+    def _pinned_prefix(self, sequence: ScoredSequence) -> Ids:
         """The longest pinned prefix of a sequence's context; () for none."""
-        fitting = (ids for ids in self._pinned if sequence.context[: len(ids)] == ids)
+        fitting = (ids for ids in self._pinned_prefixes if sequence.context[: len(ids)] == ids)
         return next(fitting, ())
 
     @property
@@ -126,5 +128,5 @@ def _prefix_bytes(prefix: CachedPrefix) -> int:
 
 
 def _digest(ids: Ids) -> bytes:
-    """16 bytes in place of tokens; two sequences share them once in 10^38 pairs."""
+    """A hash of 16 bytes; two sequences collide once in 10^38 pairs."""
     return blake2b(array("q", ids).tobytes(), digest_size=16).digest()

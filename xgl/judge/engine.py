@@ -1,8 +1,8 @@
-"""The scoring engine: bits of many token sequences from as few tokens read as possible.
+"""The scoring engine: bits of many token sequences, reading as few tokens as possible.
 
-Sequences with a common prefix are read as one tree (``xgl.lm.prefix_sharing``). Prefixes that are
-``pinned``, and long contexts that come again in a later call, are read once and kept as key-value
-caches. Batches are functions of what was requested since the last :meth:`ScoringEngine.forget`.
+Sequences with a common prefix are read as one tree (``xgl.lm.prefix_sharing``). Pinned prefixes,
+and long contexts that come again in a later call, are read once and kept as key-value caches.
+Batches are functions of what was requested since the last :meth:`ScoringEngine.forget`.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _LOG = logging.getLogger(__name__)
 class EngineSettings:
     """Bounds of one engine, by default those of a run.
 
-    ``batch_tokens``: padded tokens of one forward pass (None: what was measured to be fast on the
-    kind of device), fewer where they would exceed ``memory_bytes``. ``score_cache_bytes`` bound the
-    scores kept, ``prefix_cache_bytes`` the key-value caches of prefixes; contexts of
-    ``long_tokens`` are worth one.
+    ``batch_tokens``: padded tokens of one forward pass (None: a number that is fast on the kind of
+    device), fewer where they would exceed ``memory_bytes``. ``score_cache_bytes`` bounds the stored
+    scores, ``prefix_cache_bytes`` the key-value caches of prefixes; contexts of ``long_tokens`` or
+    more may get one.
     """
 
     batch_tokens: int | None = None
@@ -55,56 +55,62 @@ class ScoringEngine:
         self,
         lm: LanguageModel,
         settings: EngineSettings | None = None,
-        pinned: Sequence[Ids] = (),
+        pinned_prefixes: Sequence[Ids] = (),
     ) -> None:
         settings = settings or EngineSettings()
         self.lm = lm
         self.statistics = Statistics()
         self.budget = ForwardBudget.of(lm, settings.batch_tokens, settings.memory_bytes)
         self._scores = ScoreCache(settings.score_cache_bytes)
-        self._prefixes = PrefixCache(lm, settings.prefix_cache_bytes, settings.long_tokens, pinned)
+        self._prefixes = PrefixCache(
+            lm, settings.prefix_cache_bytes, settings.long_tokens, pinned_prefixes
+        )
         self._shares_prefixes: bool | None = None
 
     def bits(self, sequences: Sequence[ScoredSequence]) -> list[Bits]:
         """Bits of each sequence's scored tokens, in order; not checked for being finite."""
         distinct = list(dict.fromkeys(sequences))
-        known = {each: bits for each in distinct if (bits := self._scores.get(each)) is not None}
-        new = [each for each in distinct if each not in known]
+        known_bits = {
+            sequence: bits
+            for sequence in distinct
+            if (bits := self._scores.get(sequence)) is not None
+        }
+        new = [sequence for sequence in distinct if sequence not in known_bits]
         self.statistics += Statistics(
             requested=len(sequences),
             duplicates=len(sequences) - len(distinct),
-            cached=len(known),
-            requested_tokens=sum(len(each.ids) - 1 for each in sequences),
-            new_tokens=sum(len(each.ids) - 1 for each in new),
+            cached=len(known_bits),
+            requested_tokens=sum(len(sequence.ids) - 1 for sequence in sequences),
+            new_tokens=sum(len(sequence.ids) - 1 for sequence in new),
         )
         with few_threads(self.lm):
-            for sequence, bits in self._computed(new):
-                known[sequence] = bits
+            for sequence, bits in self._compute(new):
+                known_bits[sequence] = bits
                 self._scores.put(sequence, bits)
-        return [known[each] for each in sequences]
+        return [known_bits[sequence] for sequence in sequences]
 
     def forget(self) -> None:
-        """Drop cached scores and prefixes. They shape batches and so the last bits of new scores:
-        what must not depend on earlier work begins with this."""
+        """Drop cached scores and prefixes. They change the batches and so the rounding of new
+        scores: work that must not depend on earlier work begins with this call."""
         self._scores.clear()
         self._prefixes.clear()
 
     # -- plans -----------------------------------------------------------------------------
 
-    def _computed(
+    def _compute(
         self, sequences: Sequence[ScoredSequence]
     ) -> Iterator[tuple[ScoredSequence, Bits]]:
         if not sequences:
             return
         if not self._can_share():
-            yield from self._computed_after(None, sequences, 0)
+            yield from self._compute_after(None, sequences, 0)
             return
         for ids, members in self._prefixes.groups(sequences).items():
             prefix = self._prefix(ids) if ids else None
             most = min(MAX_TREE_TOKENS, self.budget.tokens)
-            yield from self._computed_after(prefix, members, most)
+            yield from self._compute_after(prefix, members, most)
 
-    def _computed_after(
+    def _compute_after(
         self, prefix: CachedPrefix | None, sequences: Sequence[ScoredSequence], max_tokens: int
     ) -> Iterator[tuple[ScoredSequence, Bits]]:
         """Sequences that begin with a prefix, in trees of at most ``max_tokens``."""
@@ -114,7 +120,7 @@ class ScoringEngine:
             for tree, bits in zip(batch, self._forward(prefix, sequences, batch), strict=True):
                 members = [sequences[index] for index in tree.members]
                 if len(members) > 1 and not _finite(bits):  # one's may have spread to others
-                    yield from self._computed_after(None, members, 0)
+                    yield from self._compute_after(None, members, 0)
                 else:
                     yield from zip(members, bits, strict=True)
 
@@ -160,13 +166,13 @@ class ScoringEngine:
     def _smaller_trees(
         self, prefix: CachedPrefix | None, members: Sequence[ScoredSequence]
     ) -> list[Bits]:
-        """Bits of the members of one tree that memory has no room for."""
+        """Bits of the members of one tree that does not fit into memory, in two parts."""
         middle = len(members) // 2
         _LOG.warning("out of memory at a tree of %d, going on with %d", len(members), middle)
         bits: dict[ScoredSequence, Bits] = {}
         for part in (members[:middle], members[middle:]):
-            bits.update(self._computed_after(prefix, part, MAX_TREE_TOKENS))
-        return [bits[each] for each in members]
+            bits.update(self._compute_after(prefix, part, MAX_TREE_TOKENS))
+        return [bits[sequence] for sequence in members]
 
     def _can_share(self) -> bool:
         if self._shares_prefixes is None:
@@ -185,7 +191,7 @@ def _forward_statistics(batch: Sequence[PrefixTree]) -> Statistics:
     return Statistics(
         read_tokens=sum(len(tree.tokens) for tree in batch),
         padded_tokens=len(batch) * max(len(tree.tokens) for tree in batch),
-        scored_tokens=sum(len(each) for tree in batch for each in tree.targets),
+        scored_tokens=sum(len(targets) for tree in batch for targets in tree.targets),
         trees=len(batch),
         forwards=1,
     )

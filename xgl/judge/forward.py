@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from xgl.lm.language_model import UNBOUNDED, LanguageModel, padded
+from xgl.lm.language_model import UNBOUNDED, LanguageModel, pad
 from xgl.lm.memory import out_of_memory
 from xgl.lm.prefix_sharing import MIN_SHARED, Ids, PrefixTree, ScoredSequence, prefix_trees
 from xgl.lm.target_logprobs import target_logprobs
@@ -32,7 +32,7 @@ class CachedPrefix:
 
     @property
     def bytes(self) -> int:
-        """Of keys and values in all layers."""
+        """Bytes of the keys and values in all layers."""
         layers = self.cache.layers
         return sum(int(t.nbytes) for layer in layers for t in (layer.keys, layer.values))
 
@@ -52,15 +52,15 @@ def tree_bits(
     tile_bytes: int | None = None,
 ) -> list[list[Bits]]:
     """Bits of each scored token of each sequence of each tree, from one forward pass."""
-    ids, _ = padded([tree.tokens for tree in batch], lm.device)
+    ids, _ = pad([tree.tokens for tree in batch], lm.device)
     hidden = lm.backbone(input_ids=ids, **_attention_inputs(lm, batch, prefix)).last_hidden_state
     counts = [sum(map(len, tree.positions)) for tree in batch]
     rows = _tensor(lm, np.repeat(np.arange(len(batch)), counts))
-    states = hidden[rows, _flat(lm, [each for tree in batch for each in tree.positions])]
-    targets = _flat(lm, [each for tree in batch for each in tree.targets])
+    states = hidden[rows, _flat(lm, [nodes for tree in batch for nodes in tree.positions])]
+    targets = _flat(lm, [ids for tree in batch for ids in tree.targets])
     logprobs = target_logprobs(lm.head, states, targets, tile_bytes)
     bits = iter((-BITS_PER_NAT * logprobs).tolist())
-    return [[tuple(islice(bits, len(each))) for each in tree.targets] for tree in batch]
+    return [[tuple(islice(bits, len(ids))) for ids in tree.targets] for tree in batch]
 
 
 def _flat(lm: LanguageModel, rows: Sequence[Ids]) -> Tensor:
@@ -75,8 +75,8 @@ def _tensor(lm: LanguageModel, numbers: np.ndarray) -> Tensor:
 def _attention_inputs(
     lm: LanguageModel, batch: Sequence[PrefixTree], prefix: CachedPrefix | None
 ) -> dict[str, Any]:
-    """What a forward pass needs beside tokens; nothing where all trees are single sequences,
-    since no token attends to the padding after it."""
+    """Inputs of a forward pass besides tokens: masks and positions only if some tree branches or
+    there is a prefix, since no token attends to the padding after it."""
     if prefix is None and all(tree.is_chain for tree in batch):
         return {"use_cache": False}
     before = len(prefix.ids) if prefix else 0
@@ -113,25 +113,25 @@ PROBE_TOKENS = 320
 
 
 def supports_prefix_sharing(lm: LanguageModel) -> bool:
-    """Whether trees and cached prefixes give this model's sequences the bits that they have alone.
+    """Whether this model gives sequences in trees and after cached prefixes the same bits as alone.
 
-    Tried on random tokens: a model with recurrent layers or local attention reads a tree wrongly.
-    Raises what a forward pass raises where memory runs out.
+    Tested on random tokens: a model with recurrent layers or local attention reads a tree wrongly.
+    Raises the error of a forward pass that runs out of memory.
     """
     if lm.local_attention < UNBOUNDED:
         return False
     width = min(PROBE_TOKENS, lm.window - 1)
     if width < 2 * MIN_SHARED:
         return False
-    tried = _probe_sequences(width, int(lm.model.config.vocab_size))
+    sequences = _probe_sequences(width, int(lm.model.config.vocab_size))
     try:
-        [tree] = prefix_trees(tried, max_tokens=width)
+        [tree] = prefix_trees(sequences, max_tokens=width)
         together = dict(zip(tree.members, tree_bits(lm, [tree])[0], strict=True))
         first, last = tree.members[0], tree.members[-1]
-        prefix = cache_prefix(lm, tried[last].ids[:MIN_SHARED])
-        [cached] = tree_bits(lm, prefix_trees([tried[last]], MIN_SHARED, 0), prefix)[0]
-        chains = [prefix_trees([tried[index]], max_tokens=0) for index in (first, last)]
-        alone = [tree_bits(lm, each)[0][0] for each in chains]
+        prefix = cache_prefix(lm, sequences[last].ids[:MIN_SHARED])
+        [cached_bits] = tree_bits(lm, prefix_trees([sequences[last]], MIN_SHARED, 0), prefix)[0]
+        chains = [prefix_trees([sequences[index]], max_tokens=0) for index in (first, last)]
+        alone = [tree_bits(lm, trees)[0][0] for trees in chains]
     except (AttributeError, IndexError, NotImplementedError, TypeError, ValueError):
         return False
     except RuntimeError as error:
@@ -139,13 +139,15 @@ def supports_prefix_sharing(lm: LanguageModel) -> bool:
             raise
         return False
     exact = 1e-3 if lm.model.dtype == torch.float32 else 1.0
-    pairs = ((alone[0], together[first]), (alone[1], together[last]), (alone[1], cached))
+    pairs = ((alone[0], together[first]), (alone[1], together[last]), (alone[1], cached_bits))
     return all(np.allclose(one, other, atol=exact) for one, other in pairs)
 
 
 def _probe_sequences(width: int, vocabulary: int) -> list[ScoredSequence]:
     """Sequences that fill one tree of ``width`` tokens after a common prefix."""
     start, rest = 2 * MIN_SHARED, 2 * MIN_SHARED
-    some = np.random.default_rng(0).integers(vocabulary, size=width + 1).tolist()
+    tokens = np.random.default_rng(0).integers(vocabulary, size=width + 1).tolist()
     cuts = range(start, width, rest)
-    return [ScoredSequence((*some[:start], *some[cut : cut + rest], some[-1]), 2) for cut in cuts]
+    return [
+        ScoredSequence((*tokens[:start], *tokens[cut : cut + rest], tokens[-1]), 2) for cut in cuts
+    ]

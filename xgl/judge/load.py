@@ -1,4 +1,4 @@
-"""A judge by its reference."""
+"""Load a judge by its reference."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from xgl.models import resolve
 
 
 def check_judge(reference: str) -> None:
-    """Raises ModelNotFound where a judge's weights, or its server, are not to be had."""
+    """Raises ModelNotFound where a judge's weights, or its server, are not available."""
     if is_server(reference):
         connect(reference)
     else:

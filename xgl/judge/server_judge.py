@@ -1,5 +1,5 @@
 """A judge behind a server: bits from the prompt log-probabilities of an OpenAI-compatible
-completions endpoint, as vLLM has it. Its tokenizer is here, its weights are there."""
+completions endpoint such as vLLM's. The tokenizer is local, the weights are on the server."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ EXPECTED = "expected vllm:MODEL@http(s)://host[:port]/v1"
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """How a server is asked: ``rows`` sequences a request, ``concurrency`` requests at once, each
-    sent again ``retries`` times after faults that may pass and given ``timeout`` seconds."""
+    """Settings of the requests to a server: ``rows`` sequences a request, ``concurrency`` requests
+    at once, each sent again ``retries`` times after faults that may pass and given ``timeout``
+    seconds."""
 
     model: str
     url: str
@@ -52,7 +53,7 @@ def is_server(reference: str) -> bool:
 
 
 def server_settings(reference: str) -> ServerSettings:
-    """Of ``vllm:MODEL@URL``. Raises ModelNotFound."""
+    """The settings of a reference ``vllm:MODEL@URL``. Raises ModelNotFound."""
     match = _REFERENCE.fullmatch(reference)
     if match is None:
         raise ModelNotFound(f"judge.model: found {reference!r}, {EXPECTED}")
@@ -65,7 +66,7 @@ def connect(
     """The judge at ``vllm:MODEL@URL``; the tokenizer is that of MODEL's reference.
 
     Raises ModelNotFound where the server cannot be reached or does not serve the model, or its
-    tokenizer is not to be had.
+    tokenizer is not available.
     """
     settings = server_settings(reference)
     window = run(_window(settings))
@@ -79,8 +80,8 @@ def server_judge(
     window: int = UNBOUNDED,
     cache_bytes: int = EngineSettings.score_cache_bytes,
 ) -> TransformerJudge:
-    """The judge of a tokenizer that is here and weights that are there: the same token sequences
-    as of a local model, scored by the server."""
+    """A judge with a local tokenizer and the weights of a server: it makes the token sequences of a
+    local model, and the server scores them."""
     config = SimpleNamespace(vocab_size=len(tokenizer), max_position_embeddings=window)
     lm = LanguageModel(SimpleNamespace(config=config), tokenizer, torch.device("cpu"))
     return TransformerJudge(lm, engine=ServerEngine(settings, cache_bytes))
@@ -97,35 +98,40 @@ class ServerEngine:
     def bits(self, sequences: Sequence[ScoredSequence]) -> list[Bits]:
         """Bits of each sequence's scored tokens, in order. Raises :class:`JudgeError`."""
         distinct = list(dict.fromkeys(sequences))
-        known = {each: bits for each in distinct if (bits := self._scores.get(each)) is not None}
-        new = sorted((each for each in distinct if each not in known), key=lambda s: len(s.ids))
+        known_bits = {
+            sequence: bits
+            for sequence in distinct
+            if (bits := self._scores.get(sequence)) is not None
+        }
+        new = [sequence for sequence in distinct if sequence not in known_bits]
+        new.sort(key=lambda sequence: len(sequence.ids))
         self.statistics += Statistics(
             requested=len(sequences),
             duplicates=len(sequences) - len(distinct),
-            cached=len(known),
-            requested_tokens=sum(len(each.ids) - 1 for each in sequences),
-            new_tokens=sum(len(each.ids) - 1 for each in new),
+            cached=len(known_bits),
+            requested_tokens=sum(len(sequence.ids) - 1 for sequence in sequences),
+            new_tokens=sum(len(sequence.ids) - 1 for sequence in new),
         )
-        for sequence, bits in zip(new, run(self._asked(new)) if new else [], strict=True):
-            known[sequence] = bits
+        for sequence, bits in zip(new, run(self._request_bits(new)) if new else [], strict=True):
+            known_bits[sequence] = bits
             self._scores.put(sequence, bits)
-        return [known[each] for each in sequences]
+        return [known_bits[sequence] for sequence in sequences]
 
     def forget(self) -> None:
-        """Drop the scores kept."""
+        """Drop the stored scores."""
         self._scores.clear()
 
-    async def _asked(self, sequences: Sequence[ScoredSequence]) -> list[Bits]:
+    async def _request_bits(self, sequences: Sequence[ScoredSequence]) -> list[Bits]:
         slots = asyncio.Semaphore(self.settings.concurrency)
         async with _client(self.settings) as client:
             rows = self.settings.rows
             groups = [
-                self._group(client, slots, sequences[first : first + rows])
+                self._request_group(client, slots, sequences[first : first + rows])
                 for first in range(0, len(sequences), rows)
             ]
             return [bits for some in await asyncio.gather(*groups) for bits in some]
 
-    async def _group(
+    async def _request_group(
         self, client: Any, slots: asyncio.Semaphore, group: Sequence[ScoredSequence]
     ) -> list[Bits]:
         import openai
@@ -134,7 +140,7 @@ class ServerEngine:
             try:
                 answer = await client.completions.create(
                     model=self.settings.model,
-                    prompt=[list(each.ids) for each in group],
+                    prompt=[list(sequence.ids) for sequence in group],
                     echo=True,
                     logprobs=1,
                     max_tokens=1,
@@ -144,21 +150,22 @@ class ServerEngine:
                 raise JudgeError(f"{self.settings.place}: {_reason(error)}") from error
         choices = sorted(answer.choices or [], key=lambda choice: choice.index)
         if len(choices) != len(group):
-            found = f"{len(choices)} answers to {len(group)} prompts"
-            raise JudgeError(f"{self.settings.place}: found {found}, expected one each")
-        return [self._scored(*pair) for pair in zip(group, choices, strict=True)]
+            counts = f"{len(choices)} answers to {len(group)} prompts"
+            raise JudgeError(f"{self.settings.place}: found {counts}, expected one each")
+        return [self._choice_bits(*pair) for pair in zip(group, choices, strict=True)]
 
-    def _scored(self, sequence: ScoredSequence, choice: Any) -> Bits:
-        """−log₂ P of the last ``scored`` tokens of the prompt, which the answer repeats."""
-        told = getattr(choice.logprobs, "token_logprobs", None) or []
-        logprobs = told[: len(sequence.ids)][-sequence.scored :]
-        if len(told) < len(sequence.ids) or any(each is None for each in logprobs):
+    def _choice_bits(self, sequence: ScoredSequence, choice: Any) -> Bits:
+        """−log₂ P of the last ``target_count`` tokens of the prompt, which the answer repeats."""
+        token_logprobs = getattr(choice.logprobs, "token_logprobs", None) or []
+        logprobs = token_logprobs[: len(sequence.ids)][-sequence.target_count :]
+        count = len(token_logprobs)
+        if count < len(sequence.ids) or any(logprob is None for logprob in logprobs):
             raise JudgeError(
-                f"{self.settings.place}: found log-probabilities of {len(told)} tokens of a prompt "
+                f"{self.settings.place}: found log-probabilities of {count} tokens of a prompt "
                 f"of {len(sequence.ids)}, expected all: a server that echoes prompts with their "
                 "log-probabilities and cuts none"
             )
-        return tuple(-each / math.log(2) for each in logprobs)
+        return tuple(-logprob / math.log(2) for logprob in logprobs)
 
 
 def _client(settings: ServerSettings) -> Any:
@@ -181,15 +188,15 @@ async def _window(settings: ServerSettings) -> int:
             models = [model async for model in client.models.list()]
     except openai.OpenAIError as error:
         raise ModelNotFound(f"{settings.place}: {_reason(error)}") from error
-    served = {model.id: model for model in models}
-    if settings.model not in served:
-        names = ", ".join(served) or "none"
+    models_by_id = {model.id: model for model in models}
+    if settings.model not in models_by_id:
+        names = ", ".join(models_by_id) or "none"
         raise ModelNotFound(f"{settings.place}: the server has no such model; it serves {names}")
-    return int(getattr(served[settings.model], "max_model_len", None) or UNBOUNDED)
+    return int(getattr(models_by_id[settings.model], "max_model_len", None) or UNBOUNDED)
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, as a clause."""
+    """The cause of an error, as a clause."""
     cause = error.__cause__ or error
     text = " ".join(f"{type(cause).__name__}: {cause}".split())[:200]
     return f"no answer ({text}), expected an OpenAI-compatible server there"

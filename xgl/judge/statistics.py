@@ -1,4 +1,4 @@
-"""What was requested of a scoring engine, and what it took: values that need no model."""
+"""Counters of a scoring engine; this module needs no model."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True)
 class Statistics:
-    """What was requested and what it took. Tokens are those that a model reads: the last of a
-    sequence is only predicted."""
+    """Counts of requests and of the work for them. Only tokens that a model reads count: the last
+    one of a sequence is only predicted."""
 
     requested: int = 0
     """Sequences requested."""
     duplicates: int = 0
-    """Of these, equal to another of the same call."""
+    """Requested sequences that equal another one of the same call."""
     cached: int = 0
-    """Of these, answered from the score cache."""
+    """Requested sequences answered from the score cache."""
     requested_tokens: int = 0
     """Tokens of the sequences requested, each by itself."""
     new_tokens: int = 0
-    """The same, of the sequences that were neither duplicates nor cached."""
+    """Tokens of the sequences that were neither duplicates nor cached."""
     read_tokens: int = 0
     """Tokens that the model read: common prefixes once, padding not counted."""
     padded_tokens: int = 0
-    """The same with padding."""
+    """Tokens that the model read, padding included."""
     scored_tokens: int = 0
     """Tokens whose bits were computed."""
     trees: int = 0
@@ -37,5 +37,5 @@ class Statistics:
         return self.cached / distinct if distinct else 0.0
 
     def __add__(self, other: Statistics) -> Statistics:
-        names = [each.name for each in fields(self)]
+        names = [field.name for field in fields(self)]
         return Statistics(**{name: getattr(self, name) + getattr(other, name) for name in names})

@@ -1,7 +1,7 @@
-"""Where the texts of maps come from (docs/specification.md, "Maps"): a corpus, or the judge itself.
+"""Sources of the texts of maps (docs/specification.md, "Maps"): a corpus, or the judge itself.
 
-A map seed's last bit says what it is for: even seeds train, odd seeds evaluate. A corpus is
-divided by the same bit, so training and evaluation share neither a seed nor a text.
+Even map seeds are for training, odd ones for evaluation. A corpus is
+divided in the same way, so training and evaluation share neither a seed nor a text.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class JudgeStories:
         return [self._texts[key] for key in requests]
 
     def forget(self) -> None:
-        """Drop the stories written so far: they shape the batches of later ones."""
+        """Drop the stories written so far: they change the batches of later ones."""
         self._texts.clear()
 
     def _write(self, batch: Sequence[tuple[int, StoryRequest]]) -> list[str]:
@@ -91,5 +91,7 @@ class JudgeStories:
         prompts = [(self.lm.bos, *self.lm.encode(request.prompt)) for _, request in batch]
         uniforms = [stream("story", seed, r.site).random(max(limits)) for seed, r in batch]
         continuations = sample(self.lm, prompts, limits, np.stack(uniforms), self._stops)
-        texts = [" ".join(self.lm.decode(each.ids).split()) for each in continuations]
+        texts = [
+            " ".join(self.lm.decode(continuation.ids).split()) for continuation in continuations
+        ]
         return [self.truncate(text, limit) for text, limit in zip(texts, limits, strict=True)]

@@ -26,12 +26,12 @@ TRUTH_PREAMBLE = (
     '"Winter is warmer than summer." false\n'
 )
 LONG_WORD, TRIES = 64, 16
-"""Characters of a word after which few ends are tried, and how many then are."""
+"""In a word of more than ``LONG_WORD`` characters only ``TRIES`` ends are tried."""
 _TRUTH_SCORING = Scoring(bos=True, first_token=True)
 
 
 class Engine(Protocol):
-    """Computes bits of token sequences, and counts what it did."""
+    """Computes bits of token sequences, and counts its work."""
 
     statistics: Statistics
 
@@ -40,7 +40,7 @@ class Engine(Protocol):
         ...
 
     def forget(self) -> None:
-        """Drop what is kept of earlier calls."""
+        """Drop all results of earlier calls."""
         ...
 
 
@@ -53,7 +53,7 @@ class TransformerJudge:
         settings: EngineSettings | None = None,
         engine: Engine | None = None,
     ) -> None:
-        """``engine``: who computes bits instead of ``lm``, whose tokens it then has."""
+        """``engine``: computes the bits instead of ``lm``, for the token sequences of ``lm``."""
         self.lm = lm
         self._encode = cached_encoder(lm)
         preamble = (lm.bos, *self._encode(TRUTH_PREAMBLE))[:-1]  # the last may merge with the quote
@@ -67,7 +67,9 @@ class TransformerJudge:
         Raises :class:`JudgeError` naming the request whose logits are not finite.
         """
         sequences = [self.sequence(request) for request in requests]
-        fitting = [each for each in sequences if each and len(each.ids) <= self.lm.window]
+        fitting = [
+            sequence for sequence in sequences if sequence and len(sequence.ids) <= self.lm.window
+        ]
         bits = iter(self.engine.bits(fitting))
         results: list[TokenScores | OversizeError] = []
         for request, sequence in zip(requests, sequences, strict=True):
@@ -84,7 +86,7 @@ class TransformerJudge:
         self.engine.forget()
 
     def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
-        """Plain predicates by their function, all other statements by the model."""
+        """Truth of each statement: of predicates by their function, of all others by the model."""
         free = [request for request in requests if request.predicate is None]
         truths = dict(zip(free, self._model_truths(free), strict=True))
         return [
@@ -102,8 +104,8 @@ class TransformerJudge:
         return len(self._encode(text))
 
     def truncate(self, text: str, max_len: int) -> str:
-        """The longest prefix that re-tokenises to at most ``max_len`` tokens; in a word that goes
-        on for more than 64 characters, the longest that is at most 16 longer than its first
+        """The longest prefix that re-tokenises to at most ``max_len`` tokens; in a word with more
+        than 64 further characters, the longest that is at most 16 characters longer than the first
         ``max_len`` tokens."""
         if self.count(text) <= max_len:
             return text
@@ -133,15 +135,15 @@ class TransformerJudge:
     def sequence(self, request: ScoreRequest) -> ScoredSequence | None:
         """The request's tokens; None where none of them is scored."""
         text = self._encode(request.text) if request.text else ()
-        before: tuple[int, ...] = (self.lm.bos,) if request.scoring.bos else ()
+        context: tuple[int, ...] = (self.lm.bos,) if request.scoring.bos else ()
         for part in request.context:
-            before += self._encode(part)
-        skipped = 0 if request.scoring.first_token and before else 1
-        scored = len(text) - skipped
-        return ScoredSequence(before + text, scored) if scored > 0 else None
+            context += self._encode(part)
+        unscored_count = 0 if request.scoring.first_token and context else 1
+        target_count = len(text) - unscored_count
+        return ScoredSequence(context + text, target_count) if target_count > 0 else None
 
     def _model_truths(self, requests: Sequence[TruthRequest]) -> list[bool | OversizeError]:
-        """xent(" true" | preamble + quoted statement) < xent(" false" | the same)."""
+        """Whether xent(" true" | preamble + quoted statement) < xent(" false" | the same)."""
         pairs = [
             ScoreRequest(word, (TRUTH_PREAMBLE + json.dumps(request.statement),), _TRUTH_SCORING)
             for request in requests

@@ -27,7 +27,7 @@ LIST_POOL = tuple("l" + suffix for suffix in _POOL_SUFFIXES)
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What besides the program changes play (paper §2.2.1, §2.4.4); part of ``game_id``."""
+    """Settings besides the program that change play (paper §2.2.1, §2.4.4); part of ``game_id``."""
 
     story_tokens: int = 24
     """Length of ``story()`` in judge tokens."""
@@ -57,7 +57,7 @@ class Game:
         return self.program.dialect
 
     def _repr_html_(self) -> str:
-        """How a notebook shows it."""
+        """HTML for notebooks."""
         from xgl.notebook import game_html
 
         return game_html(self)
@@ -68,7 +68,7 @@ def game(program: Program, metadata: Metadata | None = None) -> Game:
 
     Raises :class:`~xgl.errors.MetadataError` for metadata that no game can have.
     """
-    metadata = _checked(metadata or Metadata())
+    metadata = _check_metadata(metadata or Metadata())
     canonical = canonicalise(program)
     code = to_text(canonical)
     facts = metadata_json(metadata)
@@ -77,15 +77,15 @@ def game(program: Program, metadata: Metadata | None = None) -> Game:
 
 
 def metadata_json(metadata: Metadata) -> str:
-    """The metadata as the id is made of them and archives hold them: without ``token_bits`` where
-    they are shown, so that such a game keeps the id that it had before they could be hidden."""
+    """The metadata as JSON for the id and for archives: without ``token_bits`` if it is true, so
+    that such a game has the id that it had before this field existed."""
     facts = asdict(metadata)
     if metadata.token_bits:
         del facts["token_bits"]
     return json.dumps(facts, sort_keys=True)
 
 
-def _checked(metadata: Metadata) -> Metadata:
+def _check_metadata(metadata: Metadata) -> Metadata:
     for name in ("story_tokens", "max_len", "max_failures", "max_characters"):
         value = getattr(metadata, name)
         if type(value) is not int or value < 0:
@@ -109,8 +109,8 @@ def canonicalise(program: Program) -> Program:
         for name in mentions(instruction):
             if name not in names:
                 names[name] = _new_name(name, pools)
-    renamed = tuple(rename(instruction, names) for instruction in program.instructions)
-    return replace(program, instructions=renamed)
+    instructions = tuple(rename(instruction, names) for instruction in program.instructions)
+    return replace(program, instructions=instructions)
 
 
 def _new_name(name: str, pools: dict[str, Iterator[str]]) -> str:

@@ -1,4 +1,4 @@
-"""Which characters a program may hold, and texts that no tokenizer takes (docs/dialects.md,
+"""Characters that a program may hold, and texts that no tokenizer accepts (docs/dialects.md,
 "Characters")."""
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _INVISIBLE = re.compile(f"[{_IGNORABLE}{_BLANK}]")
 
 
 def is_visible(character: str) -> bool:
-    """Whether a character can be seen for what it is: no control or format character, no space
-    but the plain one, nothing that is ignored or blank where text is drawn.
+    """Whether a character is visible: no control or format character, no space but the plain one,
+    nothing that is ignored or blank where text is drawn.
 
     >>> [is_visible(c) for c in ("a", " ", "é", "\\n", "\\u00a0", "\\u200d", "\\u3164", "\\u2800")]
     [True, True, True, False, False, False, False, False]

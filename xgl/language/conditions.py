@@ -33,17 +33,17 @@ def _signed_sum(node: ast.expr, place: SourcePlace, numbers: bool, depth: int) -
     check_depth(node, depth)
     span = place.span(node)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return syn.Sum(_negated(_signed_sum(node.operand, place, numbers, depth + 1)), span)
+        return syn.Sum(_negate(_signed_sum(node.operand, place, numbers, depth + 1)), span)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
         left, right = read_each(
             lambda side: _signed_sum(side, place, numbers, depth + 1), (node.left, node.right)
         )
-        terms = right.terms if isinstance(node.op, ast.Add) else _negated(right)
+        terms = right.terms if isinstance(node.op, ast.Add) else _negate(right)
         return syn.Sum(left.terms + terms, span)
     return syn.Sum(((1, _number(node, place) if numbers else _xent(node, place)),), span)
 
 
-def _negated(amount: syn.Sum) -> tuple[tuple[int, syn.Term], ...]:
+def _negate(amount: syn.Sum) -> tuple[tuple[int, syn.Term], ...]:
     return tuple((-sign, term) for sign, term in amount.terms)
 
 
@@ -69,19 +69,19 @@ def _xent(node: ast.expr, place: SourcePlace) -> syn.Xent:
         raise Refusal(node, description(node), SUM)
     kind = node.func.id
     if kind not in syn.XENT_KINDS:
-        known = kind in syn.FUNCTIONS
-        found = f"a call of {kind!r}" if known else f"unknown function {kind!r}"
-        raise Refusal(node, found, SUM, "" if known else nearest(kind, syn.XENT_KINDS))
+        is_helper = kind in syn.FUNCTIONS
+        found = f"a call of {kind!r}" if is_helper else f"unknown function {kind!r}"
+        raise Refusal(node, found, SUM, "" if is_helper else nearest(kind, syn.XENT_KINDS))
     if not 1 <= len(node.args) <= 2 or node.keywords:
         raise Refusal(node, f"{len(node.args)} arguments", f"{kind}(s), {kind}(s | t) or with , o")
     inner, *outer = node.args
-    parts = [inner.left, inner.right] if _given(inner) else [inner]  # type: ignore[attr-defined]
-    read = read_each(lambda part: string(part, place), (*parts, *outer))
-    prefix = read[1] if len(parts) == 2 else None
-    return syn.Xent(kind, read[0], prefix, read[-1] if outer else None, place.span(node))
+    parts = [inner.left, inner.right] if _is_given(inner) else [inner]  # type: ignore[attr-defined]
+    texts = read_each(lambda part: string(part, place), (*parts, *outer))
+    prefix = texts[1] if len(parts) == 2 else None
+    return syn.Xent(kind, texts[0], prefix, texts[-1] if outer else None, place.span(node))
 
 
-def _given(node: ast.expr) -> bool:
+def _is_given(node: ast.expr) -> bool:
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr)
 
 
@@ -96,7 +96,7 @@ _COMPARATORS: dict[type[ast.cmpop], syn.Comparator] = {
     ast.NotIn: "not in",
 }
 _ALIKE: tuple[syn.Comparator, ...] = ("==", "!=")
-_ADMITTED: dict[tuple[syn.Kind | None, syn.Kind | None], tuple[syn.Comparator, ...]] = {
+_COMPARATORS_OF_KINDS: dict[tuple[syn.Kind | None, syn.Kind | None], tuple[syn.Comparator, ...]] = {
     ("string", "string"): (*_ALIKE, "in", "not in"),
     ("string", "list"): ("in", "not in"),
     ("list", "list"): _ALIKE,
@@ -109,7 +109,7 @@ def condition(node: ast.expr, place: SourcePlace, depth: int = 0) -> syn.Conditi
     check_depth(node, depth)
     wide = place.dialect.python_conditions
     if isinstance(node, ast.Compare):
-        return _compared(node, place) if wide else _compared_sums(node, place)
+        return _comparison(node, place) if wide else _sum_comparison(node, place)
     if wide and isinstance(node, ast.BoolOp):
         return _logic(node, place, depth)
     if wide and isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
@@ -132,7 +132,7 @@ def _statement(node: ast.expr, place: SourcePlace) -> syn.Truth:
     return syn.Truth(string(node, place), (), True, span)
 
 
-def _compared_sums(node: ast.Compare, place: SourcePlace) -> syn.Comparison:
+def _sum_comparison(node: ast.Compare, place: SourcePlace) -> syn.Comparison:
     comparator = _COMPARATORS.get(type(node.ops[0]))
     if len(node.ops) != 1 or comparator not in syn.COMPARATORS:
         raise Refusal(node, "this comparison", "one of < <= > >= between xent sums")
@@ -146,7 +146,7 @@ def _sums(
     return syn.Comparison(one, comparator, other, span)
 
 
-def _compared(node: ast.Compare, place: SourcePlace) -> syn.Condition:
+def _comparison(node: ast.Compare, place: SourcePlace) -> syn.Condition:
     """Python's comparisons; ``a < b < c`` is ``a < b and b < c``."""
     sides = [node.left, *node.comparators]
     pairs = read_each(
@@ -163,7 +163,7 @@ def _pair(
     if comparator is None:
         raise Refusal(node, "this comparison", "one of < <= > >= == != in, not in")
     kinds = (kind_of(left), kind_of(right))
-    if comparator in _ADMITTED.get(kinds, ()):
+    if comparator in _COMPARATORS_OF_KINDS.get(kinds, ()):
         one, other = read_each(lambda side: value(side, place, _kind(side)), (left, right))
         return syn.Test(one, comparator, other, place.span(node))
     if "in" in comparator:
@@ -176,22 +176,22 @@ def _kind(node: ast.expr) -> syn.Kind:
 
 
 def _logic(node: ast.BoolOp, place: SourcePlace, depth: int) -> syn.Logic:
-    parts = read_each(lambda part: _decided(part, place, depth + 1), node.values)
+    parts = read_each(lambda part: _strict_condition(part, place, depth + 1), node.values)
     word = "and" if isinstance(node.op, ast.And) else "or"
     return syn.Logic(word, tuple(parts), place.span(node))  # type: ignore[arg-type]
 
 
 def _not(node: ast.UnaryOp, place: SourcePlace, depth: int) -> syn.Condition:
-    """``not`` of a condition; of a string, a list or a set: whether it is empty."""
+    """``not`` of a condition; for a string, a list or a set: whether it is empty."""
     span, kind = place.span(node), kind_of(node.operand)
     if kind in ("string", "list", "words"):
         size = syn.Function("len", (value(node.operand, place, kind),), span)
         nothing = syn.Sum(((1, syn.Number(0, span)),), span)
         return syn.Comparison(syn.Sum(((1, size),), span), "==", nothing, span)
-    return syn.Logic("not", (_decided(node.operand, place, depth + 1),), span)
+    return syn.Logic("not", (_strict_condition(node.operand, place, depth + 1),), span)
 
 
-def _decided(node: ast.expr, place: SourcePlace, depth: int) -> syn.Condition:
+def _strict_condition(node: ast.expr, place: SourcePlace, depth: int) -> syn.Condition:
     """A condition that is no bare statement."""
     if kind_of(node) in ("string", "list", "words", "number"):
         raise Refusal(node, description(node), "a comparison, is_true, is_false or only_uses_…")

@@ -37,7 +37,7 @@ class Flow:
         return self.program.source_line(self.position)
 
     def advance(self) -> None:
-        """Leave the present line: place its flag, take its jump, or go on to the next line.
+        """Leave the present line: place its flag, jump, or go on to the next line.
 
         Raises, as the dialect demands, :class:`FlagOrderError` when flag_1 comes to stand after
         flag_2 and :class:`FlagMissingError` for a replay of a flag that was never placed.
@@ -59,11 +59,11 @@ class Flow:
     def _jump(self, replay: Replay) -> bool:
         if not self.dialect.flags_at_start and replay.flag not in self.flags:
             raise FlagMissingError(f"line {self._line}: {replay.flag} was never placed")
-        taken = self.jumps.get(self.position, 0)
-        if taken >= replay.times:
+        jumps = self.jumps.get(self.position, 0)
+        if jumps >= replay.times:
             self.jumps[self.position] = 0  # an outer loop starts this one afresh
             return False
-        self.jumps[self.position] = taken + 1
+        self.jumps[self.position] = jumps + 1
         self.position = self.flags.get(replay.flag, 0)
         return True
 
@@ -76,7 +76,7 @@ def path(program: Program) -> Iterator[int]:
         flow.advance()
 
 
-def unrolled(program: Program) -> list[int]:
+def unrolled_order(program: Program) -> list[int]:
     """Positions of the unrolled program's steps, at most ``MAX_STEPS + 1`` of them."""
     order: list[int] = []
     try:
@@ -89,4 +89,4 @@ def unrolled(program: Program) -> list[int]:
 
 def unrolled_steps(program: Program) -> int:
     """Steps of the unrolled program, counted to at most ``MAX_STEPS + 1``."""
-    return len(unrolled(program))
+    return len(unrolled_order(program))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """How a judge counts a string's tokens."""
+    """Rules by which a judge scores a string's tokens."""
 
     bos: bool
     """Whether the model's BOS token stands before everything."""
@@ -48,8 +48,8 @@ class Dialect:
     live_reveal: bool
     """A register once revealed is seen from then on whenever it changes."""
     cut_at_token: bool
-    """A move is cut to its first tokens; else to the longest prefix that re-tokenises to so
-    few."""
+    """A move is cut to its first tokens; else to the longest prefix that re-tokenises to that
+    number of tokens."""
 
 
 PAPER = Dialect(

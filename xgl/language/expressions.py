@@ -42,30 +42,30 @@ def string(
     if isinstance(node, ast.Name):
         return syn.Register(register(node, node.id), span)
     if isinstance(node, ast.BinOp):
-        return _joined(node, place, story, depth)
+        return _operation(node, place, story, depth)
     if isinstance(node, ast.Call):
-        return _called_string(node, place, story, depth)
+        return _call(node, place, story, depth)
     raise Refusal(node, description(node), STRING)
 
 
-def _joined(node: ast.BinOp, place: SourcePlace, story: bool, depth: int) -> syn.StringExpr:
+def _operation(node: ast.BinOp, place: SourcePlace, story: bool, depth: int) -> syn.StringExpr:
     if isinstance(node.op, ast.Div):
         raise Refusal(node, "the operator /", "// (what precedes) or % (what follows)", "//")
-    stored = isinstance(node.op, ast.BitOr) and place.dialect.stored_prefix
-    if not stored and not isinstance(node.op, ast.Add | ast.FloorDiv | ast.Mod):
+    is_prefix = isinstance(node.op, ast.BitOr) and place.dialect.stored_prefix
+    if not is_prefix and not isinstance(node.op, ast.Add | ast.FloorDiv | ast.Mod):
         raise Refusal(node, f"the operator {type(node.op).__name__}", "+ // or % between strings")
     left, right = read_each(
         lambda side: string(side, place, story=story, depth=depth + 1), (node.left, node.right)
     )
     span = place.span(node)
-    if stored:
+    if is_prefix:
         return syn.Given(left, right, span)
     if isinstance(node.op, ast.Add):
         return syn.Cat(left, right, span)
     return syn.Cut(left, right, "before" if isinstance(node.op, ast.FloorDiv) else "after", span)
 
 
-def _called_string(node: ast.Call, place: SourcePlace, story: bool, depth: int) -> syn.StringExpr:
+def _call(node: ast.Call, place: SourcePlace, story: bool, depth: int) -> syn.StringExpr:
     if isinstance(node.func, ast.Name) and node.func.id == "story":
         return _story(node, place, story)
     if helper_name(node) is None:
@@ -167,7 +167,7 @@ def value(
 
 
 def kind_of(node: ast.expr) -> syn.Kind | None:
-    """The kind of value that a node looks like; None where only its readers can tell."""
+    """The kind of value that a node seems to have; None where the node does not show it."""
     while isinstance(node, ast.BinOp):
         node = node.left
     name = helper_name(node)
@@ -192,7 +192,7 @@ _A: dict[syn.Kind, str] = {
 
 
 def usage(name: str) -> str:
-    """How a helper function is written."""
+    """The form of a call of a helper function, for messages."""
     signature = syn.FUNCTIONS[name]
     words = ["/".join(kinds) for kinds in signature.arguments]
     if signature.method:

@@ -1,4 +1,4 @@
-"""What the parser's readers share: refusing a node, and reading several parts at once."""
+"""Shared code of the parser's readers: refuse a node, read several parts at once."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from xgl.language.dialects import Dialect
 from xgl.language.syntax import Span
 
 Part = TypeVar("Part")
-Read = TypeVar("Read")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """Where an expression stands: its line's number, and the dialect of its program."""
+    """The place of an expression: its line's number, and the dialect of its program."""
 
     line: int
     dialect: Dialect
@@ -32,7 +32,7 @@ class SourcePlace:
 class Refusal(Exception):  # noqa: N818 - a signal inside the parser, never seen outside
     """A node that is not in the language; becomes a :class:`~xgl.errors.Problem`.
 
-    ``all`` holds it and the refusals of the parts beside it.
+    ``all`` holds it and the refusals of the other parts of the same node.
     """
 
     def __init__(self, node: ast.AST, found: str, expected: str, suggestion: str = "") -> None:
@@ -43,12 +43,12 @@ class Refusal(Exception):  # noqa: N818 - a signal inside the parser, never seen
 
 
 class TooDeepError(Refusal):
-    """Ends the reading of its line: what stands beside it is as deep."""
+    """Ends the reading of its line, whose other parts are as deep."""
 
 
-def read_each(read: Callable[[Part], Read], parts: Iterable[Part]) -> list[Read]:
-    """What ``read`` makes of all parts, or one refusal that holds the refusals among them, as many
-    as are reported."""
+def read_each(read: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
+    """The results of ``read`` for all parts; raises one refusal that holds all refusals of parts,
+    up to the number that is reported."""
     results, refusals = [], list[Refusal]()
     for part in parts:
         if len(refusals) >= MAX_PROBLEMS:
@@ -102,11 +102,11 @@ def literal_text(node: ast.Constant) -> str:
 
 
 _PRINTED_BITS = 128
-"""Of the numbers that a message shows; Python prints none of more than 4,300 digits."""
+"""Most bits of a number that a message shows; Python prints none above 4,300 digits."""
 
 
 def description(node: ast.AST) -> str:
-    """What stands there, in words."""
+    """A node in words, for a message."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         return f"a call of {node.func.id!r}"
     if isinstance(node, ast.Constant):

@@ -16,7 +16,7 @@ from xgl.errors import MAX_PROBLEMS, DialectError, Problem, ProgramError, excerp
 from xgl.language import syntax as syn
 from xgl.language.characters import first_invisible, is_visible
 from xgl.language.conditions import condition, xent_sum
-from xgl.language.control_flow import unrolled
+from xgl.language.control_flow import unrolled_order
 from xgl.language.dialects import DIALECTS, Dialect
 from xgl.language.expressions import kind_of, list_of, string, value
 from xgl.language.parse_errors import (
@@ -44,7 +44,7 @@ def parse(text: str, dialect: str = "paper", origin: str = "program") -> Program
     sources = [source.removesuffix("\r") for source in text.split("\n")]
     if len(text) > syn.MAX_CHARACTERS:
         found, limit = f"a text of {len(text)} characters", f"at most {syn.MAX_CHARACTERS}"
-        raise ProgramError((Problem(1, 1, found, limit, _shown(sources[0])),), origin)
+        raise ProgramError((Problem(1, 1, found, limit, _printable(sources[0])),), origin)
     instructions, problems = _read(sources, _dialect(dialect))
     program = Program(tuple(instructions), dialect)
     if not problems:
@@ -57,26 +57,28 @@ def parse(text: str, dialect: str = "paper", origin: str = "program") -> Program
 def _read(sources: list[str], dialect: Dialect) -> tuple[list[syn.Instruction], list[Problem]]:
     instructions: list[syn.Instruction] = []
     problems: list[Problem] = []
-    written = [number for number, source in enumerate(sources, start=1) if not _is_note(source)]
+    line_numbers = [
+        number for number, source in enumerate(sources, start=1) if not _is_note(source)
+    ]
     with _quiet():
-        for number in written:
+        for number in line_numbers:
             if len(problems) >= MAX_PROBLEMS or len(instructions) > 2 * syn.MAX_LINES:
                 break  # so much is wrong that the rest need not be read
             try:
                 instructions.append(_line(sources[number - 1], SourcePlace(number, dialect)))
             except ProgramError as error:
                 problems.extend(error.problems)
-    if len(written) > syn.MAX_LINES:
-        line = written[syn.MAX_LINES]
-        found, limit = f"{len(written)} instructions", f"at most {syn.MAX_LINES}"
-        too_many = Problem(line, 1, found, limit, _shown(sources[line - 1]))
+    if len(line_numbers) > syn.MAX_LINES:
+        line = line_numbers[syn.MAX_LINES]
+        found, limit = f"{len(line_numbers)} instructions", f"at most {syn.MAX_LINES}"
+        too_many = Problem(line, 1, found, limit, _printable(sources[line - 1]))
         problems = [*problems[: MAX_PROBLEMS - 1], too_many]
     return instructions, problems
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without Python's warnings of its own, about escapes that it does not know."""
+    """Suppresses Python's warnings about unknown escapes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -107,7 +109,7 @@ def parse_line(source: str, number: int = 1, dialect: str = "paper") -> syn.Inst
 def _line(source: str, place: SourcePlace) -> syn.Instruction:
     call = _call(source, place.line)
     try:
-        return _sized(_instruction(call, place), call)
+        return _check_length(_instruction(call, place), call)
     except Refusal as refusal:
         problems = (_problem(one, place.line, source) for one in refusal.all)
         raise ProgramError(tuple(problems)) from None
@@ -118,8 +120,8 @@ def _problem(refusal: Refusal, line: int, source: str) -> Problem:
     return Problem(line, column, refusal.found, refusal.expected, source, refusal.suggestion)
 
 
-def _shown(source: str) -> str:
-    """A line as a problem shows it: in one piece, every character one column wide."""
+def _printable(source: str) -> str:
+    """A line as a problem shows it: cut if long, every character one column wide."""
     short = excerpt(source, 2 * syn.MAX_LINE_CHARACTERS)
     return "".join(c if c == _TAB or is_visible(c) else "\ufffd" for c in short)
 
@@ -150,32 +152,32 @@ def _python_call(source: str, number: int) -> ast.Call:
         raise _line_error(number, indent + 1, "no call", "a call such as elicit(s, 10)", source)
     if not indent and source.isascii():
         return tree  # its columns count characters already, and no letter looks like another
-    encoded = source.strip().encode()
+    data = source.strip().encode()
     for node in ast.walk(tree):
         if isinstance(node, ast.expr | ast.keyword):
             start, end = node.col_offset, node.end_col_offset or 0
-            node.col_offset = indent + len(encoded[:start].decode())
-            node.end_col_offset = indent + len(encoded[:end].decode())
-            _refuse_look_alike(node, encoded[start:end].decode(), number, source)
+            node.col_offset = indent + len(data[:start].decode())
+            node.end_col_offset = indent + len(data[:end].decode())
+            _refuse_look_alike(node, data[start:end].decode(), number, source)
     return tree
 
 
-def _refuse_look_alike(node: ast.expr | ast.keyword, written: str, line: int, source: str) -> None:
+def _refuse_look_alike(node: ast.expr | ast.keyword, spelling: str, line: int, source: str) -> None:
     """Python reads look-alike letters of a name as the plain ones; here they are an error."""
     method = isinstance(node, ast.Attribute)
     name = getattr(node, "attr" if method else "id" if isinstance(node, ast.Name) else "arg", None)
-    as_is = written.endswith if method else written.startswith
+    as_is = spelling.endswith if method else spelling.startswith
     if isinstance(name, str) and not as_is(name):
-        found = f"the letters of {written.split('=')[0].strip()!r}"
+        found = f"the letters of {spelling.split('=')[0].strip()!r}"
         raise _line_error(line, node.col_offset + 1, found, f"plain letters: {name}", source)
 
 
 def _line_error(line: int, column: int, found: str, expected: str, source: str) -> ProgramError:
-    problem = Problem(line, column, excerpt(found), excerpt(expected), _shown(source))
+    problem = Problem(line, column, excerpt(found), excerpt(expected), _printable(source))
     return ProgramError((problem,))
 
 
-def _sized(instruction: syn.Instruction, call: ast.Call) -> syn.Instruction:
+def _check_length(instruction: syn.Instruction, call: ast.Call) -> syn.Instruction:
     if instruction.span.end_column < syn.MAX_LINE_CHARACTERS // 4:
         return instruction  # respelling never makes a line that much longer
     digits = sum(len(name) - 1 for name in (*reads(instruction), *writes(instruction)))
@@ -266,15 +268,15 @@ def _reveal(call: ast.Call, place: SourcePlace) -> syn.Reveal:
         player, rest = second.id, rest[:1]
     if not rest:
         raise Refusal(call, "nothing to show", "reveal([player,] expression, …)")
-    values = read_each(lambda node: _shown_value(node, place), rest)
+    values = read_each(lambda node: _reveal_value(node, place), rest)
     return syn.Reveal(player, tuple(values), place.span(call))
 
 
-def _shown_value(node: ast.expr, place: SourcePlace) -> syn.StringExpr | syn.ListExpr:
-    shown: syn.StringExpr | syn.ListExpr = value(
+def _reveal_value(node: ast.expr, place: SourcePlace) -> syn.StringExpr | syn.ListExpr:
+    result: syn.StringExpr | syn.ListExpr = value(
         node, place, "list" if kind_of(node) == "list" else "string"
     )
-    return shown
+    return result
 
 
 def _flag(call: ast.Call, arguments: int) -> str:
@@ -309,18 +311,18 @@ _INSTRUCTIONS: dict[str, Callable[[ast.Call, SourcePlace], syn.Instruction]] = {
 
 def _whole_program_problems(program: Program, sources: list[str]) -> list[Problem]:
     if not program.instructions:
-        shown = _shown(sources[0])
-        return [Problem(1, 1, "no instruction", "at least one instruction", shown)]
+        text = _printable(sources[0])
+        return [Problem(1, 1, "no instruction", "at least one instruction", text)]
     found, limit = _unrolled_excess(program)
     if found:
         line = program.instructions[-1].span.line
-        return [Problem(line, 1, found, limit, _shown(sources[line - 1]))]
+        return [Problem(line, 1, found, limit, _printable(sources[line - 1]))]
     return []
 
 
 def _unrolled_excess(program: Program) -> tuple[str, str]:
-    """What of a program is too much when its loops are unrolled, and how much may be."""
-    when, order = "when its loops are unrolled", unrolled(program)
+    """The quantity that is too large when loops are unrolled, and its limit; both empty if none."""
+    when, order = "when its loops are unrolled", unrolled_order(program)
     if len(order) > syn.MAX_STEPS:
         return f"more than {syn.MAX_STEPS} steps", f"at most {syn.MAX_STEPS} {when}"
     lines = program.instructions

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 MAX_LINES = 64
 MAX_CHARACTERS = 1_000_000
-"""Of a whole text, comments included."""
+"""Characters of a whole text, comments included."""
 MAX_STEPS = 1024
 MAX_DEPTH = 32
 MAX_NUMBER = 100_000
 MAX_TERMS = 32
 MAX_ITEMS = 256
-"""Of a list while a game runs; a longer one ends it as oversize."""
+"""Items of a list while a game runs; a longer one ends it as oversize."""
 MAX_EXECUTED = 32 * MAX_STEPS
 """Steps that one play may take, retries included; beyond it ends as oversize. Only the xent
 dialect, which forgets failures, can come so far."""
@@ -31,8 +31,8 @@ as oversize."""
 MAX_RECORD = 1_000_000
 """Bytes that the record of one play may have; beyond it ends as oversize."""
 MAX_LINE_CHARACTERS = 2000
-"""Of an instruction as ``to_text`` spells it with one-letter registers; its source may have
-twice as many. So the canonical text of a valid line, whatever its registers, is valid."""
+"""Characters of an instruction as ``to_text`` spells it with one-letter registers; its source may
+have twice as many. So the canonical text of a valid line, whatever its registers, is valid."""
 
 REGISTER_TYPES = ("s", "t", "x", "y", "p", "a", "b", "c")
 REGISTER_SUFFIXES = ("", "0", "1", "2", "3")
@@ -51,19 +51,19 @@ XentKind = OneOf["xent", "nex", "xed", "dex"]
 Comparator = OneOf["<", "<=", ">", ">=", "==", "!=", "in", "not in"]
 XENT_KINDS: tuple[XentKind, ...] = ("xent", "nex", "xed", "dex")
 COMPARATORS: tuple[Comparator, ...] = ("<", "<=", ">", ">=")
-"""Of the paper; the package knows Python's others as well."""
+"""Comparators of the paper; the package has Python's others as well."""
 
 Kind = OneOf["string", "list", "words", "number", "truth"]
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a helper function takes (the kinds each argument may have) and gives."""
+    """Kinds of the arguments of a helper function, several for each, and of its result."""
 
     arguments: tuple[tuple[Kind, ...], ...]
     result: Kind
     optional: int = 0
-    """How many of the last arguments may be left out."""
+    """Number of last arguments that may be left out."""
     method: bool = False
     """Written ``first.name(others)``."""
 
@@ -89,7 +89,7 @@ FUNCTIONS: dict[str, Signature] = {
 
 
 class Span(NamedTuple):
-    """Where a node stood: line from 1 in the whole text, columns from 1, end exclusive."""
+    """Position of a node: line from 1 in the whole text, columns from 1, end exclusive."""
 
     line: int
     column: int
@@ -157,7 +157,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A call of one of :data:`FUNCTIONS`; its signature says which kind of value it gives."""
+    """A call of one of :data:`FUNCTIONS`; its signature has the kind of its value."""
 
     name: str
     arguments: tuple[Expression, ...]
@@ -331,7 +331,7 @@ class Program:
 
 
 def kind_of(node: Expression) -> Kind:
-    """Which kind of value an expression has."""
+    """The kind of an expression's value."""
     match node:
         case ListOf() | Chain():
             return "list"

@@ -20,20 +20,22 @@ def instruction_text(instruction: syn.Instruction) -> str:
             return f"assign({', '.join(arguments)})"
         case syn.Elicit(player, registers, max_len):
             limit = [] if max_len is None else [str(max_len)]
-            return f"elicit({', '.join([*_named(player), *registers, *limit])})"
+            return f"elicit({', '.join([*_player_argument(player), *registers, *limit])})"
         case syn.Ensure(conditions):
             return f"ensure({', '.join(map(expression_text, conditions))})"
         case syn.Reward(player, amount):
-            return f"reward({', '.join([*_named(player), expression_text(amount)])})"
+            return f"reward({', '.join([*_player_argument(player), expression_text(amount)])})"
         case syn.Reveal(player, values):
-            return f"reveal({', '.join([*_named(player), *map(expression_text, values)])})"
+            return (
+                f"reveal({', '.join([*_player_argument(player), *map(expression_text, values)])})"
+            )
         case syn.Beacon(flag):
             return f"beacon({flag})"
         case syn.Replay(flag, times):
             return f"replay({flag}, {times})"
 
 
-def _named(player: str) -> list[str]:
+def _player_argument(player: str) -> list[str]:
     return [] if player == syn.MAIN_PLAYER else [player]
 
 
@@ -44,10 +46,10 @@ def expression_text(node: Any) -> str:
         case syn.Register(name):
             return str(name)
         case syn.Cat(left, right) | syn.Chain(left, right):
-            return f"{_operand(left, syn.Given)} + {_operand(right, _ADDED)}"
+            return f"{_operand(left, syn.Given)} + {_operand(right, _SUM_NODES)}"
         case syn.Cut(text, mark, side):
             operator = "//" if side == "before" else "%"
-            return f"{_operand(text, _ADDED)} {operator} {_operand(mark, _ADDED | syn.Cut)}"
+            return f"{_operand(text, _SUM_NODES)} {operator} {_operand(mark, _SUM_NODES | syn.Cut)}"
         case syn.Given(text, prefix):
             return f"{expression_text(text)} | {_operand(prefix, syn.Given)}"
         case syn.ListOf(items):
@@ -55,12 +57,12 @@ def expression_text(node: Any) -> str:
         case syn.Function():
             return _call_text(node)
         case syn.Story(tokens, prompt):
-            said = json.dumps(prompt, ensure_ascii=False) if prompt else ""
-            return f"story({tokens if tokens else said})"
+            prompt_text = json.dumps(prompt, ensure_ascii=False) if prompt else ""
+            return f"story({tokens if tokens else prompt_text})"
         case syn.Xent(kind, target, prefix, outer):
-            given = "" if prefix is None else f" | {_operand(prefix, syn.Given)}"
+            prefix_text = "" if prefix is None else f" | {_operand(prefix, syn.Given)}"
             before = "" if outer is None else f", {expression_text(outer)}"
-            return f"{kind}({expression_text(target)}{given}{before})"
+            return f"{kind}({expression_text(target)}{prefix_text}{before})"
         case syn.Sum(terms):
             return _sum_text(terms)
         case syn.Number(value):
@@ -70,12 +72,12 @@ def expression_text(node: Any) -> str:
         case syn.Truth():
             return _truth_text(node)
         case syn.Logic(word, conditions):
-            parts = [_decided_text(condition) for condition in conditions]
+            parts = [_nested_condition(condition) for condition in conditions]
             return f"not {parts[0]}" if word == "not" else f" {word} ".join(parts)
     raise TypeError(f"no expression: {node!r}")
 
 
-_ADDED = syn.Cat | syn.Chain | syn.Given
+_SUM_NODES = syn.Cat | syn.Chain | syn.Given
 
 
 def _call_text(call: syn.Function) -> str:
@@ -86,10 +88,10 @@ def _call_text(call: syn.Function) -> str:
     return f"{call.name}({', '.join(map(expression_text, call.arguments))})"
 
 
-def _decided_text(condition: syn.Condition) -> str:
-    """A condition inside another: statements are named as such, and/or/not in parentheses."""
+def _nested_condition(condition: syn.Condition) -> str:
+    """A condition inside another: statements as ``is_true``, and/or/not in parentheses."""
     if isinstance(condition, syn.Truth):
-        return _named_truth(condition)
+        return _truth_call(condition)
     return _operand(condition, syn.Logic)
 
 
@@ -109,9 +111,9 @@ def _sum_text(terms: tuple[tuple[int, syn.Term], ...]) -> str:
 def _truth_text(truth: syn.Truth) -> str:
     if truth.expected and not truth.params:
         return expression_text(truth.statement)
-    return _named_truth(truth)
+    return _truth_call(truth)
 
 
-def _named_truth(truth: syn.Truth) -> str:
+def _truth_call(truth: syn.Truth) -> str:
     name = "is_true" if truth.expected else "is_false"
     return f"{name}({', '.join(map(expression_text, (truth.statement, *truth.params)))})"

@@ -51,7 +51,7 @@ def descendants(node: object) -> Iterator[Any]:
 
 
 def parts(instruction: syn.Instruction) -> int:
-    """How many nodes and registers an instruction has: the measure of its size."""
+    """Number of nodes and registers of an instruction: the measure of its size."""
     return sum(1 for _ in descendants(instruction)) + len(writes(instruction))
 
 
@@ -100,8 +100,8 @@ def rename(node: Node, names: dict[str, str]) -> Node:
         case syn.Register(name):
             return replace(node, name=names.get(name, name))
         case syn.Assign(targets):
-            renamed = tuple((names.get(n, n), rename(value, names)) for n, value in targets)
-            return replace(node, targets=renamed)
+            new_targets = tuple((names.get(n, n), rename(value, names)) for n, value in targets)
+            return replace(node, targets=new_targets)
         case syn.Elicit(_, registers):
             return replace(node, registers=tuple(names.get(n, n) for n in registers))
         case _:

@@ -1,8 +1,8 @@
 """The papers' games, one file each, and the index over them.
 
-A file begins by saying what it is: ``# Title (Figure 3.1): what the players do.`` That sentence is
-its description. Comments that begin with ``# Mended:`` name a slip of the print, ``# Refused:`` why
-a program cannot be played.
+A file begins with its title and description: ``# Title (Figure 3.1): what the players do.``
+A comment with ``# Mended:`` names an error in print that the file corrects, one with ``# Refused:``
+the reason why the program cannot be played.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Entry:
     """The file's name without its suffix."""
     title: str
     figure: str
-    """Of the Xent Games paper; empty for a game of our own."""
+    """Number of the figure in the Xent Games paper; empty for a game of our own."""
     description: str
     path: Path
     mended: bool
@@ -61,10 +61,10 @@ def entries() -> tuple[Entry, ...]:
 
 
 def find(name: str) -> Entry:
-    """The game called ``name``, with or without its figure's number; what was printed twice is
-    one game, and its first figure is found.
+    """The game called ``name``, with or without its figure's number; a game that was printed twice
+    is found under its first figure.
 
-    Raises :class:`NotInLibrary` when there is none, naming what comes near.
+    Raises :class:`NotInLibrary` when there is none; the error names the most similar one.
     """
     for entry in entries():
         if name in (entry.name, _FIGURE.sub("", entry.name)):
@@ -86,7 +86,7 @@ def _entry(path: Path) -> Entry:
     match = _HEAD.fullmatch("# " + " ".join(line.removeprefix("# ") for line in comments))
     if match is None:
         raise ValueError(f"{path.name}: it does not begin by saying what it is")
-    refused = [line for line in lines if line.startswith("# Refused:")]
+    refusals = [line for line in lines if line.startswith("# Refused:")]
     return Entry(
         name=path.stem,
         title=match["title"],
@@ -94,5 +94,5 @@ def _entry(path: Path) -> Entry:
         description=match["said"],
         path=path,
         mended=any(line.startswith("# Mended:") for line in lines),
-        refused=refused[0].removeprefix("# Refused:").strip() if refused else "",
+        refused=refusals[0].removeprefix("# Refused:").strip() if refusals else "",
     )

@@ -1,4 +1,4 @@
-"""A causal language model as the judge and the local policy both use it.
+"""A causal language model, for the judge and the local policy.
 
 Right padding, positions counted from each row's own start, logits only where they are needed.
 Common prefixes of prompts are encoded once; their key-value caches are then copied to the rows.
@@ -22,9 +22,9 @@ UNBOUNDED = 1 << 20
 ENCODING = {"add_special_tokens": False, "split_special_tokens": True}
 """How a tokenizer encodes a text: a move that spells out EOS must not end anything."""
 ENCODED_BYTES = 64 << 20
-"""Of texts whose tokens a judge or a player keeps."""
+"""Bytes of the cache of encoded texts of a judge or a player."""
 LOCAL_ATTENTION = ("sliding_window", "window_size", "attention_chunk_size")
-"""What configurations call the width of local attention, in positions of the cache."""
+"""Names in model configurations of the width of local attention, in positions of the cache."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class LanguageModel:
 
     @property
     def local_attention(self) -> int:
-        """Positions back to which every layer attends; unbounded where no layer is local."""
+        """Width of the narrowest local attention, in positions; unbounded if no layer is local."""
         widths = [getattr(self.model.config, name, None) for name in LOCAL_ATTENTION]
         return min([UNBOUNDED, *(int(width) for width in widths if width)])
 
@@ -85,16 +85,16 @@ class LanguageModel:
 
 
 def cached_encoder(lm: LanguageModel, max_bytes: int = ENCODED_BYTES) -> Callable[[str], Ids]:
-    """``lm.encode``, with the tokens of the texts that were used last kept."""
+    """``lm.encode`` with a cache of the most recently used texts."""
 
     def size(ids: Ids) -> int:
-        """An entry, and for each token a pointer, a number and a few letters of the text, about."""
+        """Bytes of an entry, about: per token a pointer, a number and a few letters of the text."""
         return 400 + 48 * len(ids)
 
     return cached(LRUCache(max_bytes, size))(lm.encode)
 
 
-def padded(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
+def pad(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
     """Right-padded ids (N, L) and their lengths (N,), int64; pads are token 0 and masked."""
     lengths = np.fromiter(map(len, rows), np.int64)
     ids = np.zeros((len(rows), int(lengths.max())), np.int64)
@@ -134,8 +134,8 @@ def encode_prompts(
     unique = sorted(dict.fromkeys(rows), key=lambda row: row[0])
     prefixes: list[tuple[str, Ids]] = []
     owner: list[int] = []
-    for policy in dict.fromkeys(each for each, _ in unique):
-        shared, owners = common_prefixes([prompt for each, prompt in unique if each == policy])
+    for policy in dict.fromkeys(name for name, _ in unique):
+        shared, owners = common_prefixes([prompt for name, prompt in unique if name == policy])
         owner += [len(prefixes) + index for index in owners]
         prefixes += [(policy, prefix) for prefix in shared]
     state = select_rows(_encode_prefixes(lm, prefixes, policies is not None), owner)
@@ -144,15 +144,15 @@ def encode_prompts(
     ]
     if any(suffixes):
         state = _extend_some(lm, state, suffixes)
-    place = {row: index for index, row in enumerate(unique)}
-    return select_rows(state, [place[row] for row in rows])
+    index_of = {row: index for index, row in enumerate(unique)}
+    return select_rows(state, [index_of[row] for row in rows])
 
 
 def _encode_prefixes(
     lm: LanguageModel, prefixes: Sequence[tuple[str, Ids]], multi_policy: bool
 ) -> DecoderState:
     policies = tuple(policy for policy, _ in prefixes) if multi_policy else None
-    ids, lengths = padded([ids for _, ids in prefixes], lm.device)
+    ids, lengths = pad([ids for _, ids in prefixes], lm.device)
     mask = length_mask(lengths, ids.shape[1])
     out = lm.backbone(policies, input_ids=ids, attention_mask=mask, use_cache=True)
     last = out.last_hidden_state[torch.arange(len(prefixes), device=lm.device), lengths - 1]
@@ -162,8 +162,8 @@ def _encode_prefixes(
 def _extend_some(lm: LanguageModel, state: DecoderState, suffixes: Sequence[Ids]) -> DecoderState:
     """The state after suffixes of one or more tokens in some rows and none in others."""
     if all(suffixes):
-        return extend(lm, state, *padded(suffixes, lm.device))[1]
-    ids, lengths = padded([suffix or (0,) for suffix in suffixes], lm.device)
+        return extend(lm, state, *pad(suffixes, lm.device))[1]
+    ids, lengths = pad([suffix or (0,) for suffix in suffixes], lm.device)
     some = torch.tensor([bool(suffix) for suffix in suffixes], device=lm.device)
     after = extend(lm, state, ids, lengths)[1]
     mask = after.mask.clone()
@@ -221,7 +221,7 @@ def continuation_logits(
     completions: Sequence[Ids],
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Logits (N, T, V), ids (N, T) and mask (N, T) of completions; differentiable."""
-    ids, lengths = padded(completions, lm.device)
+    ids, lengths = pad(completions, lm.device)
     whole = slice(0, len(prompts))
     alone = exceeds_local_attention(lm, prompts, ids.shape[1])
     parts = [slice(row, row + 1) for row in range(len(prompts))] if alone else [whole]
@@ -239,5 +239,5 @@ def _hidden_states(lm: LanguageModel, prompts: Sequence[Ids], ids: Tensor) -> Te
 
 
 def exceeds_local_attention(lm: LanguageModel, prompts: Sequence[Ids], steps: int) -> bool:
-    """Whether local attention would count padding for text, so that rows must be read alone."""
+    """Whether local attention would count padding as text, so that rows must be read alone."""
     return 2 * max(map(len, prompts)) + steps > lm.local_attention

@@ -1,4 +1,4 @@
-"""How many bytes a forward pass takes, how many rows fit, and what to do when memory runs out.
+"""Memory of forward passes: bytes of a pass, rows that fit, and retries when memory runs out.
 
 Sizes are estimates from a model's shape; where one is too low, the batch is retried in halves.
 """
@@ -19,12 +19,12 @@ from xgl.lm.language_model import LanguageModel
 FAST_TOKENS = {"cpu": 1024}
 """Padded tokens of a forward pass by kind of device; on a CPU larger ones leave its cache."""
 MASK_BYTES = 5
-"""Of one token before one other: a bool, and the float that attention makes of it."""
+"""Bytes of the attention mask for a pair of tokens: a bool, and the float made from it."""
 
 LEARN_BYTES = 20
-"""Of an entry of the vocabulary at a token that is learned: logits, their logarithms, gradients."""
+"""Bytes per vocabulary entry of a token in training: logits, log-probabilities, gradients."""
 DRAW_BYTES = 56
-"""Of an entry of the vocabulary while a token is drawn: logits, order, float64 sums."""
+"""Bytes per vocabulary entry while a token is sampled: logits, order, float64 sums."""
 
 
 SMALL = 20_000_000
@@ -33,9 +33,9 @@ SMALL = 20_000_000
 
 @contextmanager
 def few_threads(lm: LanguageModel) -> Iterator[None]:
-    """Within, a small model on a CPU computes on one thread."""
+    """Context in which a small model on a CPU computes on one thread."""
     before = torch.get_num_threads()
-    few = lm.device.type == "cpu" and sum(each.numel() for each in lm.model.parameters()) < SMALL
+    few = lm.device.type == "cpu" and sum(p.numel() for p in lm.model.parameters()) < SMALL
     if not few or before == 1:
         yield
         return
@@ -48,7 +48,7 @@ def few_threads(lm: LanguageModel) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class ForwardBudget:
-    """What one forward pass may take: padded tokens, and bytes beside the weights."""
+    """Limits of one forward pass: padded tokens, and bytes in addition to the weights."""
 
     tokens: int
     bytes: int
@@ -57,12 +57,13 @@ class ForwardBudget:
 
     @classmethod
     def of(cls, lm: LanguageModel, tokens: int | None, limit: int) -> ForwardBudget:
-        """``tokens`` None: what is fast on the kind of device."""
+        """The limits of a model; ``tokens`` None: a number that is fast on the kind of device."""
         fast = tokens or FAST_TOKENS.get(lm.device.type, 65536)
         return cls(fast, limit, token_bytes(lm), cache_bytes(lm))
 
     def rows(self, width: int, prefix: int = 0) -> int:
-        """How many rows of ``width`` tokens fit, each after a copy of ``prefix`` tokens' cache."""
+        """Number of rows of ``width`` tokens that fit, each with a copy of ``prefix`` cached
+        tokens."""
         row = width * (self.token_bytes + MASK_BYTES * (width + prefix))
         if prefix:
             row += (width + prefix) * self.cache_bytes * 5 // 4  # a layer is held twice as it grows
@@ -70,9 +71,9 @@ class ForwardBudget:
 
 
 def rows_to_sample(lm: LanguageModel, tokens: int, limit: int) -> int:
-    """How many rows of so many tokens, prompt and continuation, fit into ``limit`` bytes.
+    """Number of rows of ``tokens`` tokens, prompt and continuation, that fit into ``limit`` bytes.
 
-    Beside its cache a row takes a forward pass over its prompt, then logits to draw from.
+    A row needs its cache, a forward pass over its prompt, and then logits to sample from.
     """
     reading = tokens * (token_bytes(lm) + MASK_BYTES * tokens)
     drawing = DRAW_BYTES * int(lm.model.config.vocab_size)
@@ -82,29 +83,30 @@ def rows_to_sample(lm: LanguageModel, tokens: int, limit: int) -> int:
 def micro_batches(
     lm: LanguageModel, rows: Sequence[tuple[tuple[int, ...], int]], limit: int
 ) -> list[slice]:
-    """Rows in their order, (prompt, tokens of its continuation), in parts whose gradients take at
-    most ``limit`` bytes, or that are one row; a prompt that a part has several times is read once.
+    """Slices of ``rows`` (prompt, tokens of its continuation) whose gradients take at most
+    ``limit`` bytes, or that hold one row; a prompt that a slice holds several times is read once.
 
-    Backward keeps what every block made of each token, and of each token of a continuation some
-    copies of the logits.
+    The backward pass keeps the activations of every block for each token, and some copies of the
+    logits for each token of a continuation.
     """
-    token = int(lm.model.config.num_hidden_layers) * token_bytes(lm)
-    drawn = LEARN_BYTES * int(lm.model.config.vocab_size)
+    block_bytes = int(lm.model.config.num_hidden_layers) * token_bytes(lm)
+    logit_bytes = LEARN_BYTES * int(lm.model.config.vocab_size)
     parts, start = [], 0
     prompts: set[tuple[int, ...]] = set()
-    read = written = 0
-    for place, (prompt, tokens) in enumerate(rows):
+    prompt_tokens = new_tokens = 0
+    for index, (prompt, tokens) in enumerate(rows):
         prompts = prompts | {prompt}
-        read, written = max(read, len(prompt)), max(written, tokens)
-        taken = len(prompts) * read * token + (place + 1 - start) * written * (token + drawn)
-        if taken > limit and place > start:
-            parts.append(slice(start, place))
-            start, prompts, read, written = place, {prompt}, len(prompt), tokens
+        prompt_tokens, new_tokens = max(prompt_tokens, len(prompt)), max(new_tokens, tokens)
+        prompt_bytes = len(prompts) * prompt_tokens * block_bytes
+        new_bytes = (index + 1 - start) * new_tokens * (block_bytes + logit_bytes)
+        if prompt_bytes + new_bytes > limit and index > start:
+            parts.append(slice(start, index))
+            start, prompts, prompt_tokens, new_tokens = index, {prompt}, len(prompt), tokens
     return [*parts, slice(start, len(rows))]
 
 
 def token_bytes(lm: LanguageModel) -> int:
-    """Of a padded token while it passes: the residual stream and a block's widest point."""
+    """Bytes of a padded token in a pass: residual stream and the widest layer of a block."""
     config = lm.model.config
     hidden = int(config.hidden_size)
     widest = 3 * int(getattr(config, "intermediate_size", None) or 4 * hidden)
@@ -112,12 +114,12 @@ def token_bytes(lm: LanguageModel) -> int:
 
 
 def cache_bytes(lm: LanguageModel) -> int:
-    """Of a token's keys and values in all layers."""
+    """Bytes of a token's keys and values in all layers."""
     config: Any = lm.model.config
     heads = int(getattr(config, "num_attention_heads", None) or 1)
-    kept = int(getattr(config, "num_key_value_heads", None) or heads)
+    key_heads = int(getattr(config, "num_key_value_heads", None) or heads)
     width = int(getattr(config, "head_dim", None) or config.hidden_size // heads)
-    return 2 * int(config.num_hidden_layers) * kept * width * int(lm.model.dtype.itemsize)
+    return 2 * int(config.num_hidden_layers) * key_heads * width * int(lm.model.dtype.itemsize)
 
 
 Item = TypeVar("Item")
@@ -131,7 +133,7 @@ _LOG = logging.getLogger(__name__)
 def retry_in_halves(
     run: Callable[[Sequence[Item]], Sequence[Result]], batch: Sequence[Item], what: str
 ) -> list[Result]:
-    """``run(batch)``; where memory runs out, of each half by itself, and so on down to one.
+    """``run(batch)``; where memory runs out, each half by itself, and so on down to one item.
 
     ``what`` names the items in the log. Raises what ``run`` raised where a single item does not
     fit, and whatever is not about memory.
@@ -160,7 +162,7 @@ def out_of_memory(error: BaseException) -> bool:
 
 
 def release_memory() -> None:
-    """Give back what a failed pass held; call it outside its ``except``, which keeps it alive."""
+    """Free the memory of a failed pass; call it outside its ``except``, which keeps it alive."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

@@ -1,4 +1,4 @@
-"""Which token sequences share a prefix, so that a model reads it once.
+"""Plans for token sequences that share prefixes, so that a model reads each prefix once.
 
 Both plans sort the sequences and compare neighbours. They differ in what a forward pass returns.
 
@@ -26,8 +26,8 @@ tree costs something too."""
 MAX_TREE_TOKENS = 1024
 """Tokens of a tree of several sequences, at most."""
 MAX_TREE_TOKENS_AFTER_PREFIX = 128
-"""The same after a cached prefix, where sequences need not share more: each tree takes a copy of
-the cache."""
+"""Most tokens of a tree after a cached prefix, where sequences need not share more: each tree
+takes a copy of the cache."""
 MIN_SAVED_SHARE = 1 / 3
 """Least share of all prompt tokens that common prefixes must save: a second pass costs something
 too."""
@@ -38,7 +38,7 @@ def shared_length(one: Ids, other: Ids) -> int:
     shortest = min(len(one), len(other))
     if one[:shortest] == other[:shortest]:
         return shortest
-    return next(place for place in range(shortest) if one[place] != other[place])
+    return next(index for index in range(shortest) if one[index] != other[index])
 
 
 # -- trees, for scoring ------------------------------------------------------------------------
@@ -46,20 +46,20 @@ def shared_length(one: Ids, other: Ids) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ScoredSequence:
-    """Tokens of one request; the last ``scored`` ≥ 1 of them get log-probabilities."""
+    """Tokens of one request; the last ``target_count`` ≥ 1 of them get log-probabilities."""
 
     ids: Ids
-    scored: int
+    target_count: int
 
     @property
     def context(self) -> Ids:
         """The tokens before the one that the first score is read from."""
-        return self.ids[: len(self.ids) - self.scored - 1]
+        return self.ids[: len(self.ids) - self.target_count - 1]
 
     @property
     def targets(self) -> Ids:
         """The tokens that get log-probabilities."""
-        return self.ids[-self.scored :]
+        return self.ids[-self.target_count :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class PrefixTree:
         return self.parents == tuple(range(-1, len(self.tokens) - 1))
 
     def depths(self) -> np.ndarray:
-        """(T,) int64: how many nodes lie before each on its path, a cached prefix not counted."""
+        """(T,) int64: number of ancestors of each node, without a cached prefix."""
         depths = np.zeros(len(self.tokens), np.int64)
         for node, parent in enumerate(self.parents):
             depths[node] = depths[parent] + 1 if parent >= 0 else 0
@@ -101,10 +101,11 @@ class PrefixTree:
 def prefix_trees(
     sequences: Sequence[ScoredSequence], prefix: int = 0, max_tokens: int = MAX_TREE_TOKENS
 ) -> list[PrefixTree]:
-    """Trees that hold every sequence once; those that differ in their last token only share all.
+    """Trees that hold every sequence once; sequences that differ only in their last token share
+    all.
 
-    ``prefix``: how many first tokens, common to all sequences and fewer than any of them reads,
-    are cached. ``max_tokens`` bounds a tree of several sequences; 0 keeps every sequence alone.
+    ``prefix``: number of first tokens that are cached; all sequences share them and read more.
+    ``max_tokens`` bounds a tree of several sequences; 0 keeps every sequence alone.
     """
     min_shared = 0 if prefix else MIN_SHARED
     if prefix:
@@ -112,11 +113,11 @@ def prefix_trees(
     order = sorted(range(len(sequences)), key=lambda index: sequences[index].ids)
     trees: list[_TreeBuilder] = []
     for index in order:
-        read = sequences[index].ids[prefix:-1]
-        if not trees or not trees[-1].accepts(read, min_shared, max_tokens):
+        read_ids = sequences[index].ids[prefix:-1]
+        if not trees or not trees[-1].accepts(read_ids, min_shared, max_tokens):
             trees.append(_TreeBuilder())
-        trees[-1].add(index, read, sequences[index].targets)
-    return [tree.built() for tree in trees]
+        trees[-1].add(index, read_ids, sequences[index].targets)
+    return [tree.build() for tree in trees]
 
 
 @dataclass
@@ -131,28 +132,28 @@ class _TreeBuilder:
     path: list[int] = field(default_factory=list)
     last: Ids = ()
 
-    def accepts(self, read: Ids, min_shared: int, max_tokens: int) -> bool:
-        """Whether a sequence that reads ``read`` may join."""
-        shared = shared_length(self.last, read)
-        enough = shared >= min_shared or shared == len(read)
-        return enough and len(self.tokens) + len(read) - shared <= max_tokens
+    def accepts(self, read_ids: Ids, min_shared: int, max_tokens: int) -> bool:
+        """Whether a sequence that reads ``read_ids`` may join."""
+        shared = shared_length(self.last, read_ids)
+        enough = shared >= min_shared or shared == len(read_ids)
+        return enough and len(self.tokens) + len(read_ids) - shared <= max_tokens
 
-    def add(self, index: int, read: Ids, targets: Ids) -> None:
-        """Append what ``read`` does not share with the last sequence."""
-        shared = shared_length(self.last, read)
+    def add(self, index: int, read_ids: Ids, targets: Ids) -> None:
+        """Append what ``read_ids`` does not share with the last sequence."""
+        shared = shared_length(self.last, read_ids)
         del self.path[shared:]
-        if len(read) > shared:
-            first, end = len(self.tokens), len(self.tokens) + len(read) - shared
+        if len(read_ids) > shared:
+            first, end = len(self.tokens), len(self.tokens) + len(read_ids) - shared
             self.parents.append(self.path[-1] if self.path else -1)
             self.parents.extend(range(first, end - 1))
             self.path.extend(range(first, end))
-            self.tokens.extend(read[shared:])
-        self.last = read
+            self.tokens.extend(read_ids[shared:])
+        self.last = read_ids
         self.members.append(index)
         self.positions.append(tuple(self.path[-len(targets) :]))
         self.targets.append(targets)
 
-    def built(self) -> PrefixTree:
+    def build(self) -> PrefixTree:
         """The tree of all sequences added."""
         lists = (self.tokens, self.parents, self.members, self.positions, self.targets)
         return PrefixTree(*map(tuple, lists))  # type: ignore[arg-type]
@@ -161,7 +162,7 @@ class _TreeBuilder:
 def tree_batches(
     trees: Sequence[PrefixTree], max_rows: Callable[[int], int]
 ) -> Iterator[list[PrefixTree]]:
-    """Trees of like length and kind together, at most ``max_rows(width)`` ≥ 1 of each width."""
+    """Batches of trees of similar length and kind, of at most ``max_rows(width)`` ≥ 1 trees."""
     for chain in (True, False):
         batch: list[PrefixTree] = []
         alike = (tree for tree in trees if tree.is_chain is chain)
@@ -184,39 +185,41 @@ def common_prefixes(prompts: Sequence[Ids]) -> tuple[list[Ids], list[int]]:
     prefix in full, or every prompt is longer than its prefix, so that a caller reads the suffixes
     of all prompts or of none. No prompt may be empty.
     """
-    ordered = sorted(prompts)
-    groups = _best_groups(ordered)
-    saved = sum((last - first - 1) * _prefix_length(ordered[first:last]) for first, last in groups)
-    if saved < MIN_SAVED_SHARE * sum(map(len, prompts)) or min(map(len, prompts)) == 1:
+    sorted_prompts = sorted(prompts)
+    groups = _best_groups(sorted_prompts)
+    saved_tokens = sum(
+        (last - first - 1) * _prefix_length(sorted_prompts[first:last]) for first, last in groups
+    )
+    if saved_tokens < MIN_SAVED_SHARE * sum(map(len, prompts)) or min(map(len, prompts)) == 1:
         return list(prompts), list(range(len(prompts)))
     prefixes: list[Ids] = []
     owner: dict[Ids, int] = {}
     for first, last in groups:
-        owner |= dict.fromkeys(ordered[first:last], len(prefixes))
-        prefixes.append(ordered[first][: _prefix_length(ordered[first:last])])
+        owner |= dict.fromkeys(sorted_prompts[first:last], len(prefixes))
+        prefixes.append(sorted_prompts[first][: _prefix_length(sorted_prompts[first:last])])
     return prefixes, [owner[prompt] for prompt in prompts]
 
 
 def _prefix_length(group: Sequence[Ids]) -> int:
-    """What a sorted group's members share, but never the whole of one of them."""
+    """Number of tokens that a sorted group shares, less than the length of any member."""
     return min(shared_length(group[0], group[-1]), min(map(len, group)) - 1)
 
 
-def _best_groups(ordered: Sequence[Ids]) -> list[tuple[int, int]]:
-    """The cut of sorted prompts into slices that saves most: (members − 1) · common tokens each."""
-    size = len(ordered)
-    shared = [shared_length(one, other) for one, other in pairwise(ordered)]
+def _best_groups(sorted_prompts: Sequence[Ids]) -> list[tuple[int, int]]:
+    """The slices of the prompts that save most; each saves (members − 1) · common tokens."""
+    size = len(sorted_prompts)
+    shared = [shared_length(one, other) for one, other in pairwise(sorted_prompts)]
     best, start = [0] * (size + 1), list(range(-1, size))
     for last in range(1, size + 1):
         best[last], start[last] = best[last - 1], last - 1
-        common = len(ordered[last - 1]) - 1
+        common = len(sorted_prompts[last - 1]) - 1
         for first in range(last - 2, -1, -1):
-            common = min(common, shared[first], len(ordered[first]) - 1)
+            common = min(common, shared[first], len(sorted_prompts[first]) - 1)
             if common <= 0:
                 break
-            saved = best[first] + (last - first - 1) * common
-            if saved > best[last]:
-                best[last], start[last] = saved, first
+            saved_tokens = best[first] + (last - first - 1) * common
+            if saved_tokens > best[last]:
+                best[last], start[last] = saved_tokens, first
     groups, last = [], size
     while last:
         groups.append((start[last], last))

@@ -1,4 +1,4 @@
-"""Sampling continuations: batched, cached, each row from a random stream of its own."""
+"""Sampling of continuations: batched, with a cache, each row from its own random stream."""
 
 from __future__ import annotations
 
@@ -118,22 +118,26 @@ def sample(
     draws = torch.from_numpy(np.asarray(uniforms)).to(lm.device)
     rows, samples = list(range(len(prompts))), _Samples(lm, prompts)
     for step in range(max(limits)):
-        logprobs = decoding.logprobs(_masked(lm.logits(state.last), rows, samples, allowed))
-        chosen = decoding.choose(logprobs, draws[rows, step])
-        samples.add(rows, chosen, logprobs)
-        ended = stops[chosen].tolist()
+        logprobs = decoding.logprobs(_mask_logits(lm.logits(state.last), rows, samples, allowed))
+        next_tokens = decoding.choose(logprobs, draws[rows, step])
+        samples.add(rows, next_tokens, logprobs)
+        is_stop = stops[next_tokens].tolist()
         alive = [
-            place
-            for place, row in enumerate(rows)
+            index
+            for index, row in enumerate(rows)
             if step + 1 < limits[row]
-            and not ended[place]
+            and not is_stop[index]
             and not (stop_when and stop_when(row, samples.ids[row]))
         ]
         if not alive:
             break
         if len(alive) < len(rows):
-            state, chosen, rows = select_rows(state, alive), chosen[alive], [rows[i] for i in alive]
-        state = extend(lm, state, chosen[:, None])[1]
+            state, next_tokens, rows = (
+                select_rows(state, alive),
+                next_tokens[alive],
+                [rows[i] for i in alive],
+            )
+        state = extend(lm, state, next_tokens[:, None])[1]
     return samples.continuations()
 
 
@@ -146,7 +150,7 @@ def _for_row(function: RowFunction[Value] | None, row: int) -> RowFunction[Value
     return function and (lambda _, ids: function(row, ids))
 
 
-def _masked(
+def _mask_logits(
     logits: Tensor, rows: Sequence[int], samples: _Samples, allowed: AllowedTokens | None
 ) -> Tensor:
     """``logits`` (N, V) of ``rows`` with −∞ for the tokens that may not follow."""
@@ -164,15 +168,17 @@ class _Samples:
         self.ids: list[list[int]] = [[] for _ in prompts]
         self.logprobs: list[list[float]] = [[] for _ in prompts]
 
-    def add(self, rows: Sequence[int], chosen: Tensor, logprobs: Tensor) -> None:
-        """Append the tokens ``chosen`` (N,) with their ``logprobs`` (N, V); raises PlayerError."""
-        picked = logprobs.gather(1, chosen[:, None])[:, 0]
-        finite = torch.isfinite(picked)
+    def add(self, rows: Sequence[int], next_tokens: Tensor, logprobs: Tensor) -> None:
+        """Append ``next_tokens`` (N,) with their ``logprobs`` (N, V); raises PlayerError."""
+        token_logprobs = logprobs.gather(1, next_tokens[:, None])[:, 0]
+        finite = torch.isfinite(token_logprobs)
         if not bool(finite.all()):
             row = rows[finite.tolist().index(False)]
             after = self.lm.decode((*self.prompts[row], *self.ids[row]))[-80:]
             raise PlayerError(f"the player's logits are not finite after {after!r}")
-        for row, token, logprob in zip(rows, chosen.tolist(), picked.tolist(), strict=True):
+        for row, token, logprob in zip(
+            rows, next_tokens.tolist(), token_logprobs.tolist(), strict=True
+        ):
             self.ids[row].append(token)
             self.logprobs[row].append(logprob)
 
@@ -183,15 +189,15 @@ class _Samples:
 
 def _nucleus(logprobs: Tensor, top_p: float) -> Tensor:
     """``logprobs`` (N, V) with −∞ for all but the likeliest tokens of mass ``top_p``."""
-    ordered, places = logprobs.sort(-1, descending=True)
-    mass = ordered.double().exp()
+    sorted_logprobs, places = logprobs.sort(-1, descending=True)
+    mass = sorted_logprobs.double().exp()
     beyond = mass.cumsum(-1) - mass >= top_p
-    return logprobs.scatter(1, places, ordered.masked_fill(beyond, -torch.inf))
+    return logprobs.scatter(1, places, sorted_logprobs.masked_fill(beyond, -torch.inf))
 
 
 def _inverse_cdf(logprobs: Tensor, uniform: Tensor) -> Tensor:
     """The token at which the cumulative probability first exceeds ``uniform`` (N,)."""
     cumulative = logprobs.double().exp().cumsum(-1)
     target = (uniform * cumulative[:, -1])[:, None]
-    chosen = torch.searchsorted(cumulative, target, right=True)[:, 0]
-    return chosen.clamp(max=logprobs.shape[1] - 1)
+    tokens = torch.searchsorted(cumulative, target, right=True)[:, 0]
+    return tokens.clamp(max=logprobs.shape[1] - 1)

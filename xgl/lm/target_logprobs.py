@@ -30,7 +30,7 @@ def target_logprobs(
     tile = min(tile, tile_bytes // 4) if tile_bytes else tile
     width = max(1, min(TILE_WIDTH.get(kind, tile // 1024), tile, head.out_features))
     parts = [
-        _picked(head, h, t) - _normaliser(head, h, width)
+        _target_logits(head, h, t) - _normaliser(head, h, width)
         for h, t in _chunks(hidden, targets, max(1, tile // width))
     ]
     if not parts:
@@ -38,7 +38,7 @@ def target_logprobs(
     return torch.cat(parts).clamp(max=0.0)  # the two terms are rounded apart
 
 
-def _picked(head: nn.Linear, hidden: Tensor, targets: Tensor) -> Tensor:
+def _target_logits(head: nn.Linear, hidden: Tensor, targets: Tensor) -> Tensor:
     """The targets' logits (P,), multiplied in float32."""
     logits = (hidden.float() * head.weight[targets].float()).sum(-1)
     return logits if head.bias is None else logits + head.bias[targets].float()
@@ -55,13 +55,13 @@ def _normaliser(head: nn.Linear, hidden: Tensor, width: int) -> Tensor:
 
 
 def _log_sum_exp(logits: Tensor) -> Tensor:
-    """Over the last axis, float32; by way of log_softmax, whose kernel takes half the time."""
+    """log-sum-exp over the last axis, float32; from log_softmax, whose kernel is twice as fast."""
     largest = logits.log_softmax(-1, dtype=torch.float32).amax(-1)
     return logits.amax(-1).float() - largest
 
 
 def _whole(head: nn.Module, hidden: Tensor, targets: Tensor) -> Tensor:
-    """For a head that is more than a matrix: a few positions at a time, all of the vocabulary."""
+    """Log-probabilities for a head that is more than a matrix, a few positions at a time."""
     parts = [
         head(h).float().log_softmax(-1).gather(1, t[:, None])[:, 0]
         for h, t in _chunks(hidden, targets, 256)

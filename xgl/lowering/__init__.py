@@ -1,6 +1,6 @@
-"""Games as the authors' released engine (wheel 0.5.0) plays them: what it lacks is said otherwise,
-what cannot be said otherwise is refused by name (docs/measure.md)."""
+"""Games rewritten for the authors' released engine (wheel 0.5.0). What it lacks is expressed in
+other ways; a game for which this is impossible is refused with the reason (docs/measure.md)."""
 
-from xgl.lowering.lower import Lowered, LoweringError, lower
+from xgl.lowering.lower import LoweredProgram, LoweringError, lower
 
-__all__ = ["Lowered", "LoweringError", "lower"]
+__all__ = ["LoweredProgram", "LoweringError", "lower"]

@@ -1,4 +1,4 @@
-"""One game to the authors' engine: the passes in their order, and what they could not do."""
+"""Lowering of one game to the authors' engine: the passes in their order, and their refusals."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from xgl.language.unparse import expression_text, instruction_text
 from xgl.language.visitors import descendants, reads, writes
 from xgl.lowering import texts
 from xgl.lowering.terms import conditions, rewards
-from xgl.lowering.texts import Account, Guard, Revealing
+from xgl.lowering.texts import Account, Guard, RevealRewriter
 
 FAILURES = 10
-"""Failed ensures that the authors' engine allows, a line."""
+"""Failed ensures that the authors' engine allows for each line."""
 Lines = list[syn.Instruction]
 
 
@@ -32,11 +32,11 @@ class LoweringError(XGLError):
 
 
 @dataclass(frozen=True)
-class Lowered:
+class LoweredProgram:
     """A program in the xent dialect, and its text as the authors' engine reads it.
 
-    ``changes`` say the same in other words, ``inexact`` do not, ``notes`` are differences of the
-    engines that no program can say. ``metadata``: with which to play it here.
+    ``changes`` keep the meaning, ``inexact`` changes do not, ``notes`` are differences of the
+    engines that no program can express. ``metadata``: the metadata to play it with here.
     """
 
     program: syn.Program
@@ -47,19 +47,19 @@ class Lowered:
     notes: tuple[str, ...]
 
 
-def lower(game: Game, role: str = syn.MAIN_PLAYER, allow_inexact: bool = False) -> Lowered:
+def lower(game: Game, role: str = syn.MAIN_PLAYER, allow_inexact: bool = False) -> LoweredProgram:
     """``game``, measured in ``role``, for the authors' engine.
 
-    Raises :class:`LoweringError` with every reason, of which ``allow_inexact`` lifts those that
-    leave a game nearly the same.
+    Raises :class:`LoweringError` with every reason. ``allow_inexact`` accepts changes that leave
+    the game nearly the same.
     """
     account = Account(lenient=allow_inexact)
-    program = _lowered(game, account)
+    program = _lower_program(game, account)
     _note(game, account)
     if account.refusals:
         raise LoweringError(account.refusals)
     text = _text_read_back(program, role)
-    return Lowered(
+    return LoweredProgram(
         program=program,
         text=text,
         metadata=_metadata(game),
@@ -69,22 +69,22 @@ def lower(game: Game, role: str = syn.MAIN_PLAYER, allow_inexact: bool = False) 
     )
 
 
-def _lowered(game: Game, account: Account) -> syn.Program:
+def _lower_program(game: Game, account: Account) -> syn.Program:
     program = game.program
     lines: Lines = [_constants(line, game, account) for line in program.instructions]
-    lines = _each(lines, lambda line: _conditions(line, program.dialect, account))
+    lines = _map_lines(lines, lambda line: _conditions(line, program.dialect, account))
     if program.dialect == PAPER.name:
-        lines = _from_paper(lines, account)
-    revealing = Revealing(syn.Program(tuple(lines), program.dialect), account)
-    lines = _each(lines, lambda line: _rewritten(line, game, revealing, account))
-    if texts.cuts_or_joins(syn.Program(tuple(lines))):
-        lines = _each(lines, lambda line: texts.with_moves_stored_again(line, account))
+        lines = _lower_paper_dialect(lines, account)
+    reveal_rewriter = RevealRewriter(syn.Program(tuple(lines), program.dialect), account)
+    lines = _map_lines(lines, lambda line: _rewrite_line(line, game, reveal_rewriter, account))
+    if texts.has_cut_or_join(syn.Program(tuple(lines))):
+        lines = _map_lines(lines, lambda line: texts.store_moves_again(line, account))
     lines = [Guard(lines, account)(line) for line in lines]
-    lines = _without_david(lines, account)
-    return _renamed(lines, account)
+    lines = _replace_david(lines, account)
+    return _rename_registers(lines, account)
 
 
-def _each(lines: Lines, change: Callable[[syn.Instruction], Lines]) -> Lines:
+def _map_lines(lines: Lines, change: Callable[[syn.Instruction], Lines]) -> Lines:
     return [new for line in lines for new in change(line)]
 
 
@@ -94,47 +94,49 @@ def _constants(line: syn.Instruction, game: Game, account: Account) -> syn.Instr
     players = analyse(game.program).players
     if hidden and not set(players) <= set(syn.OMNISCIENT):
         account.refuse(line, "a private constant would be read in the program")
-    replaced: syn.Instruction = texts.with_constants(line, values, account)
-    return replaced
+    new_line: syn.Instruction = texts.replace_constants(line, values, account)
+    return new_line
 
 
 def _conditions(line: syn.Instruction, dialect: str, account: Account) -> Lines:
     return [conditions(line, dialect, account) if isinstance(line, syn.Ensure) else line]
 
 
-def _from_paper(lines: Lines, account: Account) -> Lines:
-    """What only the paper's dialect means otherwise."""
-    rewritten: Lines = []
+def _lower_paper_dialect(lines: Lines, account: Account) -> Lines:
+    """Rewrite what has another meaning in the paper's dialect."""
+    new_lines: Lines = []
     for line in lines:
         for node in descendants(line):
             if isinstance(node, syn.Xent) and node.outer is not None:
                 account.loss(line, "a pre-instruction is joined to the prefix as text there")
-        changed: Any = texts.without_story_arguments(line, account)
-        for change in (texts.with_spaces, texts.with_copies):
-            changed = change(changed, account)
-        if isinstance(changed, syn.Reward) and changed.player == "env":
+        new_line: Any = texts.remove_story_arguments(line, account)
+        for change in (texts.add_spaces, texts.copy_list_items):
+            new_line = change(new_line, account)
+        if isinstance(new_line, syn.Reward) and new_line.player == "env":
             account.change("rewards to env, which count for nothing, were left out")
         else:
-            split = isinstance(changed, syn.Assign)
-            rewritten += texts.one_by_one(changed, account) if split else [changed]
-    return _placed_flags(rewritten, account)
+            is_assign = isinstance(new_line, syn.Assign)
+            new_lines += texts.split_assign(new_line, account) if is_assign else [new_line]
+    return _place_early_flags(new_lines, account)
 
 
-def _placed_flags(lines: Lines, account: Account) -> Lines:
-    """A flag that is replayed before it is placed stands at line 1."""
-    placed: set[str] = set()
+def _place_early_flags(lines: Lines, account: Account) -> Lines:
+    """Place a flag that is replayed before it is placed at line 1."""
+    placed_flags: set[str] = set()
     early: dict[str, None] = {}
     for line in lines:
         if isinstance(line, syn.Beacon):
-            placed.add(line.flag)
-        elif isinstance(line, syn.Replay) and line.flag not in placed:
+            placed_flags.add(line.flag)
+        elif isinstance(line, syn.Replay) and line.flag not in placed_flags:
             early[line.flag] = None
     if early:
         account.change("a flag that was never placed is placed at line 1")
     return [*(syn.Beacon(flag) for flag in early), *lines]
 
 
-def _rewritten(line: syn.Instruction, game: Game, revealing: Revealing, account: Account) -> Lines:
+def _rewrite_line(
+    line: syn.Instruction, game: Game, reveal_rewriter: RevealRewriter, account: Account
+) -> Lines:
     calls = [node for node in descendants(line) if isinstance(node, syn.Function)]
     if any(call.name == "split" and call.arguments[1:] == (texts.NOTHING,) for call in calls):
         account.refuse(line, "a text cannot be split by an empty one there")
@@ -142,35 +144,35 @@ def _rewritten(line: syn.Instruction, game: Game, revealing: Revealing, account:
         case syn.Reward():
             return rewards(line, account)
         case syn.Reveal():
-            return revealing.lower(line)
+            return reveal_rewriter.lower(line)
         case syn.Elicit(max_len=None):
             account.change("elicits name their limit")
             return [replace(line, max_len=game.metadata.max_len)]
     return [line]
 
 
-def _without_david(lines: Lines, account: Account) -> Lines:
-    """That engine has no david: refused, or in a free private player's chair."""
-    named = {line.player for line in lines if hasattr(line, "player")}
-    if "david" not in named:
+def _replace_david(lines: Lines, account: Account) -> Lines:
+    """Give david's part, whom that engine lacks, to a free private player, or refuse."""
+    players = {line.player for line in lines if hasattr(line, "player")}
+    if "david" not in players:
         return lines
     first = next(line for line in lines if getattr(line, "player", "") == "david")
-    free = next((name for name in ("carol", "bob", "alice") if name not in named), None)
+    free = next((name for name in ("carol", "bob", "alice") if name not in players), None)
     if free is None:
         account.refuse(first, "there is no player david there, and no other chair is free")
         return lines
     account.loss(first, f"there is no player david there; {free} would play his part")
-    return [_seated(line, free) for line in lines]
+    return [_reassign_david(line, free) for line in lines]
 
 
-def _seated(line: syn.Instruction, player: str) -> syn.Instruction:
+def _reassign_david(line: syn.Instruction, player: str) -> syn.Instruction:
     """The line with david's part played by another."""
     if isinstance(line, syn.Elicit | syn.Reward | syn.Reveal) and line.player == "david":
         return replace(line, player=player)
     return line
 
 
-def _renamed(lines: Lines, account: Account) -> syn.Program:
+def _rename_registers(lines: Lines, account: Account) -> syn.Program:
     program = canonicalise(syn.Program(tuple(lines), "xent"))
     names = {n for line in program.instructions for n in (*reads(line), *writes(line))}
     if over := sorted(name for name in names if name.endswith("0")):
@@ -179,7 +181,7 @@ def _renamed(lines: Lines, account: Account) -> syn.Program:
 
 
 def _note(game: Game, account: Account) -> None:
-    """Differences that stay."""
+    """Note the differences of the engines that remain."""
     nodes = [node for line in game.program.instructions for node in descendants(line)]
     if game.dialect == PAPER.name:
         account.note("no BOS stands before a scored string, and its first token does not count")
@@ -203,24 +205,24 @@ def _metadata(game: Game) -> Metadata:
 
 
 def _text_read_back(program: syn.Program, role: str) -> str:
-    """The text, once it has been read again and can be played. Raises :class:`LoweringError`."""
+    """The text, after a check that it parses to the program. Raises :class:`LoweringError`."""
     text = "\n".join(_line(line, role) for line in program.instructions)
     try:
-        read = canonicalise(parse(text, "xent"))
+        parsed_program = canonicalise(parse(text, "xent"))
     except ProgramError as error:
         raise LoweringError(
             f"lowered, line {p.line}: {p.found}; expected {p.expected}" for p in error.problems
         ) from error
-    if faults := analyse(read).faults:
+    if faults := analyse(parsed_program).faults:
         raise LoweringError(faults)
-    if read != program:
+    if parsed_program != program:
         raise LoweringError(["its lowered text reads otherwise"])
     return text
 
 
 def _line(line: syn.Instruction, role: str) -> str:
-    """A line of that engine's text: statements named as such, and black where it is not meant by
-    default, since there the unnamed player is the one measured."""
+    """A line in that engine's text, with statements as ``is_true`` and black named if another role
+    is measured, since there the unnamed player is the measured one."""
     text = instruction_text(line)
     if isinstance(line, syn.Ensure):
         text = f"ensure({', '.join(map(_condition_text, line.conditions))})"

@@ -32,7 +32,7 @@ def rewards(line: syn.Reward, account: Account) -> list[syn.Instruction]:
 
 
 def _groups(terms: Sequence[Signed], account: Account) -> list[list[Signed]]:
-    """Xents by the string that is scored; of an empty literal a xent is 0, and there an error."""
+    """Xents by the scored string; the xent of an empty literal is 0 here and an error there."""
     groups: dict[object, list[Signed]] = {}
     for sign, term in terms:
         assert isinstance(term, syn.Xent)
@@ -43,13 +43,13 @@ def _groups(terms: Sequence[Signed], account: Account) -> list[list[Signed]]:
     return list(groups.values())
 
 
-def compared(line: syn.Ensure, node: syn.Comparison, account: Account) -> syn.Comparison:
+def lower_comparison(line: syn.Ensure, node: syn.Comparison, account: Account) -> syn.Comparison:
     """A comparison whose sides each hold numbers, or xents of one string."""
     if all(_plain(side) for side in (node.left, node.right)):
         return node
-    both = [*node.left.terms, *_negated(node.right.terms)]
-    xents = [each for each in both if isinstance(each[1], syn.Xent)]
-    numbers = [each for each in both if not isinstance(each[1], syn.Xent)]
+    both = [*node.left.terms, *_negate(node.right.terms)]
+    xents = [term for term in both if isinstance(term[1], syn.Xent)]
+    numbers = [term for term in both if not isinstance(term[1], syn.Xent)]
     groups = _groups(xents, account)
     if len(groups) > 2 or (len(groups) == 2 and numbers):
         account.refuse(line, "it compares more than the xents of two strings")
@@ -57,14 +57,14 @@ def compared(line: syn.Ensure, node: syn.Comparison, account: Account) -> syn.Co
     account.change("terms of a comparison changed sides")
     left = groups[0] if groups else numbers
     right = groups[1] if len(groups) == 2 else numbers if groups else []
-    return replace(node, left=_sum(left), right=_sum(_negated(right)))
+    return replace(node, left=_sum(left), right=_sum(_negate(right)))
 
 
 def _sum(terms: Sequence[Signed]) -> syn.Sum:
     return syn.Sum(tuple(terms)) if terms else ZERO
 
 
-def _negated(terms: Sequence[Signed]) -> list[Signed]:
+def _negate(terms: Sequence[Signed]) -> list[Signed]:
     return [(-sign, term) for sign, term in terms]
 
 
@@ -82,8 +82,10 @@ _OPPOSITE: dict[str, syn.Comparator] = {"==": "!=", "!=": "=="}
 
 def conditions(line: syn.Ensure, dialect: str, account: Account) -> syn.Ensure:
     """The line with every condition lowered."""
-    lowered = tuple(_condition(line, each, dialect, account) for each in line.conditions)
-    return replace(line, conditions=lowered)
+    new_conditions = tuple(
+        _condition(line, condition, dialect, account) for condition in line.conditions
+    )
+    return replace(line, conditions=new_conditions)
 
 
 def _condition(
@@ -91,7 +93,7 @@ def _condition(
 ) -> syn.Condition:
     match node:
         case syn.Comparison():
-            return compared(line, node, account)
+            return lower_comparison(line, node, account)
         case syn.Logic(_, parts):
             inner = tuple(_condition(line, part, dialect, account) for part in parts)
             return replace(node, conditions=inner)
@@ -103,24 +105,26 @@ def _condition(
 def _statement(line: syn.Ensure, truth: syn.Truth, dialect: str, account: Account) -> Any:
     parts: list[syn.StringExpr] = []
 
-    def placed(part: syn.StringExpr) -> str:
+    def store_part(part: syn.StringExpr) -> str:
         parts.append(part)
         return str(len(parts) - 1)
 
-    rule = predicate(truth, placed)
+    def join(left: syn.StringExpr, right: syn.StringExpr) -> syn.StringExpr:
+        return _join_with_space(left, right, dialect)
+
+    rule = predicate(truth, store_part)
     if rule is None:
         account.loss(line, "a model judges the statement, and that engine asks it otherwise")
-        statement = reduce(lambda a, b: _spaced(a, b, dialect), (truth.statement, *truth.params))
+        statement = reduce(join, (truth.statement, *truth.params))
         return replace(truth, statement=statement, params=())
     operands = [
-        reduce(lambda a, b: _spaced(a, b, dialect), [parts[int(place)] for place in each.split()])
-        for each in rule.operands
+        reduce(join, [parts[int(index)] for index in operand.split()]) for operand in rule.operands
     ]
     return _rule(line, rule, operands, truth.expected, account)
 
 
-def _spaced(left: syn.StringExpr, right: syn.StringExpr, dialect: str) -> syn.StringExpr:
-    """Two texts with a space between, in the words of the program's own dialect."""
+def _join_with_space(left: syn.StringExpr, right: syn.StringExpr, dialect: str) -> syn.StringExpr:
+    """Two texts joined with a space, in the program's own dialect."""
     if not DIALECTS[dialect].cat_space:
         left = syn.Cat(left, syn.Literal(" "))
     return syn.Cat(left, right)
@@ -140,7 +144,7 @@ def _rule(
             return _compare(common, "==" if expected else "!=", 0)
         case "only_uses_words":
             account.change("'only uses the words of' became a set expression")
-            allowed, text = (_call("word_set", each) for each in operands)
+            allowed, text = (_call("word_set", operand) for operand in operands)
             rule_holds: syn.Condition = syn.Test(text, "<=", allowed)
         case "num_tokens":
             account.change("a count of tokens became a comparison with the first of them")
@@ -163,7 +167,7 @@ def _compare(term: syn.Function, comparator: Any, bound: int) -> syn.Comparison:
 def _tokens(
     line: syn.Ensure, text: syn.StringExpr, comparator: str, bound: int, account: Account
 ) -> syn.Condition:
-    """A text has at most n tokens where its first n tokens are the text."""
+    """A condition on a text's tokens: at most n where its first n tokens are the whole text."""
 
     def at_most(tokens: int, holds: bool) -> syn.Condition:
         first = _call("first_n_tokens", text, syn.Number(tokens))

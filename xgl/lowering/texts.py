@@ -20,7 +20,7 @@ from xgl.language.visitors import descendants, reads, rebuild, writes
 
 @dataclass
 class Account:
-    """Filled by the passes in turn. With ``lenient`` a loss is noted, else it is a refusal."""
+    """The passes add to it in turn. With ``lenient`` a loss is recorded, else it is a refusal."""
 
     lenient: bool = False
     changes: dict[str, None] = field(default_factory=dict)
@@ -29,19 +29,19 @@ class Account:
     refusals: dict[str, None] = field(default_factory=dict)
 
     def change(self, what: str) -> None:
-        """The program says the same in other words."""
+        """Record a change that keeps the meaning."""
         self.changes[what] = None
 
     def note(self, what: str) -> None:
-        """The engines differ in something that the program cannot say."""
+        """Record a difference of the engines that no program can express."""
         self.notes[what] = None
 
     def loss(self, at: syn.Instruction, what: str) -> None:
-        """The program cannot say the same, but nearly so."""
+        """Record a change after which the program is only nearly the same."""
         (self.inexact if self.lenient else self.refusals)[f"line {at.span.line}: {what}"] = None
 
     def refuse(self, at: syn.Instruction | None, what: str) -> None:
-        """The program cannot be said at all."""
+        """Record why the program cannot be lowered."""
         self.refusals[f"line {at.span.line}: {what}" if at else what] = None
 
 
@@ -50,8 +50,8 @@ class Account:
 SPACE, NOTHING = syn.Literal(" "), syn.Literal("")
 
 
-def with_constants(line: Any, values: Mapping[str, str], account: Account) -> Any:
-    """Constants that the metadata set, as literals: there they are always empty."""
+def replace_constants(line: Any, values: Mapping[str, str], account: Account) -> Any:
+    """The line with the metadata's constants as literals: there constants are always empty."""
 
     def change(node: Any) -> Any:
         if isinstance(node, syn.Register) and node.name in values:
@@ -62,8 +62,8 @@ def with_constants(line: Any, values: Mapping[str, str], account: Account) -> An
     return rebuild(line, change)
 
 
-def with_spaces(line: Any, account: Account) -> Any:
-    """``+`` with the space that the paper sandwiches; literals take it in."""
+def add_spaces(line: Any, account: Account) -> Any:
+    """``+`` with the paper's space made explicit, inside a literal where there is one."""
 
     def change(node: Any) -> Any:
         node = rebuild(node, change)
@@ -75,15 +75,15 @@ def with_spaces(line: Any, account: Account) -> Any:
         if isinstance(node.left, syn.Literal):
             return replace(node, left=syn.Literal(node.left.value + " "))
         if isinstance(node.left, syn.Cat) and isinstance(node.left.right, syn.Literal):
-            spaced = syn.Literal(node.left.right.value + " ")
-            return replace(node, left=replace(node.left, right=spaced))
+            literal = syn.Literal(node.left.right.value + " ")
+            return replace(node, left=replace(node.left, right=literal))
         return replace(node, left=syn.Cat(node.left, SPACE))
 
     return rebuild(line, change)
 
 
-def with_copies(line: Any, account: Account) -> Any:
-    """Lists of values: there, a list holds the register itself."""
+def copy_list_items(line: Any, account: Account) -> Any:
+    """The line with copies in its lists: there, a list holds the register itself."""
 
     def item(node: Any) -> Any:
         if isinstance(node, syn.Register):
@@ -99,7 +99,7 @@ def with_copies(line: Any, account: Account) -> Any:
     return rebuild(line, change) if isinstance(line, syn.Assign) else line
 
 
-def without_story_arguments(line: Any, account: Account) -> Any:
+def remove_story_arguments(line: Any, account: Account) -> Any:
     """``story`` without its argument, which that engine ignores."""
 
     def change(node: Any) -> Any:
@@ -117,17 +117,17 @@ def stories(program: syn.Program) -> list[syn.Story]:
     return [node for line in lines for node in descendants(line) if isinstance(node, syn.Story)]
 
 
-def one_by_one(line: syn.Assign, account: Account) -> list[syn.Instruction]:
-    """An assign that reads what it sets, as one assign for each register."""
+def split_assign(line: syn.Assign, account: Account) -> list[syn.Instruction]:
+    """An assign that reads registers which it sets, as one assign for each register."""
     names = [name for name, _ in line.targets]
-    read = {n.name for node in descendants(line) if isinstance(n := node, syn.Register)}
-    if len(names) == 1 or not (read & set(names) or len(set(names)) < len(names)):
+    names_read = {n.name for node in descendants(line) if isinstance(n := node, syn.Register)}
+    if len(names) == 1 or not (names_read & set(names) or len(set(names)) < len(names)):
         return [line]
     account.change("an assign from left to right became several")
     return [replace(line, targets=(target,)) for target in line.targets]
 
 
-def with_moves_stored_again(line: syn.Instruction, account: Account) -> list[syn.Instruction]:
+def store_moves_again(line: syn.Instruction, account: Account) -> list[syn.Instruction]:
     """An elicit, then its moves stored again: there, // % and join fail on a shortened move."""
     if not isinstance(line, syn.Elicit):
         return [line]
@@ -136,7 +136,7 @@ def with_moves_stored_again(line: syn.Instruction, account: Account) -> list[syn
     return [line, syn.Assign(tuple(dict(again).items()), line.span)]
 
 
-def cuts_or_joins(program: syn.Program) -> bool:
+def has_cut_or_join(program: syn.Program) -> bool:
     """Whether some string is cut, or some list joined."""
     return any(
         isinstance(node, syn.Cut) or (isinstance(node, syn.Function) and node.name == "join")
@@ -152,17 +152,19 @@ NAMES = tuple(kind + suffix for suffix in ("", "1", "2", "3") for kind in "stxy"
 LISTS = tuple("l" + suffix for suffix in ("", "1", "2", "3"))
 
 
-class Revealing:
-    """Gives what is revealed registers of its own where that engine needs them."""
+class RevealRewriter:
+    """Stores revealed values in registers of their own where that engine needs them."""
 
     def __init__(self, program: syn.Program, account: Account) -> None:
         self.account = account
         self.live = DIALECTS[program.dialect].live_reveal
         lines = program.instructions
-        self.taken = {name for line in lines for name in (*reads(line), *writes(line))}
-        written = Counter(name for line in lines for name in writes(line))
+        self.used_names = {name for line in lines for name in (*reads(line), *writes(line))}
+        write_counts = Counter(name for line in lines for name in writes(line))
         again = any(isinstance(line, syn.Ensure | syn.Replay) for line in lines)
-        self.steady = set() if again else {name for name in self.taken if written[name] < 2}
+        self.steady = (
+            set() if again else {name for name in self.used_names if write_counts[name] < 2}
+        )
 
     def lower(self, line: syn.Reveal) -> list[syn.Instruction]:
         """The reveal, after the assigns that it needs."""
@@ -178,16 +180,16 @@ class Revealing:
     def _needs_own(self, player: str, value: syn.StringExpr | syn.ListExpr) -> bool:
         if not isinstance(value, syn.Register):
             return not self.live or any(mark in expression_text(value) for mark in ",()")
-        seen = value.name[0] in syn.PUBLIC_TYPES or player in syn.OMNISCIENT
-        return not (self.live or seen or value.name in self.steady)
+        is_visible = value.name[0] in syn.PUBLIC_TYPES or player in syn.OMNISCIENT
+        return not (self.live or is_visible or value.name in self.steady)
 
     def _own(self, line: syn.Reveal, value: syn.StringExpr | syn.ListExpr) -> str | None:
         pool = LISTS if syn.kind_of(value) == "list" else NAMES
-        free = next((name for name in pool if name not in self.taken), None)
+        free = next((name for name in pool if name not in self.used_names), None)
         if free is None:
             self.account.refuse(line, "no register is left for what is revealed")
             return None
-        self.taken.add(free)
+        self.used_names.add(free)
         self.account.change("what is revealed has a register of its own")
         return free
 
@@ -198,13 +200,13 @@ MARK = syn.Literal(".")
 
 
 class Guard:
-    """Gives xents of texts that a program may leave empty a pre-instruction that is itself empty
-    unless the text is: then there is a token to read, and still none to score."""
+    """Adds a pre-instruction to xents of texts that may be empty. It is empty unless the text is:
+    then there is a token to read, and still none to score."""
 
     def __init__(self, lines: list[syn.Instruction], account: Account) -> None:
         self.account = account
         self.values: dict[str, list[Any]] = {}
-        """What each register is assigned; None stands for a move, which its player answers for."""
+        """The values that each register is assigned; None stands for a move of a player."""
         for line in lines:
             if isinstance(line, syn.Assign):
                 for name, value in line.targets:
@@ -224,19 +226,21 @@ class Guard:
         rest = syn.Cut(syn.Cat(text, MARK), text, "after")
         return replace(node, outer=syn.Cut(MARK, rest, "before"))
 
-    def _may_be_empty(self, node: Any, seen: frozenset[str]) -> bool:
+    def _may_be_empty(self, node: Any, visited_names: frozenset[str]) -> bool:
         match node:
             case None | syn.Story():
                 return False
             case syn.Literal(value):
                 return not value
             case syn.Cat(left, right):
-                return self._may_be_empty(left, seen) and self._may_be_empty(right, seen)
+                return self._may_be_empty(left, visited_names) and self._may_be_empty(
+                    right, visited_names
+                )
             case syn.Given(text, _):
-                return self._may_be_empty(text, seen)
+                return self._may_be_empty(text, visited_names)
             case syn.Register(name):
-                if name in seen:
+                if name in visited_names:
                     return False
                 values = self.values.get(name, [syn.Literal("")])
-                return any(self._may_be_empty(value, seen | {name}) for value in values)
+                return any(self._may_be_empty(value, visited_names | {name}) for value in values)
         return True

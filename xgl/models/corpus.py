@@ -68,9 +68,9 @@ def split_of(text: str) -> Split:
     return "held_out" if digest % HELD_OUT_MODULUS == 0 else "train"
 
 
-def read(packed: bytes) -> tuple[CorpusStory, ...]:
+def read(data: bytes) -> tuple[CorpusStory, ...]:
     """Stories from gzipped JSON lines."""
-    rows = (json.loads(line) for line in gzip.decompress(packed).splitlines())
+    rows = (json.loads(line) for line in gzip.decompress(data).splitlines())
     return tuple(CorpusStory(row["prompt"], row["text"]) for row in rows)
 
 
@@ -120,7 +120,7 @@ def sentence_starts(text: str) -> list[int]:
     return sorted({0, *(match.start() for match in SENTENCE_START.finditer(text))})
 
 
-def common(texts: Sequence[str], least: int) -> frozenset[str]:
+def common_words(texts: Sequence[str], least: int) -> frozenset[str]:
     """Words that occur in at least `least` of `texts`."""
     counts = Counter(word for text in texts for word in set(words(text)))
     return frozenset(word for word, count in counts.items() if count >= least)

@@ -32,12 +32,12 @@ def resolve(reference: str) -> Path:
     A folder that exists wins over a hub id of the same spelling. Raises ModelNotFound.
     """
     if reference == "embedded":
-        return _checked(EMBEDDED, reference)
+        return _check_folder(EMBEDDED, reference)
     if reference == "smollm2":
         return smollm2.obtain()
     folder = Path(reference).expanduser()
     if os.path.isdir(folder):  # unlike Path's, false for a name too long for the disk
-        return _checked(folder, reference)
+        return _check_folder(folder, reference)
     if os.path.exists(folder):
         raise ModelNotFound(f"model {reference!r} is a file; {EXPECTED}")
     if HUB_ID.fullmatch(reference):
@@ -47,7 +47,7 @@ def resolve(reference: str) -> Path:
     raise ModelNotFound(f"no model {reference!r}: there is no such folder; {EXPECTED}{hint}")
 
 
-def _checked(folder: Path, reference: str) -> Path:
+def _check_folder(folder: Path, reference: str) -> Path:
     if not (folder / "config.json").is_file():
         raise ModelNotFound(f"model {reference!r}: {folder} has no config.json; {EXPECTED}")
     if not any(any(folder.glob(pattern)) for pattern in WEIGHTS):
@@ -58,7 +58,7 @@ def _checked(folder: Path, reference: str) -> Path:
 
 
 def _check_whole(weights: Path, reference: str) -> None:
-    """Raises ModelNotFound for a file that was cut short, before every worker fails on it."""
+    """Raises ModelNotFound for an incomplete file, before every worker fails on it."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -92,9 +92,9 @@ def load(reference: str, *, device: str = "cpu", dtype: str = "auto") -> tuple[A
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     folder = resolve(reference)
-    chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+    device_name = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
     if dtype == "auto":
-        dtype = "float32" if torch.device(chosen).type == "cpu" else "bfloat16"
+        dtype = "float32" if torch.device(device_name).type == "cpu" else "bfloat16"
     try:
         with smollm2.quiet():
             tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -102,10 +102,10 @@ def load(reference: str, *, device: str = "cpu", dtype: str = "auto") -> tuple[A
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         reason = " ".join(str(error).split())[:200]
         raise ModelNotFound(f"model {reference!r}: {folder} does not load: {reason}") from error
-    _prepared(tokenizer, reference)
-    if reason := unsupported(model):
+    _prepare_tokenizer(tokenizer, reference)
+    if reason := unsupported_reason(model):
         raise ModelNotFound(f"model {reference!r}: {reason}; such models are not supported")
-    return model.to(chosen).eval(), tokenizer
+    return model.to(device_name).eval(), tokenizer
 
 
 def load_tokenizer(reference: str) -> Any:
@@ -122,11 +122,11 @@ def load_tokenizer(reference: str) -> Any:
         raise ModelNotFound(
             f"model {reference!r}: its tokenizer does not load: {reason}"
         ) from error
-    return _prepared(tokenizer, reference)
+    return _prepare_tokenizer(tokenizer, reference)
 
 
-def _prepared(tokenizer: Any, reference: str) -> Any:
-    """With a BOS, and no warning for long texts."""
+def _prepare_tokenizer(tokenizer: Any, reference: str) -> Any:
+    """The tokenizer with a BOS, and without a warning for long texts."""
     if tokenizer.eos_token_id is None:
         raise ModelNotFound(f"model {reference!r}: its tokenizer has no EOS token; one is needed")
     if tokenizer.bos_token_id is None:
@@ -135,8 +135,8 @@ def _prepared(tokenizer: Any, reference: str) -> Any:
     return tokenizer
 
 
-def unsupported(model: Any) -> str:
-    """Why judge and policy would get wrong numbers from a model; empty where they would not.
+def unsupported_reason(model: Any) -> str:
+    """Why judge and policy would get wrong numbers from a model; empty for a model that works.
 
     They apply the head themselves, and expect a token's numbers not to depend on other rows.
     """

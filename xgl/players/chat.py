@@ -52,8 +52,8 @@ class ChatPlayer:
         rounds = len(turn.request.view.earlier)
         while True:
             view = turn.request.view.latest(rounds)
-            shortened = replace(turn, request=replace(turn.request, view=view))
-            move = await self._attempt(batch, shortened)
+            shorter_turn = replace(turn, request=replace(turn.request, view=view))
+            move = await self._attempt(batch, shorter_turn)
             if isinstance(move, Move):
                 return replace(move, rounds_shown=rounds)
             if not rounds:
@@ -62,27 +62,27 @@ class ChatPlayer:
 
     async def _attempt(self, batch: RequestBatch, turn: Turn) -> Move | OversizeError:
         messages = first_messages(turn.request)
-        spent = Usage()
+        usage = Usage()
         for attempt in range(1 + self.settings.ask_again):
             reply, cost = await batch.reply(messages, *turn.key, attempt, asked_again=attempt > 0)
-            spent += cost
+            usage += cost
             if isinstance(reply, Fault):
                 if attempt == 0:
                     return OversizeError(reply.message)
                 break  # the view fits, its lengthened conversation does not
             text = parse_move(reply.text)
             if text is not None:
-                return Move(text, prompt_tokens=spent.prompt_tokens, new_tokens=spent.new_tokens)
+                return Move(text, prompt_tokens=usage.prompt_tokens, new_tokens=usage.new_tokens)
             messages = ask_again(messages, reply)
         self.meter.count(Usage(failed_attempts=1))
         return Move(
             "",
-            prompt_tokens=spent.prompt_tokens,
-            new_tokens=spent.new_tokens,
+            prompt_tokens=usage.prompt_tokens,
+            new_tokens=usage.new_tokens,
             format_failure=True,
         )
 
 
 def ask_again(messages: list[Message], reply: Reply) -> list[Message]:
-    """The conversation so far, the answer without a move, and what was missing in it."""
+    """The conversation so far, the answer without a move, and what it lacks."""
     return follow_up(messages, reply, missing_text(reply.text, reply.cut))

@@ -23,11 +23,11 @@ BATCH_ROWS = 128
 MAX_TOKEN_RATIO = 8
 """Tokens of a policy for one of the judge's, at most, where their tokenizers differ."""
 MEMORY_BYTES = 1 << 30
-"""What a batch of moves may take beside the weights."""
+"""Memory that a batch of moves may take, in addition to the weights."""
 
 
 class LocalPolicy:
-    """Samples moves from ``lm`` as it is now (adapters included).
+    """Samples moves from the present weights of ``lm`` (adapters included).
 
     ``batch_rows`` moves are sampled at once, fewer where they would exceed ``memory_bytes``, in the
     order asked, so that batches are functions of the task. ``count`` counts judge tokens, which
@@ -54,8 +54,8 @@ class LocalPolicy:
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         """One move a turn; an error value where the view does not fit the model's window."""
-        shown = [self._rounds_shown(turn) for turn in turns]
-        prompts = [self._prompt(t.request.view, n) for t, n in zip(turns, shown, strict=True)]
+        rounds = [self._rounds_shown(turn) for turn in turns]
+        prompts = [self._prompt(t.request.view, n) for t, n in zip(turns, rounds, strict=True)]
         moves: list[Move | OversizeError] = [OversizeError("view too long")] * len(turns)
         fitting = [i for i, turn in enumerate(turns) if self._fits(prompts[i], turn)]
         rows = self._rows([len(prompts[i]) + self._limit(turns[i], prompts[i]) for i in fitting])
@@ -63,22 +63,22 @@ class LocalPolicy:
             batch = fitting[first : first + rows]
             pairs = [(turns[index], prompts[index]) for index in batch]
             with few_threads(self.lm):
-                sampled = retry_in_halves(self._sample, pairs, "moves to sample")
-            for index, move in zip(batch, sampled, strict=True):
-                moves[index] = replace(move, rounds_shown=shown[index])
+                batch_moves = retry_in_halves(self._sample, pairs, "moves to sample")
+            for index, move in zip(batch, batch_moves, strict=True):
+                moves[index] = replace(move, rounds_shown=rounds[index])
         return moves
 
-    def writes(self, turn: Turn, text: str) -> Move | OversizeError:
-        """The move that the policy would have made, had it written ``text``, as far as its limit;
-        without log-probabilities. An error value where the view does not fit the model's window.
+    def move_for_text(self, turn: Turn, text: str) -> Move | OversizeError:
+        """The move in which the policy writes ``text``, up to its limit; without log-probabilities.
+        An error value where the view does not fit the model's window.
         """
-        shown = self._rounds_shown(turn)
-        prompt = self._prompt(turn.request.view, shown)
+        rounds = self._rounds_shown(turn)
+        prompt = self._prompt(turn.request.view, rounds)
         if not self._fits(prompt, turn):
             return OversizeError("view too long")
         words = self._encode(f" {text}") if text else ()
         ids = (*words, *self._encode(STOP))[: self._limit(turn, prompt)]
-        return replace(self._move(prompt, Continuation(ids, ())), rounds_shown=shown)
+        return replace(self._move(prompt, Continuation(ids, ())), rounds_shown=rounds)
 
     def _rows(self, lengths: Sequence[int]) -> int:
         return min(
@@ -86,7 +86,7 @@ class LocalPolicy:
         )
 
     def _rounds_shown(self, turn: Turn) -> int:
-        """How many of the latest earlier rounds fit the model's window with the rest."""
+        """Number of the latest earlier rounds that fit into the model's window with the rest."""
         view = turn.request.view
         counts = range(1, len(view.earlier) + 1)
         return bisect_left(
@@ -117,12 +117,12 @@ class LocalPolicy:
         return [self._move(p, c) for p, c in zip(prompts, continuations, strict=True)]
 
     def _limit(self, turn: Turn, prompt: Ids) -> int:
-        """Most tokens of a move: judge tokens, or what surely holds as many."""
+        """Most tokens of a move: judge tokens, or enough of the policy's for as many of these."""
         max_len = turn.request.max_len
         return min(max_len * (MAX_TOKEN_RATIO if self.count else 1), self.lm.window - len(prompt))
 
     def _over_limit(self, max_lens: Sequence[int]) -> StopCondition:
-        """A move of more judge tokens than allowed is cut, so none need follow."""
+        """Stops a row once its move has more judge tokens than allowed, since the rest is cut."""
 
         def over_limit(row: int, ids: Sequence[int]) -> bool:
             """Decided at the beginning of a word: more of a word may be fewer tokens."""

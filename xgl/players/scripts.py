@@ -1,8 +1,8 @@
 """Players that follow a simple rule: what a game pays for no skill at all, or for one trick
 (docs/specification.md, "Scripts").
 
-A script is a function of what its player may see, of the map's seed and of how often it was sent
-back. It keeps every rule that players keep: a move has at most so many judge tokens, and after a
+A script is a function of what its player may see, of the map's seed and of its number of failed
+ensures. It obeys every rule for players: a move has at most its limit of judge tokens, and after a
 failed ensure it makes another attempt, until the game is lost.
 """
 
@@ -21,15 +21,15 @@ from xgl.random_streams import stream
 from xgl.runtime.requests import Move, Turn, View
 
 COMMON = 40
-"""Stories of the corpus in which a word must occur to be said where no text has it."""
-_ELICITED = re.compile(r"elicit\(([^)]*)\)")
+"""Stories of the corpus in which a word must occur to count as common."""
+_ELICIT = re.compile(r"elicit\(([^)]*)\)")
 _NO_TEXTS = ("ensure", "reward")
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What a script goes by: the texts that its player sees, but for moves, in the order of their
-    first appearance; the map's seed; failed ensures so far; most judge tokens of a move, and how to
+    """Input of a script: the texts that its player sees, without moves, in the order of their first
+    appearance; the map's seed; failed ensures so far; most judge tokens of a move, and how to
     count them."""
 
     texts: tuple[str, ...]
@@ -38,18 +38,18 @@ class Scene:
     limit: int
     count: Callable[[str], int]
 
-    def text(self, place: int) -> str:
-        """A text by its place, the nearest one where there is none; empty without any."""
+    def text(self, index: int) -> str:
+        """The text at an index, or the last one if there are fewer; empty without any."""
         if not self.texts:
             return ""
-        return self.texts[min(place, len(self.texts) - 1)]
+        return self.texts[min(index, len(self.texts) - 1)]
 
     def head(self, words: Sequence[str]) -> str:
-        """As many of the first words as a move may hold."""
+        """The first words, as many as a move may hold."""
         return self._most(lambda size: words[:size], len(words))
 
     def tail(self, words: Sequence[str]) -> str:
-        """As many of the last words as a move may hold."""
+        """The last words, as many as a move may hold."""
         return self._most(lambda size: words[len(words) - size :], len(words))
 
     def _most(self, of_size: Callable[[int], Sequence[str]], words: int) -> str:
@@ -60,7 +60,7 @@ class Scene:
 
 
 Script = Callable[[Scene], str]
-"""From a scene to a move."""
+"""A function from a scene to a move."""
 
 
 class ScriptPlayer:
@@ -71,7 +71,7 @@ class ScriptPlayer:
         self.count = count
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        """One move a turn, which cost no token of a player."""
+        """One move a turn; moves of scripts cost no tokens."""
         return [Move(self.text(turn, turn.policy)) for turn in turns]
 
     def text(self, turn: Turn, script: str) -> str:
@@ -88,9 +88,9 @@ class ScriptPlayer:
 
 def visible_texts(view: View) -> tuple[str, ...]:
     """The different texts of a view that no elicit of the game asked for."""
-    moves = {part.strip() for elicit in _ELICITED.findall(view.code) for part in elicit.split(",")}
-    shown = (item.text for item in view.items if item.label not in (*_NO_TEXTS, *moves))
-    return tuple(dict.fromkeys(text for text in shown if text.strip()))
+    moves = {part.strip() for elicit in _ELICIT.findall(view.code) for part in elicit.split(",")}
+    texts = (item.text for item in view.items if item.label not in (*_NO_TEXTS, *moves))
+    return tuple(dict.fromkeys(text for text in texts if text.strip()))
 
 
 def _nothing(scene: Scene) -> str:
@@ -117,11 +117,11 @@ def _quote(scene: Scene) -> str:
     return scene.head(words[int(rng.integers(max(1, len(words) - scene.limit + 1))) :])
 
 
-def _content_words(place: int) -> Script:
+def _content_words(index: int) -> Script:
     """Words that a text is about, in its order; another attempt leaves the first ones out."""
 
     def script(scene: Scene) -> str:
-        return scene.head(_later(corpus.content_words(scene.text(place)), scene.failures))
+        return scene.head(_later(corpus.content_words(scene.text(index)), scene.failures))
 
     return script
 
@@ -134,14 +134,14 @@ def _one_word(scene: Scene) -> str:
 def _rare_words(scene: Scene) -> str:
     """Words that a text is about, the rarest in the corpus first."""
     rarity, words = _rarity(), corpus.content_words(scene.text(0))
-    ranked = sorted(words, key=lambda word: -rarity.get(word, math.inf))
-    return scene.head(_later(ranked, scene.failures))
+    ranking = sorted(words, key=lambda word: -rarity.get(word, math.inf))
+    return scene.head(_later(ranking, scene.failures))
 
 
 def _mixed_words(scene: Scene) -> str:
-    """Words that the texts are about, of each in turn."""
-    each = zip_longest(*map(corpus.content_words, scene.texts))
-    words = dict.fromkeys(word for word in chain.from_iterable(each) if word)
+    """Words that the texts are about, taken from each text in turn."""
+    word_rows = zip_longest(*map(corpus.content_words, scene.texts))
+    words = dict.fromkeys(word for word in chain.from_iterable(word_rows) if word)
     return scene.head(_later(list(words), scene.failures))
 
 
@@ -149,8 +149,8 @@ def _missing_words(scene: Scene) -> str:
     """Common words that no text has, other ones on every map."""
     present = {corpus.stem(word) for text in scene.texts for word in corpus.words(text)}
     rng = stream("missing words", scene.map_seed, scene.failures)
-    drawn = (_common_words()[index] for index in rng.permutation(len(_common_words())))
-    absent = (word for word in drawn if corpus.stem(word) not in present)
+    candidates = (_common_words()[index] for index in rng.permutation(len(_common_words())))
+    absent = (word for word in candidates if corpus.stem(word) not in present)
     return scene.head([word for word, _ in zip(absent, range(scene.limit), strict=False)])
 
 
@@ -166,9 +166,9 @@ def _rarity() -> Mapping[str, float]:
 
 @cache
 def _common_words() -> tuple[str, ...]:
-    """Content words of the training stories, by how many of them have them; never a held-out
-    story's alone."""
-    common = corpus.common([story.text for story in corpus.stories("train")], COMMON)
+    """Content words that occur in at least ``COMMON`` training stories, in alphabetic order; the
+    held-out stories are not read."""
+    common = corpus.common_words([story.text for story in corpus.stories("train")], COMMON)
     return tuple(corpus.content_words(" ".join(sorted(common))))
 
 

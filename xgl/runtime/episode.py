@@ -1,5 +1,5 @@
-"""A game one step at a time, for those who make the moves themselves: environments, evaluations,
-notebooks. What is played is what :func:`~xgl.runtime.lockstep.play_all` plays.
+"""One play of a game, step by step, for callers who make the moves themselves (environments,
+evaluations, notebooks). The play is the same as in :func:`~xgl.runtime.lockstep.play_all`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from xgl.runtime.lockstep import (
     Cast,
     Instance,
     Memory,
-    Running,
+    RunningMachine,
     advance,
     machines_of,
-    shortened,
+    truncate_move,
     turn_of,
 )
 from xgl.runtime.prompt import Message, first_messages
@@ -33,10 +33,10 @@ class Episode:
     >>> while not episode.done:  # doctest: +SKIP
     ...     episode.step(write(episode.view, episode.limit))
 
-    ``players`` make the moves of their names by themselves; all others are asked for through
-    :meth:`step`. ``play_seed`` and ``memory`` as in :class:`~xgl.runtime.lockstep.Instance`.
-    Nothing is played before it is first looked at, so episodes can be made one by one and started
-    together (:func:`start_all`). Raises what a judge or a story source raises.
+    ``players`` make the moves of the players named by their keys; :meth:`step` makes all others.
+    ``play_seed`` and ``memory`` as in :class:`~xgl.runtime.lockstep.Instance`.
+    The play starts when it is first read, so episodes can be made one by one and started together
+    (:func:`start_all`). Raises what a judge or a story source raises.
     """
 
     def __init__(
@@ -53,62 +53,62 @@ class Episode:
         self.game = game
         self.instance = Instance(game, Seeds(map_seed, play_seed), memory=memory)
         self._cast = Cast(judge, stories, dict(players or {}))
-        self._flight: Running | None = None
+        self._machine: RunningMachine | None = None
 
     @property
-    def _running(self) -> Running:
+    def _running_machine(self) -> RunningMachine:
         start_all([self])
-        assert self._flight is not None
-        return self._flight
+        assert self._machine is not None
+        return self._machine
 
     @property
     def done(self) -> bool:
         """Whether the play has ended."""
-        return self._running.play is not None
+        return self._running_machine.play is not None
 
     @property
     def turn(self) -> Turn | None:
-        """What is asked now, as players are asked it; None at the end."""
-        request = self._running.open_move
+        """The open move request as a player gets it; None at the end."""
+        request = self._running_machine.open_move
         return None if request is None else turn_of(self.instance, request)
 
     @property
     def player(self) -> str:
-        """Whose turn it is; empty at the end."""
+        """Name of the player whose turn it is; empty at the end."""
         return self.turn.request.view.player if self.turn else ""
 
     @property
     def view(self) -> View:
         """All that the player may know now. Raises :class:`PlayerError` at the end."""
-        return self._asked().request.view
+        return self._open_turn().request.view
 
     @property
     def limit(self) -> int:
-        """Judge tokens of the move, at most; what goes beyond is cut. Raises as ``view``."""
-        return self._asked().request.max_len
+        """Most judge tokens of the move; a longer move is cut. Raises as ``view``."""
+        return self._open_turn().request.max_len
 
     @property
     def prompt(self) -> list[Message]:
         """The rules and the view as chat messages. Raises as ``view``."""
-        return first_messages(self._asked().request)
+        return first_messages(self._open_turn().request)
 
     @property
     def scores(self) -> dict[str, float]:
         """Bits that each player has collected so far."""
-        running = self._running
+        running = self._running_machine
         return dict(running.machine.scores if running.play is None else running.play.scores)
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What has happened so far."""
-        return tuple(self._running.machine.events)
+        """Events so far."""
+        return tuple(self._running_machine.machine.events)
 
     @property
     def play(self) -> Play:
         """The finished play. Raises :class:`PlayerError` while a move is awaited."""
-        if self._running.play is None:
+        if self._running_machine.play is None:
             raise PlayerError(f"the play is not over: {self.player} is asked for a move")
-        return self._running.play
+        return self._running_machine.play
 
     def step(self, move: Answer) -> None:
         """Make the move that is asked for, and play on to the next one or to the end.
@@ -117,7 +117,7 @@ class Episode:
         """
         step_all([self], [move])
 
-    def _asked(self) -> Turn:
+    def _open_turn(self) -> Turn:
         turn = self.turn
         if turn is None:
             raise PlayerError("the play is over, and nobody is asked for a move")
@@ -125,22 +125,22 @@ class Episode:
 
     def _hand_over(self, move: Answer) -> None:
         """Answer the open request, without playing on."""
-        request = self._asked().request
+        request = self._open_turn().request
         move = Move(move) if isinstance(move, str) else move
         if isinstance(move, Move):
-            move = shortened(move, request, self.game, self._cast.judge)
-        self._running.answers[:] = [move]
-        self._running.resume()
+            move = truncate_move(move, request, self.game, self._cast.judge)
+        self._running_machine.answers[:] = [move]
+        self._running_machine.resume()
 
 
 def start_all(episodes: Sequence[Episode]) -> None:
-    """Play each up to the first move that is to be made, in lockstep; those that wait already
-    stay where they are."""
-    fresh = [each for each in episodes if each._flight is None]
-    machines = machines_of([each.instance for each in fresh])
-    for each, machine in zip(fresh, machines, strict=True):
-        each._flight = Running(each.instance, each._cast, machine)
-    advance([each._flight for each in episodes if each._flight is not None])
+    """Play each episode up to its first open move, in lockstep; episodes that already wait for a
+    move do not change."""
+    fresh = [episode for episode in episodes if episode._machine is None]
+    machines = machines_of([episode.instance for episode in fresh])
+    for episode, machine in zip(fresh, machines, strict=True):
+        episode._machine = RunningMachine(episode.instance, episode._cast, machine)
+    advance([episode._machine for episode in episodes if episode._machine is not None])
 
 
 def step_all(episodes: Sequence[Episode], moves: Sequence[Answer]) -> None:
@@ -151,17 +151,17 @@ def step_all(episodes: Sequence[Episode], moves: Sequence[Answer]) -> None:
     """
     start_all(episodes)
     for episode in episodes:
-        episode._asked()
+        episode._open_turn()
     for episode, move in zip(episodes, moves, strict=True):
         episode._hand_over(move)
     start_all(episodes)
 
 
 class EpisodeQueue:
-    """Steps of episodes for many coroutines of one event loop, which stays free meanwhile.
+    """Steps episodes for many coroutines of one event loop without blocking it.
 
     Steps that arrive while the judge works form its next batch; it works in one thread at a time.
-    An error reaches the coroutine of the episode that it belongs to, and one of the judge all.
+    An error reaches the coroutine of its episode, and an error of the judge all coroutines.
     """
 
     def __init__(self) -> None:
@@ -170,11 +170,11 @@ class EpisodeQueue:
 
     async def start(self, episode: Episode) -> None:
         """Play up to the first move."""
-        settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((episode, settled))
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((episode, future))
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._work())
-        await settled
+        await future
 
     async def step(self, episode: Episode, move: Answer) -> None:
         """As :meth:`Episode.step`."""
@@ -186,17 +186,17 @@ class EpisodeQueue:
         while self._waiting:
             batch, self._waiting = self._waiting, []
             errors = await asyncio.to_thread(_errors, [episode for episode, _ in batch])
-            for (_, settled), error in zip(batch, errors, strict=True):
-                if settled.done():  # nobody waits any more
+            for (_, future), error in zip(batch, errors, strict=True):
+                if future.done():  # nobody waits any more
                     continue
                 if error is None:
-                    settled.set_result(None)
+                    future.set_result(None)
                 else:
-                    settled.set_exception(error)
+                    future.set_exception(error)
 
 
 def _errors(episodes: Sequence[Episode]) -> list[Exception | None]:
-    """Start all; where that fails, each alone, and what became of it."""
+    """Start all episodes or, if that fails, each alone; the error of each, None without one."""
     try:
         start_all(episodes)
     except Exception as error:  # noqa: BLE001 - handed to who waits for it

@@ -1,5 +1,6 @@
 """The released package's helper functions as plain functions of strings (docs/specification.md,
-"Helper functions"). Each is linear in its text, and once more for each phrase that it removes."""
+"Helper functions"). The time of each is linear in the length of its text, with one more pass for
+each phrase that it removes."""
 
 from __future__ import annotations
 
@@ -31,27 +32,27 @@ def remove_common_words(text: str, other: str) -> str:
 
 def remove_common(text: str, common: Set[str]) -> str:
     """``text`` without the words of a set of :func:`~xgl.runtime.predicates.words`."""
-    return _tidy(_without_words(text, frozenset(_folded(" ".join(common)).split())))
+    return _tidy(_remove_word_set(text, frozenset(_fold_case(" ".join(common)).split())))
 
 
-def remove_words(text: str, listed: Sequence[str]) -> str:
+def remove_words(text: str, phrases: Sequence[str]) -> str:
     """``text`` without the listed words or phrases, one after another, in any case of letters.
 
     >>> remove_words("New York is new", ["new york"])
     'is new'
     """
-    for part in removal_parts(tuple(listed)):
-        text = _without(text, part)
+    for part in removal_parts(tuple(phrases)):
+        text = _remove_part(text, part)
     return _tidy(text)
 
 
 @lru_cache(16)
-def removal_parts(listed: tuple[str, ...]) -> tuple[str | frozenset[str], ...]:
+def removal_parts(phrases: tuple[str, ...]) -> tuple[str | frozenset[str], ...]:
     """The items in one case, neighbouring words as one set: no word's removal makes another
     word, so a set of them is removed in one pass."""
     parts: list[str | frozenset[str]] = []
     singles: set[str] = set()
-    for item in map(_folded, filter(None, listed)):
+    for item in map(_fold_case, filter(None, phrases)):
         if _WORD.fullmatch(item):
             singles.add(item)
             continue
@@ -60,8 +61,8 @@ def removal_parts(listed: tuple[str, ...]) -> tuple[str | frozenset[str], ...]:
     return (*parts, frozenset(singles)) if singles else tuple(parts)
 
 
-def _folded(text: str) -> str:
-    """``text`` with one letter for all that are equal in any case; as long as ``text``."""
+def _fold_case(text: str) -> str:
+    """``text`` with one letter for all letters that are equal up to case; its length stays."""
     if text.isascii():
         return text.lower()
     for letter, same in _SAME.items():
@@ -74,26 +75,28 @@ def _folded(text: str) -> str:
     return upper.replace(*_SIGMA).lower()
 
 
-def _without(text: str, part: str | frozenset[str]) -> str:
-    return _without_phrase(text, part) if isinstance(part, str) else _without_words(text, part)
+def _remove_part(text: str, part: str | frozenset[str]) -> str:
+    return _remove_phrase(text, part) if isinstance(part, str) else _remove_word_set(text, part)
 
 
-def _without_words(text: str, common: frozenset[str]) -> str:
-    folded = _folded(text)
-    return _WORD.sub(lambda word: "" if folded[slice(*word.span())] in common else word[0], text)
+def _remove_word_set(text: str, common: frozenset[str]) -> str:
+    folded_text = _fold_case(text)
+    return _WORD.sub(
+        lambda word: "" if folded_text[slice(*word.span())] in common else word[0], text
+    )
 
 
-def _without_phrase(text: str, phrase: str) -> str:
+def _remove_phrase(text: str, phrase: str) -> str:
     """The separator before a removed phrase stays, the one after it may be the next one's."""
-    kept: list[str] = []
-    folded, end, at = _folded(text), 0, -1
-    while (at := folded.find(phrase, at + 1)) >= 0:
+    parts: list[str] = []
+    folded_text, end, at = _fold_case(text), 0, -1
+    while (at := folded_text.find(phrase, at + 1)) >= 0:
         after = at + len(phrase)
         starts = at == 0 or (at > end and _separates(text[at - 1]))
         if starts and (after == len(text) or _separates(text[after])):
-            kept.append(text[end:at])
+            parts.append(text[end:at])
             end, at = after, after - 1
-    return "".join([*kept, text[end:]])
+    return "".join([*parts, text[end:]])
 
 
 def _separates(letter: str) -> bool:
@@ -110,8 +113,8 @@ def only_uses_words(allowed: str | Sequence[str], text: str) -> bool:
     >>> only_uses_words("a b", "b a b"), only_uses_words("a b", "b, a"), only_uses_words("a", "")
     (True, False, False)
     """
-    known = set(allowed.split(" ") if isinstance(allowed, str) else allowed)
-    return known.issuperset(text.split(" "))
+    allowed_words = set(allowed.split(" ") if isinstance(allowed, str) else allowed)
+    return allowed_words.issuperset(text.split(" "))
 
 
 def only_uses_chars(allowed: Iterable[str], text: str) -> bool:

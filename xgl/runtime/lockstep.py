@@ -38,14 +38,14 @@ from xgl.runtime.requests import (
 
 Question = TypeVar("Question")
 BEYOND = 64
-"""Characters of a move beyond its game's cap that a judge reads; a move that keeps one of them
-ends the game as oversize, so what follows them does not matter."""
+"""Characters of a move beyond its game's cap that a judge reads. A move that keeps one of them ends
+the game as oversize, so later characters do not matter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What ``player`` brings to ``round`` of a repeated game: what it was shown in the earlier
-    ones, the oldest first. All others play as if it were the first."""
+    """What ``player`` knows at the start of ``round`` in repeated play: the items that it saw in
+    each earlier round, the oldest first. All other players play as in round 1."""
 
     player: str
     round: int
@@ -54,8 +54,8 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One game to be played from one pair of seeds, by one ``policy`` of a player that is
-    several; ``memory`` where the game is repeated."""
+    """One game to be played with one pair of seeds. ``policy`` names the policy, for players that
+    hold several; ``memory`` is set in repeated play."""
 
     game: Game
     seeds: Seeds
@@ -65,14 +65,14 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """Who answers: the judge, the story source, and the player behind each name."""
+    """The judge, the story source and the players by name, who answer the requests."""
 
     judge: Judge
     stories: StorySource
     players: dict[str, Player]
 
 
-class Running:
+class RunningMachine:
     """A machine with its pending ``requests``, or its finished ``play``.
 
     ``answers`` are filled by position. Move requests to a player who is not in the cast stay
@@ -89,14 +89,14 @@ class Running:
 
     @property
     def open_move(self) -> MoveRequest | None:
-        """The move asked of somebody who has no seat in the cast."""
+        """The open request for a move of a player who is not in the cast."""
         for request in self.requests:
             if isinstance(request, MoveRequest) and request.view.player not in self.cast.players:
                 return request
         return None
 
     @property
-    def waits(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether the cast cannot advance it: the play is over, or it waits for a move from
         outside."""
         return self.play is not None or self.open_move is not None
@@ -123,64 +123,67 @@ def play_all(
 ) -> list[Play]:
     """Play all instances to their end; results in the order given.
 
-    ``machines``: their machines, where somebody wants to watch them run. Raises
-    :class:`~xgl.errors.PlayerError` where a player has no seat in the cast.
+    ``machines``: machines to use instead of new ones, for callers that watch them run. Raises
+    :class:`~xgl.errors.PlayerError` where a player is not in the cast.
     """
     machines = machines or machines_of(instances)
     running = [
-        Running(instance, cast, fresh) for instance, fresh in zip(instances, machines, strict=True)
+        RunningMachine(instance, cast, fresh)
+        for instance, fresh in zip(instances, machines, strict=True)
     ]
     advance(running)
-    for each in running:
-        if each.open_move is not None:
-            name = each.open_move.view.player
+    for machine in running:
+        if machine.open_move is not None:
+            name = machine.open_move.view.player
             raise PlayerError(f"the program asks {name} for moves, and no such player")
-    return [each.play for each in running if each.play is not None]
+    return [machine.play for machine in running if machine.play is not None]
 
 
-def advance(running: Sequence[Running]) -> None:
+def advance(running: Sequence[RunningMachine]) -> None:
     """Run each as far as its cast can answer, all in lockstep."""
-    while asking := [each for each in running if not each.waits]:
-        step(asking)
+    while unfinished := [machine for machine in running if not machine.is_idle]:
+        step(unfinished)
 
 
-def step(running: Sequence[Running]) -> None:
-    """Answer what each asks now, and run it to its next question; none of them may wait."""
+def step(running: Sequence[RunningMachine]) -> None:
+    """Answer the requests of each machine and run it to its next ones; none may be idle."""
     _answer(running)
-    for each in running:
-        each.resume()
+    for machine in running:
+        machine.resume()
 
 
 def machines_of(instances: Sequence[Instance]) -> list[Machine]:
-    """One for each instance; those of one game share what its program says of them all."""
+    """One machine for each instance; machines of one game share its prepared program."""
     games = {id(instance.game): instance.game for instance in instances}
     plans = {key: PreparedProgram.of(game.program) for key, game in games.items()}
     return [Machine(instance.game, plans[id(instance.game)]) for instance in instances]
 
 
-Slot = tuple[Running, int]
+Slot = tuple[RunningMachine, int]
 """A machine and the position of one of its requests."""
 
 
-def _answer(running: Sequence[Running]) -> None:
+def _answer(running: Sequence[RunningMachine]) -> None:
     """Answer every open request, one batch for each model."""
     slots: dict[type, list[Slot]] = defaultdict(list)
     for machine in running:
         for position, request in enumerate(machine.requests):
             slots[type(request)].append((machine, position))
-    for judge, some in _grouped(slots[ScoreRequest], lambda machine, _: machine.cast.judge):
-        _fill(some, lambda questions, judge=judge: _merged(questions, judge.score))  # type: ignore[misc]
-    for judge, some in _grouped(slots[TruthRequest], lambda machine, _: machine.cast.judge):
-        _fill(some, lambda questions, judge=judge: _merged(questions, judge.truths))  # type: ignore[misc]
-    for source, some in _grouped(slots[StoryRequest], lambda machine, _: machine.cast.stories):
-        _answer_stories(some, source)
+    for judge, group in _group_slots(slots[ScoreRequest], lambda machine, _: machine.cast.judge):
+        _fill(group, lambda questions, judge=judge: _answer_unique(questions, judge.score))  # type: ignore[misc]
+    for judge, group in _group_slots(slots[TruthRequest], lambda machine, _: machine.cast.judge):
+        _fill(group, lambda questions, judge=judge: _answer_unique(questions, judge.truths))  # type: ignore[misc]
+    for source, group in _group_slots(slots[StoryRequest], lambda machine, _: machine.cast.stories):
+        _answer_stories(group, source)
     _answer_each(slots[PrefixRequest], lambda m, r: m.cast.judge.first_tokens(r.text, r.tokens))
     _answer_each(slots[DrawRequest], _order)
-    for player, some in _grouped(slots[MoveRequest], _seat):
-        _move(some, player)
+    for player, group in _group_slots(slots[MoveRequest], _seat):
+        _move(group, player)
 
 
-def _grouped(slots: list[Slot], key: Callable[[Running, Any], Any]) -> list[tuple[Any, list[Slot]]]:
+def _group_slots(
+    slots: list[Slot], key: Callable[[RunningMachine, Any], Any]
+) -> list[tuple[Any, list[Slot]]]:
     """The slots of each model that answers them, models in the order of their first request."""
     groups: dict[int, tuple[Any, list[Slot]]] = {}
     for machine, position in slots:
@@ -189,7 +192,7 @@ def _grouped(slots: list[Slot], key: Callable[[Running, Any], Any]) -> list[tupl
     return list(groups.values())
 
 
-def _seat(machine: Running, request: MoveRequest) -> Player:
+def _seat(machine: RunningMachine, request: MoveRequest) -> Player:
     return machine.cast.players[request.view.player]
 
 
@@ -199,23 +202,25 @@ def _fill(slots: list[Slot], answer: Callable[[list[Any]], list[Any]]) -> None:
         machine.answers[position] = reply
 
 
-def _merged(questions: list[Question], answer: Callable[[list[Question]], list[Any]]) -> list[Any]:
+def _answer_unique(
+    questions: list[Question], answer: Callable[[list[Question]], list[Any]]
+) -> list[Any]:
     unique = list(dict.fromkeys(questions))
     answers = dict(zip(unique, answer(unique), strict=True))
     return [answers[request] for request in questions]
 
 
-def _answer_each(slots: list[Slot], answer: Callable[[Running, Any], Any]) -> None:
+def _answer_each(slots: list[Slot], answer: Callable[[RunningMachine, Any], Any]) -> None:
     for machine, position in slots:
         machine.answers[position] = answer(machine, machine.requests[position])
 
 
-def _order(machine: Running, request: DrawRequest) -> tuple[int, ...]:
-    """Chance in a game: a function of the play's seeds, the same for every policy."""
+def _order(machine: RunningMachine, request: DrawRequest) -> tuple[int, ...]:
+    """A random order of indices: a function of the play's seeds, the same for every policy."""
     seeds = machine.instance.seeds
-    place = (request.line, request.visit, request.draw)
-    drawn = stream("draw", seeds.map_seed, seeds.play_seed, *place)
-    return tuple(map(int, drawn.permutation(request.size)))
+    key = (request.line, request.visit, request.draw)
+    rng = stream("draw", seeds.map_seed, seeds.play_seed, *key)
+    return tuple(map(int, rng.permutation(request.size)))
 
 
 def _answer_stories(slots: list[Slot], stories: StorySource) -> None:
@@ -235,15 +240,15 @@ def turn_of(instance: Instance, request: MoveRequest) -> Turn:
     memory = instance.memory
     if memory is None or memory.player != request.view.player:
         return Turn(request, instance.seeds, instance.policy)
-    seen = replace(request, view=replace(request.view, earlier=memory.earlier))
-    return Turn(seen, instance.seeds, instance.policy, memory.round)
+    request = replace(request, view=replace(request.view, earlier=memory.earlier))
+    return Turn(request, instance.seeds, instance.policy, memory.round)
 
 
 def _move(slots: list[Slot], player: Player) -> None:
     turns = [_turn_at(slot) for slot in slots]
     for (machine, position), turn, move in zip(slots, turns, player.moves(turns), strict=True):
         if not isinstance(move, OversizeError):
-            move = shortened(move, turn.request, machine.instance.game, machine.cast.judge)
+            move = truncate_move(move, turn.request, machine.instance.game, machine.cast.judge)
         machine.answers[position] = move
 
 
@@ -254,10 +259,10 @@ def _turn_at(slot: Slot) -> Turn:
     return turn_of(machine.instance, request)
 
 
-def shortened(move: Move, request: MoveRequest, game: Game, judge: Judge) -> Move:
+def truncate_move(move: Move, request: MoveRequest, game: Game, judge: Judge) -> Move:
     """A move cut to its limit in judge tokens, as the game's dialect cuts."""
     shorten = judge.first_tokens if DIALECTS[game.dialect].cut_at_token else judge.truncate
     whole = well_formed(move.text[: game.metadata.max_characters + BEYOND])
     text = shorten(whole, request.max_len)
-    cut = 0 if text == whole else max(1, judge.count(whole) - request.max_len)
-    return replace(move, text=text, cut_tokens=cut)
+    cut_tokens = 0 if text == whole else max(1, judge.count(whole) - request.max_len)
+    return replace(move, text=text, cut_tokens=cut_tokens)

@@ -43,7 +43,7 @@ from xgl.runtime.requests import (
 )
 from xgl.runtime.values import Text, Value, Values, compare
 
-Asking = Generator[tuple[Request, ...], tuple[Answer, ...], Any]
+RequestGenerator = Generator[tuple[Request, ...], tuple[Answer, ...], Any]
 
 
 class _ForfeitError(Exception):
@@ -62,7 +62,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class ReturnPoint:
-    """Where a failed ensure returns to: the elicit, its player, and how often each line had run."""
+    """State to which a failed ensure returns: the elicit, its player, and the runs of each line."""
 
     position: int
     player: str
@@ -102,7 +102,7 @@ class Machine:
         registers, events = self.values.non_empty(), tuple(self.events)
         return Play(outcome, scores, registers, events, self.steps, forfeiter, reason)
 
-    def _step(self) -> Asking:
+    def _step(self) -> RequestGenerator:
         self.steps += 1
         if self.steps > syn.MAX_EXECUTED:
             raise OversizeError(f"a play of more than {syn.MAX_EXECUTED} steps")
@@ -125,7 +125,7 @@ class Machine:
         self.flow.advance()
 
     def _log(self, event: Event, size: int, looks: float) -> None:
-        """Keep an event with ``size`` bytes in it, work of ``looks`` for each player to see."""
+        """Append an event of ``size`` bytes; ``looks``: work for each player to read it."""
         self.meter.spend(looks * (1 + len(self.plan.cast)))
         self.meter.write(meter.EVENT + size)
         self.events.append(event)
@@ -135,37 +135,36 @@ class Machine:
         self._log(event, size, meter.ITEM * len(values))
 
     def _ask(self, requests: tuple[Request, ...]) -> Generator[Any, Any, tuple[Any, ...]]:
-        """The answers to requests; where there are none, nobody is asked."""
+        """Yield requests and return their answers; without requests, nothing is yielded."""
         self.meter.spend(meter.REQUEST * len(requests))
         return (yield requests) if requests else ()
 
     # -- instructions ----------------------------------------------------------------------
 
-    def _assign(self, assign: syn.Assign) -> Asking:
+    def _assign(self, assign: syn.Assign) -> RequestGenerator:
         yield from self._stories()
         if self.dialect.parallel_assign:
-            stored = yield from self._assign_at_once(assign)
+            pairs = yield from self._assign_at_once(assign)
         else:
-            stored = []
+            pairs = []
             for name, expression in assign.targets:
                 self.values.store(name, (yield from self._value(expression)))
-                stored.append((name, self.values.shown(name)))
-        self._log_values(Assigned(tuple(stored)), stored)
+                pairs.append((name, self.values.register_text(name)))
+        self._log_values(Assigned(tuple(pairs)), pairs)
 
     def _assign_at_once(self, assign: syn.Assign) -> Generator[Any, Any, list[tuple[str, str]]]:
-        """All expressions first; a register named twice keeps its first place and last value.
-
-        What a list shows changes with the registers that it holds.
+        """Evaluate all expressions, then store them; a register named twice keeps its first place
+        and its last value. The text of a list changes with the registers that it holds.
         """
         values: dict[str, Value] = {}
         for name, expression in assign.targets:
             values[name] = yield from self._value(expression)
         for name, value in values.items():
             self.values.store(name, value)
-        shown = [*values, *(name for name in self.values.holders(values) if name not in values)]
-        return [(name, self.values.shown(name)) for name in shown]
+        names = [*values, *(name for name in self.values.holders(values) if name not in values)]
+        return [(name, self.values.register_text(name)) for name in names]
 
-    def _stories(self) -> Asking:
+    def _stories(self) -> RequestGenerator:
         calls = self.plan.stories[self.flow.position]
         texts = yield from self._ask(tuple(self._story_request(*call) for call in calls))
         self.values.stories.update(zip((id(story) for _, story in calls), texts, strict=True))
@@ -180,11 +179,11 @@ class Machine:
         """A limit in tokens, at most the cap on characters: a longer text could not be stored."""
         return min(tokens, self.game.metadata.max_characters)
 
-    def _elicit(self, elicit: syn.Elicit) -> Asking:
+    def _elicit(self, elicit: syn.Elicit) -> RequestGenerator:
         self.last_elicit = ReturnPoint(self.flow.position, elicit.player, self.visits.copy())
         max_len = self._room(elicit.max_len or self.game.metadata.max_len)
         for name in elicit.registers:
-            items = self._constants(elicit.player) + self._seen_by(elicit.player)
+            items = self._constants(elicit.player) + self._visible_items(elicit.player)
             view = View(elicit.player, self.game.code, items, name)
             self.meter.spend(meter.MOVE)
             request = MoveRequest(view, max_len, self.turns, self.flow.position)
@@ -192,22 +191,22 @@ class Machine:
             move = cast(Move, answer)
             self.turns += 1
             self.values.store(name, Text(self.values.within_limit(move.text)))
-            moved = Moved(elicit.player, name, move, self.flow.position)
-            self._log(moved, meter.PAIR + meter.size(move.text), meter.ITEM)
+            event = Moved(elicit.player, name, move, self.flow.position)
+            self._log(event, meter.PAIR + meter.size(move.text), meter.ITEM)
             if holders := self.values.holders([name]):
-                shown = tuple((holder, self.values.shown(holder)) for holder in holders)
-                self._log_values(Assigned(shown), shown)
+                pairs = tuple((holder, self.values.register_text(holder)) for holder in holders)
+                self._log_values(Assigned(pairs), pairs)
 
-    def _seen_by(self, player: str) -> tuple[Item, ...]:
+    def _visible_items(self, player: str) -> tuple[Item, ...]:
         if player not in self.sights:
-            self.sights[player] = Sight.in_game(self.game, player)
-        items = self.sights[player].of(self.events)
+            self.sights[player] = Sight.for_game(self.game, player)
+        items = self.sights[player].visible_items(self.events)
         self.meter.spend(len(items))
         return items
 
     def _constants(self, player: str) -> tuple[Any, ...]:
-        shown = sorted(self.game.metadata.constants.items())
-        return visible([Assigned(tuple(shown))], player) if shown else ()
+        pairs = sorted(self.game.metadata.constants.items())
+        return visible([Assigned(tuple(pairs))], player) if pairs else ()
 
     def _ensure(self, ensure: syn.Ensure) -> Generator[Any, Any, bool]:
         if self.last_elicit is None and not self.dialect.early_ensure:
@@ -221,16 +220,16 @@ class Machine:
         if holds:
             if self.dialect.failures_per_line:
                 self.failures[key] = 0
-            self._log_ensured(player, True, self.failures[key])
+            self._log_ensure(player, True, self.failures[key])
             return True
         self.failures[key] += 1
-        self._log_ensured(player, False, self.failures[key])
+        self._log_ensure(player, False, self.failures[key])
         if back is None or self.failures[key] > self.game.metadata.max_failures:
             raise _ForfeitError(player)
         self.flow.position, self.visits = back.position, back.visits.copy()
         return False
 
-    def _log_ensured(self, player: str, passed: bool, failures: int) -> None:
+    def _log_ensure(self, player: str, passed: bool, failures: int) -> None:
         event = Ensured(player, passed, failures, tuple(self.sides))
         self._log(event, 2 * meter.NUMBER * len(self.sides), meter.ITEM)
 
@@ -239,11 +238,11 @@ class Machine:
         for condition in conditions:
             if isinstance(condition, syn.Truth):
                 truths.append((yield from self._truth_request(condition)))
-        decided = iter((yield from self._ask(tuple(truths))))
+        verdicts = iter((yield from self._ask(tuple(truths))))
         results = []
         for condition in conditions:
             if isinstance(condition, syn.Truth):
-                results.append(bool(next(decided)) == condition.expected)
+                results.append(bool(next(verdicts)) == condition.expected)
             else:
                 results.append((yield from self._holds(condition)))
         return all(results)
@@ -276,7 +275,7 @@ class Machine:
         self.meter.spend((meter.SEND + meter.WORD) * sum(map(len, texts)))
         return TruthRequest(" ".join(texts), predicate(truth, self.values.text))
 
-    def _reward(self, reward: syn.Reward) -> Asking:
+    def _reward(self, reward: syn.Reward) -> RequestGenerator:
         amount = yield from self._amount(reward.amount)
         self._pay(reward.player, 1, amount)
         partner = {"black": "white", "white": "black"}.get(reward.player)
@@ -290,20 +289,22 @@ class Machine:
         self.scores[player] += bits
         terms = tuple((sign * s, kind, scores) for s, kind, scores in amount.terms)
         xents = tuple((sign * s, scores) for s, scores in amount.xents)
-        shown, kept = (sum(len(each[-1].bits) for each in some) for some in (terms, xents))
-        size = meter.PAIR * (len(terms) + len(xents)) + meter.NUMBER * (shown + kept)
-        self._log(Rewarded(player, bits, terms, xents), size, meter.TOKEN * shown)
+        term_tokens, xent_tokens = (
+            sum(len(part[-1].bits) for part in parts) for parts in (terms, xents)
+        )
+        size = meter.PAIR * (len(terms) + len(xents)) + meter.NUMBER * (term_tokens + xent_tokens)
+        self._log(Rewarded(player, bits, terms, xents), size, meter.TOKEN * term_tokens)
 
-    def _reveal(self, reveal: syn.Reveal) -> Asking:
-        shown = []
+    def _reveal(self, reveal: syn.Reveal) -> RequestGenerator:
+        pairs = []
         for expression in reveal.values:
             value = yield from self._value(expression)
-            shown.append((self.plan.label(expression), self.values.as_text(value)))
-        self._log_values(Revealed(reveal.player, tuple(shown)), shown)
+            pairs.append((self.plan.label(expression), self.values.as_text(value)))
+        self._log_values(Revealed(reveal.player, tuple(pairs)), pairs)
 
     # -- expressions -----------------------------------------------------------------------
 
-    def _settle(self, node: Any) -> Asking:
+    def _settle(self, node: Any) -> RequestGenerator:
         """Request the answers of all calls in a node, each once, before the node is evaluated."""
         for call in self.plan.calls(node):
             request, argument = self.values.request(call)
@@ -346,14 +347,14 @@ class Machine:
         return float(self.values.plain(term))
 
     def _score_requests(self, term: syn.Xent) -> Generator[Any, Any, tuple[ScoreRequest, ...]]:
-        """The conditional score, and for differences the one without the prefix before it."""
+        """The request for the conditional score, after the unconditional one for differences."""
         yield from self._settle(term)
         target, prefix, outer = self._parts(term)
         scoring = self.dialect.scoring
-        given = ScoreRequest(target, self._context(outer, prefix), scoring)
+        conditional = ScoreRequest(target, self._context(outer, prefix), scoring)
         if term.kind in ("xent", "nex"):
-            return (given,)
-        return (ScoreRequest(target, self._context(outer, ""), scoring), given)
+            return (conditional,)
+        return (ScoreRequest(target, self._context(outer, ""), scoring), conditional)
 
     def _parts(self, term: syn.Xent) -> tuple[str, str, str]:
         """Target, prefix (the one that the target carries where none is named) and outer."""

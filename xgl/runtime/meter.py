@@ -1,7 +1,7 @@
-"""What one play may cost: work in units of about 10 ns of one core, and bytes of its record.
+"""Limits on the cost of a play: work in units of about 10 ns of one core, and bytes of its record.
 
-The prices are upper bounds of what ``benchmarks/cost_fuzzer.py`` measures, the judge and the
-players aside, so that a play ends within two seconds of a slow core whatever its program is.
+The prices are upper bounds of measurements by ``benchmarks/cost_fuzzer.py``, without judge and
+players, so that any program's play ends within two seconds on a slow core.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ PART = 250
 REQUEST = 1_000
 """One request made, merged with its equals and answered."""
 MOVE = 4_000
-"""One move asked for, besides its text."""
+"""One move requested, without its text."""
 DRAW = 6_000
-"""One random order, besides the things in it."""
+"""One random order, without its items."""
 ITEM = 40
 """One item of a list looked at, or one value that a player sees."""
 TOKEN = 60
@@ -35,15 +35,15 @@ COMPARE = 0.1
 
 USUAL_LIMIT = Metadata().max_characters
 PAIR = 64
-"""Bytes of a pair in the record of a play, besides its text."""
+"""Bytes of a pair in the record of a play, without its text."""
 EVENT = 200
-"""Bytes of an event, besides what it holds."""
+"""Bytes of an event, without its contents."""
 NUMBER = 32
 """Bytes of a number."""
 
 
 class Meter:
-    """What is left of one play's work and record; both raise :class:`OversizeError` at 0.
+    """Remaining work and record size of one play; both raise :class:`OversizeError` below 0.
 
     ``limit``: the longest string of the game. Above the usual one the limits grow with it.
     """
@@ -57,11 +57,11 @@ class Meter:
         """Charge work before it is done."""
         self.work -= units
         if self.work < 0:
-            done, most = self.most_work - self.work, self.most_work
-            raise OversizeError(f"the play takes {done:,.0f} units of work, at most {most:,.0f}")
+            total, most = self.most_work - self.work, self.most_work
+            raise OversizeError(f"the play takes {total:,.0f} units of work, at most {most:,.0f}")
 
     def search(self, text: str, mark: str) -> None:
-        """Charge the search of a text for a mark, besides the reading of both.
+        """Charge the search of a text for a mark, in addition to reading both.
 
         Python compares the whole mark at every place of a short text in the worst case.
         """
@@ -72,8 +72,8 @@ class Meter:
         """Charge bytes of the record before they are kept."""
         self.record -= count
         if self.record < 0:
-            done, most = self.most_record - self.record, self.most_record
-            raise OversizeError(f"the play's record has {done:,.0f} bytes, at most {most:,.0f}")
+            total, most = self.most_record - self.record, self.most_record
+            raise OversizeError(f"the play's record has {total:,.0f} bytes, at most {most:,.0f}")
 
 
 def size(text: str) -> int:

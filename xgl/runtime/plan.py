@@ -1,4 +1,4 @@
-"""What all instances of one game share: its lines prepared to be run."""
+"""The part of the machines that all instances of one game share: its lines, prepared to run."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from xgl.language import syntax as syn
 from xgl.language.unparse import expression_text
 from xgl.language.visitors import children, descendants, parts, rebuild
-from xgl.runtime.values import ASKING
+from xgl.runtime.values import REQUEST_FUNCTIONS
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedProgram:
-    """What all instances of one game share."""
+    """A program prepared to run, shared by all instances of its game."""
 
     lines: tuple[syn.Instruction, ...]
     """Equal to the program's; no line holds a node twice, so a call is known by its identity."""
@@ -24,13 +24,13 @@ class PreparedProgram:
     """The ``story()`` calls of each line, numbered through the program."""
     sizes: tuple[int, ...]
     """Parts of each line."""
-    asking: dict[int, tuple[syn.Function, ...]] = field(default_factory=dict)
+    calls_by_node: dict[int, tuple[syn.Function, ...]] = field(default_factory=dict)
     labels: dict[int, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, program: syn.Program) -> PreparedProgram:
         sites = count()
-        lines = tuple(map(_unshared, program.instructions))
+        lines = tuple(map(_unshare, program.instructions))
         return cls(
             lines,
             frozenset(line.player for line in lines if isinstance(line, syn.Elicit)),
@@ -43,9 +43,9 @@ class PreparedProgram:
 
     def calls(self, node: Any) -> tuple[syn.Function, ...]:
         """The calls in a node of a line that ask something, in the order of their evaluation."""
-        calls = self.asking.get(id(node))
+        calls = self.calls_by_node.get(id(node))
         if calls is None:
-            calls = self.asking[id(node)] = tuple(_asking(node))
+            calls = self.calls_by_node[id(node)] = tuple(_request_calls(node))
         return calls
 
     def label(self, node: Any) -> str:
@@ -56,20 +56,24 @@ class PreparedProgram:
         return text
 
 
-def _unshared(line: syn.Instruction) -> syn.Instruction:
+def _unshare(line: syn.Instruction) -> syn.Instruction:
     return _copy(line) if any(map(_has_answer, descendants(line))) else line
 
 
 def _has_answer(node: Any) -> bool:
-    return isinstance(node, syn.Story) or (isinstance(node, syn.Function) and node.name in ASKING)
+    return isinstance(node, syn.Story) or _makes_request(node)
+
+
+def _makes_request(node: Any) -> bool:
+    return isinstance(node, syn.Function) and node.name in REQUEST_FUNCTIONS
 
 
 def _copy(node: Any) -> Any:
     return replace(rebuild(node, _copy))
 
 
-def _asking(node: Any) -> Iterator[syn.Function]:
+def _request_calls(node: Any) -> Iterator[syn.Function]:
     for child in children(node):
-        yield from _asking(child)
-    if isinstance(node, syn.Function) and node.name in ASKING:
+        yield from _request_calls(child)
+    if _makes_request(node):
         yield node

@@ -49,7 +49,7 @@ def predicate(truth: syn.Truth, value: Callable[[syn.StringExpr], str]) -> Predi
     ``value`` evaluates a part of the statement; literal parts are matched before that.
     """
     if truth.params:
-        return _with_params(truth, value)
+        return _params_predicate(truth, value)
     return _no_common_words(list(_parts(truth.statement)), value)
 
 
@@ -75,7 +75,7 @@ def _no_common_words(
     return Predicate("no_common_words", (" ".join(map(value, left)), " ".join(map(value, right))))
 
 
-def _with_params(truth: syn.Truth, value: Callable[[syn.StringExpr], str]) -> Predicate | None:
+def _params_predicate(truth: syn.Truth, value: Callable[[syn.StringExpr], str]) -> Predicate | None:
     """``is_true("no shared words", A, B)``, ``is_true("num_words<10", A)`` and the like."""
     operands = tuple(map(value, truth.params))
     if _literal(truth.statement, _NO_COMMON) and len(operands) == 2:

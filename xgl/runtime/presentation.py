@@ -1,6 +1,6 @@
-"""What a player is shown (docs/specification.md, "What a player sees"): a function of the
-strings it may see, its own reward numbers and its own ensure outcomes, and of nothing else. The
-omniscient see every string, so they see every reward too."""
+"""The view of a player (docs/specification.md, "What a player sees"): a function of the strings it
+may see, its own rewards and its own ensure outcomes only. The omniscient players see every string,
+so they see every reward too."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from xgl.runtime.requests import (
 STOP = "\n"
 """A move ends where a line ends."""
 EARLIER, PRESENT = "earlier round", "this round"
-"""Lines above the items of a round, where a game is repeated; no item's line is without a colon."""
+"""Header lines of rounds in repeated play; unlike the lines of items they have no colon."""
 
 
 class Sight:
-    """What one player may see of an event log that grows, in order.
+    """The items that one player may see of a growing event log, in order.
 
     A value that the player already sees is not shown again: the repetition would reveal another
     player's failed ensure. ``live``: the player also sees later values of a register that was
@@ -40,54 +40,54 @@ class Sight:
     def __init__(self, player: str, live: bool = False, token_bits: bool = True) -> None:
         self.player, self.live, self.token_bits = player, live, token_bits
         self.items: list[Item] = []
-        self._looked = 0
-        self._watched: set[str] = set()
-        self._shown: dict[str, str] = {}
+        self._event_count = 0
+        self._watched_names: set[str] = set()
+        self._last_texts: dict[str, str] = {}
 
     @classmethod
-    def in_game(cls, game: Game, player: str) -> Self:
-        """As the game's dialect and metadata have it."""
+    def for_game(cls, game: Game, player: str) -> Self:
+        """The sight of a player under the game's dialect and metadata."""
         return cls(player, DIALECTS[game.dialect].live_reveal, game.metadata.token_bits)
 
-    def of(self, events: Sequence[Event]) -> tuple[Item, ...]:
-        """The items of the log, of which only what is new since the last look is gone through."""
+    def visible_items(self, events: Sequence[Event]) -> tuple[Item, ...]:
+        """The visible items of the log; reads only the events since the last call."""
         self.look(events)
         return tuple(self.items)
 
     def look(self, events: Sequence[Event]) -> None:
-        """Go through what is new in the log; ``items`` then hold what can be seen of it."""
-        for place in range(self._looked, len(events)):
-            self._see(events[place])
-        self._looked = len(events)
+        """Read the events since the last call; appends what the player may see to ``items``."""
+        for index in range(self._event_count, len(events)):
+            self._see(events[index])
+        self._event_count = len(events)
 
     def _see(self, event: Event) -> None:
-        for item in _items(event, self.player, self._watched, self.token_bits):
-            said_before = self._shown.get(item.label) == item.text
-            self._shown[item.label] = item.text
-            if not (said_before and isinstance(event, Assigned | Revealed)):
+        for item in _items(event, self.player, self._watched_names, self.token_bits):
+            is_repeated = self._last_texts.get(item.label) == item.text
+            self._last_texts[item.label] = item.text
+            if not (is_repeated and isinstance(event, Assigned | Revealed)):
                 self.items.append(item)
         if self.live and isinstance(event, Revealed) and event.player == self.player:
-            self._watched.update(name for name, _ in event.values if name in _NAMES)
+            self._watched_names.update(name for name, _ in event.values if name in _NAMES)
 
 
 def visible(events: Sequence[Event], player: str, live: bool = False) -> tuple[Item, ...]:
-    """The part of an event log that ``player`` may see, as :class:`Sight` has it."""
-    return Sight(player, live).of(events)
+    """The items of an event log that ``player`` may see; see :class:`Sight`."""
+    return Sight(player, live).visible_items(events)
 
 
 _NAMES = frozenset((*REGISTERS, *LIST_REGISTERS))
 
 
-def _items(event: Event, player: str, watched: set[str], token_bits: bool) -> list[Item]:
+def _items(event: Event, player: str, watched_names: set[str], token_bits: bool) -> list[Item]:
     sees_all = player in OMNISCIENT
 
-    def seen(name: str) -> bool:
-        return sees_all or name[0] in PUBLIC_TYPES or name in watched
+    def is_seen(name: str) -> bool:
+        return sees_all or name[0] in PUBLIC_TYPES or name in watched_names
 
     match event:
         case Assigned(values):
-            return [Item(name, text) for name, text in values if seen(name)]
-        case Moved(mover, register, move) if mover == player or seen(register):
+            return [Item(name, text) for name, text in values if is_seen(name)]
+        case Moved(mover, register, move) if mover == player or is_seen(register):
             return [Item(register, move.text)]
         case Revealed(to, values) if to == player:
             return [Item(label, text) for label, text in values]
@@ -110,10 +110,9 @@ def _reward_text(event: Rewarded, bits: float, token_bits: bool) -> str:
 
 
 def render(view: View) -> str:
-    """The prompt of a local policy: code, one line for each visible item, the asked register.
+    """The prompt of a local policy: code, one line for each visible item, the requested register.
 
-    The items of earlier rounds stand before those of this one, each round under a line that says
-    so.
+    Items of earlier rounds come before those of this round, each round under a header line.
 
     >>> render(View("black", "assign(s=story())", (Item("s", "A cat."),), "t"))
     'assign(s=story())\\ns: A cat.\\nt:'
@@ -131,16 +130,16 @@ def item_lines(items: Sequence[Item]) -> list[str]:
     return [f"{item.label}: {' '.join(item.text.split())}" for item in items]
 
 
-def token_spans(judge: Judge, text: str, scored: int) -> list[str]:
-    """The parts of a text that the judge's tokens cover, of which the last ``scored`` have scores.
+def token_spans(judge: Judge, text: str, score_count: int) -> list[str]:
+    """The parts of a text that its judge tokens cover; the last ``score_count`` have scores.
 
-    Where the tokens do not cover the text, it is cut into ``scored`` parts of equal length.
+    Where the tokens do not cover the text, it is cut into ``score_count`` parts of equal length.
     """
     ends = [len(judge.truncate(text, count)) for count in range(judge.count(text) + 1)]
     spans = [text[start:end] for start, end in pairwise(ends)]
-    if len(spans) >= scored and all(spans) and "".join(spans) == text:
+    if len(spans) >= score_count and all(spans) and "".join(spans) == text:
         return spans
-    return _equal_parts(text, scored)
+    return _equal_parts(text, score_count)
 
 
 def _equal_parts(text: str, parts: int) -> list[str]:

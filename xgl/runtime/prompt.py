@@ -1,5 +1,5 @@
-"""What a chat model is told and how its answer is read, for all who play: a measured endpoint, an
-environment, a row of a data set (docs/players.md)."""
+"""The prompt of a chat model and how its answer is parsed, the same for a measured endpoint, an
+environment and a row of a data set (docs/players.md)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ AGAIN = (
     "round counts."
 )
 _PAIR = re.compile(r"<move>((?:(?!</?move>).)*)</move>", re.DOTALL | re.IGNORECASE)
-_OPENED = re.compile(r"<move>", re.IGNORECASE)
+_OPEN_TAG = re.compile(r"<move>", re.IGNORECASE)
 _THOUGHT = re.compile(r"(</?think>)", re.IGNORECASE)
 
 
@@ -58,8 +58,8 @@ def view_text(view: View, limit: int, later: Sequence[Ask] = ()) -> str:
     items = item_lines(view.items)
     earlier = [
         line
-        for ago, seen in zip(range(len(view.earlier), 0, -1), view.earlier, strict=True)
-        for line in (f"What you saw {_ago(ago)}:", *item_lines(seen), "")
+        for ago, round_items in zip(range(len(view.earlier), 0, -1), view.earlier, strict=True)
+        for line in (f"What you saw {_ago(ago)}:", *item_lines(round_items), "")
     ]
     return "\n".join(
         [
@@ -77,18 +77,18 @@ def view_text(view: View, limit: int, later: Sequence[Ask] = ()) -> str:
     )
 
 
-def news_text(view: View, seen: int, limit: int) -> str:
-    """The next message of a conversation that has shown the first ``seen`` items of the view."""
-    news = item_lines(view.items[seen:])
-    shown = ["What you have seen since:", *news] if news else ["You have seen nothing new."]
-    return "\n".join([*shown, "", f"You are {view.player}. {_request([(view.register, limit)])}"])
+def news_text(view: View, item_count: int, limit: int) -> str:
+    """The next message of a conversation that has shown ``item_count`` items of the view."""
+    news = item_lines(view.items[item_count:])
+    lines = ["What you have seen since:", *news] if news else ["You have seen nothing new."]
+    return "\n".join([*lines, "", f"You are {view.player}. {_request([(view.register, limit)])}"])
 
 
 def _request(asks: Sequence[Ask]) -> str:
-    wanted = ", then ".join(f"{register}, at most {limit} tokens" for register, limit in asks)
+    moves = ", then ".join(f"{register}, at most {limit} tokens" for register, limit in asks)
     if len(asks) == 1:
-        return f"Write {wanted}, as <move>...</move>."
-    return f"Write {wanted}: {len(asks)} moves in this order, each as <move>...</move>."
+        return f"Write {moves}, as <move>...</move>."
+    return f"Write {moves}: {len(asks)} moves in this order, each as <move>...</move>."
 
 
 def _ago(rounds: int) -> str:
@@ -112,34 +112,34 @@ def parse_moves(answer: str, count: int) -> list[str]:
     policy's ends at the first line break, a chat model's line breaks become spaces, since it may
     well write the tags on lines of their own. Thoughts hold no moves.
     """
-    pairs = _PAIR.findall(without_thoughts(answer))[-count:]
+    pairs = _PAIR.findall(remove_thoughts(answer))[-count:]
     return [" ".join(line.strip() for line in pair.strip().splitlines()) for pair in pairs]
 
 
-def without_thoughts(answer: str) -> str:
-    """An answer without what stands in ``<think>``: up to the end where a thought was cut off,
-    and from the beginning where the prompt had opened it.
+def remove_thoughts(answer: str) -> str:
+    """An answer without its ``<think>`` blocks. A block without an end tag goes on to the end of
+    the answer; one without a start tag (the prompt opened it) begins at its start.
 
-    >>> without_thoughts("hm</think>a<think>b</think>c<think>d")
+    >>> remove_thoughts("hm</think>a<think>b</think>c<think>d")
     'ac'
     """
-    said: list[str] = []
+    parts: list[str] = []
     thinking = False
     for part in _THOUGHT.split(answer):
         tag = part.lower()
         if tag == "</think>" and not thinking:
-            said.clear()
+            parts.clear()
         elif tag not in ("<think>", "</think>") and not thinking:
-            said.append(part)
+            parts.append(part)
         thinking = tag == "<think>" or (thinking and tag != "</think>")
-    return "".join(said)
+    return "".join(parts)
 
 
 def missing_text(answer: str, cut: bool = False) -> str:
-    """What to say to a model whose answer held no move; ``cut``: it ended at its token limit."""
-    wanted = "Write your move between <move> and </move>."
+    """The reply to an answer that held no move; ``cut``: it ended at its token limit."""
+    request = "Write your move between <move> and </move>."
     if cut:
-        return f"Your answer reached its limit before it held a move; be brief. {wanted}"
-    if _OPENED.search(without_thoughts(answer)):
-        return f"Your answer opened <move> and did not close it with </move>. {wanted}"
-    return f"Your answer held no <move>...</move>. {wanted}"
+        return f"Your answer reached its limit before it held a move; be brief. {request}"
+    if _OPEN_TAG.search(remove_thoughts(answer)):
+        return f"Your answer opened <move> and did not close it with </move>. {request}"
+    return f"Your answer held no <move>...</move>. {request}"

@@ -1,4 +1,4 @@
-"""What a running game asks for and what it is answered (docs/specification.md, "Steps and
+"""Requests of a running game, their answers, and its events (docs/specification.md, "Steps and
 requests")."""
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Predicate:
 
 @dataclass(frozen=True, slots=True)
 class TruthRequest:
-    """Is ``statement`` true? ``predicate`` is set where no model need be asked."""
+    """Is ``statement`` true? ``predicate`` is set where no model is needed."""
 
     statement: str
     predicate: Predicate | None = None
@@ -113,8 +113,8 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class MoveCounts:
-    """How one player's moves of a play were made: moves, the failed ensures after them, moves that
-    no answer held, and moves that were cut, with the tokens cut off them."""
+    """Counts of one player's moves in a play: all moves, failed ensures after them, moves that no
+    answer held, and moves that were cut, with the tokens cut off."""
 
     moves: int = 0
     failed_ensures: int = 0
@@ -139,7 +139,7 @@ class View:
     """All that a player may know when it is asked for ``register``
     (docs/specification.md, "What a player sees").
 
-    ``earlier``: what it was shown in earlier rounds of the game, the oldest first.
+    ``earlier``: the items of each earlier round of the game, the oldest first.
     """
 
     player: str
@@ -149,7 +149,7 @@ class View:
     earlier: tuple[tuple[Item, ...], ...] = ()
 
     def latest(self, rounds: int) -> View:
-        """The same view with the latest so many of the earlier rounds."""
+        """The same view with only the latest ``rounds`` of the earlier rounds."""
         return replace(self, earlier=self.earlier[len(self.earlier) - rounds :])
 
 
@@ -216,9 +216,11 @@ class Rewarded:
     terms: tuple[tuple[int, XentKind, TokenScores], ...] = ()
     xents: tuple[tuple[int, TokenScores], ...] = field(default=(), compare=False, repr=False)
 
-    def clipped(self, most: float) -> float:
-        """The same reward where no token counts more than ``most`` bits: −log₂ ε (Def. 30)."""
-        excess = (sign * sum(max(0.0, b - most) for b in xent.bits) for sign, xent in self.xents)
+    def clipped_bits(self, most: float) -> float:
+        """Bits of the reward if no token counts more than ``most`` = −log₂ ε bits (Def. 30)."""
+        excess = (
+            sign * sum(max(0.0, bit - most) for bit in xent.bits) for sign, xent in self.xents
+        )
         return self.bits - sum(excess)
 
 
@@ -230,8 +232,8 @@ class Play:
     """One finished game instance.
 
     ``outcome`` is ``finished``, ``forfeit`` (by ``forfeiter``) or ``oversize``; ``scores`` are
-    the bits that each player had collected by then: all who are asked for moves, and whoever else
-    was paid.
+    the bits of each player at the end: of all who are asked for moves, and of others that were
+    paid.
     """
 
     outcome: str
@@ -241,7 +243,7 @@ class Play:
     steps: int
     forfeiter: str = ""
     reason: str = field(default="", compare=False)
-    """Of ``oversize``: what was too large, how large it was and what may be."""
+    """For ``oversize``: what was too large, its size and the limit."""
 
     def outcome_for(self, role: str) -> str:
         """A forfeit ends the game for all, but only the forfeiter's own score is lost."""
@@ -250,39 +252,39 @@ class Play:
         return self.outcome
 
     def move_counts(self, role: str) -> MoveCounts:
-        """How the moves of ``role`` were made."""
+        """Counts of the moves of ``role``."""
         moves = [e.move for e in self.events if isinstance(e, Moved) and e.player == role]
-        ensured = [e for e in self.events if isinstance(e, Ensured) and e.player == role]
+        ensures = [e for e in self.events if isinstance(e, Ensured) and e.player == role]
         return MoveCounts(
             moves=len(moves),
-            failed_ensures=sum(not each.passed for each in ensured),
+            failed_ensures=sum(not event.passed for event in ensures),
             format_failures=sum(move.format_failure for move in moves),
             cut_moves=sum(move.cut_tokens > 0 for move in moves),
             cut_tokens=sum(move.cut_tokens for move in moves),
         )
 
     def _repr_html_(self) -> str:
-        """How a notebook shows it."""
+        """HTML for notebooks."""
         from xgl.notebook import play_html
 
         return play_html(self)
 
     def accepted_moves(self, role: str) -> list[str]:
-        """The texts of :meth:`standing`."""
-        return [event.move.text for event in self.standing(role)]
+        """The texts of :meth:`accepted_events`."""
+        return [event.move.text for event in self.accepted_events(role)]
 
-    def standing(self, role: str) -> list[Moved]:
-        """The moves of ``role`` that stood: those that no failed ensure sent back."""
-        kept: list[Moved] = []
+    def accepted_events(self, role: str) -> list[Moved]:
+        """The moves of ``role`` that no failed ensure sent back."""
+        moves: list[Moved] = []
         for event in self.events:
             if isinstance(event, Moved):
-                kept.append(event)
+                moves.append(event)
             elif isinstance(event, Ensured) and not event.passed:
-                line = kept[-1].line if kept else -1
+                line = moves[-1].line if moves else -1
                 again: set[str] = set()  # a register seen twice: an earlier turn of a loop
-                while kept and kept[-1].line == line and kept[-1].register not in again:
-                    again.add(kept.pop().register)
-        return [event for event in kept if event.player == role]
+                while moves and moves[-1].line == line and moves[-1].register not in again:
+                    again.add(moves.pop().register)
+        return [event for event in moves if event.player == role]
 
 
 # -- who answers -------------------------------------------------------------------------------
@@ -290,7 +292,7 @@ class Play:
 
 @dataclass(frozen=True, slots=True)
 class Seeds:
-    """Where an instance's randomness comes from: its map and its sampling of moves."""
+    """Random seeds of an instance: of its map, and of the sampling of its moves."""
 
     map_seed: int
     play_seed: int

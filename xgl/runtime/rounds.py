@@ -15,13 +15,13 @@ from xgl.runtime.lockstep import Cast, Instance, Memory, play_all
 from xgl.runtime.presentation import Sight
 from xgl.runtime.requests import Item, Moved, Play, Seeds
 
-Seen = tuple[Item, ...]
+RoundItems = tuple[Item, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One play of a series on one map; ``number`` counts from 1, ``control`` says whether the
-    rounds that it was shown came from another map."""
+    """One play of a series on one map; ``number`` counts from 1; ``control``: whether the
+    earlier rounds in its view are those of another map."""
 
     seeds: Seeds
     number: int
@@ -46,33 +46,36 @@ def play_rounds(
     """
     if control and len(seeds) < 2:
         raise ValueError(f"found {len(seeds)} maps, expected two or more for a control")
-    history: list[tuple[Seen, ...]] = [()] * len(seeds)
-    played: list[Round] = []
+    history: list[tuple[RoundItems, ...]] = [()] * len(seeds)
+    results: list[Round] = []
     for number in range(1, rounds + 1):
-        shown = [(False, history)]
+        histories = [(False, history)]
         if control and number > 1:
-            shown.append((True, [*history[1:], *history[:1]]))
-        shifted = [
-            (other, Instance(game, each, policy, Memory(role, number, earlier)))
-            for other, earliers in shown
-            for each, earlier in zip(seeds, earliers, strict=True)
+            histories.append((True, [*history[1:], *history[:1]]))
+        instances = [
+            (other, Instance(game, instance_seeds, policy, Memory(role, number, earlier)))
+            for other, earliers in histories
+            for instance_seeds, earlier in zip(seeds, earliers, strict=True)
         ]
-        plays = play_all([instance for _, instance in shifted], cast)
-        played += [
+        plays = play_all([instance for _, instance in instances], cast)
+        results += [
             Round(instance.seeds, number, other, play)
-            for (other, instance), play in zip(shifted, plays, strict=True)
+            for (other, instance), play in zip(instances, plays, strict=True)
         ]
         own = plays[: len(seeds)]
-        history = [(*past, seen(game, play, role)) for past, play in zip(history, own, strict=True)]
-    return played
+        history = [
+            (*past, visible_items(game, play, role))
+            for past, play in zip(history, own, strict=True)
+        ]
+    return results
 
 
-def seen(game: Game, play: Play, role: str) -> Seen:
-    """All that ``role`` was shown of a play up to its end, the last reward too."""
-    return Sight.in_game(game, role).of(play.events)
+def visible_items(game: Game, play: Play, role: str) -> RoundItems:
+    """All items of a play that ``role`` sees up to its end, the last reward too."""
+    return Sight.for_game(game, role).visible_items(play.events)
 
 
 def rounds_shown(play: Play, role: str) -> int:
-    """The fewest earlier rounds that the role's player had in view at a move of the play."""
-    moved = [e.move for e in play.events if isinstance(e, Moved) and e.player == role]
-    return min((move.rounds_shown for move in moved), default=0)
+    """The smallest number of earlier rounds in the role's view over its moves in the play."""
+    moves = [e.move for e in play.events if isinstance(e, Moved) and e.player == role]
+    return min((move.rounds_shown for move in moves), default=0)

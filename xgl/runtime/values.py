@@ -32,7 +32,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """A register by itself: what it holds when the value is used."""
+    """A reference to a register: its value is read when it is used."""
 
     register: str
 
@@ -60,12 +60,12 @@ def compare(left: Any, comparator: syn.Comparator, right: Any) -> bool:
     return _COMPARE[comparator](left, right)
 
 
-ASKING = ("first_n_tokens", "sample", "shuffle")
+REQUEST_FUNCTIONS = ("first_n_tokens", "sample", "shuffle")
 """Helper functions whose value needs an answer of the judge or of chance."""
 
 
 class MissingError(Exception):
-    """An evaluation met a call that asks, or a story, and has no answer to it."""
+    """An evaluation needs the answer of a call or a story, and there is none."""
 
 
 class Values:
@@ -82,16 +82,16 @@ class Values:
         self.texts: dict[str, Text] = dict.fromkeys(syn.REGISTERS, NOTHING)
         self.texts |= {name: Text(text) for name, text in metadata.constants.items()}
         self.lists: dict[str, Items] = dict.fromkeys(syn.LIST_REGISTERS, ())
-        self.aliased: dict[str, frozenset[str]] = {}
-        """The registers that a list holds themselves, not their values."""
+        self.aliases: dict[str, frozenset[str]] = {}
+        """For each list the registers that it holds by reference, not by value."""
         self.stories: dict[int, str] = {}
         self.answers: dict[int, Value] = {}
-        self.drawn = 0
-        self.place = (0, 0)
+        self.draw_count = 0
+        self.line_visit = (0, 0)
 
     def begin(self, line: int, visit: int) -> None:
-        """A new line, run ``visit`` times before: no stories and no answers of other lines."""
-        self.place, self.drawn = (line, visit), 0
+        """Start a line that ran ``visit`` times before; drops stories and answers of others."""
+        self.line_visit, self.draw_count = (line, visit), 0
         self.stories.clear()
         self.answers.clear()
 
@@ -102,12 +102,12 @@ class Values:
             items = self.lists[name] = self._items(value)
             self.spend(meter.ITEM * len(items))
             aliases = frozenset(item.register for item in items if isinstance(item, Alias))
-            self.aliased[name] = aliases
+            self.aliases[name] = aliases
         else:
             assert not isinstance(value, tuple)
             self.texts[name] = self._now(value)
 
-    def shown(self, name: str) -> str:
+    def register_text(self, name: str) -> str:
         """A register as text; a list as JSON."""
         if name in self.lists:
             self._strings(self.lists[name])  # counted as work: its items may have grown since
@@ -115,9 +115,13 @@ class Values:
         return self.texts[name].text
 
     def holders(self, names: Iterable[str]) -> list[str]:
-        """The lists that hold one of these registers itself, not its value."""
-        changed = frozenset(names)
-        return [name for name, held in self.aliased.items() if not changed.isdisjoint(held)]
+        """The lists that hold one of these registers by reference."""
+        changed_names = frozenset(names)
+        return [
+            name
+            for name, registers in self.aliases.items()
+            if not changed_names.isdisjoint(registers)
+        ]
 
     def non_empty(self) -> dict[str, str]:
         """All registers that are not empty, as :meth:`shown`."""
@@ -127,7 +131,7 @@ class Values:
     def as_text(self, value: Value) -> str:
         """A value as it is now; a list as JSON."""
         if isinstance(value, Alias):
-            return self.shown(value.register)
+            return self.register_text(value.register)
         if isinstance(value, Text):
             return value.text
         return json.dumps([self._now(item).text for item in value], ensure_ascii=False)
@@ -152,7 +156,7 @@ class Values:
         return self.string(expression).text
 
     def _read(self, expression: syn.StringExpr) -> str:
-        """A text that will be looked through, which is work of its length."""
+        """The text of an expression; charges one search through it."""
         text = self.text(expression)
         self.spend(meter.FIND * len(text))
         return text
@@ -203,8 +207,8 @@ class Values:
         """``text``; raises :class:`OversizeError` where it is longer than the metadata's cap."""
         self.spend(meter.COPY * len(text))
         if len(text) > self.limit:
-            found = f"a string of {len(text)} characters"
-            raise OversizeError(f"{found}, at most {self.limit} may stand")
+            size = f"a string of {len(text)} characters"
+            raise OversizeError(f"{size}, at most {self.limit} may stand")
         return text
 
     def _within_limits(self, items: Items) -> Items:
@@ -218,14 +222,14 @@ class Values:
     # -- helper functions ------------------------------------------------------------------
 
     def _text_or_list(self, call: syn.Function) -> Value:
-        """What a helper function gives that makes a string or a list."""
+        """Value of a helper function that returns a string or a list."""
         first, *rest = cast("tuple[Any, ...]", call.arguments)
         match call.name:
             case "remove_common_words":
                 return Text(self.within_limit(self._uncommon(first, rest[0])))
             case "join":
-                joined = self.text(first).join(self._strings(self.items(rest[0])))
-                return Text(self.within_limit(joined))
+                text = self.text(first).join(self._strings(self.items(rest[0])))
+                return Text(self.within_limit(text))
             case "split":
                 mark = self.text(rest[0]) if rest else None
                 whole = self._read(first)
@@ -239,26 +243,26 @@ class Values:
     def _uncommon(self, text: Any, other: Any) -> str:
         whole = self._read(text)
         if syn.kind_of(other) == "list":
-            listed = self._strings(self.items(other))
-            self.spend(meter.REMOVE * sum(map(len, listed)))
-            parts = helpers.removal_parts(tuple(listed))
+            phrases = self._strings(self.items(other))
+            self.spend(meter.REMOVE * sum(map(len, phrases)))
+            parts = helpers.removal_parts(tuple(phrases))
             self.spend(meter.REMOVE * (len(whole) + 1) * (len(parts) + 1))
             for phrase in filter(_is_text, parts):
                 self.meter.search(whole, phrase)
-            return helpers.remove_words(whole, listed)
-        common = words(self._counted(whole)) & words(self._counted(self._read(other)))
+            return helpers.remove_words(whole, phrases)
+        common = words(self._charge_words(whole)) & words(self._charge_words(self._read(other)))
         self.spend(meter.REMOVE * len(whole))
         return helpers.remove_common(whole, common)
 
-    def _counted(self, text: str) -> str:
-        """A text that will be split into words."""
+    def _charge_words(self, text: str) -> str:
+        """``text``; charges its split into words."""
         self.spend(meter.WORD * len(text))
         return text
 
     # -- calls that ask --------------------------------------------------------------------
 
     def request(self, call: syn.Function) -> tuple[PrefixRequest | DrawRequest, Value]:
-        """What a call of :data:`ASKING` asks, and of which value."""
+        """The request of a call of :data:`REQUEST_FUNCTIONS`, and the value that it is about."""
         first, *rest = cast("tuple[Any, ...]", call.arguments)
         if call.name == "first_n_tokens":
             item = self._item(first)
@@ -267,16 +271,15 @@ class Values:
             return PrefixRequest(whole, rest[0].value), item
         items = self.items(first)
         self.spend(meter.DRAW + meter.ITEM * len(items))
-        request = DrawRequest(len(items), *self.place, self.drawn)
-        self.drawn += 1
+        request = DrawRequest(len(items), *self.line_visit, self.draw_count)
+        self.draw_count += 1
         return request, items
 
     def settle(self, call: syn.Function, argument: Value, answer: Any) -> None:
-        """Keep the value of a call for its line. A string that is short enough stays what it
-        is, with its prefix."""
+        """Store the value of a call for its line. A string that is not cut keeps its prefix."""
         value: Value
         if call.name == "shuffle":
-            value = tuple(cast(Items, argument)[place] for place in answer)
+            value = tuple(cast(Items, argument)[index] for index in answer)
         elif call.name == "sample":
             value = cast(Items, argument)[answer[0]] if argument else NOTHING
         else:
@@ -301,22 +304,22 @@ class Values:
         return self._plain_result(expression)
 
     def _plain_result(self, call: syn.Function) -> Any:
-        """What a helper function gives that looks at strings only."""
-        given = [self.plain(argument) for argument in call.arguments]
+        """Value of a helper function that only reads its arguments."""
+        arguments = [self.plain(argument) for argument in call.arguments]
         if call.name != "len":
-            self.spend(meter.WORD * sum(map(len, filter(_is_text, given))))
+            self.spend(meter.WORD * sum(map(len, filter(_is_text, arguments))))
         match call.name:
             case "word_set":
-                return words(*given)
+                return words(*arguments)
             case "common_word_set":
-                return words(given[0]) & words(given[1])
+                return words(arguments[0]) & words(arguments[1])
             case "num_words":
-                return len(words(*given))
+                return len(words(*arguments))
             case "only_uses_words":
-                return helpers.only_uses_words(*given)
+                return helpers.only_uses_words(*arguments)
             case "only_uses_chars":
-                return helpers.only_uses_chars(*given)
-        return len(given[0])
+                return helpers.only_uses_chars(*arguments)
+        return len(arguments[0])
 
 
 def _is_text(value: object) -> TypeGuard[str]:

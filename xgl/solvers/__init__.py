@@ -1,2 +1,2 @@
-"""How well a game can be played at all: search for moves with the judge at hand
-(docs/specification.md, "Ceilings")."""
+"""Search for the best moves of a game with access to the judge (docs/specification.md,
+"Ceilings")."""

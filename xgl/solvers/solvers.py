@@ -1,8 +1,7 @@
 """Three solvers of one map: many samples, beam search, coordinate-wise search along the gradient.
 
-All see only what a play shows them, the candidate's score, but for the last, which also asks the
-judge for the gradient of that score. A game with several moves is searched move by move, the others
-held as they are in the best play so far.
+All use the candidate's score; the last one also uses its gradient. A game with several moves is
+searched move by move, with the other moves fixed as in the best play so far.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from xgl.solvers.trials import GRADIENT_CALLS, Attempt, MapTrials, Moves, Search
 
 SAMPLES_AT_ONCE = 128
 UNREADABLE = "\ufffd"
-"""What a token decodes to that is a part of a character."""
+"""The text of a token that is a part of a character."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,8 @@ class Solvers:
         object.__setattr__(self, "pieces", vocabulary(self.judge))
 
     def solve(self, trials: MapTrials) -> list[Solution]:
-        """What each solver came to on a map, the coordinate-wise one from where the others ended;
-        none of those without a finished play."""
+        """The solution of each solver on a map, without solvers that finished no play; the
+        coordinate-wise one starts from the best moves of the others."""
         solvers: dict[str, Callable[[MapTrials, Search], None]] = {
             "samples": self._sample,
             "beam": self._beam,
@@ -65,31 +64,31 @@ class Solvers:
 
     def _sample(self, trials: MapTrials, search: Search) -> None:
         """Every script once, then the player until the calls are spent."""
-        scripts = list(SCRIPTS)[: search.left]
-        for attempt in trials.of_policies(ScriptPlayer(self.judge.count), scripts):
+        scripts = list(SCRIPTS)[: search.remaining]
+        for attempt in trials.play_policies(ScriptPlayer(self.judge.count), scripts):
             search.keep(attempt)
         if self.player is None:
             return
-        for first in range(0, search.left, SAMPLES_AT_ONCE):
-            samples = range(first, first + min(SAMPLES_AT_ONCE, search.left))
-            for attempt in trials.of_player(self.player, samples):
+        for first in range(0, search.remaining, SAMPLES_AT_ONCE):
+            samples = range(first, first + min(SAMPLES_AT_ONCE, search.remaining))
+            for attempt in trials.play_samples(self.player, samples):
                 search.keep(attempt)
 
     # -- beam search ---------------------------------------------------------------------------
 
     def _beam(self, trials: MapTrials, search: Search) -> None:
-        """From an empty move on, the pieces that add most: words in view and the judge's tokens."""
+        """Build a move from the empty one by pieces that add most: words in view, judge tokens."""
         moves, turns = _opening(trials)
         shares = np.linspace(0, self.calls, len(turns) + 1).astype(int)[1:]
-        for place, turn in enumerate(turns):
-            start = (*moves[:place], "", *moves[place + 1 :])
-            until = int(search.budget - shares[place])
+        for index, turn in enumerate(turns):
+            start = (*moves[:index], "", *moves[index + 1 :])
+            until = int(search.budget - shares[index])
             search.attempts([start])
             pieces: Sequence[str] = self._pieces(trials, turn)
             width, before = self.width, -1
-            while search.left > until and search.calls > before:  # what is left goes into width
+            while search.remaining > until and search.calls > before:  # the rest goes into width
                 before = search.calls
-                pieces = self._extend(search, start, place, turn, pieces, width, until)
+                pieces = self._extend(search, start, index, turn, pieces, width, until)
                 width *= 2
             if search.best is not None:
                 moves = search.best.moves
@@ -98,26 +97,26 @@ class Solvers:
         self,
         search: Search,
         start: Moves,
-        place: int,
+        index: int,
         turn: Turn,
         pieces: Sequence[str],
         width: int,
         until: int,
     ) -> Sequence[str]:
-        """One pass to the move's limit that leaves ``until`` calls; the pieces in the order of what
-        each is worth alone."""
+        """Run one pass to the move's limit that leaves ``until`` calls; returns the pieces, sorted
+        by the score of each alone."""
         limit, beams = turn.request.max_len, [start]
         for steps in range(limit, 0, -1):
-            share = (search.left - until) // (min(steps, 3) if steps == limit else steps)
-            longer = _longer(beams, pieces, place, share, self._fits(limit), search)
-            made = search.attempts(longer)
-            if not made:
+            share = (search.remaining - until) // (min(steps, 3) if steps == limit else steps)
+            longer = _longer(beams, pieces, index, share, self._fits(limit), search)
+            attempts = search.attempts(longer)
+            if not attempts:
                 break
-            ranked = sorted(zip(longer, made, strict=False), key=lambda pair: -pair[1].score)
+            ranking = sorted(zip(longer, attempts, strict=False), key=lambda pair: -pair[1].score)
             if steps == limit:  # what is good alone is tried first after it
-                alone = {moves[place]: rank for rank, (moves, _) in enumerate(ranked)}
+                alone = {moves[index]: rank for rank, (moves, _) in enumerate(ranking)}
                 pieces = sorted(pieces, key=lambda p: alone.get(one_line(p), len(alone)))
-            beams = [moves for moves, attempt in ranked[:width] if attempt.finished]
+            beams = [moves for moves, attempt in ranking[:width] if attempt.finished]
         return pieces
 
     def _fits(self, limit: int) -> Callable[[str], bool]:
@@ -129,20 +128,20 @@ class Solvers:
         words = [word for text in texts for word in corpus.content_words(text)]
         words += [word for text in texts for word in text.split()]
         rng = stream("beam", trials.seeds.map_seed, trials.seeds.play_seed, turn.request.turn)
-        drawn = [self.pieces[index] for index in rng.permutation(len(self.pieces))]
-        return list(dict.fromkeys([*(f" {word}" for word in words), *drawn]))
+        pieces = [self.pieces[index] for index in rng.permutation(len(self.pieces))]
+        return list(dict.fromkeys([*(f" {word}" for word in words), *pieces]))
 
     # -- coordinate-wise search along the gradient ---------------------------------------------
 
     def _coordinate(self, trials: MapTrials, search: Search) -> None:
-        """From the best moves known, change one token at a time; where nothing helps any more,
-        begin again from the next best."""
+        """Change one token of the best moves at a time; if no change helps any more, begin again
+        from the next best."""
         _, turns = _opening(trials)
-        begun: set[Moves] = set()
-        while search.left > 0 and (start := _best(trials, begun)) is not None:
-            begun.add(start.moves)
+        starts: set[Moves] = set()
+        while search.remaining > 0 and (start := _best(trials, starts)) is not None:
+            starts.add(start.moves)
             search.attempts([start.moves])
-            self._climb(trials, search, start, turns, begun)
+            self._climb(trials, search, start, turns, starts)
 
     def _climb(
         self,
@@ -150,59 +149,59 @@ class Solvers:
         search: Search,
         start: Attempt,
         turns: Sequence[Turn],
-        begun: set[Moves],
+        starts: set[Moves],
     ) -> None:
         here, idle = start, 0
-        while idle < len(turns) and search.left > 0:
-            for place, turn in enumerate(turns):
-                better = self._step(trials, search, here, place, turn, begun)
+        while idle < len(turns) and search.remaining > 0:
+            for index, turn in enumerate(turns):
+                better = self._step(trials, search, here, index, turn, starts)
                 idle = 0 if better.score > here.score else idle + 1
                 here = better
-                begun.add(here.moves)
+                starts.add(here.moves)
 
     def _step(
         self,
         trials: MapTrials,
         search: Search,
         here: Attempt,
-        place: int,
+        index: int,
         turn: Turn,
-        begun: set[Moves],
+        starts: set[Moves],
     ) -> Attempt:
-        """The best of the first batch that holds something better from which no search began yet;
-        ``here`` where none does."""
-        changes = self._changes(trials, search, here, place, turn)
+        """The best attempt of the first batch that has a better one than ``here`` from which no
+        search began yet; ``here`` without one."""
+        changes = self._changes(trials, search, here, index, turn)
         for _ in range(self.patience):
             batch = list(islice(changes, self.batch))
-            made = search.attempts(batch)
-            new = [attempt for attempt in made if attempt.moves not in begun]
+            attempts = search.attempts(batch)
+            new = [attempt for attempt in attempts if attempt.moves not in starts]
             best = max(new, key=lambda attempt: attempt.score, default=here)
             if best.score > here.score:
                 return best
-            if len(made) < self.batch:
+            if len(attempts) < self.batch:
                 break
         return here
 
     def _changes(
-        self, trials: MapTrials, search: Search, here: Attempt, place: int, turn: Turn
+        self, trials: MapTrials, search: Search, here: Attempt, index: int, turn: Turn
     ) -> Iterator[Moves]:
         """Moves with one token changed, added or left out, the most promising first."""
-        limit, text = turn.request.max_len, here.moves[place]
-        seen = {text}
-        for ids in self._token_changes(trials, search, here, place, turn):
-            changed = one_line(self.judge.lm.decode(ids))
-            if changed not in seen and self.judge.count(changed) <= limit:
-                seen.add(changed)
-                yield (*here.moves[:place], changed, *here.moves[place + 1 :])
+        limit, text = turn.request.max_len, here.moves[index]
+        seen_texts = {text}
+        for ids in self._token_changes(trials, search, here, index, turn):
+            changed_text = one_line(self.judge.lm.decode(ids))
+            if changed_text not in seen_texts and self.judge.count(changed_text) <= limit:
+                seen_texts.add(changed_text)
+                yield (*here.moves[:index], changed_text, *here.moves[index + 1 :])
 
     def _token_changes(
-        self, trials: MapTrials, search: Search, here: Attempt, place: int, turn: Turn
+        self, trials: MapTrials, search: Search, here: Attempt, index: int, turn: Turn
     ) -> Iterator[tuple[int, ...]]:
-        ids = self.judge.tokens(here.moves[place])
+        ids = self.judge.tokens(here.moves[index])
         gradient = None
-        if ids and search.left > GRADIENT_CALLS:
+        if ids and search.remaining > GRADIENT_CALLS:
             scores = trials.signed_scores(here.moves)
-            gradient = token_gradient(self.judge, scores, here.moves[place])
+            gradient = token_gradient(self.judge, scores, here.moves[index])
         if gradient is None:
             for piece in self._pieces(trials, turn):
                 yield (*ids, *self.judge.tokens(piece))
@@ -224,8 +223,8 @@ class Solvers:
 
 
 def vocabulary(judge: TransformerJudge) -> tuple[str, ...]:
-    """The texts of the judge's tokens, with the space that some begin with; none that would end a
-    move."""
+    """The texts of the judge's tokens, with the space that some begin with, but without those that
+    would end a move."""
     lm = judge.lm
     size = min(int(lm.model.config.vocab_size), len(lm.tokenizer))
     alone = lm.tokenizer.batch_decode([[token] for token in range(size)], skip_special_tokens=True)
@@ -235,13 +234,13 @@ def vocabulary(judge: TransformerJudge) -> tuple[str, ...]:
         [[word, token] for token in range(size)], skip_special_tokens=True
     )
     pieces = (text[len(alone[word]) :] for text in texts)
-    said = (piece for piece in pieces if piece.strip() and STOP not in piece)
-    return tuple(dict.fromkeys(piece for piece in said if UNREADABLE not in piece))
+    usable = (piece for piece in pieces if piece.strip() and STOP not in piece)
+    return tuple(dict.fromkeys(piece for piece in usable if UNREADABLE not in piece))
 
 
 def _opening(trials: MapTrials) -> tuple[Moves, tuple[Turn, ...]]:
-    """The best moves known and what the role was asked before each; without a finished play, no
-    moves and the first question alone."""
+    """The best moves so far and the turn of each; without a finished play, no moves and the first
+    turn alone."""
     best = _best(trials, ())
     if best is None:
         return (), tuple(trials.turns(("",))[:1])
@@ -249,38 +248,38 @@ def _opening(trials: MapTrials) -> tuple[Moves, tuple[Turn, ...]]:
 
 
 def _best(trials: MapTrials, but: Sequence[Moves] | set[Moves]) -> Attempt | None:
-    known = [a for a in trials.known.values() if a.finished and a.moves not in but]
-    return max(known, key=lambda attempt: (attempt.score, attempt.moves), default=None)
+    attempts = [a for a in trials.attempts.values() if a.finished and a.moves not in but]
+    return max(attempts, key=lambda attempt: (attempt.score, attempt.moves), default=None)
 
 
 def _longer(
     beams: Sequence[Moves],
     pieces: Sequence[str],
-    place: int,
+    index: int,
     most: int,
     fits: Callable[[str], bool],
     search: Search,
 ) -> list[Moves]:
-    """Beams with a piece at the end of one move, the beams in turn; at the most ``most`` that the
-    search has not tried, and those before them that it has."""
-    streams = [_extensions(beam, pieces, place, fits) for beam in beams]
+    """Beams with a piece at the end of one move, the beams in turn; at most ``most`` of them that
+    the search has not tried, and between these the ones that it has."""
+    streams = [_extensions(beam, pieces, index, fits) for beam in beams]
     longer: dict[Moves, None] = {}
     new = 0
     while streams and new < most:
-        for each in list(streams):
-            moves = next(each, None)
+        for extensions in list(streams):
+            moves = next(extensions, None)
             if moves is None:
-                streams.remove(each)
+                streams.remove(extensions)
             elif new < most and moves not in longer:
                 longer[moves] = None
-                new += not search.tried(moves)
+                new += not search.has_tried(moves)
     return list(longer)
 
 
 def _extensions(
-    beam: Moves, pieces: Sequence[str], place: int, fits: Callable[[str], bool]
+    beam: Moves, pieces: Sequence[str], index: int, fits: Callable[[str], bool]
 ) -> Iterator[Moves]:
     for piece in pieces:
-        text = one_line(beam[place] + piece)
-        if text != beam[place] and fits(text):
-            yield (*beam[:place], text, *beam[place + 1 :])
+        text = one_line(beam[index] + piece)
+        if text != beam[index] and fits(text):
+            yield (*beam[:index], text, *beam[index + 1 :])

@@ -1,5 +1,5 @@
-"""Plays of one role of one game on one map, by moves that a solver chose; its budget of judge
-calls, and its curve."""
+"""Plays of one role of one game on one map with the moves of a solver; the solver's budget of
+judge calls, and its curve."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from xgl.errors import OversizeError
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game
 from xgl.random_streams import seed as named_seed
-from xgl.runtime.lockstep import Cast, Instance, Running, machines_of, play_all, step
+from xgl.runtime.lockstep import Cast, Instance, RunningMachine, machines_of, play_all, step
 from xgl.runtime.presentation import STOP
 from xgl.runtime.requests import (
     Move,
@@ -25,13 +25,13 @@ from xgl.runtime.requests import (
 )
 
 GRADIENT_CALLS = 3
-"""What a gradient counts as: the judge reads the texts of a play forwards and backwards."""
+"""Judge calls that a gradient counts as: a forward and a backward pass over a play's texts."""
 
 
 @dataclass(frozen=True)
 class Solution:
-    """The best moves that a solver came to on one map. ``curve`` has a point (judge calls, best
-    score so far in bits) for each improvement; ``calls`` is what it spent in all. One call is one
+    """The best moves that a solver found on one map. ``curve`` has a point (judge calls, best score
+    so far in bits) for each improvement; ``calls`` counts all that it spent. One call is one
     candidate's play, whatever the number of texts that the judge reads in it."""
 
     solver: str
@@ -41,27 +41,27 @@ class Solution:
 
 
 class Search:
-    """One solver at work on one map, with ``calls`` to spend. A candidate that it tried already
-    costs nothing; one that only other solvers tried costs what it costs them."""
+    """One solver at work on one map, with ``calls`` to spend. A candidate that this solver tried
+    before costs nothing; one that only other solvers tried costs a call."""
 
     def __init__(self, trials: MapTrials, calls: int) -> None:
         self.trials, self.budget, self.calls = trials, calls, 0
         self.best: Attempt | None = None
         self.curve: list[tuple[int, float]] = []
-        self._seen: dict[Moves, Attempt] = {}
+        self._by_moves: dict[Moves, Attempt] = {}
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """Calls that may still be spent."""
         return self.budget - self.calls
 
-    def tried(self, moves: Moves) -> bool:
+    def has_tried(self, moves: Moves) -> bool:
         """Whether these moves cost nothing any more."""
-        return moves in self._seen
+        return moves in self._by_moves
 
     def spend(self, calls: int) -> bool:
         """Spend calls on something else than plays; False where too few are left."""
-        if calls > self.left:
+        if calls > self.remaining:
             return False
         self.calls += calls
         return True
@@ -71,16 +71,16 @@ class Search:
         affordable: list[Moves] = []
         new: dict[Moves, None] = {}
         for moves in candidates:
-            if moves not in self._seen and moves not in new:
-                if len(new) == self.left:
+            if moves not in self._by_moves and moves not in new:
+                if len(new) == self.remaining:
                     break
                 new[moves] = None
             affordable.append(moves)
-        made = dict(zip(new, self.trials.of_moves(list(new)), strict=True))
-        for moves, attempt in made.items():
+        new_attempts = dict(zip(new, self.trials.play_moves(list(new)), strict=True))
+        for moves, attempt in new_attempts.items():
             self.keep(attempt)
-            self._seen[moves] = attempt
-        return [self._seen[moves] for moves in affordable]
+            self._by_moves[moves] = attempt
+        return [self._by_moves[moves] for moves in affordable]
 
     def keep(self, attempt: Attempt) -> None:
         """Count one play, and mark it on the curve where it is the best so far."""
@@ -90,7 +90,7 @@ class Search:
             self.curve.append((self.calls, attempt.score))
 
     def solution(self, solver: str) -> Solution | None:
-        """What the solver came to; None where no play was finished."""
+        """The solver's result; None where no play was finished."""
         if self.best is None:
             return None
         return Solution(solver, self.best, self.calls, tuple(self.curve))
@@ -124,82 +124,81 @@ class SignedScore:
 
 
 class MapTrials:
-    """One map with its chance. Moves go the way of every player's moves: they end with the line,
-    are cut at the game's limit, and are asked about by every ensure; unlike players, a candidate
-    that fails an ensure has no second attempt. What was played once is remembered."""
+    """Plays of one map under fixed seeds. Moves are treated as every player's moves: they end with
+    the line, are cut at the game's limit and must pass every ensure; but a candidate that fails an
+    ensure has no second attempt. Moves that were played once are not played again."""
 
     def __init__(self, game: Game, role: str, seeds: Seeds, cast: Cast) -> None:
         self.game, self.role, self.seeds, self.cast = game, role, seeds, cast
-        self.known: dict[Moves, Attempt] = {}
-        """By the moves as they were chosen."""
+        self.attempts: dict[Moves, Attempt] = {}
+        """Attempts by the candidate's moves, before the game cuts them."""
 
-    def of_moves(self, candidates: Sequence[Moves]) -> list[Attempt]:
+    def play_moves(self, candidates: Sequence[Moves]) -> list[Attempt]:
         """One attempt for each candidate, which has all of the role's moves in order."""
         whole = [tuple(map(one_line, moves)) for moves in candidates]
-        new = [moves for moves in dict.fromkeys(whole) if moves not in self.known]
+        new = [moves for moves in dict.fromkeys(whole) if moves not in self.attempts]
         for first in range(0, len(new), BATCH):
             part = new[first : first + BATCH]
-            plays = self._plays(_Chosen(part), map(str, range(len(part))))
+            plays = self._plays(_CandidatePlayer(part), map(str, range(len(part))))
             attempts = map(self._attempt, part, plays)
-            self.known.update(zip(part, attempts, strict=True))
-        return [self.known[moves] for moves in whole]
+            self.attempts.update(zip(part, attempts, strict=True))
+        return [self.attempts[moves] for moves in whole]
 
-    def of_player(self, player: Player, samples: Sequence[int]) -> list[Attempt]:
-        """Attempts of a player, whose own chance has another name in each of ``samples``."""
-        resampled = _Resampled(player, self.seeds)
-        return self._played(resampled, [str(sample) for sample in samples])
+    def play_samples(self, player: Player, samples: Sequence[int]) -> list[Attempt]:
+        """Attempts of a player, with a random stream of its own for each of ``samples``."""
+        resampled_player = _ResampledPlayer(player, self.seeds)
+        return self.play_policies(resampled_player, [str(sample) for sample in samples])
 
-    def of_policies(self, player: Player, policies: Sequence[str]) -> list[Attempt]:
-        """Attempts of the policies of a player that is several, such as the scripts."""
-        return self._played(player, policies)
+    def play_policies(self, player: Player, policies: Sequence[str]) -> list[Attempt]:
+        """Attempts of several policies of one player, such as the scripts."""
+        plays = self._plays(player, policies)
+        attempts = [self._attempt((), play) for play in plays]
+        self.attempts.update((attempt.moves, attempt) for attempt in attempts if attempt.finished)
+        return attempts
 
     def turns(self, moves: Moves) -> list[Turn]:
-        """What the role is asked in a play of these moves, as far as they lead."""
-        player = _Chosen([moves])
+        """The role's turns in a play of these moves, up to the first that has no move."""
+        player = _CandidatePlayer([moves])
         self._plays(player, ["0"])
         return player.turns
 
     def signed_scores(self, moves: Moves) -> list[SignedScore]:
-        """The cross-entropies whose signed sum is the role's score of a finished play, but for
+        """The cross-entropies whose signed sum is the role's score of a finished play, without
         constants."""
-        running = self._running(moves)
-        signed: list[SignedScore] = []
+        running = self._running_machine(moves)
+        scores: list[SignedScore] = []
         requests: list[ScoreRequest] = []
-        while not running.waits:
+        while not running.is_idle:
             machine = running.machine
             if isinstance(self.game.program.instructions[machine.flow.position], syn.Reward):
-                requests += [each for each in running.requests if isinstance(each, ScoreRequest)]
+                requests += [
+                    request for request in running.requests if isinstance(request, ScoreRequest)
+                ]
             before = len(machine.events)
             step([running])
-            paid = [each for each in machine.events[before:] if isinstance(each, Rewarded)]
-            for event in paid:
+            rewards = [event for event in machine.events[before:] if isinstance(event, Rewarded)]
+            for event in rewards:
                 if event.player == self.role and len(event.xents) == len(requests):
                     signs = (sign for sign, _ in event.xents)
-                    signed += map(SignedScore, signs, requests)
-            requests = [] if paid else requests
-        return signed
+                    scores += map(SignedScore, signs, requests)
+            requests = [] if rewards else requests
+        return scores
 
-    def _running(self, moves: Moves) -> Running:
+    def _running_machine(self, moves: Moves) -> RunningMachine:
         instance = Instance(self.game, self.seeds, "0")
         [machine] = machines_of([instance])
-        return Running(instance, self._seated(_Chosen([moves])), machine)
-
-    def _played(self, player: Player, policies: Sequence[str]) -> list[Attempt]:
-        plays = self._plays(player, policies)
-        attempts = [self._attempt((), play) for play in plays]
-        self.known.update((each.moves, each) for each in attempts if each.finished)
-        return attempts
+        return RunningMachine(instance, self._cast_with(_CandidatePlayer([moves])), machine)
 
     def _plays(self, player: Player, policies: Iterable[str]) -> list[Play]:
         instances = [Instance(self.game, self.seeds, policy) for policy in policies]
-        return play_all(instances, self._seated(player))
+        return play_all(instances, self._cast_with(player))
 
-    def _seated(self, player: Player) -> Cast:
+    def _cast_with(self, player: Player) -> Cast:
         return replace(self.cast, players={**self.cast.players, self.role: player})
 
-    def _attempt(self, chosen: Moves, play: Play) -> Attempt:
+    def _attempt(self, moves: Moves, play: Play) -> Attempt:
         if play.outcome_for(self.role) != "finished":
-            return Attempt(chosen, -math.inf)
+            return Attempt(moves, -math.inf)
         return Attempt(tuple(play.accepted_moves(self.role)), play.scores.get(self.role, 0.0))
 
 
@@ -212,29 +211,29 @@ def one_line(text: str) -> str:
     return text.strip().split(STOP)[0].strip()
 
 
-class _Chosen:
-    """Says candidates, of which a turn's policy is the place; sent back, it gives up."""
+class _CandidatePlayer:
+    """Plays candidates; a turn's policy is the index of one. Gives up after a failed ensure."""
 
     def __init__(self, candidates: Sequence[Moves]) -> None:
         self.candidates, self.turns = candidates, list[Turn]()
-        self._made = Counter[str]()
+        self._move_counts = Counter[str]()
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         self.turns += turns
         return [self._move(turn) for turn in turns]
 
     def _move(self, turn: Turn) -> Move | OversizeError:
-        moves, place = self.candidates[int(turn.policy)], self._made[turn.policy]
-        failed = any(item.label == "ensure" for item in turn.request.view.items)
-        if failed or place >= len(moves):
+        moves, index = self.candidates[int(turn.policy)], self._move_counts[turn.policy]
+        has_failed = any(item.label == "ensure" for item in turn.request.view.items)
+        if has_failed or index >= len(moves):
             return OversizeError("a candidate has no second attempt")
-        self._made[turn.policy] += 1
-        return Move(moves[place])
+        self._move_counts[turn.policy] += 1
+        return Move(moves[index])
 
 
 @dataclass(frozen=True)
-class _Resampled:
-    """A player whose moves have chance of their own for each policy, a number."""
+class _ResampledPlayer:
+    """A player with a random stream of its own for each policy, which is a number."""
 
     player: Player
     seeds: Seeds

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from evo.jobs.lora import AdaptedModel, LoraSettings
 from evo.jobs.multi_lora import MultiLoraModel, multi_lora
-from xgl.lm.language_model import LanguageModel, encode_prompts, padded
+from xgl.lm.language_model import LanguageModel, encode_prompts, pad
 from xgl.lm.sampling import sample
 from xgl.models import resolve
 from xgl.players.local import LocalPolicy
@@ -51,7 +51,7 @@ def multi(adapted: AdaptedModel, adapters: dict[str, bytes | None]) -> Iterator[
 def hidden(lm: LanguageModel, texts: list[str], policies: list[str] | None = None) -> list[Tensor]:
     """Hidden states (T, H) of each text."""
     rows = [lm.encode(text) for text in texts]
-    ids, lengths = padded(rows, lm.device)
+    ids, lengths = pad(rows, lm.device)
     with torch.inference_mode():
         states = lm.backbone(policies, input_ids=ids, use_cache=False).last_hidden_state
     return [state[:length] for state, length in zip(states, lengths.tolist(), strict=True)]

@@ -133,14 +133,14 @@ def test_each_line_has_its_own_best_script() -> None:
 
 def test_a_move_that_the_policy_writes_is_read_as_one_that_it_made(lm: LanguageModel) -> None:
     policy = LocalPolicy(lm)
-    move = policy.writes(turn(0), "white lighthouse")
+    move = policy.move_for_text(turn(0), "white lighthouse")
     assert isinstance(move, Move)
     assert move.text == "white lighthouse"
     assert lm.decode(move.token_ids) == " white lighthouse\n"
     (own,) = policy.moves([turn(0)])
     assert isinstance(own, Move)
     assert move.prompt_ids == own.prompt_ids
-    long = policy.writes(turn(0), "white lighthouse " * 9)
+    long = policy.move_for_text(turn(0), "white lighthouse " * 9)
     assert isinstance(long, Move)
     assert len(long.token_ids) == 8
 
@@ -213,7 +213,9 @@ def test_batches_of_several_games_hold_every_move_once_and_one_game_each(
 
 def test_what_is_imitated_becomes_likelier_by_its_weight(lm: LanguageModel) -> None:
     policy, adapted = LocalPolicy(lm), AdaptedModel(lm, LoraSettings(4, 8))
-    moves = [policy.writes(turn(0), text) for text in ("white lighthouse", "stood above the sea")]
+    moves = [
+        policy.move_for_text(turn(0), text) for text in ("white lighthouse", "stood above the sea")
+    ]
     assert all(isinstance(move, Move) for move in moves)
     best = best_of_groups(
         [Credit(m, v, (0, 0, 0)) for m, v in zip(moves, (4.0, 0.0), strict=True)],  # type: ignore[arg-type]

@@ -13,9 +13,9 @@ from xgl import Program, game, parse
 from xgl.analysis.tree_distance import (
     Tree,
     bound,
-    closest,
     distance,
     edits,
+    highest_similarities,
     nearest,
     similarity,
     tree,
@@ -130,5 +130,5 @@ def test_closest_skips_no_pair_that_counts() -> None:
         max(similarity(a, b) for j, b in enumerate(programs) if i != j)
         for i, a in enumerate(programs)
     ]
-    assert closest(programs) == by_hand
-    assert closest(programs[:1]) == closest([]) == []
+    assert highest_similarities(programs) == by_hand
+    assert highest_similarities(programs[:1]) == highest_similarities([]) == []

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from xgl import Program, game, parse
 from xgl.cli import main
-from xgl.cli.commands import formatted
+from xgl.cli.commands import format_text
 from xgl.language.unparse import to_text
 from xgl.library import Entry, entries
 
@@ -101,8 +101,8 @@ def test_formatting_keeps_the_game_and_is_done_once(
 ) -> None:
     program = data.draw(programs)
     text = to_text(program)
-    once = formatted(text, program.dialect)
-    assert formatted(once, program.dialect) == once
+    once = format_text(text, program.dialect)
+    assert format_text(once, program.dialect) == once
     assert game(parse(once, program.dialect)) == game(parse(text, program.dialect))
 
 

@@ -115,7 +115,7 @@ def test_a_failed_ensure_is_explained(seat: Callable[..., Cast]) -> None:
     assert refused.line == 3
     assert refused.reasons[0].endswith("both have 'sea'")
     assert re.fullmatch(r"xent\(t\) >= 0: \d+\.\d against 0\.0 bits", refused.reasons[1])
-    assert (refused.failures, refused.left) == (1, 9)
+    assert (refused.failures, refused.remaining) == (1, 9)
     assert not any(
         isinstance(one, FailedEnsure) for one in told(seat, code, "white", "b", "b", "c")[0]
     )

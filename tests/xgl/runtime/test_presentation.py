@@ -60,7 +60,7 @@ def test_a_game_may_show_the_sum_of_a_reward_alone(token_bits: bool, reward: str
     code = "assign(s=story())\nelicit(x, 4)\nreward(xed(s | x))\nelicit(y, 4)"
     whole = game(parse(code, "xent"), Metadata(token_bits=token_bits))
     paid = Rewarded("black", 3.0, ((1, "xed", TokenScores((3.0,))),))
-    assert Sight.in_game(whole, "black").of([paid]) == (Item("reward", reward),)
+    assert Sight.for_game(whole, "black").visible_items([paid]) == (Item("reward", reward),)
     (_, with_bits), (_, without) = (
         [bound.tokens for bound in analyse(whole.program, Metadata(token_bits=each)).views]
         for each in (True, False)
@@ -159,8 +159,8 @@ def test_what_a_player_has_before_it_is_not_shown_again(player: str) -> None:
 
 def test_looking_twice_shows_what_looking_once_does() -> None:
     sight = Sight("alice")
-    assert sight.of(LOG[:3]) == visible(LOG[:3], "alice")
-    assert sight.of(LOG) == visible(LOG, "alice")
+    assert sight.visible_items(LOG[:3]) == visible(LOG[:3], "alice")
+    assert sight.visible_items(LOG) == visible(LOG, "alice")
 
 
 def test_a_list_of_registers_changes_with_them(table: Any) -> None:

@@ -18,7 +18,7 @@ from xgl.players.local import LocalPolicy
 from xgl.runtime.presentation import item_lines, render
 from xgl.runtime.prompt import view_text
 from xgl.runtime.requests import Item, Move, MoveRequest, Rewarded, TokenScores, Turn, View
-from xgl.runtime.rounds import play_rounds, rounds_shown, seen
+from xgl.runtime.rounds import play_rounds, rounds_shown, visible_items
 
 GAME = game(parse("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))", "xent"))
 MAPS = [Seeds(1, 0), Seeds(3, 1), Seeds(5, 2)]
@@ -34,8 +34,8 @@ def test_earlier_rounds_of_the_map_are_in_view(echo_player: MakePlayer, seat: Se
         views = player.views[seeds]
         assert [len(view.earlier) for view in views] == [0, 1, 2]
         assert views[2].earlier == (
-            seen(GAME, plays[0], "black"),
-            seen(GAME, plays[1], "black"),
+            visible_items(GAME, plays[0], "black"),
+            visible_items(GAME, plays[1], "black"),
         )
         first = plays[0]
         assert [item.label for item in views[1].earlier[0]] == ["s", "t", "reward"]
@@ -55,9 +55,9 @@ def test_the_control_shows_the_rounds_of_the_next_map(echo_player: MakePlayer, s
     own = {(r.seeds, r.number): r.play for r in played if not r.control}
     _, second, control, third, third_control = player.views[MAPS[0]]
     assert control.items == second.items, "it plays its own map"
-    assert control.earlier == (seen(GAME, own[MAPS[1], 1], "black"),)
-    assert third_control.earlier[1] == seen(GAME, own[MAPS[1], 2], "black")
-    assert third.earlier[1] == seen(GAME, own[MAPS[0], 2], "black")
+    assert control.earlier == (visible_items(GAME, own[MAPS[1], 1], "black"),)
+    assert third_control.earlier[1] == visible_items(GAME, own[MAPS[1], 2], "black")
+    assert third.earlier[1] == visible_items(GAME, own[MAPS[0], 2], "black")
 
 
 def test_a_control_needs_another_map(echo_player: MakePlayer, seat: Seat) -> None:
@@ -132,8 +132,8 @@ def test_clipping_caps_every_token(xents: list[tuple[int, list[float]]]) -> None
     parts = tuple((sign, TokenScores(tuple(bits))) for sign, bits in xents)
     paid = Rewarded("black", sum(s * t.total for s, t in parts), (), parts)
     capped = sum(sign * sum(min(bit, 12.0) for bit in bits) for sign, bits in xents)
-    assert paid.clipped(12.0) == pytest.approx(capped, abs=1e-9)
-    assert paid.clipped(1e9) == paid.bits
+    assert paid.clipped_bits(12.0) == pytest.approx(capped, abs=1e-9)
+    assert paid.clipped_bits(1e9) == paid.bits
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_a_reward_names_the_cross_entropies_it_is_made_of(
 
 def test_what_a_round_shows_is_bounded_beforehand(lm: LanguageModel) -> None:
     cast = Cast(WordJudge(), NumberedStories(), {"black": LocalPolicy(lm)})
-    most = analyse(GAME.program, GAME.metadata).shown["black"]
+    most = analyse(GAME.program, GAME.metadata).shown_tokens["black"]
     for played in play_rounds(GAME, "black", cast, MAPS[:2], 2):
-        text = "\n".join(item_lines(seen(GAME, played.play, "black")))
+        text = "\n".join(item_lines(visible_items(GAME, played.play, "black")))
         assert 0 < len(lm.encode(text)) <= most

@@ -34,7 +34,7 @@ GAMES = {
 
 
 def optimum(trials: MapTrials, every_move: list[tuple[str]]) -> float:
-    return max(attempt.score for attempt in trials.of_moves(every_move))
+    return max(attempt.score for attempt in trials.play_moves(every_move))
 
 
 MAPS, CALLS = range(20, 32), 200
@@ -54,9 +54,9 @@ def ranks() -> dict[str, list[int]]:
     for code, seed in product(THREE_TOKENS, MAPS):
         judge = tiny_judge(seed)
         make = partial(trials_of, judge, code, seed, max_len=3)
-        scores = np.array([attempt.score for attempt in make().of_moves(every)])
+        scores = np.array([attempt.score for attempt in make().play_moves(every)])
         solvers, trials = Solvers(judge, CALLS), make()
-        trials.of_moves([("dog",)])
+        trials.play_moves([("dog",)])
         search = Search(trials, CALLS)
         solvers._coordinate(trials, search)
         assert search.best is not None
@@ -122,18 +122,18 @@ def test_what_is_found_can_be_played(make_trials: MakeTrials) -> None:
 
 def test_moves_that_break_a_rule_are_no_solution(make_trials: MakeTrials) -> None:
     trials = make_trials(GAMES["without the text's words"], map_seed=0)
-    broken, good = trials.of_moves([("dog",), ("cat",)])
+    broken, good = trials.play_moves([("dog",), ("cat",)])
     assert (broken.score, broken.finished) == (-math.inf, False)
     assert good.finished
-    assert trials.of_moves([("cat sea king",)])[0].moves == ("cat sea",), "cut at its limit"
-    assert trials.of_moves([("cat\nsea",)])[0].moves == ("cat",), "it ends with the line"
+    assert trials.play_moves([("cat sea king",)])[0].moves == ("cat sea",), "cut at its limit"
+    assert trials.play_moves([("cat\nsea",)])[0].moves == ("cat",), "it ends with the line"
 
 
 def test_a_game_of_two_moves_is_searched_move_by_move(make_trials: MakeTrials) -> None:
     code = "assign(s=story())\nelicit(x, 1)\nelicit(y, 1)\nreward(xed(s | x) - xed(s | y))"
     trials = make_trials(code)
     pairs = [(a, b) for a in ("", *WORDS) for b in ("", *WORDS)]
-    best = max(attempt.score for attempt in make_trials(code).of_moves(pairs))
+    best = max(attempt.score for attempt in make_trials(code).play_moves(pairs))
     solutions = Solvers(trials.cast.judge, 100).solve(trials)
     assert max(each.best.score for each in solutions) == pytest.approx(best, abs=1e-3)
 

@@ -35,7 +35,7 @@ def test_at_the_move_itself_the_soft_score_is_the_score(
     paper = code.startswith("paper: ")
     plain = code.removeprefix("paper: ").replace(" + ' '", "") if paper else code
     trials = make_trials(plain, dialect="paper" if paper else "xent")
-    [attempt] = trials.of_moves([("dog sails",)])
+    [attempt] = trials.play_moves([("dog sails",)])
     scores = trials.signed_scores(attempt.moves)
     soft = bits_of_soft_move(judge, scores, "dog sails", one_hot(judge, "dog sails"))
     assert attempt.score
@@ -70,7 +70,7 @@ def test_it_ranks_changes_better_than_chance(
         gradient = token_gradient(judge, trials.signed_scores(("cat eats",)), "cat eats")
         assert gradient is not None
         changed = [(f"{word} eats",) for word in WORDS]
-        gains = [attempt.score for attempt in trials.of_moves(changed)]
+        gains = [attempt.score for attempt in trials.play_moves(changed)]
         promise = [float(gradient[0, judge.tokens(word)[0]]) for word in WORDS]
         correlations.append(spearmanr(promise, gains).statistic)
     assert np.mean(correlations) > 0.2
