@@ -192,7 +192,7 @@ class CurriculumSession(ModelSession):
             self._keep(name, replicate, job, result)
 
     def _job(self, name: str, replicate: int) -> CurriculumTraining:
-        first, *others = map(self.collector.floored, self.curricula.courses[name])
+        first, *others = map(self.collector.task_with_floor, self.curricula.courses[name])
         settings = replace(self.config.finetune, tokens=self.config.curriculum.tokens, steps=None)
         return CurriculumTraining(first, tuple(others), self._seed(replicate), settings)
 

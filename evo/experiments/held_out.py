@@ -239,7 +239,7 @@ class HeldOutSession(ModelSession):
             self._keep(lesson, result)
 
     def _job(self, lesson: Lesson) -> Job[Finetune]:
-        task, seed = self.collector.floored(lesson.task), self._seed(lesson)
+        task, seed = self.collector.task_with_floor(lesson.task), self._seed(lesson)
         if lesson.is_reference:
             return CurriculumTraining(task, (), seed, self._reference_learner)
         return Training(task, seed)

@@ -23,7 +23,7 @@ from evo.record.cost import amount
 from evo.record.ledger import Ledger
 from evo.record.progress import RunProgress
 from evo.record.run_folder import RunIdentity
-from evo.record.trackers import Tracking, check_trackers, tracked
+from evo.record.trackers import Tracking, check_trackers, open_trackers
 from evo.runner import RunOutcome, Services
 from evo.search.initial_scope import initial_tasks
 from meta_sampler import MetaSampler, Remote
@@ -97,12 +97,12 @@ class ModelSession(ABC):
         self._stack.close()
 
     def _budget_share(self) -> float:
-        return share_spent(self.config.budget, self.ledger.spent)
+        return share_spent(self.config.budget, self.ledger.total_cost)
 
     def _tracked(self) -> AbstractContextManager[Tracking]:
         counts = len(self.ledger.scores), len(self.ledger.decisions)
         run_id, folder = self.identity.run_id, self.plan.folder
-        return tracked(self.config.tracking, run_id, folder, asdict(self.config), counts)
+        return open_trackers(self.config.tracking, run_id, folder, asdict(self.config), counts)
 
     @abstractmethod
     def work(self) -> RunOutcome:
@@ -114,7 +114,7 @@ class ModelSession(ABC):
 
     def higher_budget(self) -> tuple[str, ...]:
         """The budget that is spent, doubled; nothing where it was a meta-sampler's own."""
-        name = exhausted_budget(self.config.budget, self.ledger.spent)
+        name = exhausted_budget(self.config.budget, self.ledger.total_cost)
         return (f"budget.{name}={2 * getattr(self.config.budget, name):g}",) if name else ()
 
     def show(self, outcome: RunOutcome) -> None:
@@ -179,8 +179,8 @@ def _check_unchanged(archive: Archive, config: RunConfig, initial: Sequence[Task
 
 
 def _check_budget(config: RunConfig, ledger: Ledger) -> None:
-    if name := exhausted_budget(config.budget, ledger.spent):
+    if name := exhausted_budget(config.budget, ledger.total_cost):
         raise ConfigError(
             f"budget.{name}: found {getattr(config.budget, name):g}, expected more than the run "
-            f"has spent already ({amount(ledger.spent)})"
+            f"has spent already ({amount(ledger.total_cost)})"
         )

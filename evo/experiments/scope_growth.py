@@ -103,7 +103,7 @@ class ScopeGrowth(ModelSession):
     def _open_outcome(self, run: OpenEnded[Task, SelectionFinding, Request]) -> RunOutcome:
         """Why the open-ended schedule came to its end, and at what yield."""
         growth, accepted = self.config.growth, len(run.members) - len(self.plan.initial)
-        hours = run.order.spent.seconds / 3600
+        hours = run.order.total_cost.seconds / 3600
         message = "the meta-sampler has nothing new for any game of the scope"
         if run.end is End.CANDIDATES:
             message = f"growth.max_candidates={growth.max_candidates} are judged"

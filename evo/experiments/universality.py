@@ -329,7 +329,7 @@ class UniversalitySession(ModelSession):
     def _done(self) -> WorkDone:
         """What was measured in all sessions; its cost with that of the ladder."""
         measured = [work_done_in(self._measured(name)) for name in self._measures()]
-        return sum(measured, WorkDone(0, self.ledger.spent))
+        return sum(measured, WorkDone(0, self.ledger.total_cost))
 
     # -- the answer ------------------------------------------------------------------------------
 
