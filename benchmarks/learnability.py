@@ -79,7 +79,7 @@ def tasks(names: Sequence[str], config: RunConfig, dialect: str = "paper") -> li
 
 def sample(scores: Sequence[ScoredPlay]) -> Plays:
     seeds = np.array([(score.seeds.map_seed, score.seeds.play_seed) for score in scores])
-    own, permuted = [s.score for s in scores], [s.permuted for s in scores]
+    own, permuted = [s.score for s in scores], [s.permuted_score for s in scores]
     return Plays(seeds, np.array(own), np.array(permuted, dtype=np.float64))
 
 

@@ -54,7 +54,7 @@ def row(name: str, scores: Sequence[ScoredPlay]) -> str:
     """The table's row."""
     kept = float(np.mean([score.outcome == "finished" for score in scores]))
     mean = float(np.mean([score.score for score in scores]))
-    permuted = float(np.mean([score.permuted for score in scores]))
+    permuted = float(np.mean([score.permuted_score for score in scores]))
     cells = (name, f"{kept:.0%}", f"{mean:+.1f}", f"{permuted:+.1f}", f"{mean - permuted:+.1f}")
     return "| " + " | ".join(cells) + " |"
 

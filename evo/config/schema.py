@@ -97,8 +97,8 @@ class TransferConfig:
     """Games of the scope whose adapters play a candidate at once, the likeliest to cover it first;
     then twice as many, and so on, until one does."""
     confidence: Confidence = 0.95
-    """Of every decision; its error is shared over looks, over a list's acceptance tests and, for
-    γ, over the scope."""
+    """Confidence of every decision; its error is shared over looks, over a list's acceptance tests
+    and, for γ, over the scope."""
     attempts: Count = 2
     """Fine-tunes of a candidate, each under a training seed of its own: another where the last
     learned nothing although looking at the map surely pays (transfer.headroom; without it, where
@@ -291,12 +291,12 @@ class ClusterConfig:
 
     @property
     def worker_gpus(self) -> float:
-        """All that a worker takes: its player's share and its judge's."""
+        """Share of a GPU that a worker takes: its player's and its judge's."""
         return self._with_judge(self.gpus_per_worker)
 
     @property
     def trainer_gpus(self) -> float:
-        """All that a trainer takes."""
+        """Share of a GPU that a trainer takes: its player's and its judge's."""
         return self._with_judge(self.gpus_per_trainer)
 
     def _with_judge(self, share: float) -> float:
@@ -329,7 +329,7 @@ class TrackingConfig:
     """Trackers, each a package to be installed; they write to RUN/tracking unless their environment
     variables say otherwise."""
     project: str = "xent-evo"
-    """What runs are listed under."""
+    """Name under which trackers list the runs."""
 
 
 def _check_name(name: str) -> str:
@@ -387,11 +387,11 @@ class RunConfig(NamedRun):
     def science(self) -> dict[str, Any]:
         """The settings that results depend on; where they end is no part of it."""
         free = ("cluster", "budget", "tracking", "name", "archive")
-        kept = {k: v for k, v in asdict(self).items() if k not in free}
-        del kept["growth"]["generations"], kept["judge"]["second"]
-        return kept
+        facts = {k: v for k, v in asdict(self).items() if k not in free}
+        del facts["growth"]["generations"], facts["judge"]["second"]
+        return facts
 
     def science_hash(self) -> str:
-        """Of the settings that results depend on, 16 hex digits."""
+        """Hash of the settings that results depend on, 16 hex digits."""
         text = json.dumps(self.science(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -23,7 +23,7 @@ Point = tuple[Annotated[float, Strict()], ...]
 
 
 def in_space(games: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which of (n, d) are games of Fig. 6.1: g_i ≥ 0, not all 0, Σ √g_i ≤ 1. Shape (n,)."""
+    """Mask (n,) of the points (n, d) that are games of Fig. 6.1: g_i ≥ 0, not all 0, Σ √g_i ≤ 1."""
     roots = np.sqrt(games.clip(0)).sum(axis=1)
     inside: NDArray[np.bool_] = (games >= 0).all(axis=1) & (roots <= 1) & (roots > 0)
     return inside
@@ -32,8 +32,8 @@ def in_space(games: NDArray[np.float64]) -> NDArray[np.bool_]:
 def _check_points(points: tuple[Point, ...]) -> tuple[Point, ...]:
     pairs = all(len(point) == 2 for point in points)
     if not points or not pairs or not in_space(np.array(points)).all():
-        found = [[*point] for point in points]
-        raise ValueError(f"found {found}, expected points [x,y] other than [0,0] with √x + √y ≤ 1")
+        lists = [[*point] for point in points]
+        raise ValueError(f"found {lists}, expected points [x,y] other than [0,0] with √x + √y ≤ 1")
     return points
 
 
@@ -109,7 +109,7 @@ def load(overrides: Sequence[str]) -> ToyRunConfig:
     return compose_as(ToyRunConfig, [NAME], overrides)
 
 
-def resume(stored: dict[str, Any], overrides: Sequence[str]) -> ToyRunConfig:
+def resume(archived_settings: dict[str, Any], overrides: Sequence[str]) -> ToyRunConfig:
     """The archived settings, which all stay; raises :class:`ConfigError`."""
     check_resumable(overrides)
-    return from_archive(ToyRunConfig, stored)
+    return from_archive(ToyRunConfig, archived_settings)

@@ -294,7 +294,7 @@ class UniversalitySession(ModelSession):
             configs = {name: self._measure_config(name, models) for name in missing}
             jobs = [(name, Measurement(name, configs[name], session)) for name in missing]
             try:
-                for name, outcome in workers.computed(jobs):
+                for name, outcome in workers.compute(jobs):
                     _require_finished(outcome)
                     log.info("measured %s", name)
             finally:

@@ -198,7 +198,7 @@ class GGBenchSession:
         games = self.records.games()
         waiting = [game for game in games if not self.records.verdicts(game)]
         jobs = [(game, self._preparation(games, game)) for game in waiting]
-        for number, (game, prepared) in enumerate(self.workers.computed(jobs), start=1):
+        for number, (game, prepared) in enumerate(self.workers.compute(jobs), start=1):
             self.records.add_prepared(game, prepared, self.config.seed)
             last = prepared.verdicts[-1]
             state = last.reason if last.passed else f"refused: {last.stage}: {last.reason}"
@@ -223,7 +223,7 @@ class GGBenchSession:
         ]
         if isinstance(player, AgentPlayer):
             jobs = [(pair, self._agent_plays(*pair, player)) for pair in waiting]
-            for (game, opponent), plays in self.workers.computed(jobs):
+            for (game, opponent), plays in self.workers.compute(jobs):
                 self._commit(game, opponent, player, plays)
         elif waiting:
             with self._mover(player) as mover:

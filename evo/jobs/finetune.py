@@ -26,7 +26,7 @@ from evo.jobs.policy_gradient import (
     Credit,
     credits_of,
     credits_of_all,
-    shuffled,
+    shuffle_rewards,
     training_seeds,
     update,
 )
@@ -55,7 +55,7 @@ no more of them: plays with many retries are long."""
 
 
 def finetune(
-    adapted: AdaptedModel,
+    adapted_model: AdaptedModel,
     cast: Cast,
     task: Task,
     settings: FinetuneConfig,
@@ -68,11 +68,11 @@ def finetune(
     ``count`` counts judge tokens where the player's are others, ``memory_bytes`` bound the
     sampling of a batch, see :class:`LocalPolicy`, and the gathering of a gradient.
     """
-    return finetune_in_turn(adapted, [(cast, task)], settings, seed, count, memory_bytes)
+    return finetune_in_turn(adapted_model, [(cast, task)], settings, seed, count, memory_bytes)
 
 
 def finetune_in_turn(
-    adapted: AdaptedModel,
+    adapted_model: AdaptedModel,
     courses: Sequence[tuple[Cast, Task]],
     settings: FinetuneConfig,
     seed: int,
@@ -84,19 +84,19 @@ def finetune_in_turn(
     The curves have the steps in the order in which they were made. One game alone is
     :func:`finetune`.
     """
-    started = seconds_of_work()
-    with adapted.new_adapter(named_seed("adapter", seed)) as lm:
+    start = seconds_of_work()
+    with adapted_model.new_adapter(named_seed("adapter", seed)) as lm:
         policy = LocalPolicy(lm, count=count, memory_bytes=memory_bytes)
         steps = _Steps()
         trainings = [
-            _Training(lm, adapted, cast, task, policy, settings, seed, memory_bytes, steps)
+            _Training(lm, adapted_model, cast, task, policy, settings, seed, memory_bytes, steps)
             for cast, task in courses
         ]
         share = 1 / len(trainings)
         for place, training in enumerate(trainings):
             training.warm_start(place * share, (place + 1) * share)
-        reinforce(trainings, adapted, settings)
-        adapter = adapted.adapter_bytes()
+        reinforce(trainings, adapted_model, settings)
+        adapter = adapted_model.adapter_bytes()
     last = trainings[-1]
     return Finetune(
         adapter=adapter,
@@ -104,10 +104,10 @@ def finetune_in_turn(
         entropy=steps.entropy,
         grad_norm=steps.norms,
         distinct_moves=_distinct(last.plays, last.task.role),
-        forfeit_rate=_unfinished(last.plays, last.task.role),
+        forfeit_rate=_unfinished_rate(last.plays, last.task.role),
         prompt_tokens=policy.prompt_tokens,
         generated_tokens=policy.new_tokens,
-        seconds=seconds_of_work() - started,
+        seconds=seconds_of_work() - start,
     )
 
 
@@ -121,12 +121,12 @@ class _Steps:
 
 
 class _Training:
-    """One game of a fine-tune in progress; ``made`` counts its own steps."""
+    """One game of a fine-tune in progress; ``step_count`` counts its own steps."""
 
     def __init__(
         self,
         lm: LanguageModel,
-        adapted: AdaptedModel,
+        adapted_model: AdaptedModel,
         cast: Cast,
         task: Task,
         policy: LocalPolicy,
@@ -135,17 +135,17 @@ class _Training:
         memory_bytes: int,
         steps: _Steps,
     ) -> None:
-        self.lm, self.adapted, self.cast, self.task = lm, adapted, cast, task
+        self.lm, self.adapted_model, self.cast, self.task = lm, adapted_model, cast, task
         self.policy, self.settings = policy, settings
         self.seed, self.memory_bytes = seed, memory_bytes
         self.scripts = ScriptPlayer(cast.judge.count)
-        self.steps, self.made = steps, 0
+        self.steps, self.step_count = steps, 0
         self.begin, self.share = 0.0, 1.0
         self.plays: list[Play] = []
 
     @property
-    def spent(self) -> float:
-        """Share of the tokens."""
+    def share_spent(self) -> float:
+        """Share of the tokens that is spent."""
         tokens = self.policy.prompt_tokens + self.policy.new_tokens
         return tokens / self.settings.tokens if self.settings.tokens else 1.0
 
@@ -154,10 +154,10 @@ class _Training:
         of the part of the budget from ``begin`` to ``end``, shares of it, which is this game's if
         all spend as much."""
         warm = self.settings.warm_start
-        optimizer = torch.optim.AdamW(self.adapted.parameters(), lr=warm.learning_rate)
-        self.begin, self.share = min(self.spent, begin), end - begin
+        optimizer = torch.optim.AdamW(self.adapted_model.parameters(), lr=warm.learning_rate)
+        self.begin, self.share = min(self.share_spent, begin), end - begin
         for index in range(warm.rounds):
-            if self.spent_here >= 0.5:
+            if self.share_spent_here >= 0.5:
                 return
             imitations = self._imitations(authors_of_round(warm, index))
             if not imitations:
@@ -165,15 +165,22 @@ class _Training:
             rng = stream("imitation", self.seed, index)
             clip = self.settings.gradient_clip
             entropy, norm = imitate(
-                self.lm, self.adapted, optimizer, imitations, warm, clip, rng, self.memory_bytes
+                self.lm,
+                self.adapted_model,
+                optimizer,
+                imitations,
+                warm,
+                clip,
+                rng,
+                self.memory_bytes,
             )
             if not self._step(entropy, norm):
                 return
 
     @property
-    def spent_here(self) -> float:
+    def share_spent_here(self) -> float:
         """Share of this game's part of the tokens that its warm start has taken."""
-        return (self.spent - self.begin) / self.share
+        return (self.share_spent - self.begin) / self.share
 
     def _imitations(self, author: Author) -> list[Imitation]:
         """The best moves of a round, and those that each line's best script makes on further
@@ -181,19 +188,19 @@ class _Training:
         warm, player, seed = self.settings.warm_start, self._exploring(author), self.seed
         seeds, plays = list[Seeds](), list[Play]()
         for first in range(0, warm.maps, MAPS_AT_ONCE):
-            if seeds and self.spent_here >= MOST_EXPLORING:
+            if seeds and self.share_spent_here >= MOST_EXPLORING:
                 break
             maps = min(MAPS_AT_ONCE, warm.maps - first)
-            more = training_seeds(seed, self.made, maps, warm.rollouts, first)
+            more = training_seeds(seed, self.step_count, maps, warm.rollouts, first)
             seeds, plays = seeds + more, plays + self._play(player, more)
         best = best_of_groups(self._credits(plays, seeds, standing=True), warm)
         teachers = self._teachers(plays, seeds, author)
         if teachers and best and warm.demonstrations:
-            shown = training_seeds(seed, self.made, warm.demonstrations, 1, warm.maps)
+            demo_seeds = training_seeds(seed, self.step_count, warm.demonstrations, 1, warm.maps)
             teaching = self._exploring(lambda _, line: teachers.get(line, OWN))
             best += [
                 Imitation(event.move, each.map_seed, 1.0)
-                for play, each in zip(self._play(teaching, shown), shown, strict=True)
+                for play, each in zip(self._play(teaching, demo_seeds), demo_seeds, strict=True)
                 if play.outcome_for(self.task.role) == "finished"
                 for event in play.standing(self.task.role)
                 if event.line in teachers
@@ -204,7 +211,8 @@ class _Training:
     def _teachers(
         self, plays: Sequence[Play], seeds: Sequence[Seeds], author: Author
     ) -> dict[int, str]:
-        """By the credits of all moves, those that were sent back too: their plays may be lost."""
+        """The best script of each line, by the credits of all moves, those that a failed ensure
+        sent back too: their plays may be lost."""
         authors = [
             author(each, credit.line)
             for play, each in zip(plays, seeds, strict=True)
@@ -218,12 +226,12 @@ class _Training:
     def reinforce_once(self, optimizer: torch.optim.Optimizer) -> bool:
         """One step of REINFORCE; False where none can be made, or it came to nothing finite."""
         settings = self.settings
-        seeds = training_seeds(self.seed, self.made, settings.maps, settings.rollouts)
+        seeds = training_seeds(self.seed, self.step_count, settings.maps, settings.rollouts)
         self.plays = self._play(self.policy, seeds)
         credits = self._credits(self.plays, seeds)
         if not credits:  # no view fits the model: such steps would spend no tokens, for ever
             return False
-        step = update(self.lm, self.adapted, optimizer, credits, settings, self.memory_bytes)
+        step = update(self.lm, self.adapted_model, optimizer, credits, settings, self.memory_bytes)
         return self._step(*step)
 
     def _play(self, player: Player, seeds: Sequence[Seeds]) -> list[Play]:
@@ -237,15 +245,15 @@ class _Training:
         """Credits of one step's plays."""
         credits = credits_of_all(plays, seeds, self.task, standing)
         if self.settings.shuffle and credits:
-            return shuffled(credits, named_seed("shuffle", self.seed, self.made))
+            return shuffle_rewards(credits, named_seed("shuffle", self.seed, self.step_count))
         return credits
 
     def _step(self, entropy: float, norm: float) -> bool:
-        """Note a step; False where its gradient was not finite."""
+        """Record a step; False if its gradient was not finite."""
         if not math.isfinite(norm):
             return False
         scores = [finite_score(play, self.task) for play in self.plays]
-        self.made += 1
+        self.step_count += 1
         self.steps.curve.append(float(np.mean(scores)))
         self.steps.entropy.append(entropy)
         self.steps.norms.append(norm)
@@ -253,26 +261,26 @@ class _Training:
 
 
 def reinforce(
-    trainings: Sequence[_Training], adapted: AdaptedModel, settings: FinetuneConfig
+    trainings: Sequence[_Training], adapted_model: AdaptedModel, settings: FinetuneConfig
 ) -> None:
     """Steps of REINFORCE on each game in turn until the budget is spent, then the mean of the last
     adapters. A game on which no step can be made drops out."""
-    optimizer = torch.optim.AdamW(adapted.parameters(), lr=settings.learning_rate)
+    optimizer = torch.optim.AdamW(adapted_model.parameters(), lr=settings.learning_rate)
     average, steps, active = _Average(), 0, list(trainings)
     while active:
         training = active[steps % len(active)]
-        spent = max(training.spent, steps / settings.steps if settings.steps else 0.0)
-        if spent >= 1:
+        share = max(training.share_spent, steps / settings.steps if settings.steps else 0.0)
+        if share >= 1:
             break
         for group in optimizer.param_groups:
-            group["lr"] = settings.learning_rate * (1 - settings.decay * spent)
+            group["lr"] = settings.learning_rate * (1 - settings.decay * share)
         if not training.reinforce_once(optimizer):
             active.remove(training)
             continue
         steps += 1
-        if settings.averaged and spent >= 1 - settings.averaged:
-            average.add(adapted.parameters())
-    average.assign(adapted.parameters())
+        if settings.averaged and share >= 1 - settings.averaged:
+            average.add(adapted_model.parameters())
+    average.assign(adapted_model.parameters())
 
 
 class _Average:
@@ -302,6 +310,6 @@ def _distinct(plays: Sequence[Play], role: str) -> float | None:
     return len(set(moves)) / len(moves) if moves else None
 
 
-def _unfinished(plays: Sequence[Play], role: str) -> float | None:
+def _unfinished_rate(plays: Sequence[Play], role: str) -> float | None:
     rate = [play.outcome_for(role) != "finished" for play in plays]
     return float(np.mean(rate)) if rate else None

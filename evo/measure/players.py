@@ -130,12 +130,12 @@ class LocalPlayer:
             base = load_model(self.reference, dtype, lab.settings.device)
             yield self._policy(with_peft_folder(base, self.folder), lab)
             return
-        adapted = lab.adapted
+        adapted_model = lab.adapted_model
         if self.adapter or self.reference != lab.settings.player.model:
-            adapted = AdaptedModel(
+            adapted_model = AdaptedModel(
                 load_model(self.reference, dtype, lab.settings.device), self.lora
             )
-        with adapted.with_adapter(self.adapter) as lm:
+        with adapted_model.with_adapter(self.adapter) as lm:
             yield self._policy(lm, lab)
 
     def _policy(self, lm: LanguageModel, lab: ModelHost) -> LocalPolicy:

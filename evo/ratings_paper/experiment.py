@@ -89,8 +89,8 @@ class RatingsPaperSession:
         done = {table: self._done(table) for table in KEYS}
         waiting = [job for job in every if job.key not in done[job.table]]
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # of a process: there is one a core
-        computed = self.workers.computed([(job, partial(compute, job)) for job in waiting])
-        for number, (job, rows) in enumerate(computed, start=1):
+        results = self.workers.compute([(job, partial(compute, job)) for job in waiting])
+        for number, (job, rows) in enumerate(results, start=1):
             complete = [{"run_id": self.run_id, **row} for row in rows]
             self.archive.commit({job.table: complete})
             self.rows[job.table] += complete

@@ -92,7 +92,7 @@ def _rows(request: _Rescoring, judge: str, result: Result[list[SecondScore]]) ->
             "map_seed": seeds.map_seed,
             "play_seed": seeds.play_seed,
             "score": score.score,
-            "permuted_score": score.permuted,
+            "permuted_score": score.permuted_score,
             "seconds": score.seconds,
         }
         for seeds, score in zip(request.job.seeds, result.outcome, strict=True)
