@@ -114,7 +114,7 @@ class MeasureRunConfig:
             )
 
     @property
-    def exported(self) -> Path:
+    def export_folder(self) -> Path:
         """The exported measure's folder."""
         assert self.measure.folder is not None
         return Path(self.measure.folder)
@@ -122,7 +122,7 @@ class MeasureRunConfig:
     @property
     def run_name(self) -> str:
         """The run folder's name."""
-        return self.name or f"{NAME}-{self.exported.resolve().name}"
+        return self.name or f"{NAME}-{self.export_folder.resolve().name}"
 
     @property
     def folder(self) -> Path:

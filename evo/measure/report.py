@@ -20,7 +20,7 @@ from xgl.diagram.svg import Element
 
 FIGURE = "measure.svg"
 WIDE, HIGH, LEFT = 300.0, 240.0, 48.0
-"""Of one panel, and from its left edge to its plot."""
+"""Width and height of one panel, and the distance from its left edge to its plot."""
 ACROSS = 3
 """Panels in a row."""
 

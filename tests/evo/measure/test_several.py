@@ -23,10 +23,10 @@ def session(place: Path, **budget: float) -> Session:
 
 def test_a_tally_adds_up_what_each_process_did(tmp_path: Path) -> None:
     one, other = Tally(tmp_path / "tally"), Tally(tmp_path / "tally")
-    assert one.done() == WorkDone()
+    assert one.total() == WorkDone()
     one.add(Cost(10, 1.5))
     other.add(Cost(20, 0.5, 0.25))
-    assert one.done() == other.done() == WorkDone(2, Cost(30, 2.0, 0.25))
+    assert one.total() == other.total() == WorkDone(2, Cost(30, 2.0, 0.25))
 
 
 def test_progress_counts_earlier_sessions(
