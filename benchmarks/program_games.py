@@ -33,7 +33,7 @@ from scipy.stats import binomtest
 
 from evo.config.ggbench import QUARTERS, GGBenchConfig
 from evo.ggbench.box import Agent, Box
-from evo.ggbench.game import Game, packaged, packaged_names
+from evo.ggbench.game import Game, packaged_game, packaged_names
 from evo.ggbench.guest_process import LIMITS
 from evo.ggbench.jobs import give_policies
 from evo.ggbench.opponents import contest, find_opponent, null_trial, searching
@@ -81,7 +81,7 @@ class Rows:
 
     def all(self) -> list[Row]:
         """Of the games as they are now."""
-        current = {packaged(name).game_id for name in packaged_names()}
+        current = {packaged_game(name).game_id for name in packaged_names()}
         lines = self.path.read_text().splitlines() if self.path.exists() else []
         return [row for row in map(json.loads, lines) if row["game_id"] in current]
 
@@ -300,7 +300,7 @@ def main() -> None:
         for cell in wanted.cells:
             for name in wanted.games:
                 for each in wanted.seeds:
-                    game = packaged(name)
+                    game = packaged_game(name)
                     trained = rows.weights(game, each)
                     subject = Subject(game, each, wanted.plays, wanted.trials, trained)
                     measure(rows, subject, cell)
