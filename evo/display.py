@@ -78,7 +78,7 @@ class Display:
         self.scoring += scoring
         self.progress.tokens += tokens
         self.current = self.stages[stage]
-        self.current.done += 1
+        self.current.jobs_done += 1
         pace = _pace(self.current)
         if stage == "fine-tuning":
             self.progress.finetunes += 1
@@ -127,7 +127,7 @@ class Display:
 def _pace(stage: StageProgress) -> str:
     """Progress of a stage, such as: 2 of 5, about 0:40 to go."""
     to_go = "" if stage.remaining is None else f", about {_clock(stage.remaining)} to go"
-    return f"{stage.done} of {stage.jobs}{to_go}"
+    return f"{stage.jobs_done} of {stage.jobs}{to_go}"
 
 
 def _end(progress: RunProgress) -> str:

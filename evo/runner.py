@@ -148,10 +148,10 @@ class Experiment(Generic[Config]):
 
 @dataclass(frozen=True)
 class CommandLine:
-    """A command line: the overrides of a new run, or of the one in the folder ``resumed``."""
+    """A command line: the overrides of a new run, or of the one in the folder ``resumed_folder``."""
 
     experiment: str | None
-    resumed: str | None
+    resumed_folder: str | None
     overrides: tuple[str, ...]
     show: bool = False
     """Only show the configuration."""
@@ -216,7 +216,7 @@ def complete(
         raise ConfigError(
             f"callbacks: a run of {config.experiment} reports no events, expected none of them"
         )
-    resumed = command.resumed is not None
+    resumed = command.resumed_folder is not None
     if not resumed:
         check_new(config.folder)
     plan = experiment.plan(config, services, resumed)
@@ -233,19 +233,19 @@ def _configure(
     command: CommandLine, experiments: Mapping[str, Experiment[Any]]
 ) -> tuple[Experiment[Any], Any]:
     """The experiment that is meant, and its configuration."""
-    if command.resumed is None:
+    if command.resumed_folder is None:
         # Without a known name, the first experiment's configuration says what is expected.
         experiment = experiments.get(command.experiment or "", next(iter(experiments.values())))
         return experiment, experiment.load(command.overrides)
-    config = stored_config(command.resumed)
+    config = stored_config(command.resumed_folder)
     if config.get(EXPERIMENT) not in experiments:
         raise ConfigError(
-            f"resume: {command.resumed} holds the experiment {config.get(EXPERIMENT)!r}, expected "
+            f"resume: {command.resumed_folder} holds the experiment {config.get(EXPERIMENT)!r}, expected "
             f"one of {', '.join(experiments)}"
         )
     if command.experiment not in (None, config[EXPERIMENT]):
         raise ConfigError(
-            f"experiment: found {command.experiment}, but {command.resumed} holds a run of "
+            f"experiment: found {command.experiment}, but {command.resumed_folder} holds a run of "
             f"{config[EXPERIMENT]}, expected none"
         )
     experiment = experiments[config[EXPERIMENT]]

@@ -59,15 +59,15 @@ class StageProgress:
 
     name: str
     jobs: int
-    done: int = 0
+    jobs_done: int = 0
     start: float = field(default_factory=time.monotonic)
 
     @property
     def remaining(self) -> float | None:
         """Expected seconds to go, at the pace of the jobs that are done; None before the first."""
-        if not self.done:
+        if not self.jobs_done:
             return None
-        return (time.monotonic() - self.start) / self.done * (self.jobs - self.done)
+        return (time.monotonic() - self.start) / self.jobs_done * (self.jobs - self.jobs_done)
 
 
 @dataclass

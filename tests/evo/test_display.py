@@ -87,7 +87,7 @@ def test_expected_time_counts_this_sessions_pace(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("time.monotonic", lambda: 130.0)
     assert (progress.elapsed_seconds, progress.remaining, progress.share) == (30.0, None, 0.4)
     assert stage.remaining is None
-    progress.finetunes = stage.done = 2
+    progress.finetunes = stage.jobs_done = 2
     assert progress.remaining == pytest.approx(30 / 2 * 4)
     assert stage.remaining == pytest.approx(20 / 2 * 3)
     assert progress.share == pytest.approx(0.6)
