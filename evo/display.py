@@ -106,7 +106,7 @@ class Display:
             self.console.print(f"{head} {message}", highlight=False, markup=False, soft_wrap=True)
 
     def panel(self) -> Group:
-        """What the terminal shows now."""
+        """The live panel of the terminal."""
         progress = self.progress
         grid = Table.grid(padding=(0, 2))
         grid.add_row("where", self.where)
@@ -143,10 +143,10 @@ def _clock(seconds: float) -> str:
 
 
 def show_summary(console: Console, ledger: Ledger, scoring: Statistics, run: str) -> None:
-    """What was kept, and why; verdicts by reason; costs by stage.
+    """Print the accepted games and why, verdicts by reason, and costs by stage.
 
-    ``scoring``: the judge's work in this session, which no table of the archive holds. ``run``: how
-    a command names the run.
+    ``scoring``: the judge's work in this session, which no table of the archive holds. ``run``: the
+    run's name in commands.
     """
     if ledger.newest_scope:
         show(gather(ledger.archive, ledger.run_id), console, run)

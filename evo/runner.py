@@ -1,4 +1,4 @@
-"""How every run begins, resumes and ends, whatever its experiment.
+"""Beginning, resuming and ending of every run, whatever its experiment.
 
 A run is a row ``created`` or ``resumed``, work that is committed piece by piece, and a row that
 says how it ended. What was committed stays, so a run that was interrupted is an ordinary run whose
@@ -42,7 +42,7 @@ from xgl.models.resolve import ModelNotFound
 
 log = logging.getLogger("evo")
 USER_ERRORS = (ConfigError, ArchiveError, ModelNotFound, PlayerError, SamplerError)
-"""What a user can cause before a run begins: one sentence, exit code 2."""
+"""Errors of a user before a run begins: one sentence, exit code 2."""
 ENDS = (
     KeyboardInterrupt,
     SamplerError,
@@ -51,7 +51,7 @@ ENDS = (
     WorkersLostError,
     ArchiveError,
 )
-"""What ends a run before it is finished; what was committed stays."""
+"""Errors that end a run before it is finished; committed rows stay."""
 STAYS = "what was committed stays"
 RESUME, EXPERIMENT = "resume", "experiment"
 
@@ -85,13 +85,13 @@ def ray_executor(cluster: ClusterConfig, settings: ModelHostSettings) -> Executo
 
 @dataclass(frozen=True)
 class Services:
-    """What a run reaches beyond its archive; tests pass their own."""
+    """Services that a run uses besides its archive; tests pass their own."""
 
     executor: Callable[[ClusterConfig, ModelHostSettings], Executor] = ray_executor
     sampler: Callable[[str, Caps], MetaSampler] = make
     console: Console = field(default_factory=Console)
     callbacks: tuple[Callback, ...] = ()
-    """What hears of each event of a run on language models."""
+    """Are called with each event of a run on language models."""
 
 
 class RunSession(Protocol):
@@ -113,7 +113,7 @@ class RunSession(Protocol):
         """The results so far, for a person."""
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        """What a user may type next: a word and a command."""
+        """Commands that a user may type next, each with a word for it."""
 
 
 class RunPlan(Protocol):
@@ -148,10 +148,10 @@ class Experiment(Generic[Config]):
 
 @dataclass(frozen=True)
 class CommandLine:
-    """A command line: the overrides of a new run, or of the one in the folder ``resumed_folder``."""
+    """A command line: the overrides of a new run, or of the one in the folder ``resume_folder``."""
 
     experiment: str | None
-    resumed_folder: str | None
+    resume_folder: str | None
     overrides: tuple[str, ...]
     show: bool = False
     """Only show the configuration."""
@@ -216,7 +216,7 @@ def complete(
         raise ConfigError(
             f"callbacks: a run of {config.experiment} reports no events, expected none of them"
         )
-    resumed = command.resumed_folder is not None
+    resumed = command.resume_folder is not None
     if not resumed:
         check_new(config.folder)
     plan = experiment.plan(config, services, resumed)
@@ -233,19 +233,19 @@ def _configure(
     command: CommandLine, experiments: Mapping[str, Experiment[Any]]
 ) -> tuple[Experiment[Any], Any]:
     """The experiment that is meant, and its configuration."""
-    if command.resumed_folder is None:
+    if command.resume_folder is None:
         # Without a known name, the first experiment's configuration says what is expected.
         experiment = experiments.get(command.experiment or "", next(iter(experiments.values())))
         return experiment, experiment.load(command.overrides)
-    config = stored_config(command.resumed_folder)
+    config = stored_config(command.resume_folder)
     if config.get(EXPERIMENT) not in experiments:
         raise ConfigError(
-            f"resume: {command.resumed_folder} holds the experiment {config.get(EXPERIMENT)!r}, expected "
-            f"one of {', '.join(experiments)}"
+            f"resume: {command.resume_folder} holds the experiment {config.get(EXPERIMENT)!r}, "
+            f"expected one of {', '.join(experiments)}"
         )
     if command.experiment not in (None, config[EXPERIMENT]):
         raise ConfigError(
-            f"experiment: found {command.experiment}, but {command.resumed_folder} holds a run of "
+            f"experiment: found {command.experiment}, but {command.resume_folder} holds a run of "
             f"{config[EXPERIMENT]}, expected none"
         )
     experiment = experiments[config[EXPERIMENT]]

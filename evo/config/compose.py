@@ -1,4 +1,4 @@
-"""From a command line, or from an archive, to checked settings.
+"""Checked settings from a command line or from an archive.
 
 Hydra's groups come from the schema; ``conf/`` holds variants of them and the experiments.
 """

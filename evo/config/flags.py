@@ -21,7 +21,7 @@ _LONG = {
 }
 _VALUED = ("--cfg", "--config-dir", "--config-name", "--config-path", "--package")
 _USELESS = ("--", "--run", "-r", "--resolve")
-"""Flags without effect: what they ask for is done anyway."""
+"""Flags without effect: Hydra's settings are resolved anyway."""
 _NO_HYDRA = (
     "Hydra only composes the settings here, expected archive.root=FOLDER and name=NAME to say "
     "where a run is written"

@@ -64,7 +64,7 @@ class GGBenchConfig:
     games: tuple[str, ...] = ()
     """Names of games that ship, or folders; none: all that ship, or only an author's."""
     author: str | None = None
-    """chat:MODEL or chat:MODEL@URL, a chat model that writes games; null: nobody."""
+    """chat:MODEL or chat:MODEL@URL, a chat model that writes games; null: none."""
     count: Count = 10
     """Games that the author writes."""
     author_tokens: Count = 8192
@@ -90,7 +90,7 @@ class GGBenchRunConfig(NamedRun):
     """Everything that a run of gg-bench depends on."""
 
     experiment: Literal["gg_bench"]
-    """What to do."""
+    """Name of the experiment."""
     estimate: Flag = False
     """Only say what would be asked for, and stop."""
     ggbench: GGBenchConfig = GGBenchConfig()

@@ -35,7 +35,7 @@ class ChatConfig(Requests, Answers):
 
 @settings
 class CeilingConfig:
-    """How well the games can be played at all: solvers with the judge at hand."""
+    """Search for the best possible scores: solvers that use the judge."""
 
     calls: NonNegativeCount = 0
     """Judge calls of each of three solvers on each map, a call being one play of one candidate;
@@ -50,7 +50,7 @@ class CeilingConfig:
 
 @settings
 class MeasureConfig:
-    """What is measured, and how."""
+    """The measure, and how it is played."""
 
     folder: str | None = None
     """An exported measure: python -m archive export RUN FOLDER --format xent."""
@@ -93,7 +93,7 @@ class MeasureRunConfig:
     """Everything that a measuring run depends on."""
 
     experiment: Literal["measure"]
-    """What to do."""
+    """Name of the experiment."""
     name: RunName | None = None
     """Run folder below archive.root; null: measure- and the exported folder's name."""
     seed: Seed = 0

@@ -29,7 +29,7 @@ class JudgeConfig:
     roots_mib: Natural = 256
     """MiB of key-value caches of prefixes that many texts share."""
     stories: Literal["corpus", "judge"] = "corpus"
-    """Where maps come from: corpus (held-out stories of the package) or judge (it writes)."""
+    """Source of maps: corpus (held-out stories of the package) or judge (it writes)."""
     second: str | None = None
     """Model reference of another judge, which scores the plays behind every accepted game again at
     the end of a growth; null: none. It decides nothing."""
@@ -59,7 +59,7 @@ class PlayerConfig:
     lora_layers: Count | None = None
     """Number of blocks, from the last, that have adapters; null: all."""
     memory_mib: Mebibytes = 1024
-    """MiB that one batch of moves may take beside the weights."""
+    """MiB that one batch of moves may take, without the weights."""
     policies_per_pass: Count = 1
     """Adapters that are evaluated on a game in one pass, sharing the base weights' work; more pay
     on a GPU, not on two cores."""
@@ -120,7 +120,7 @@ class FinetuneConfig:
     """Share of the budget, at its end, over whose steps adapters are averaged; the mean is the
     result. 0: the last adapter."""
     baseline: Literal["group_mean", "leave_one_out", "none"] = "group_mean"
-    """What a play's reward is compared with."""
+    """Baseline that is subtracted from a play's reward."""
     scale_advantages: Flag = True
     """Divide a step's advantages by their standard deviation."""
     entropy_bonus: NonNegative = 0.03

@@ -51,9 +51,9 @@ class RedundancyConfig:
     trials: Natural = 1
     """Draws of skills and judgements."""
     tasks: Count = 500
-    """As many as the paper's prompts."""
+    """Number of tasks; the default is the paper's number of prompts."""
     models: Several = 17
-    """As many as the paper's."""
+    """Number of models; the default is the paper's."""
     judgements: Count = 8
     """Noisy verdicts that a preference is the mean of."""
     sharpness: NonNegative = 10.0
@@ -82,7 +82,7 @@ class RatingsPaperConfig:
         {"title": "16 prompts and models", "prompts": 16, "models": 16},
         {"title": "32 improvements", "improvements": 32},
     )
-    """What else the unstated settings may be: each a title, and what of ``path`` it changes."""
+    """Other values of the unstated settings: each a title, and its changes to ``path``."""
     redundancy: RedundancyConfig = RedundancyConfig()
 
     def __post_init__(self) -> None:
@@ -112,7 +112,7 @@ class RatingsPaperRunConfig(NamedRun):
     """Everything that the ratings paper's experiments depend on."""
 
     experiment: Literal["ratings_paper"]
-    """What to do."""
+    """Name of the experiment."""
     ratings_paper: RatingsPaperConfig = RatingsPaperConfig()
 
     def science_hash(self) -> str:

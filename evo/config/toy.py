@@ -68,7 +68,7 @@ class ToyConfig:
         {"title": "from (0.5, 0.02)", "start": [[0.5, 0.02]]},  # α1 too strict for this corner
         {"title": "from (0.5, 0.02), α1 = 0.8", "start": [[0.5, 0.02]], "alpha1": 0.8},
     )
-    """Settings shown beside it: each a title, and what of ``setting`` it changes."""
+    """Settings to compare with: each a title, and its changes to ``setting``."""
 
     def __post_init__(self) -> None:
         self.settings()
@@ -96,7 +96,7 @@ class ToyRunConfig(NamedRun):
     """Everything that a toy growth depends on."""
 
     experiment: Literal["toy_growth"]
-    """What to do."""
+    """Name of the experiment."""
     toy: ToyConfig = ToyConfig()
 
     def __post_init__(self) -> None:

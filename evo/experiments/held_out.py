@@ -172,7 +172,7 @@ class HeldOutSession(ModelSession):
         return references + len(self.games.tasks) * held_out.seeds
 
     def work(self) -> RunOutcome:
-        """What there is to learn first; then all candidates, one training seed after another, so
+        """Learn the references first; then all candidates, one training seed after another, so
         that a run that ends early has compared them under some."""
         self._begin()
         self.collector.calibrate(self.games.all)

@@ -1,4 +1,4 @@
-"""What scope growth and the transfer triplet share: a player and a judge on workers, a ledger that
+"""Common parts of runs on language models: a player and a judge on workers, a ledger that
 watches the budget, a display."""
 
 from __future__ import annotations
@@ -118,12 +118,12 @@ class ModelSession(ABC):
         return (f"budget.{name}={2 * getattr(self.config.budget, name):g}",) if name else ()
 
     def show(self, outcome: RunOutcome) -> None:
-        """What was kept so far, verdicts and costs."""
+        """Print the accepted games so far, verdicts and costs."""
         run = quote(str(self.plan.folder))
         show_summary(self.console, self.ledger, self.display.scoring, run)
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        """What reads the archive."""
+        """Commands that read the archive."""
         folder = self.plan.folder
         run, page, games = map(quote, (str(folder), f"{folder}.html", f"{folder}-games"))
         return [

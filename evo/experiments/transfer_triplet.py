@@ -1,4 +1,4 @@
-"""What a few games teach of each other: the paper's reference experiment (Fig. 4.2, 4.3).
+"""Transfer between a few games: the paper's reference experiment (Fig. 4.2, 4.3).
 
 Every game of ``growth.initial_scope`` is learned ``finetune.replicates`` times and every fine-tune
 plays every game on common fresh maps. All facts are rows; gains and values are derived from them.

@@ -138,7 +138,7 @@ def ladder(config: RunConfig, folder: Path, finetune_ids: Sequence[str]) -> tupl
     """Names of all models: the base at each temperature, each fine-tune at each scale, then those
     that the user named.
 
-    Raises :class:`ConfigError` for a name that stands there twice.
+    Raises :class:`ConfigError` for a name that occurs twice.
     """
     settings, base = config.universality, config.player.model
     warm = [base if t == 1 else f"{base}@{_plain(t)}" for t in settings.temperatures]

@@ -139,7 +139,7 @@ def show_similarity(names: Sequence[str], console: Console) -> int:
 
 
 def show_clusters(options: argparse.Namespace, console: Console) -> int:
-    """Each cluster with its games, and those that stand in none.
+    """Print each cluster with its games, and the games in none.
 
     Raises :class:`ConfigError`, :class:`~archive.ArchiveError`,
     :class:`~xgl.errors.PlayerError` and :class:`~xgl.errors.BudgetError`.

@@ -78,7 +78,7 @@ def text_of(answer: Answer, name: str) -> str:
 
 
 def bytes_of(answer: Answer, name: str) -> bytes:
-    """What stands there in base 64."""
+    """Bytes of a value in base 64."""
     try:
         return base64.b64decode(answer.get(name) or "", validate=True)
     except (TypeError, ValueError, binascii.Error):
@@ -86,7 +86,7 @@ def bytes_of(answer: Answer, name: str) -> bytes:
 
 
 def floats(answer: Answer, name: str, size: int) -> NDArray[np.float32]:
-    """So many finite numbers (size,), which stand there as float32 in base 64."""
+    """``size`` finite numbers (size,), from float32 in base 64."""
     content = bytes_of(answer, name)
     if len(content) != 4 * size:
         raise form_fault(name)

@@ -81,8 +81,8 @@ class Match:
 
 @dataclass(frozen=True)
 class Batch:
-    """What a learner sees: features (games, size) and masks (games, actions); after a move also
-    rewards (games,) and whether games ended (games,)."""
+    """Observations of a learner: features (games, size) and masks (games, actions); after a move
+    also rewards (games,) and whether games ended (games,)."""
 
     features: NDArray[np.float32]
     masks: NDArray[np.bool_]

@@ -39,7 +39,7 @@ STAGES = (
     "solution",
     "opponent",
 )
-"""In their order; the last three come with self-play, and ``solution`` refuses nothing."""
+"""Names of the filters, in order; the last three come with self-play, ``solution`` refuses none."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def _execution(plays: list[_Play], box: Box) -> Verdict:
 
 
 def _alternation(plays: list[_Play]) -> Verdict:
-    """Where a game says whose turn it is, that must change with every move."""
+    """If a game names the player to move, the name must change with every move."""
     names_player = False
     for play in plays:
         going_on = [view for view in play.views if view.result is None]

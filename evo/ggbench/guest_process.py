@@ -32,7 +32,7 @@ LOCKED = True
 
 @dataclass(frozen=True)
 class BoxLimits:
-    """What one game may take, in seconds: to start, for an answer, in all, and of processor time;
+    """Limits of one game, in seconds: to start, for an answer, total, and of processor time;
     ``memory`` in bytes of address space."""
 
     start: float = 60.0

@@ -1,4 +1,4 @@
-"""What is computed for one game away from the archive: a function of the game, settings, seed."""
+"""Work on one game without the archive: a function of the game, settings, seed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evo.ggbench.opponents import OPTIMAL, Pairing, find_opponent, null_trial, s
 from evo.ggbench.selfplay import Checkpoint, agent_name, layers_of, train
 
 NOT_SOLVED = "not solved"
-"""How the reason of the stage ``solution`` begins where perfect play is not known."""
+"""Beginning of the reason of the stage ``solution`` if perfect play is not known."""
 
 
 @dataclass

@@ -184,5 +184,5 @@ def select(belongs: NDArray[np.bool_], count: int | None = None) -> Clusters:
 
 
 def members(belongs: NDArray[np.bool_], columns: Sequence[int]) -> tuple[int | None, ...]:
-    """For each text its cluster among the chosen ones."""
+    """For each text the column of its cluster, None if it has none."""
     return tuple(next((column for column in columns if row[column]), None) for row in belongs)

@@ -1,4 +1,4 @@
-"""What models are told: of a game when they play it, and what they are asked to write (App. B)."""
+"""Prompts: to play a game, to write games, and to sort them into kinds (App. B, D)."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ class TrainingGames(VecEnv):
     def env_method(
         self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
     ) -> list[Any]:
-        """The masks, by which the library asks for them."""
+        """The value of a method by its name; the library calls ``action_masks`` by it."""
         return list(getattr(self, method_name)())
 
     def has_attr(self, attr_name: str) -> bool:

@@ -147,8 +147,8 @@ class _Terminal:
             self.console.print("dice or cards may fall otherwise", style="dim")
 
     def _compare(self, view: View) -> None:
-        """What each legal move does: the lines of the board that not every move changes, nor
-        chance."""
+        """Print the effect of each legal move: the lines of the board that this move changes, not
+        every move or chance."""
         lines = {move: self._certain(move) for move in view.legal}
         known_lines = {*_safe(view.text).split("\n"), *set.intersection(*map(set, lines.values()))}
         for move in view.legal:

@@ -224,7 +224,8 @@ class _Training:
         return ExploringPolicy(self.policy, self.scripts, author)
 
     def reinforce_once(self, optimizer: torch.optim.Optimizer) -> bool:
-        """One step of REINFORCE; False where none can be made, or it came to nothing finite."""
+        """One step of REINFORCE; False if none can be made or its gradient is not
+        finite."""
         settings = self.settings
         seeds = training_seeds(self.seed, self.step_count, settings.maps, settings.rollouts)
         self.plays = self._play(self.policy, seeds)

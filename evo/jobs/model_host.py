@@ -1,4 +1,4 @@
-"""Where models live: one judge, one base player, and the jobs done with them.
+"""The models of a worker: one judge, one base player, and the jobs done with them.
 
 A :class:`ModelHost` is a plain object; ``evo.jobs.executor`` puts one into each Ray actor. A job's
 result depends on the job and the settings alone, never on what the host did before.
@@ -297,7 +297,7 @@ def _reference(section: JudgeConfig | PlayerConfig) -> tuple[str, str]:
 
 
 def load_model(reference: str, dtype: str, device: str) -> LanguageModel:
-    """A model to read with; its weights ask for no gradient. Raises ModelNotFound."""
+    """A model for inference; its weights need no gradient. Raises ModelNotFound."""
     model, tokenizer = resolve.load(reference, dtype=dtype, device=device)
     model.requires_grad_(False)
     return LanguageModel(model, tokenizer, torch.device(device))

@@ -33,8 +33,7 @@ order, beyond it in any order."""
 
 
 OWN, WORDS = "", "words"
-"""Authors of a play's moves beside the scripted players: the policy, and chance, which takes words
-in view."""
+"""Authors of moves other than scripts: the policy, and random words in view."""
 Author = Callable[[Seeds, int], str]
 """Author of the moves of a play at a line: ``OWN``, ``WORDS`` or the name of a script."""
 
@@ -107,7 +106,7 @@ def best_scripts(authors: Sequence[str], credits: Sequence[Credit]) -> dict[int,
 
 
 def words_in_view(view: View, most: int, rng: np.random.Generator) -> str:
-    """From 1 to ``most`` words of one text that the player sees: a quote, words in the text's order
+    """1 to ``most`` words of one text that the player sees: a quote, words in the text's order
     or in any order. Empty where nothing is in view."""
     texts = [item.text.split() for item in view.items if item.label in REGISTERS]
     texts = [words for words in texts if words]

@@ -1,5 +1,5 @@
 """Repeated play of an exported measure by a model that is asked asynchronously, one map at a time,
-for evaluation frameworks. What is played and scored is what ``+experiment=measure`` plays."""
+for evaluation frameworks. Plays and scores are those of ``+experiment=measure``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a measuring run will take, before it starts."""
+"""Estimated moves, tokens and dollars of a measuring run, before it starts."""
 
 from __future__ import annotations
 

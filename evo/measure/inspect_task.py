@@ -32,7 +32,7 @@ except ModuleNotFoundError:  # nobody asks for the task
 
 
 PLAYED = "rounds"
-"""Where a sample's store keeps its rounds from solver to scorer."""
+"""Key of a sample's rounds in its store, from solver to scorer."""
 
 
 @_register

@@ -1,4 +1,4 @@
-"""What a person sees of a measure: a table with the models side by side, and a figure."""
+"""The output of a measure: a table with the models side by side, and a figure."""
 
 from __future__ import annotations
 

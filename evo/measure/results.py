@@ -1,4 +1,4 @@
-"""From rounds to rows: levels of the base player and normalised scores of the measured ones."""
+"""Rows from rounds: levels of the base player and normalised scores of the measured ones."""
 
 from __future__ import annotations
 

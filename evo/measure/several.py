@@ -29,7 +29,7 @@ COLUMNS = ["policy_id", "game_id", "role", "tokens", "seconds"]
 
 @dataclass(frozen=True)
 class WorkDone:
-    """What the archives of some measured runs hold: games by player, and what they cost."""
+    """Content of measured runs' archives: number of games played, and their cost."""
 
     plays: int = 0
     cost: Cost = field(default_factory=Cost)
@@ -51,7 +51,7 @@ def work_done_in(folder: Path) -> WorkDone:
 
 
 def events_of(folder: Path) -> list[str]:
-    """What happened to a measured run; nothing where it never began."""
+    """Events of a measured run; empty if it never began."""
     if not (folder / "archive" / MARKER).exists():
         return []
     with Archive.open(folder) as archive:

@@ -1,4 +1,4 @@
-"""What one process computes: a path of improvement, or ratings of one redundant table. A job is a
+"""Jobs of one process: a path of improvement, or ratings of one redundant table. A job is a
 function of its fields, and its rows are one commit."""
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class PathJob:
 
     @property
     def key(self) -> Key:
-        """What tells its rows from those of others."""
+        """Values that identify its rows."""
         return self.setting, str(self.system), self.prompt_setting, self.trial
 
     @property
     def title(self) -> str:
-        """For a person."""
+        """Title of the job in messages."""
         return f"path {self.trial}, {self.system}, {self.prompt_setting} prompts ({self.setting})"
 
     def rows(self) -> list[Row]:
@@ -100,12 +100,12 @@ class RedundancyJob:
 
     @property
     def key(self) -> Key:
-        """What tells its rows from those of others."""
+        """Values that identify its rows."""
         return self.trial, self.jitter, self.copies, str(self.system)
 
     @property
     def title(self) -> str:
-        """For a person."""
+        """Title of the job in messages."""
         kind = f"near copies (± {self.jitter:g})" if self.jitter else "exact copies"
         return f"table {self.trial} with {self.copies} {kind}, {self.system}"
 

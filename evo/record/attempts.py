@@ -38,15 +38,15 @@ class Attempts:
             self._last[task_id] = self.of(parent)[0]
 
     def replace(self, task_id: TaskId) -> None:
-        """Let a fresh attempt stand in the place of all others."""
+        """Replace all attempts by a fresh one."""
         self._in_force[task_id] = (self.fresh(task_id),)
 
     def add(self, task_id: TaskId) -> None:
-        """Put a fresh attempt beside the others, as the last."""
+        """Add a fresh attempt, as the last."""
         self.put(task_id, self.fresh(task_id))
 
     def put(self, task_id: TaskId, number: int) -> None:
-        """Put an attempt beside the others, as the last."""
+        """Add an attempt, as the last."""
         self._in_force[task_id] = (*self.of(task_id), number)
 
     def prefer(self, task_id: TaskId, ranks: Sequence[int]) -> None:

@@ -49,7 +49,7 @@ from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
 
 SCRIPTED_PLAY = 0.4
-"""Time of a script's play, beside that of a model's, as measured on two cores."""
+"""Time of a script's play over that of a model's play, measured on two cores."""
 TRAINING_TOKENS = 200.0
 """Tokens of a fine-tune in the time of one play."""
 
@@ -107,7 +107,7 @@ class Collector:
 
     @property
     def settings_json(self) -> str:
-        """What a fine-tune depends on beside game and seed."""
+        """Settings that a fine-tune depends on, besides game and seed, as JSON."""
         config = self.config
         facts = {
             "finetune": _without(asdict(config.finetune), "replicates"),

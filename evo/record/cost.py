@@ -1,4 +1,4 @@
-"""What work costs."""
+"""The cost of work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened in a run, as values: for callbacks and trackers. Each is in the archive already."""
+"""Events of a run, for callbacks and trackers. Each is in the archive already."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ class FewShot:
 
 
 def well_posed(rows: Iterable[Row]) -> WellPosed | None:
-    """From calibration rows of ``scores``: the two moves scored on each map, that made for it and
-    that made for the next map. None where no clipped score was computed."""
+    """Well-posedness from calibration rows of ``scores``: two moves on each map, made for it and
+    for the next map. None if no clipped score was computed."""
     all_rows = list(rows)
     if not all_rows or any(row["permuted_clipped_score"] is None for row in all_rows):
         return None
@@ -52,7 +52,7 @@ def well_posed(rows: Iterable[Row]) -> WellPosed | None:
 
 
 def few_shot(rows: Sequence[Row], config: PlayabilityConfig, confidence: float) -> FewShot | None:
-    """From a game's calibration rows of ``rounds``; None where there are none."""
+    """Few-shot results from a game's calibration rows of ``rounds``; None if there are none."""
     if not rows:
         return None
     rounds = series(rows)

@@ -1,4 +1,4 @@
-"""What a run reports while it works: to a terminal, to a log, or not at all."""
+"""Progress reports of a run: to a terminal, to a log, or not at all."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def training_note(curve: Sequence[float]) -> str:
 
 @dataclass
 class StageProgress:
-    """How far one stage is; times in seconds."""
+    """Progress of one stage; times in seconds."""
 
     name: str
     jobs: int
@@ -72,12 +72,12 @@ class StageProgress:
 
 @dataclass
 class RunProgress:
-    """How far a run is; times in seconds, tokens of the player."""
+    """Progress of a run; times in seconds, tokens of the player."""
 
     expected_finetunes: int | None
     """None where no budget of candidates is set."""
     known_finetunes: int = 0
-    """Those that the archive held when this session began."""
+    """Number of fine-tunes in the archive when this session began."""
     start: float = field(default_factory=time.monotonic)
     tokens: int = 0
     finetunes: int = 0

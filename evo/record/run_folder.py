@@ -22,7 +22,7 @@ BEGUN = (RunEvent.CREATED, RunEvent.RESUMED)
 
 @dataclass(frozen=True)
 class RunIdentity:
-    """What the rows of the table ``runs`` say of a run beside its events."""
+    """Columns of the table ``runs`` that identify a run, without its events."""
 
     run_id: str
     seed: int

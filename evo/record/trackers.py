@@ -149,7 +149,7 @@ TRACKERS: Mapping[str, tuple[str, Callable[[TrackedRun], Tracker]]] = {
     "wandb": ("wandb", WeightsAndBiases),
     "mlflow": ("mlflow", Mlflow),
 }
-"""By name: the package that must be installed, and the adapter."""
+"""Trackers by name: the package that must be installed, and the adapter."""
 
 
 def check_trackers(tracking: TrackingConfig) -> None:

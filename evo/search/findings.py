@@ -1,4 +1,4 @@
-"""What the open-ended schedule knows of a candidate, and what it asks of its oracle
+"""The open-ended schedule's knowledge of a candidate, and the interface of its oracle
 (docs/specification.md, "The open-ended schedule")."""
 
 from __future__ import annotations

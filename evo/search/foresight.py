@@ -1,5 +1,5 @@
-"""What is expected of a candidate, by what scripted players and the scope's fine-tunes earn before
-anything is trained on it (docs/specification.md, "The open-ended schedule")."""
+"""Forecast of a candidate's outcome from the scores of scripted players and of the scope's
+fine-tunes, before any fine-tune on it (docs/specification.md, "The open-ended schedule")."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ GameT = TypeVar("GameT")
 
 @dataclass(frozen=True)
 class Place(Generic[GameT]):
-    """Where in the run a list of candidates is proposed: the round counts the lists of a parent."""
+    """Place in the run of a list of candidates; ``round`` counts the lists of a parent."""
 
     generation: int
     parent: GameT

@@ -122,7 +122,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self.members = [ScopeMember(game, 0) for game in initial]
         self.order = VirtualOrder[WorkT](workshop, settings.abreast)
         self.end: End | None = None
-        self._judged = 0
+        self._judged_count = 0
         self._examining = 0
         self._lists: Counter[GameT] = Counter()
         self._tallies: dict[GameT, Tally] = {}
@@ -134,7 +134,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self._masses: Mapping[GameT, float] = {}
         self._regrets: list[float] = []
         """Regrets of new games, in the order in which they were examined."""
-        self._weighed = 0
+        self._rated_size = 0
         """Number of games in the scope when it was last rated."""
         self._accepted_at: list[float] = []
         """Seconds of work at each acceptance."""
@@ -154,9 +154,9 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
 
     def _manage(self) -> Iterator[list[ScopeMember[GameT]]]:
         """Start every process that can start; yields the scopes that formed since."""
-        if self.settings.rates and self._weighed < len(self.members):
-            self._weighed = len(self.members)
-            self.order.start(self._weighing(), (1, -1, self._weighed))
+        if self.settings.rates and self._rated_size < len(self.members):
+            self._rated_size = len(self.members)
+            self.order.start(self._weighing(), (1, -1, self._rated_size))
         acting = True
         while acting:
             acting = self._test_next() or self._adopt_all() or self._open_next()
@@ -222,7 +222,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
             self._barren.add(parent)
         count = len(games)
         origin = _List(number, parent, self.settings.tests, count, count)
-        self._judged += count
+        self._judged_count += count
         self._examining += count
         for index, game in enumerate(games):
             process = self._screening(Candidate(game, place, index), origin)
@@ -239,7 +239,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
     def _list_size(self) -> int:
         """Size of the next list; 0 if the budget of candidates is used up."""
         size, most = self.settings.list_size, self.settings.max_candidates
-        return size if most is None else min(size, most - self._judged)
+        return size if most is None else min(size, most - self._judged_count)
 
     def _is_closed(self) -> bool:
         """Whether no further list will be opened; sets ``end`` where that is for good."""

@@ -346,8 +346,8 @@ class OpenTransferOracle:
         scope: Sequence[Task],
         requests: list[PlayRequest],
     ) -> Steps[Request, RaceEnd]:
-        """A race to its end; from its start again where meanwhile a game of the scope got another
-        attempt. ``requests`` gets every play that it asks for."""
+        """Run a race to its end; restart it if a game of the scope got another attempt meanwhile.
+        Every requested play is appended to ``requests``."""
         while True:
             start = stage.no_evidence(parent, scope)
             race = kind(stage.race_settings, [each.id for each in scope], start)

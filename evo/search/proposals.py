@@ -62,7 +62,7 @@ PROGRESS: Mapping[Reason, Progress] = {
     Reason.PASSED_OVER: Progress.COVERED,
     Reason.NEW_AND_USEFUL: Progress.ACCEPTED,
 }
-"""How far a candidate came that was decided on for a reason."""
+"""Progress of a candidate by the reason of its decision."""
 
 Round = tuple[int, str, int]
 """Generation, parent's game id, round."""
@@ -99,10 +99,10 @@ class Proposer:
         self.codes: dict[str, str] = {}
         """Their canonical texts."""
         self.pending: dict[str, Proposal] = {}
-        """By game id: candidates whose decision the sampler has not observed."""
-        self._archived: dict[Round, list[Row]] = defaultdict(list)
+        """Candidates by game id whose decision the sampler has not observed."""
+        self._archived_rows: dict[Round, list[Row]] = defaultdict(list)
         for row in ledger.proposals.values():
-            self._archived[row["generation"], row["parent_game_id"], row["round"]].append(row)
+            self._archived_rows[row["generation"], row["parent_game_id"], row["round"]].append(row)
         if isinstance(sampler, Remote):
             rows = ledger.proposals.values()
             sampler.charge(sum(r["tokens"] for r in rows), sum(r["dollars"] for r in rows))
@@ -112,10 +112,10 @@ class Proposer:
         self._remember(task.game for task in scope)
         self.listener.candidate_list(place.generation, place.parent, place.round)
         self._observe()
-        archived_rows = self._archived.get((place.generation, place.parent.game_id, place.round))
+        rows = self._archived_rows.get((place.generation, place.parent.game_id, place.round))
         proposals = (
-            self._archived_candidates(archived_rows, place)
-            if archived_rows
+            self._archived_candidates(rows, place)
+            if rows
             else self._new_candidates(place, scope, n)
         )
         for proposal in proposals:

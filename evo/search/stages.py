@@ -151,7 +151,7 @@ class Stage:
     def bounds(
         self, candidate: Task, parent: Task, scope: Sequence[Task], question: Question
     ) -> Bounds:
-        """The bounds that a question asks for; its plays must have been made."""
+        """Bounds that answer a question; its plays must have been made."""
         return self._candidate_bounds(candidate, parent, scope).bounds(question)
 
     def own(self, task: Task, plays: int, rank: int = 0) -> OwnGain:
@@ -174,7 +174,7 @@ class Stage:
         return clear and is_learned(own, self.thresholds.rule) is Answer.YES
 
     def train_again(self, task: Task) -> None:
-        """One more attempt at a game; those that learned it stay in force, the best first."""
+        """Make one more attempt at a game; those that learned it stay in force, the best first."""
         collector = self.collector
         collector.attempts.add(task.id)
         collector.finetune([task])

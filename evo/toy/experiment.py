@@ -184,7 +184,7 @@ def _panel(growth: Growth, plot: Plot, last: int) -> Iterator[Element]:
 
 
 def _regions(growth: Growth, plot: Plot) -> Iterator[Element]:
-    """What the scope covers of the space, what it does not, and the rim of the space."""
+    """The covered and the uncovered part of the space, and its rim."""
     steps = np.linspace(0, 1, 161)
     angles = np.arctan2((1 - steps) ** 2, steps**2)  # as dense at the tips as between them
     edge = frontier(angles)
