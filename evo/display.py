@@ -113,8 +113,8 @@ class Display:
         pace = f", {_pace(self.current)}" if self.current.jobs else ""
         grid.add_row("stage", f"{self.current.name}{pace}")
         grid.add_row("games", Text(self.games, overflow="ellipsis", no_wrap=True))
-        for place, line in enumerate(self.finetune_notes):
-            grid.add_row("" if place else "learned", line)
+        for index, line in enumerate(self.finetune_notes):
+            grid.add_row("" if index else "learned", line)
         verdicts = ", ".join(f"{count} {name}" for name, count in sorted(self.verdicts.items()))
         grid.add_row("verdicts", verdicts or "none yet")
         grid.add_row("fine-tunes", f"{progress.count}, {progress.tokens:,} tokens")

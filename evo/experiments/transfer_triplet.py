@@ -186,8 +186,8 @@ Curves = Mapping[str, Sequence[Sequence[float]]]
 def figure(curves: Curves) -> Element:
     """Panels side by side, each with scales of its own."""
     shapes: list[Element] = []
-    for place, (name, lines) in enumerate(curves.items()):
-        shapes += _panel(place * STEP + LEFT, name, [line for line in lines if line])
+    for index, (name, lines) in enumerate(curves.items()):
+        shapes += _panel(index * STEP + LEFT, name, [line for line in lines if line])
     title = (
         "Learning curves: mean score of each training step in bits, thin, and over nine steps, "
         "bold; a colour for each training seed"
@@ -203,8 +203,8 @@ def _panel(left: float, name: str, lines: Sequence[Sequence[float]]) -> Iterator
     plot = Plot.box((left, TOP), (WIDTH, HEIGHT), (1, max(steps, 2)), ends, "x")
     yield text(left, 16, name, "heading")
     yield from plot.grid("step", "bits", 4, 5)
-    for place, line in enumerate(lines):
-        colour = f"series {series(place)}"
+    for index, line in enumerate(lines):
+        colour = f"series {series(index)}"
         for heights, class_ in ((line, f"{colour} thin"), (running_mean(line, WINDOW), colour)):
             places = plot.places(range(1, len(line) + 1), heights)
             yield polyline(places if len(places) > 1 else places * 2, class_)

@@ -140,12 +140,12 @@ def figure(comparison: Comparison) -> Element:
     plot = Plot.box((LEFT, TOP), (SIZE, SIZE), ends, (0.0, 1.0))
     labels = "mean normalised score on Xent games (narms)", "win rate on programs"
     shapes = list(plot.grid(*labels))
-    for place, each in enumerate(comparison.models):
+    for index, each in enumerate(comparison.models):
         x, y = plot.place(each.narms, each.rate)
-        colour = f"solid {series(place)}"
+        colour = f"solid {series(index)}"
         shapes.append(line(x, plot.y(each.low), x, plot.y(each.high), "rule"))
         shapes.append(circle(x, y, 5.0, colour))
-        row = TOP + 14 + 20 * place
+        row = TOP + 14 + 20 * index
         shapes.append(circle(LEFT + SIZE + 26, row - 4, 5.0, colour))
         shapes.append(text(LEFT + SIZE + 38, row, visible(each.name)[-44:], "name"))
     title = "Models on two families of games"

@@ -174,7 +174,7 @@ class GGBenchSession:
         """The games of the run are rows before anything else; a resumed run takes them from
         there."""
         if self.plan.games and not self.records.rows["gg_games"]:
-            rows = [game_row(game, place) for place, game in enumerate(self.plan.games)]
+            rows = [game_row(game, index) for index, game in enumerate(self.plan.games)]
             self.records.commit(gg_games=rows)
         if self.plan.author:
             self._write_games(self.plan.author)

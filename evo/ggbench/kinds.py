@@ -89,8 +89,8 @@ class Sorter(PaidAnswers):
                 propose_messages([game.rules for game in chunk], PROPOSALS) for chunk in chunks
             ]
             lists = await batch.gather(
-                partial(self._list, batch, messages, "propose", place)
-                for place, messages in enumerate(requests)
+                partial(self._list, batch, messages, "propose", index)
+                for index, messages in enumerate(requests)
             )
             proposals = list(dict.fromkeys(kind for names, _ in lists for kind in names))
             [(kinds, cost)] = await batch.gather(

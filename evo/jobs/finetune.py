@@ -93,8 +93,8 @@ def finetune_in_turn(
             for cast, task in courses
         ]
         share = 1 / len(trainings)
-        for place, training in enumerate(trainings):
-            training.warm_start(place * share, (place + 1) * share)
+        for index, training in enumerate(trainings):
+            training.warm_start(index * share, (index + 1) * share)
         reinforce(trainings, adapted_model, settings)
         adapter = adapted_model.adapter_bytes()
     last = trainings[-1]

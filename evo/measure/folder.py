@@ -63,7 +63,7 @@ class ExportedMeasure:
     def seeds(self, member: MeasureGame, count: int | None) -> tuple[Seeds, ...]:
         """One play seed for each map of the member."""
         maps = self.maps[member.name][:count]
-        return tuple(Seeds(map_seed, place) for place, map_seed in enumerate(maps))
+        return tuple(Seeds(map_seed, index) for index, map_seed in enumerate(maps))
 
 
 def read(folder: Path) -> ExportedMeasure:

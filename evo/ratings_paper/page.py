@@ -164,8 +164,8 @@ def entropy_figure(results: Results) -> Element:
     ]
     least = min((float(each[-1].min()) for each in curve_sets if each[-1].size), default=0.0)
     steps = max((each[-1].shape[1] - 1 for each in curve_sets), default=1)
-    for place, of in enumerate(("model", "prompt")):
-        corner = LEFT + place * (WIDE + GAP), TOP
+    for index, of in enumerate(("model", "prompt")):
+        corner = LEFT + index * (WIDE + GAP), TOP
         plot = Plot.box(corner, (WIDE, HIGH), (0, max(steps, 1)), (least, most), "x")
         shapes += [text(corner[0], 18, f"Skill entropy of {of}s", "heading")]
         shapes += plot.grid("iteration", "nats", 5, 5)
@@ -240,12 +240,12 @@ def redundancy_figure(results: Results) -> Element:
     """Fig. 3 and 11: how many models are rated above the one that the copies are against."""
     shapes: list[Element] = []
     redundancy = results.config.ratings_paper.redundancy
-    for place, (near, title) in enumerate(
+    for index, (near, title) in enumerate(
         ((False, "exact copies"), (True, f"near copies (± {redundancy.jitter:g})"))
     ):
         tables = results.tables_of(near)
         most = max((copies for _, copies in tables), default=1)
-        corner = LEFT + place * (WIDE + GAP), TOP
+        corner = LEFT + index * (WIDE + GAP), TOP
         box = (WIDE, HIGH), (0, max(most, 1)), (0, redundancy.models - 1)
         plot = Plot.box(corner, *box, "xy")
         shapes += [text(corner[0], 18, title, "heading")]

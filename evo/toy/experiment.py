@@ -155,8 +155,8 @@ def figure(growths: Sequence[Growth]) -> Element:
     last = max(growth.generations for growth in growths)
     across, down = min(ACROSS, len(growths)), -(-len(growths) // ACROSS)
     shapes: list[Element] = []
-    for place, growth in enumerate(growths):
-        row, column = divmod(place, ACROSS)
+    for index, growth in enumerate(growths):
+        row, column = divmod(index, ACROSS)
         corner = column * WIDE + LEFT, row * HIGH + TOP
         shapes += _panel(growth, Plot.box(corner, (SIDE, SIDE), (0, 1), (0, 1)), last)
     shapes += _legend(LEFT, down * HIGH + 20, last)
@@ -201,8 +201,8 @@ def _words(growth: Growth, x: float, y: float) -> Iterator[Element]:
         f"{growth.covered_share:.2%} covered (seed {growth.seed})",
         f"{len(growth.members)} games, {growth.generations} generations",
     )
-    for place, words in enumerate(lines, start=1):
-        yield text(x, y + 19 * place, words)
+    for index, words in enumerate(lines, start=1):
+        yield text(x, y + 19 * index, words)
 
 
 def _legend(x: float, y: float, last: int) -> Iterator[Element]:

@@ -155,18 +155,18 @@ def member_rows(growths: Sequence[Growth]) -> list[dict[str, Any]]:
 
 
 def _member_rows(growth: Growth) -> list[dict[str, Any]]:
-    places = {member.game: place for place, member in enumerate(growth.members)}
+    places = {member.game: index for index, member in enumerate(growth.members)}
     return [
         {
             "setting": growth.title,
             "seed": growth.seed,
-            "place": place,
+            "place": index,
             "generation": member.generation,
             "parent": None if member.parent is None else places[member.parent],
             "skills": list(member.game.skills),
             "gamma": member.gamma,
         }
-        for place, member in enumerate(growth.members)
+        for index, member in enumerate(growth.members)
     ]
 
 
