@@ -92,8 +92,10 @@ class ScopeGrowth(ModelSession):
     def _proposer(self, oracle: TransferOracle) -> Proposer:
         diversity, seed = self.config.growth.diversity, self.config.seed
         sampler, decisions = self.plan.sampler, oracle.decisions
-        foresight = self.config.growth.schedule == "open_ended"
-        return Proposer(sampler, self.ledger, self.display, seed, diversity, decisions, foresight)
+        avoid_covered = self.config.growth.schedule == "open_ended"
+        return Proposer(
+            sampler, self.ledger, self.display, seed, diversity, decisions, avoid_covered
+        )
 
     def _keep(self, scopes: Iterable[list[ScopeMember[Task]]]) -> None:
         for generation, members in enumerate(scopes):

@@ -41,7 +41,14 @@ from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
 from evo.jobs.evaluate import Task
 from evo.jobs.processes import Workers
 from evo.measure.folder import MANIFEST, read
-from evo.measure.several import Measurement, Session, Tally, WorkDone, events_of, work_done_in
+from evo.measure.several import (
+    Measurement,
+    Session,
+    SessionTally,
+    WorkDone,
+    events_of,
+    work_done_in,
+)
 from evo.record.budget import check, exhausted_budget
 from evo.record.cost import amount
 from evo.runner import RunOutcome, Services
@@ -306,7 +313,7 @@ class UniversalitySession(ModelSession):
         plays = sum(len(export.members) * len({*models, export.judge_name}) for export in exports)
         before = self._work_done()
         check(self.config.budget, before.cost)
-        return Session(Tally(tally), self.config.budget, before, plays, time.time())
+        return Session(SessionTally(tally), self.config.budget, before, plays, time.time())
 
     def _measure_config(self, measure: str, models: tuple[str, ...]) -> MeasureRunConfig:
         settings, folder = self.config.universality, self._run_folder(measure)

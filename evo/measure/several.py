@@ -59,7 +59,7 @@ def events_of(folder: Path) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Tally:
+class SessionTally:
     """Work of the processes of one session: each appends lines to ``path``, all read it."""
 
     path: Path
@@ -89,7 +89,7 @@ class Session:
     """Shared state of a session's measured runs. ``before``: work done when it began; ``plays``:
     total number of plays, each of one player on one game; ``began``: seconds since the epoch."""
 
-    tally: Tally
+    tally: SessionTally
     budget: BudgetConfig
     before: WorkDone
     plays: int

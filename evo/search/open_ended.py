@@ -28,7 +28,7 @@ from evo.search.findings import (
 )
 from evo.search.foresight import Foresight
 from evo.search.growth import Candidate, Place, Sampler, ScopeMember
-from evo.search.parents import Tally, draw_by_mass, draw_parent
+from evo.search.parents import ParentTally, draw_by_mass, draw_parent
 from evo.search.virtual_order import Steps, Urgency, VirtualOrder, Workshop, WorkT
 
 HOUR = 3600.0
@@ -86,12 +86,12 @@ class _List(Generic[GameT]):
     screening: int
     forecasts: list[tuple[Candidate[GameT], Foresight]] = field(default_factory=list)
 
-    def promising(self, share: float) -> int:
-        """Put the most promising first; returns the number of candidates to examine: the promising
-        ones, at most this share of the list, at least one."""
+    def rank_forecasts(self, share: float) -> int:
+        """Sort the forecasts, the most promising first; returns the number of candidates to
+        examine: the promising ones, at most ``share`` of the list, at least one."""
         self.forecasts.sort(key=lambda forecast: (forecast[1].order, forecast[0].index))
-        promising = sum(foresight.promising for _, foresight in self.forecasts)
-        return max(1, min(promising, round(share * self.size)))
+        promising_count = sum(foresight.promising for _, foresight in self.forecasts)
+        return max(1, min(promising_count, round(share * self.size)))
 
 
 @dataclass(eq=False)
@@ -125,7 +125,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self._judged_count = 0
         self._examining = 0
         self._lists: Counter[GameT] = Counter()
-        self._tallies: dict[GameT, Tally] = {}
+        self._tallies: dict[GameT, ParentTally] = {}
         self._barren: set[GameT] = set()
         """Parents whose last list was empty, since the scope grew."""
         self._pool: list[_Contender[FindingT]] = []
@@ -288,7 +288,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
             self._examine(origin)
 
     def _examine(self, origin: _List[GameT]) -> None:
-        most = origin.promising(self.settings.examined_share)
+        most = origin.rank_forecasts(self.settings.examined_share)
         for candidate, foresight in origin.forecasts[most:]:
             self.oracle.pass_over(candidate, self.games, foresight)
             self._tally(origin.parent, accepted=False)
@@ -373,7 +373,9 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self._tally(contender.origin.parent, accepted)
 
     def _tally(self, parent: GameT, accepted: bool) -> None:
-        self._tallies[parent] = self._tallies.get(parent, Tally()) + Tally(int(accepted), 1)
+        self._tallies[parent] = self._tallies.get(parent, ParentTally()) + ParentTally(
+            int(accepted), 1
+        )
 
 
 def acceptance_order(

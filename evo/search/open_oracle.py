@@ -132,8 +132,8 @@ class OpenTransferOracle:
         decision."""
         others = [task for task in scope if task != orphan.parent]
         for chunk in chunks(others, self.config.transfer.scan):
-            promising = yield from self._helped_parents(orphan.candidate.game, chunk)
-            for parent in promising:
+            helped_parents = yield from self._helped_parents(orphan.candidate.game, chunk)
+            for parent in helped_parents:
                 variant = replace(orphan, parent=parent, scope=tuple(scope))
                 finding = yield from self._select(variant)
                 if not (finding.prospect is Prospect.OUT and _is_orphan(finding.decision)):

@@ -23,27 +23,31 @@ FIRST_GUESS = 0.1
 
 
 @dataclass(frozen=True)
-class Tally:
+class ParentTally:
     """Numbers of accepted and of decided candidates of a parent's lists so far."""
 
     accepts: int = 0
     verdicts: int = 0
 
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(self.accepts + other.accepts, self.verdicts + other.verdicts)
+    def __add__(self, other: ParentTally) -> ParentTally:
+        return ParentTally(self.accepts + other.accepts, self.verdicts + other.verdicts)
 
 
-def posterior(own: Tally, common: Tally) -> tuple[float, float]:
+def posterior(own: ParentTally, common: ParentTally) -> tuple[float, float]:
     """Parameters (a, b) of the Beta law of a parent's rate, whose prior mean is the run's rate."""
     rate = (common.accepts + STRENGTH * FIRST_GUESS) / (common.verdicts + STRENGTH)
     return STRENGTH * rate + own.accepts, STRENGTH * (1 - rate) + own.verdicts - own.accepts
 
 
-def draw_parent(parents: Sequence[GameT], tallies: Mapping[GameT, Tally], *key: int | str) -> GameT:
+def draw_parent(
+    parents: Sequence[GameT], tallies: Mapping[GameT, ParentTally], *key: int | str
+) -> GameT:
     """The parent with the largest draw; ``key`` names the draw. ``parents`` must not be empty."""
-    common = sum((tallies[parent] for parent in parents if parent in tallies), Tally())
+    common = sum((tallies[parent] for parent in parents if parent in tallies), ParentTally())
     chance = stream("parent", *key)
-    draws = [chance.beta(*posterior(tallies.get(parent, Tally()), common)) for parent in parents]
+    draws = [
+        chance.beta(*posterior(tallies.get(parent, ParentTally()), common)) for parent in parents
+    ]
     return parents[max(range(len(parents)), key=draws.__getitem__)]
 
 

@@ -72,9 +72,9 @@ class Proposer:
     """Implements :class:`evo.search.growth.Sampler` on a meta-sampler and the ledger.
 
     ``diversity`` is the weight of the distance to the nearest known game when candidates are chosen
-    from a pool of twice the list's size. With ``diversity`` 0 and ``foresight`` the pool's
+    from a pool of twice the list's size. With ``diversity`` 0 and ``avoid_covered`` the pool's
     candidates with the lowest :func:`coverage_risk` are taken; with neither the first ones are, and
-    no pool is made. Candidates that are not taken may be proposed again. ``foresight`` has no
+    no pool is made. Candidates that are not taken may be proposed again. ``avoid_covered`` has no
     effect on a :class:`Remote` sampler, whose proposals are paid for.
     """
 
@@ -86,12 +86,12 @@ class Proposer:
         seed: int,
         diversity: float = 0.0,
         decisions: Mapping[Any, Row] | None = None,
-        foresight: bool = False,
+        avoid_covered: bool = False,
     ) -> None:
         self.sampler, self.ledger, self.listener = sampler, ledger, listener
         self.decisions = ledger.decisions if decisions is None else decisions
         """Decisions that the sampler may observe."""
-        self.foresight = foresight and not isinstance(sampler, Remote)
+        self.avoid_covered = avoid_covered and not isinstance(sampler, Remote)
         self._judged_games: list[JudgedGame] = []
         self.seed, self.diversity = seed, diversity
         self.programs: dict[str, Program] = {}
@@ -145,7 +145,10 @@ class Proposer:
 
     def _new_candidates(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Proposal]:
         """Request proposals until there are enough candidates, and commit all of them."""
-        pool, size = dict[int, Proposal](), pool_size(n, self.diversity or float(self.foresight))
+        pool, size = (
+            dict[int, Proposal](),
+            pool_size(n, self.diversity or float(self.avoid_covered)),
+        )
         rows: list[Row] = []
         known_programs = dict(self.programs)
         for attempt in range(ATTEMPTS):
@@ -166,7 +169,7 @@ class Proposer:
         """Leave ``n`` candidates in the pool, which has them by the places of their rows."""
         key = (self.seed, place.generation, place.parent.game_id, place.round)
         places = list(pool)
-        if self.foresight and not self.diversity:
+        if self.avoid_covered and not self.diversity:
             risks = {place: self._risk(pool[place]) for place in places}
             choice = set(sorted(places, key=risks.__getitem__)[:n])
         else:
