@@ -119,7 +119,7 @@ def write(folder: Path, count: int, total_games: int, batch: int, arrow: bool) -
     print(f"{count / spent:,.0f} rows/s ({count / used:,.0f} a processor second)")
 
 
-def timed(command: list[str]) -> tuple[str, float, float, int]:
+def time_command(command: list[str]) -> tuple[str, float, float, int]:
     """Output, wall seconds, processor seconds and peak MiB of a command."""
     began = time.perf_counter()
     with tempfile.TemporaryFile("w+") as output:
@@ -133,9 +133,9 @@ def timed(command: list[str]) -> tuple[str, float, float, int]:
     return text, wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss // 1024
 
 
-def line(what: str, said: str, result: tuple[str, float, float, int]) -> None:
+def line(what: str, text: str, result: tuple[str, float, float, int]) -> None:
     _, wall, cpu, peak = result
-    print(f"| {what} | {said} | {wall:.1f} | {cpu:.1f} | {peak:,} |", flush=True)
+    print(f"| {what} | {text} | {wall:.1f} | {cpu:.1f} | {peak:,} |", flush=True)
 
 
 def main() -> None:
@@ -145,14 +145,14 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=10_000)
     parser.add_argument("--write", type=Path)
     parser.add_argument("--arrow", action="store_true")
-    asked = parser.parse_args()
-    if asked.write:
-        write(asked.write, asked.plays, asked.games, asked.batch, asked.arrow)
+    options = parser.parse_args()
+    if options.write:
+        write(options.write, options.plays, options.games, options.batch, options.arrow)
         return
     print("| step | result | seconds | processor seconds | peak MiB |")
     print("| --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as root:
-        measure(Path(root), asked.plays, asked.games, asked.batch)
+        measure(Path(root), options.plays, options.games, options.batch)
     versions = f"Python {platform.python_version()}, pyarrow {pa.__version__}"
     print(f"\n{versions}, {os.cpu_count()} cores.")
 
@@ -166,9 +166,9 @@ def measure(root: Path, count: int, total_games: int, batch: int) -> None:
         ("large", count, []),
         ("arrow", count, ["--arrow"]),
     ):
-        found = timed([*this, "--plays", str(total), "--write", str(root / name), *extra])
+        cost = time_command([*this, "--plays", str(total), "--write", str(root / name), *extra])
         kind = "Arrow tables" if extra else "dicts"
-        line(f"append {total:,} plays, {total_games:,} games, as {kind}", found[0].strip(), found)
+        line(f"append {total:,} plays, {total_games:,} games, as {kind}", cost[0].strip(), cost)
     command = [sys.executable, "-m", "archive"]
     for what, arguments in (
         ("inspect", ["inspect", str(large)]),
@@ -178,10 +178,10 @@ def measure(root: Path, count: int, total_games: int, batch: int) -> None:
         ("inspect, compacted", ["inspect", str(large)]),
         ("merge", ["merge", str(large), str(root / "merged")]),
     ):
-        found = timed([*command, *arguments])
-        said = found[0].strip().splitlines()[-1] if what in ("compact", "merge") else ""
-        line(f"`{what}`", said.replace(str(root), ""), found)
-    idle = timed([sys.executable, "-c", "import archive"])
+        cost = time_command([*command, *arguments])
+        text = cost[0].strip().splitlines()[-1] if what in ("compact", "merge") else ""
+        line(f"`{what}`", text.replace(str(root), ""), cost)
+    idle = time_command([sys.executable, "-c", "import archive"])
     line("importing `archive` alone", "", idle)
 
 

@@ -89,7 +89,7 @@ class Mutator:
     rng: Random
     library: Sequence[Case]
 
-    def mutated(self, case: Case, other: Case) -> Case:
+    def mutate(self, case: Case, other: Case) -> Case:
         """A neighbour of a case, with something of another in it."""
         for _ in range(self.rng.choice((1, 1, 2, 3))):
             if self.rng.random() < 0.15:
@@ -111,7 +111,7 @@ class Mutator:
         elif change == 2:
             lines.insert(at, rng.choice(lines))
         elif change == 3:
-            lines = self.looped(lines, rng.choice((1, 3)))
+            lines = self.add_loop(lines, rng.choice((1, 3)))
         elif change == 4:
             place = rng.randrange(len(lines[at]) + 1)
             lines[at] = lines[at][:place] + rng.choice(_LETTERS) + lines[at][place + 1 :]
@@ -119,7 +119,7 @@ class Mutator:
             lines[at] = self._line(lines[at], rng.choice(other.split("\n")))
         return "\n".join(lines)
 
-    def looped(self, lines: list[str], times: int) -> list[str]:
+    def add_loop(self, lines: list[str], times: int) -> list[str]:
         flag = self.rng.choice(syn.FLAGS)
         return [f"beacon({flag})", *lines, f"replay({flag}, {times})"]
 
@@ -142,11 +142,11 @@ class Mutator:
         else:
             name, equals, value = arguments[at].rpartition("=")
             plain = bool(equals) and name.isalnum()
-            wrapped = self._wrapped(value if plain else arguments[at])
+            wrapped = self._wrap(value if plain else arguments[at])
             arguments[at] = f"{name}={wrapped}" if plain else wrapped
         return f"{head}({', '.join(arguments)})"
 
-    def _wrapped(self, value: str) -> str:
+    def _wrap(self, value: str) -> str:
         rng = self.rng
         one, other = value, rng.choice((value, rng.choice(_NAMES), self._text()))
         if rng.random() < 0.5:
@@ -165,11 +165,11 @@ class Mutator:
         new = rng.choice((letters * rng.choice((1, 30, 4_000)), rng.choice(moves) + letters))
         return (*moves[:3], new[:50_000]) if rng.random() < 0.5 else (new[:50_000],)
 
-    def enlarged(self, case: Case) -> Case:
+    def enlarge(self, case: Case) -> Case:
         """A case about as large as a program may be: wide lines, many of them, in a loop."""
         rng = self.rng
         room = rng.choice((300, 1_000, 1_900))
-        lines = [_widened(line, room) for line in case.text.split("\n")]
+        lines = [_widen(line, room) for line in case.text.split("\n")]
         lines = lines * max(1, rng.choice((1, 4, 30, LINES - 2)) // len(lines))
         try:
             read = [xgl.parse(line, case.dialect).instructions for line in lines if line]
@@ -177,7 +177,7 @@ class Mutator:
             return replace(case, text=_cut("\n".join(lines)))
         size = sum(parts(line) for each in read for line in each)
         turns = min(syn.MAX_STEPS // (len(lines) + 2), syn.MAX_PARTS // (size + 2))
-        lines = self.looped(lines[: LINES - 2], max(0, turns - 1))
+        lines = self.add_loop(lines[: LINES - 2], max(0, turns - 1))
         moves = tuple(move * rng.choice((1, 200)) for move in case.moves)
         return Case(_cut("\n".join(lines)), case.dialect, moves)
 
@@ -198,7 +198,7 @@ def _arguments(line: str) -> tuple[str, list[str]]:
     return head, [each for each in (*found, body[start:].strip()) if each]
 
 
-def _widened(line: str, room: int) -> str:
+def _widen(line: str, room: int) -> str:
     """A line with its arguments repeated while there is room; sums grow by terms."""
     head, arguments = _arguments(line)
     if head in ("beacon", "replay") or not arguments or len(line) > room:
@@ -262,11 +262,11 @@ class Search:
         key = self.rng.choice(tuple(self.dense))
         case = self._parent(key)
         if large:
-            self._measure(self.mutator.enlarged(case), OPERATIONS, large=True)
+            self._measure(self.mutator.enlarge(case), OPERATIONS, large=True)
             used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
             self.memory = max(self.memory, used)
             return
-        case = self.mutator.mutated(case, self.rng.choice(self.cases))
+        case = self.mutator.mutate(case, self.rng.choice(self.cases))
         if len(case.text) <= SMALL:
             self._measure(case, key[:1], large=False)
 
@@ -287,7 +287,7 @@ class Search:
             raise
 
     def _judge(self, cost: Cost, case: Case, *, large: bool) -> None:
-        cost = self._confirmed(cost, case) if cost.seconds > SECONDS / 2 else cost
+        cost = self._confirm(cost, case) if cost.seconds > SECONDS / 2 else cost
         if cost.seconds > SECONDS or cost.written > BYTES:
             self.broken.append((cost, case))
         for measure, value in (("seconds", cost.seconds), ("bytes", float(cost.written))):
@@ -301,13 +301,15 @@ class Search:
         for measure, value in (("seconds", cost.seconds / given), ("bytes", cost.written / size)):
             worst = self.dense[cost.operation, measure]
             if worst.admits(value):
-                again = self._confirmed(cost, case)
+                again = self._confirm(cost, case)
                 worst.add(value * again.seconds / max(cost.seconds, 1e-9), again, case)
 
-    def _confirmed(self, cost: Cost, case: Case) -> Cost:
+    def _confirm(self, cost: Cost, case: Case) -> Cost:
         """The smaller of two measurements: other work on the machine only adds."""
-        found = [each for each in costs(case, [cost.operation]) if each.operation == cost.operation]
-        return min([cost, *found], key=lambda each: each.seconds)
+        costs_again = [
+            each for each in costs(case, [cost.operation]) if each.operation == cost.operation
+        ]
+        return min([cost, *costs_again], key=lambda each: each.seconds)
 
 
 def library() -> list[Case]:

@@ -10,7 +10,7 @@ import argparse
 import time
 
 import numpy as np
-from machine import described
+from machine import describe_machine
 
 from archive.statistics.covers import best_cover
 
@@ -30,16 +30,16 @@ def main() -> None:
     parser.add_argument("--etas", type=float, nargs="+", default=[0.3, 0.6, 0.8])
     parser.add_argument("--skills", type=int, default=12)
     arguments = parser.parse_args()
-    print(described())
+    print(describe_machine())
     print("| games | η | processor s | cover | at least | Δ | Δ at most |\n" + "| --- " * 7 + "|")
     for games in arguments.games:
         values = toy_values(games, 0, arguments.skills)
         for eta in arguments.etas:
             start = time.process_time()
             cover = best_cover(values, eta)
-            taken = time.process_time() - start
+            seconds = time.process_time() - start
             print(
-                f"| {games:,} | {eta:g} | {taken:.1f} | {len(cover.members)} | {cover.least} | "
+                f"| {games:,} | {eta:g} | {seconds:.1f} | {len(cover.members)} | {cover.least} | "
                 f"{cover.delta:.4f} | {cover.delta_bound:.4f} |",
                 flush=True,
             )

@@ -89,7 +89,7 @@ class Drawn:
         }
         self.parent = next(iter(self.scope))
         shares = [truth.covered] + [truth.others] * (scope - 1)
-        drawn = _paired([truth.own, *(share * truth.own for share in shares)], plays, rng)
+        drawn = _paired_gains([truth.own, *(share * truth.own for share in shares)], plays, rng)
         sources = (CANDIDATE, *self.scope)
         self.drawn = {
             (each, CANDIDATE): sample for each, sample in zip(sources, drawn, strict=True)
@@ -101,7 +101,7 @@ class Drawn:
         """Of one game of the scope or the candidate on another."""
         if (source, target) not in self.drawn:  # the candidate and a game of the scope, on that
             share = self.truth.helps if target == self.parent else self.truth.others
-            own, crossed = _paired([MEAN, share * MEAN], self.plays, self.rng)
+            own, crossed = _paired_gains([MEAN, share * MEAN], self.plays, self.rng)
             self.drawn |= {(target, target): own, (CANDIDATE, target): crossed}
         return self.drawn[source, target][:plays]
 
@@ -115,7 +115,7 @@ class Drawn:
         return CandidateBounds(self, *at).bounds(question)
 
 
-def _paired(means: list[float], plays: int, rng: np.random.Generator) -> Gains:
+def _paired_gains(means: list[float], plays: int, rng: np.random.Generator) -> Gains:
     """(policies, plays): gains that share what the base player and the map contribute."""
     common = rng.normal(0, SPREAD * CORRELATION**0.5, plays)
     alone = rng.normal(0, SPREAD * (1 - CORRELATION) ** 0.5, (len(means), plays))
@@ -127,12 +127,12 @@ def accepts(truth: Truth, scope: int, rules: Rules, rng: np.random.Generator) ->
     names = [str(index) for index in range(CANDIDATES)]
     ids = [TaskId(str(index), "black") for index in range(scope)]
     settings = rules.selection
-    drawn = {name: Drawn(truth, scope, settings.looks.plays[-1], rng) for name in names}
+    gains_by_name = {name: Drawn(truth, scope, settings.looks.plays[-1], rng) for name in names}
     nothing = Evidence(Purpose.SELECTION, settings.looks)
     races = {name: selection(settings, ids, nothing) for name in names}
-    ends = run_together(races, _answering(drawn, settings))
+    ends = run_together(races, _answering(gains_by_name, settings))
     going = {name: evidence for name, (decision, evidence) in ends.items() if decision is None}
-    assessed = [
+    assessments = [
         Assessment(
             Candidate(name, Place(0, "parent", 0), index),
             evidence.values.captured.value,
@@ -141,15 +141,15 @@ def accepts(truth: Truth, scope: int, rules: Rules, rng: np.random.Generator) ->
         for index, (name, evidence) in enumerate(going.items())
     ]
     alpha1, alpha2 = settings.thresholds.alpha1, settings.thresholds.alpha2
-    for each in rank(assessed, alpha1, alpha2)[: rules.confirmations]:
-        seen = going[each.candidate.game].scope_values
-        order = sorted(ids, key=lambda game: -(seen[game].value or 0.0))
-        if confirmed(truth, order, rules.acceptance, rng):
+    for each in rank(assessments, alpha1, alpha2)[: rules.confirmations]:
+        values = going[each.candidate.game].scope_values
+        order = sorted(ids, key=lambda game: -(values[game].value or 0.0))
+        if confirms(truth, order, rules.acceptance, rng):
             return True
     return False
 
 
-def confirmed(
+def confirms(
     truth: Truth, order: Sequence[TaskId], settings: RaceSettings, rng: np.random.Generator
 ) -> bool:
     """Whether one acceptance test on fresh plays takes its candidate."""
@@ -160,9 +160,11 @@ def confirmed(
 
 
 def _answering(
-    drawn: Mapping[str, Drawn], settings: RaceSettings
+    gains_by_name: Mapping[str, Drawn], settings: RaceSettings
 ) -> Callable[[Mapping[str, Question]], dict[str, Bounds]]:
-    return lambda asked: {name: drawn[name].bounds(asked[name], settings) for name in asked}
+    return lambda questions: {
+        name: gains_by_name[name].bounds(question, settings) for name, question in questions.items()
+    }
 
 
 def upper_bound(count: int, trials: int, confidence: float = 0.99) -> float:
@@ -201,7 +203,7 @@ def main() -> None:
             row = [truth.title, scope, f"{1 - alpha2:.1f}", n]
             for trial in (
                 partial(accepts, truth, scope, courses, rng),
-                partial(confirmed, truth, ids, courses.acceptance, rng),
+                partial(confirms, truth, ids, courses.acceptance, rng),
             ):
                 count = sum(trial() for _ in range(n))
                 row += [f"{count / n:.2%}", f"{upper_bound(count, n):.2%}"]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from learnability import sample
-from machine import described
+from machine import describe_machine
 
 from archive.schema import GainKind
 from archive.statistics.intervals import Interval, mean_interval
@@ -102,38 +102,40 @@ class Study:
     def _one(self, job: Job[Any]) -> Any:
         return self.host.do(job).outcome
 
-    def floored(self, task: Task) -> tuple[Task, float]:
+    def calibrate(self, task: Task) -> tuple[Task, float]:
         """The task with its floor, and the base player's rate of unfinished plays."""
         count = self.config.transfer.calibration_plays
         warm = tuple(evaluation_seeds("calibration", self.config.seed, count))
         (scores,) = self._one(Evaluation(task, (None,), warm))
         floor = floor_of([(each.outcome, each.score) for each in scores], task)
-        lost = sum(each.outcome != "finished" for each in scores) / count
-        return replace(task, floor=0.0 if floor is None else floor), lost
+        unfinished_rate = sum(each.outcome != "finished" for each in scores) / count
+        return replace(task, floor=0.0 if floor is None else floor), unfinished_rate
 
     def plays(self, task: Task, adapter: bytes | None) -> Plays:
         """Of the base player, or of a fine-tune."""
         (scores,) = self._one(Evaluation(task, (adapter,), self.seeds))
         return sample(scores)
 
-    def scripted(self, task: Task) -> dict[str, Plays]:
+    def script_plays(self, task: Task) -> dict[str, Plays]:
         """Of every script, by name."""
         scores = self._one(ScriptedEvaluation(task, tuple(SCRIPTS), self.seeds))
         return dict(zip(SCRIPTS, map(sample, scores), strict=True))
 
-    def learned(self, name: str, training_seeds: Sequence[int]) -> list[Learned]:
+    def learn(self, name: str, training_seeds: Sequence[int]) -> list[Learned]:
         """One fine-tune for each training seed."""
-        task, lost = self.floored(task_of(name, self.config))
-        base, scripts = self.plays(task, None), self.scripted(task)
-        found = []
+        task, unfinished_rate = self.calibrate(task_of(name, self.config))
+        base, scripts = self.plays(task, None), self.script_plays(task)
+        results = []
         for seed in training_seeds:
-            made: Finetune = self._one(Training(task, named_seed("training", seed)))
-            own = self.plays(task, made.adapter)
+            finetune: Finetune = self._one(Training(task, named_seed("training", seed)))
+            own = self.plays(task, finetune.adapter)
             level = 2 * SHOWN_CONFIDENCE - 1
             total, specific = (mean_interval(gains(own, base, kind), level) for kind in GainKind)
             beside = compare([own], scripts, base, SHOWN_CONFIDENCE)
-            found.append(Learned(name, seed, lost, total, specific, beside, made.seconds))
-        return found
+            results.append(
+                Learned(name, seed, unfinished_rate, total, specific, beside, finetune.seconds)
+            )
+        return results
 
 
 def row(each: Learned) -> str:
@@ -166,8 +168,8 @@ def scripts_only(study: Study, names: Sequence[str]) -> None:
     """What scripts gain over the base player: total, and specific."""
     print("| program | best in all | gain | best about the map | gain |\n" + "| --- " * 5 + "|")
     for name in names:
-        task, _ = study.floored(task_of(name, study.config))
-        base, scripts = study.plays(task, None), study.scripted(task)
+        task, _ = study.calibrate(task_of(name, study.config))
+        base, scripts = study.plays(task, None), study.script_plays(task)
         cells = [name]
         for kind in GainKind:
             means = {each: float(gains(p, base, kind).mean()) for each, p in scripts.items()}
@@ -187,20 +189,20 @@ def main() -> None:
     options = parser.parse_args()
     config = load(["+experiment=scope_growth", *options.overrides])
     study = Study(config, options.plays)
-    print(f"{described()}\n", flush=True)
+    print(f"{describe_machine()}\n", flush=True)
     if options.scripts_only:
         scripts_only(study, options.games)
         return
     print(HEAD, flush=True)
-    found: list[Learned] = []
+    results: list[Learned] = []
     for name in options.games:
-        for each in study.learned(name, range(options.training_seeds)):
-            found.append(each)
+        for each in study.learn(name, range(options.training_seeds)):
+            results.append(each)
             print(row(each), flush=True)
-    families = dict.fromkeys(each.program for each in found if each.beyond)
+    families = dict.fromkeys(each.program for each in results if each.beyond)
     print(f"\nbeyond every script under some seed: {', '.join(families) or 'none'}")
     if options.json:
-        options.json.write_text(json.dumps([asdict(each) for each in found], indent=1))
+        options.json.write_text(json.dumps([asdict(each) for each in results], indent=1))
 
 
 if __name__ == "__main__":

@@ -86,14 +86,14 @@ def foreseen(
     others = sorted(
         {key.policy_id for key in plays if key[1:] == (task, Purpose.SELECTION)} & scope
     )
-    taught = [lead(plays, name, task, looks[1], SPECIFIC) for name in others]
-    known = [value for value in taught if value is not None]
+    scope_values = [lead(plays, name, task, looks[1], SPECIFIC) for name in others]
+    known_values = [value for value in scope_values if value is not None]
     worth = list(script_leads(plays, task, looks[0], SPECIFIC).values())
     return Foreseen(
         row["game_id"],
         expected_help([own[name] for name in theirs], [list(theirs.values())]),
         row["captured"],
-        expected_coverage(worth, known) if known else None,
+        expected_coverage(worth, known_values) if known_values else None,
         row["gamma"],
     )
 

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 
 import torch
-from machine import described
+from machine import describe_machine
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from xgl.judge.engine import EngineSettings, ScoringEngine
@@ -93,7 +93,8 @@ def main() -> None:
     rate = matrix_rate(device)
     weights = sum(p.numel() for p in lm.model.parameters())
     print(
-        f"{weights / 1e9:.2f} B weights; {described()}; bfloat16 products: {rate / 1e12:.1f} T/s\n"
+        f"{weights / 1e9:.2f} B weights; {describe_machine()}; "
+        f"bfloat16 products: {rate / 1e12:.1f} T/s\n"
     )
     print("| tokens a batch | tokens a second | share of the matrix rate |")
     print("| --- | --- | --- |")

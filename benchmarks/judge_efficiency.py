@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
-from machine import described
+from machine import describe_machine
 
 from xgl.judge.statistics import Statistics
 from xgl.judge.transformer_judge import TransformerJudge
@@ -71,8 +71,8 @@ def loads(judge: TransformerJudge, scale: int) -> list[Load]:
 
 def _long(judge: TransformerJudge, texts: Sequence[str], count: int) -> list[str]:
     """Texts of 400 tokens: several stories after one another."""
-    joined = [" ".join(texts[8 * k : 8 * k + 8]) for k in range(count)]
-    return [judge.truncate(text, 400) for text in joined]
+    long_texts = [" ".join(texts[8 * k : 8 * k + 8]) for k in range(count)]
+    return [judge.truncate(text, 400) for text in long_texts]
 
 
 def raw(lm: LanguageModel, length: int, scored: float, every: bool) -> tuple[float, int]:
@@ -111,7 +111,7 @@ def rate(judge: TransformerJudge, load: Load, repeats: int) -> float:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """One load: what it took, and the bare model's tokens a second with its best batch."""
 
     name: str
@@ -122,7 +122,7 @@ class Measured:
     scored: tuple[float, int]
     every: tuple[float, int]
 
-    def saved(self) -> list[str]:
+    def token_cells(self) -> list[str]:
         did = self.did
         counts = (did.requested, did.requested_tokens, did.new_tokens, did.read_tokens)
         return [self.name, *(f"{count:,}" for count in counts), f"{self.repeated:.0%}"]
@@ -140,14 +140,14 @@ class Measured:
         ]
 
 
-def measured(lm: LanguageModel, judge: TransformerJudge, load: Load, repeats: int) -> Measured:
+def measure(lm: LanguageModel, judge: TransformerJudge, load: Load, repeats: int) -> Measurement:
     fresh = TransformerJudge(lm)
     load.ask(fresh)
     did = fresh.engine.statistics
     load.ask(fresh)
     again = fresh.engine.statistics
     length = max(2, round(did.padded_tokens / max(1, did.trees)))
-    return Measured(
+    return Measurement(
         load.name,
         did,
         (again.cached - did.cached) / max(1, did.requested - did.duplicates),
@@ -172,15 +172,15 @@ def main() -> None:
     lm = LanguageModel(model, tokenizer, model.device)
     judge = TransformerJudge(lm)
     results = [
-        measured(lm, judge, load, arguments.repeats) for load in loads(judge, arguments.scale)
+        measure(lm, judge, load, arguments.repeats) for load in loads(judge, arguments.scale)
     ]
-    print(f"{arguments.model}, {str(model.dtype).removeprefix('torch.')}; {described()}\n")
+    print(f"{arguments.model}, {str(model.dtype).removeprefix('torch.')}; {describe_machine()}\n")
     print(
         "| load | sequences | tokens requested | without duplicates | read | cached, second call |"
     )
     print("| --- | --- | --- | --- | --- | --- |")
     for each in results:
-        print(f"| {' | '.join(each.saved())} |")
+        print(f"| {' | '.join(each.token_cells())} |")
     print("\n| load | padding | read a second | bare model (batch) | ratio | all logits | ratio |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for each in results:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from machine import described, median
+from machine import describe_machine, median
 
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language.dialects import XENT
@@ -118,7 +118,8 @@ def main() -> None:
             seconds[side.name, side.dtype].append(time.perf_counter() - started)
     rates = {key: len(pairs) / median(taken) for key, taken in seconds.items()}
     print(
-        f"{described()}; {arguments.maps} maps of {MAP_TOKENS} tokens × {arguments.moves} moves\n"
+        f"{describe_machine()}; {arguments.maps} maps of {MAP_TOKENS} tokens "
+        f"× {arguments.moves} moves\n"
     )
     print("| engine | dtype | xeds a second | over xent 0.5.0 in float32 | in bfloat16 |")
     print("| --- | --- | --- | --- | --- |")

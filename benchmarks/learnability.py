@@ -69,17 +69,17 @@ class Learned:
 
 def tasks(names: Sequence[str], config: RunConfig, dialect: str = "paper") -> list[Task]:
     """The programs as printed, read by the rules of ``dialect``, seen by the player that moves."""
-    found = []
+    entries = []
     for name in names:
         program = parse(find(name).text, dialect)
         (role,) = analyse(program).players
-        found.append(Task(game(program, metadata(config.game)), role))
-    return found
+        entries.append(Task(game(program, metadata(config.game)), role))
+    return entries
 
 
 def sample(scores: Sequence[ScoredPlay]) -> Plays:
     seeds = np.array([(score.seeds.map_seed, score.seeds.play_seed) for score in scores])
-    own, permuted = [s.score for s in scores], [s.permuted for s in scores]
+    own, permuted = [s.score for s in scores], [s.permuted_score for s in scores]
     return Plays(seeds, np.array(own), np.array(permuted, dtype=np.float64))
 
 
@@ -116,58 +116,61 @@ class Study:
             print(f"\r{len(found)}/{len(jobs)}", end="", file=sys.stderr, flush=True)
         return found
 
-    def learned(self, names: Sequence[str], tasks: Sequence[Task]) -> list[Learned]:
+    def learn(self, names: Sequence[str], tasks: Sequence[Task]) -> list[Learned]:
         """One fine-tune of each task; a name that comes again has another training seed."""
         seed, count = self.config.seed, self.config.transfer.calibration_plays
         warm = tuple(evaluation_seeds("calibration", seed, count))
-        calibrated = self._do([Evaluation(task, (None,), warm) for task in tasks])
-        floored = []
-        for task, (scores,) in zip(tasks, calibrated, strict=True):
+        base_scores = self._do([Evaluation(task, (None,), warm) for task in tasks])
+        tasks_with_floor = []
+        for task, (scores,) in zip(tasks, base_scores, strict=True):
             floor = floor_of([(s.outcome, s.score) for s in scores], task)
-            floored.append(replace(task, floor=0.0 if floor is None else floor))
+            tasks_with_floor.append(replace(task, floor=0.0 if floor is None else floor))
         again = [seed + names[:place].count(name) for place, name in enumerate(names)]
         trainings = [
             Training(task, named_seed("training", each))
-            for task, each in zip(floored, again, strict=True)
+            for task, each in zip(tasks_with_floor, again, strict=True)
         ]
-        made: list[Finetune] = self._do(trainings)
+        finetunes: list[Finetune] = self._do(trainings)
         fresh = tuple(evaluation_seeds("acceptance", seed, self.plays))
         jobs = [
             Evaluation(task, (adapter,), fresh)
-            for task, one in zip(floored, made, strict=True)
+            for task, one in zip(tasks_with_floor, finetunes, strict=True)
             for adapter in (None, one.adapter)
         ]
-        played = [outcome[0] for outcome in self._do(jobs)]
+        play_scores = [outcome[0] for outcome in self._do(jobs)]
         return [
-            _learned(name, one, played[2 * i], played[2 * i + 1])
-            for i, (name, one) in enumerate(zip(names, made, strict=True))
+            _result(name, one, play_scores[2 * i], play_scores[2 * i + 1])
+            for i, (name, one) in enumerate(zip(names, finetunes, strict=True))
         ]
 
 
-def _learned(name: str, made: Finetune, base: list[ScoredPlay], own: list[ScoredPlay]) -> Learned:
+def _result(
+    name: str, finetune: Finetune, base: list[ScoredPlay], own: list[ScoredPlay]
+) -> Learned:
     before, after = sample(base), sample(own)
-    lost = [float(np.mean([s.outcome != "finished" for s in scores])) for scores in (base, own)]
+    lists = (base, own)
+    unfinished_rates = [float(np.mean([s.outcome != "finished" for s in each])) for each in lists]
     return Learned(
         name=name,
-        steps=len(made.curve),
+        steps=len(finetune.curve),
         plays=len(base),
         base=float(before.own.mean()),
-        forfeits=(lost[0], lost[1]),
+        forfeits=(unfinished_rates[0], unfinished_rates[1]),
         total=one_sided(gains(after, before)),
         specific=one_sided(gains(after, before, GainKind.SPECIFIC)),
         distinct=len({s.moves for s in own}) / len(own),
-        seconds=made.seconds,
-        curve=tuple(made.curve),
+        seconds=finetune.seconds,
+        curve=tuple(finetune.curve),
     )
 
 
-def table(found: Sequence[Learned]) -> str:
+def table(results: Sequence[Learned]) -> str:
     """Markdown, with Holm's p over the twelve programs."""
-    totals = holm([each.total[1] for each in found])
-    specifics = holm([each.specific[1] for each in found])
+    totals = holm([each.total[1] for each in results])
+    specifics = holm([each.specific[1] for each in results])
     heads = ["program", "steps", "base", "forfeits", "gain", "p", "specific gain", "p", "distinct"]
     lines = ["| " + " | ".join(heads) + " |", "| --- " * len(heads) + "|"]
-    for each, total, specific in zip(found, totals, specifics, strict=True):
+    for each, total, specific in zip(results, totals, specifics, strict=True):
         cells = [
             each.name,
             f"{each.steps}",
@@ -180,8 +183,10 @@ def table(found: Sequence[Learned]) -> str:
             f"{each.distinct:.0%}",
         ]
         lines.append("| " + " | ".join(cells) + " |")
-    passed = [sum(p < LEVEL for p in values) for values in (totals, specifics)]
-    lines.append(f"\nsignificant: {passed[0]} of {len(found)} gains, {passed[1]} specific gains")
+    significant = [sum(p < LEVEL for p in values) for values in (totals, specifics)]
+    lines.append(
+        f"\nsignificant: {significant[0]} of {len(results)} gains, {significant[1]} specific gains"
+    )
     return "\n".join(lines)
 
 
@@ -205,12 +210,12 @@ def main() -> None:
     study = Study(config, arguments.plays)
     try:
         names = [name for name in arguments.games for _ in range(arguments.training_seeds)]
-        found = study.learned(names, tasks(names, config, arguments.dialect))
+        results = study.learn(names, tasks(names, config, arguments.dialect))
     finally:
         study.executor.close()
-    print(f"\n{table(found)}")
+    print(f"\n{table(results)}")
     if arguments.curves:
-        arguments.curves.write_text(json.dumps([[each.name, each.curve] for each in found]))
+        arguments.curves.write_text(json.dumps([[each.name, each.curve] for each in results]))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from pathlib import Path
 
 import numpy as np
 from learnability import one_sided, sample
-from machine import described
+from machine import describe_machine
 
 from archive.schema import GainKind
 from archive.statistics.scripts import headroom
@@ -154,10 +154,10 @@ class Bench:
     def fit(self, settings: str, name: str, seed: int) -> Fit:
         """One fine-tune, measured."""
         task, base = self.task(name), self.base(name)
-        started = time.process_time()
-        made = self.host.do(Training(task, named_seed("training", seed))).outcome
-        seconds = time.process_time() - started
-        own = self._plays(task, made.adapter)
+        start = time.process_time()
+        finetune = self.host.do(Training(task, named_seed("training", seed))).outcome
+        seconds = time.process_time() - start
+        own = self._plays(task, finetune.adapter)
         before, after = sample(base), sample(own)
         return Fit(
             settings=settings,
@@ -170,8 +170,8 @@ class Bench:
             specific=one_sided(gains(after, before, GainKind.SPECIFIC)),
             distinct=len({each.moves for each in own}) / len(own),
             forfeits=float(np.mean([each.outcome != "finished" for each in own])),
-            steps=len(made.curve),
-            tokens=made.tokens,
+            steps=len(finetune.curve),
+            tokens=finetune.tokens,
             seconds=seconds,
         )
 
@@ -193,7 +193,7 @@ def read(path: Path) -> Iterator[Fit]:
             yield Fit(**row | {key: tuple(row[key]) for key in ("total", "specific")})
 
 
-def learned(fits: Sequence[Fit]) -> list[bool]:
+def are_learned(fits: Sequence[Fit]) -> list[bool]:
     """Of one game's fine-tunes: both gains significant and at least half of the best seed's."""
     bars = [max(f.total[0] for f in fits) / 2, max(f.specific[0] for f in fits) / 2]
     return [f.significant and f.total[0] >= bars[0] and f.specific[0] >= bars[1] for f in fits]
@@ -218,7 +218,7 @@ def table(fits: Iterable[Fit]) -> str:
     shares, spreads, seconds = [], [], []
     for name, its in sorted(games.items(), key=lambda pair: list(PANEL).index(pair[0])):
         specific = np.array([f.specific[0] for f in its])
-        total, ok = np.mean([f.total[0] for f in its]), learned(its)
+        total, ok = np.mean([f.total[0] for f in its]), are_learned(its)
         spread = specific.std(ddof=1) / specific.mean() if len(its) > 1 else np.nan
         shares.append(np.mean(ok))
         spreads.append(spread if specific.mean() > 0 else np.inf)
@@ -279,7 +279,7 @@ def main() -> None:
     by_settings: dict[str, list[Fit]] = {}
     for each in read(arguments.output):
         by_settings.setdefault(each.settings, []).append(each)
-    print(f"{described()}\n")
+    print(f"{describe_machine()}\n")
     for settings, fits in by_settings.items():
         print(f"## {settings or 'defaults'}\n\n{table(fits)}\n")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 
-def described() -> str:
+def describe_machine() -> str:
     """Processor or GPU, cores, versions: one line for beneath a table."""
     if torch.cuda.is_available():
         where = torch.cuda.get_device_name(0)

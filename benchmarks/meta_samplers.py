@@ -29,7 +29,7 @@ from typing import Any
 
 import torch
 import yaml
-from machine import described
+from machine import describe_machine
 
 from archive import Archive
 from archive.query import explanation, reason_of
@@ -202,7 +202,7 @@ def settings_of(name: str, given: Sequence[str]) -> dict[str, Any]:
     return asdict(config.meta_sampler.settings) | own
 
 
-def measured(
+def add_parent(
     options: argparse.Namespace, config: RunConfig, samplers: dict[str, Tally], folder: Path
 ) -> list[str]:
     """Adds one parent under one seed to the tallies; returns the proposals, to be read."""
@@ -243,16 +243,16 @@ def main() -> None:
     parser.add_argument("--set", nargs="+", default=[], metavar="SAMPLER.KEY=VALUE")
     options, overrides = parser.parse_known_args()
     torch.set_num_threads(1)
-    print(described(), flush=True)
+    print(describe_machine(), flush=True)
     tallies = {name: Tally() for name in options.samplers}
     for seed in options.seeds:
         for parent in options.parents:
             keys = [f"seed={seed}", f"growth.initial_scope=[{parent}]", *overrides]
             config = load(["+experiment=scope_growth", *keys])
             with tempfile.TemporaryDirectory() as folder:
-                shown = measured(options, config, tallies, Path(folder))
+                lines = add_parent(options, config, tallies, Path(folder))
             if options.show:
-                print("\n\n".join(shown), flush=True)
+                print("\n\n".join(lines), flush=True)
     print("\n| " + " | ".join(HEADS) + " |\n" + "| --- " * len(HEADS) + "|")
     for name, tally in tallies.items():
         print(tally.row(name, not options.drafts))

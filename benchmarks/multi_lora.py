@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from machine import described, median
+from machine import describe_machine, median
 from peft import get_peft_model, set_peft_model_state_dict
 from safetensors.torch import load, save
 
@@ -147,7 +147,7 @@ def main() -> None:
     judge = TransformerJudge(lms[1])
     texts = [story.text for story in corpus.stories("held_out")]
     cast = Cast(judge, CorpusStories(texts, judge.truncate), {})
-    print(f"{arguments.model}; {described()}\n")
+    print(f"{arguments.model}; {describe_machine()}\n")
     each_shape = [f"A × {rows} × {tokens}: one by one | together | peft" for rows, tokens in SHAPES]
     print(f"| A | {' | '.join(each_shape)} |", end=" ")
     print(f"{arguments.plays} plays of Rival: one by one | together | gain |")

@@ -93,7 +93,7 @@ def raw(entry: Entry, name: str, scope: Sequence[Game], draws: int) -> Counter[s
         if not edited or edited == before:
             continue
         counts["changed"] += 1
-        counts += _judged(edited, before, parent)
+        counts += _judge_edit(edited, before, parent)
     return counts
 
 
@@ -106,8 +106,8 @@ def _with_donor(context: EditContext, other: Game) -> EditContext:
     )
 
 
-def _judged(edited: Lines, before: Lines, parent: Game) -> Counter[str]:
-    child = Program(prune(edited, unread(before)), parent.dialect)
+def _judge_edit(lines: Lines, before: Lines, parent: Game) -> Counter[str]:
+    child = Program(prune(lines, unread(before)), parent.dialect)
     try:
         valid = bool(parse(game(child).code, parent.dialect).instructions)
     except ProgramError:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from machine import described
+from machine import describe_machine
 
 from archive import Archive
 from archive.charts.document import document
@@ -172,7 +172,7 @@ def compare(arguments: argparse.Namespace) -> None:
             random = np.random.default_rng(trial)
             for name, rank in leader_ranks(case, count, arguments.maps, random).items():
                 placed[count][name].append(rank)
-    print(described() + "\n")
+    print(describe_machine() + "\n")
     print(f"{len(others) + 1} games, {len(case.models)} models, {arguments.maps} maps a game; ")
     print(f"leader {case.models[leader]}, worst on {lost.exported_id}\n")
     print(f"| copies | {' | '.join(SYSTEMS)} |\n{'| --- ' * (1 + len(SYSTEMS))}|")

@@ -92,7 +92,7 @@ def costs(case: Case, operations: Sequence[str] = OPERATIONS) -> Iterator[Cost]:
     """The cost of each operation, in order; a text that cannot be parsed has no other than
     ``parse``. Anything that is not the language's own error is raised.
     """
-    program, cost = _timed("parse", lambda: xgl.parse(case.text, case.dialect))
+    program, cost = _measure_operation("parse", lambda: xgl.parse(case.text, case.dialect))
     yield cost
     if program is None:
         return
@@ -106,7 +106,7 @@ def costs(case: Case, operations: Sequence[str] = OPERATIONS) -> Iterator[Cost]:
     }
     for operation in operations:
         if operation in work:
-            yield _timed(operation, work[operation])[1]
+            yield _measure_operation(operation, work[operation])[1]
     if "play" in operations:
         yield _play(case, xgl.game(program))
 
@@ -121,7 +121,7 @@ def _play(case: Case, whole: xgl.Game) -> Cost:
     seats = dict.fromkeys(syn.PLAYERS, script)
     cast = xgl.Cast(FreeJudge(), script, seats)  # type: ignore[arg-type]
     instance = xgl.Instance(whole, Seeds(0, 0))
-    plays, cost = _timed("play", lambda: xgl.play_all([instance], cast, [machine]))
+    plays, cost = _measure_operation("play", lambda: xgl.play_all([instance], cast, [machine]))
     meter = machine.meter
     size = meter.most_record - meter.record
     if plays and size > meter.most_record / 8:
@@ -129,7 +129,7 @@ def _play(case: Case, whole: xgl.Game) -> Cost:
     return replace(cost, written=int(size), units=meter.most_work - meter.work)
 
 
-def _timed(operation: str, run: Callable[[], Any]) -> tuple[Any, Cost]:
+def _measure_operation(operation: str, run: Callable[[], Any]) -> tuple[Any, Cost]:
     # The timer counts seconds of the wall: one of processor time makes that clock coarse.
     signal.setitimer(signal.ITIMER_REAL, 30 * SECONDS)
     begun = time.process_time()

@@ -28,12 +28,12 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from machine import described
+from machine import describe_machine
 from scipy.stats import binomtest
 
 from evo.config.ggbench import QUARTERS, GGBenchConfig
 from evo.ggbench.box import Agent, Box
-from evo.ggbench.game import Game, packaged, packaged_names
+from evo.ggbench.game import Game, packaged_game, packaged_names
 from evo.ggbench.guest_process import LIMITS
 from evo.ggbench.jobs import give_policies
 from evo.ggbench.opponents import contest, find_opponent, null_trial, searching
@@ -81,7 +81,7 @@ class Rows:
 
     def all(self) -> list[Row]:
         """Of the games as they are now."""
-        current = {packaged(name).game_id for name in packaged_names()}
+        current = {packaged_game(name).game_id for name in packaged_names()}
         lines = self.path.read_text().splitlines() if self.path.exists() else []
         return [row for row in map(json.loads, lines) if row["game_id"] in current]
 
@@ -150,17 +150,17 @@ def _contest(subject: Subject, cell: str, part: int, box: Box) -> list[Row]:
     return [{"games": PART, "wins": wins, "draws": draws}]
 
 
-def _solved(box: Box) -> tuple[int, int] | None:
-    found = box.solve(SETTINGS.opponent.most_positions, SECONDS)
-    return None if isinstance(found, str) else found
+def _solve(box: Box) -> tuple[int, int] | None:
+    solution = box.solve(SETTINGS.opponent.most_positions, SECONDS)
+    return None if isinstance(solution, str) else solution
 
 
 def _optimal(subject: Subject, against: str, agent: Agent, box: Box) -> list[Row]:
     """Losses of perfect play from the seat that the solution says wins."""
-    solved = _solved(box)
-    if solved is None or not solved[1]:
+    solution = _solve(box)
+    if solution is None or not solution[1]:
         return [{"games": 0, "losses": 0, "positions": None, "value": None}]
-    positions, value = solved
+    positions, value = solution
     perfect: Agent = {"kind": "optimal"}
     seats = (perfect, agent) if value == 1 else (agent, perfect)
     results = [box.match(seats, each, SECONDS).result for each in _seeds(subject, against)]
@@ -169,16 +169,16 @@ def _optimal(subject: Subject, against: str, agent: Agent, box: Box) -> list[Row
 
 
 def _quiz(subject: Subject, part: int, box: Box) -> list[Row]:
-    solved = _solved(box)
-    if solved is None:
+    solution = _solve(box)
+    if solution is None:
         return [{"asked": 0, "right": 0, "positions": None}]
     number = seed("program games", "quiz", subject.seed, subject.game.game_id, part, bits=32)
     asked, right = box.quiz(DEEP, QUIZ, number, SECONDS)
-    return [{"asked": asked, "right": right, "positions": solved[0]}]
+    return [{"asked": asked, "right": right, "positions": solution[0]}]
 
 
 def _opponent(subject: Subject, box: Box) -> list[Row]:
-    pairs = find_opponent(box, SETTINGS.opponent, subject.seed, _solved(box) is not None)
+    pairs = find_opponent(box, SETTINGS.opponent, subject.seed, _solve(box) is not None)
     kept = ("rung", "winner", "loser", "purpose", "games", "wins", "draws", "passed")
     return [{key: asdict(pair)[key] for key in kept} for pair in pairs]
 
@@ -215,7 +215,7 @@ def strength(rows: Sequence[Row]) -> Iterator[str]:
     for name in packaged_names():
         cells = []
         for column in columns:
-            games, wins = _played(rows, (name, *column))
+            games, wins = _games_and_wins(rows, (name, *column))
             if not games:
                 cells.append("")
                 continue
@@ -231,7 +231,7 @@ def _training_seeds(rows: Sequence[Row]) -> list[int]:
     return sorted({row["seed"] for row in rows})
 
 
-def _played(rows: Sequence[Row], key: tuple[str, str, int]) -> tuple[int, int]:
+def _games_and_wins(rows: Sequence[Row], key: tuple[str, str, int]) -> tuple[int, int]:
     """Games and wins of a cell; a part that two processes played at once counts once."""
     parts = {row["part"]: row for row in rows if (row["game"], row["cell"], row["seed"]) == key}
     return sum(row["games"] for row in parts.values()), sum(row["wins"] for row in parts.values())
@@ -260,7 +260,7 @@ def opponents(rows: Sequence[Row]) -> Iterator[str]:
     yield "| --- |" + " --- |" * len(seeds)
     for name in packaged_names():
         own = [row for row in rows if (row["game"], row["cell"]) == (name, "opponent")]
-        texts = [_confirmed([row for row in own if row["seed"] == each]) for each in seeds]
+        texts = [_opponent_text([row for row in own if row["seed"] == each]) for each in seeds]
         yield f"| {name} | {' | '.join(texts)} |"
     for rung in (0, 25):
         own = [r for r in rows if r["cell"] == "null" and r["simulations"] == rung]
@@ -274,7 +274,7 @@ def opponents(rows: Sequence[Row]) -> Iterator[str]:
             )
 
 
-def _confirmed(rows: Sequence[Row]) -> str:
+def _opponent_text(rows: Sequence[Row]) -> str:
     for row in rows:
         if row["purpose"] == "confirmation" and row["passed"]:
             return (
@@ -294,19 +294,19 @@ def main() -> None:
     parser.add_argument("--plays", type=int, default=400)
     parser.add_argument("--trials", type=int, default=10, help="null trials a game, seed and kind")
     parser.add_argument("--tables", action="store_true")
-    wanted = parser.parse_args()
-    rows = Rows(wanted.folder)
-    if not wanted.tables:
-        for cell in wanted.cells:
-            for name in wanted.games:
-                for each in wanted.seeds:
-                    game = packaged(name)
+    options = parser.parse_args()
+    rows = Rows(options.folder)
+    if not options.tables:
+        for cell in options.cells:
+            for name in options.games:
+                for each in options.seeds:
+                    game = packaged_game(name)
                     trained = rows.weights(game, each)
-                    subject = Subject(game, each, wanted.plays, wanted.trials, trained)
+                    subject = Subject(game, each, options.plays, options.trials, trained)
                     measure(rows, subject, cell)
     for part in (strength, solutions, opponents):
         print("\n".join(part(rows.all())), end="\n\n")
-    print(described())
+    print(describe_machine())
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import os
 import time
 
 import numpy as np
-from machine import described
+from machine import describe_machine
 
 from archive.ratings.affinity import distances, kernel, target
 from archive.ratings.bradley_terry import elo
@@ -44,7 +44,7 @@ def speed(arguments: argparse.Namespace) -> None:
     said = f"exploitability {found.exploitability:.0e}"
     print(f"| {limit} | {end - middle:.2f} | {said} |")
     random = np.random.default_rng(0)
-    outcomes = [wins(_played(random, random.normal(0, 1, 12), 20)) for _ in range(40)]
+    outcomes = [wins(_noisy_scores(random, random.normal(0, 1, 12), 20)) for _ in range(40)]
     rule = copy_rule(outcomes, Copies.EXACT)
     for solution in Solution:
         start, before = time.perf_counter(), os.times()
@@ -56,7 +56,7 @@ def speed(arguments: argparse.Namespace) -> None:
         print(f"| {what} | {sum(spent):.0f} | {said} |", flush=True)
 
 
-def _played(random: np.random.Generator, skills: Array, maps: int) -> Array:
+def _noisy_scores(random: np.random.Generator, skills: Array, maps: int) -> Array:
     """Scores (models, maps) with noise of one bit."""
     return skills[:, None] + random.normal(0, 1, (len(skills), maps))
 
@@ -67,17 +67,17 @@ def copies(arguments: argparse.Namespace) -> None:
     names = ["mean", "Elo", *(f"{s.upper()}, {c}" for c in rules for s in Solution)]
     print(f"| copies | {' | '.join(names)} |\n{'| --- ' * (1 + len(names))}|")
     for count in counts:
-        lost = dict.fromkeys(names, 0)
+        lead_changes = dict.fromkeys(names, 0)
         for trial in range(arguments.trials):
             for name, first in _leads(np.random.default_rng(trial), count).items():
-                lost[name] += not first
-        print(f"| {count} | {' | '.join(str(lost[name]) for name in names)} |", flush=True)
+                lead_changes[name] += not first
+        print(f"| {count} | {' | '.join(str(lead_changes[name]) for name in names)} |", flush=True)
 
 
 def _leads(random: np.random.Generator, count: int) -> dict[str, bool]:
     """Whether each system still has the leader of the games without copies first."""
     skills = random.normal(0, 0.7, (8, 5))
-    scores = [_played(random, each, 24) for each in skills]
+    scores = [_noisy_scores(random, each, 24) for each in skills]
     outcomes = [wins(each) for each in scores]
     more = {}
     for solution in Solution:
@@ -87,7 +87,7 @@ def _leads(random: np.random.Generator, count: int) -> dict[str, bool]:
     mean = np.mean([each.mean(axis=1) for each in scores], axis=0)
     leader = int(np.argmax(mean))
     worst = int(np.argmin([each[leader] - np.delete(each, leader).mean() for each in skills]))
-    fresh = [_played(random, skills[worst], 24) for _ in range(count)]
+    fresh = [_noisy_scores(random, skills[worst], 24) for _ in range(count)]
     every, table = [*scores, *fresh], [*outcomes, *map(wins, fresh)]
     mean_now = np.mean([each.mean(axis=1) for each in every], axis=0)
     found = {
@@ -111,7 +111,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--trials", type=int, default=4)
     arguments = parser.parse_args()
-    print(described() + "\n")
+    print(describe_machine() + "\n")
     {"speed": speed, "copies": copies}[arguments.what](arguments)
 
 

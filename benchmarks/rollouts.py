@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from machine import described, median
+from machine import describe_machine, median
 
 from evo.config.models import FinetuneConfig
 from evo.jobs.lora import AdaptedModel, LoraSettings
@@ -161,7 +161,7 @@ def main() -> None:
     here = ours(load, arguments.steps)
     there = theirs(load, arguments.steps, arguments.dtype, arguments.micro)
     rollouts = PROMPTS * GROUP
-    print(f"\n{arguments.model}, {arguments.dtype}; {described()}\n")
+    print(f"\n{arguments.model}, {arguments.dtype}; {describe_machine()}\n")
     print("| | a step of 64 rollouts and one update | rollouts a second |")
     print("| --- | --- | --- |")
     for name, seconds in (("this engine", here), ("TRL GRPOTrainer", there)):

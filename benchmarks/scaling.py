@@ -33,7 +33,7 @@ PARENTS_OWN = 2
 
 
 @dataclass(frozen=True)
-class Measured:
+class RunConstants:
     """Per run: tokens and seconds of one fine-tune and one play, and shares by stage."""
 
     candidates: float
@@ -54,28 +54,30 @@ class Measured:
     """Of one play by purpose: tokens, seconds."""
 
 
-def measured(folder: Path) -> Measured:
+def read_constants(folder: Path) -> RunConstants:
     """The constants of one archived run; raises :class:`archive.ArchiveError`."""
     with Archive.open(folder / "archive") as archive:
-        decisions, made = archive.rows("decisions"), archive.rows("finetunes")
+        decisions, finetunes = archive.rows("decisions"), archive.rows("finetunes")
         plays = archive.rows("scores", ["policy_id", "game_id", "purpose", "tokens", "seconds"])
     lists = {(d["generation"], d["parent_game_id"], d["round"]) for d in decisions}
-    fit = [d for d in decisions if d["finetune_id"]]
-    playable = [d for d in fit if d["reason"] not in UNPLAYABLE or d["purpose"] != "selection"]
+    trained_rows = [d for d in decisions if d["finetune_id"]]
+    playable = [
+        d for d in trained_rows if d["reason"] not in UNPLAYABLE or d["purpose"] != "selection"
+    ]
     helping = [d for d in playable if d["gamma"] is not None]
-    tested = [d for d in helping if d["purpose"] == Purpose.ACCEPTANCE]
+    tested_rows = [d for d in helping if d["purpose"] == Purpose.ACCEPTANCE]
     of = {purpose: [row for row in plays if row["purpose"] == purpose] for purpose in PURPOSES}
-    return Measured(
+    return RunConstants(
         candidates=len(decisions) / len(lists),
-        fit=len(fit) / len(decisions),
-        playable=len(playable) / len(fit),
+        fit=len(trained_rows) / len(decisions),
+        playable=len(playable) / len(trained_rows),
         helping=len(helping) / len(playable),
-        tested=len(tested) / len(lists),
+        tested=len(tested_rows) / len(lists),
         plays={
             purpose: len(rows) / len({(row["policy_id"], row["game_id"]) for row in rows})
             for purpose, rows in of.items()
         },
-        finetune=(_mean(made, "tokens"), _mean(made, "seconds")),
+        finetune=(_mean(finetunes, "tokens"), _mean(finetunes, "seconds")),
         play={p: (_mean(rows, "tokens"), _mean(rows, "seconds")) for p, rows in of.items()},
     )
 
@@ -99,7 +101,7 @@ class ListCost:
     """Of ``tokens``, those that γ takes: the scope's adapters on candidates."""
 
 
-def list_cost(run: Measured, scope: int, scanned: float = 1.0) -> ListCost:
+def list_cost(run: RunConstants, scope: int, scanned: float = 1.0) -> ListCost:
     """``scanned``: the mean share of the scope that plays a helping candidate on selection seeds;
     an acceptance test always asks the whole scope."""
     trained = run.candidates * run.fit
@@ -203,15 +205,15 @@ def main() -> None:
     parser.add_argument("--scopes", type=int, nargs="+", default=[10, 100, 1000])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--alpha2", type=float, default=0.01)
-    chosen = parser.parse_args()
-    run = measured(chosen.run)
+    options = parser.parse_args()
+    run = read_constants(options.run)
     _print_constants(run)
-    found = dict(scans(chosen.scopes, chosen.seeds, chosen.alpha2))
-    _print_costs(run, chosen.scopes, found)
+    found = dict(scans(options.scopes, options.seeds, options.alpha2))
+    _print_costs(run, options.scopes, found)
     _print_scans(found)
 
 
-def _print_constants(run: Measured) -> None:
+def _print_constants(run: RunConstants) -> None:
     print("| constant | measured |\n| --- | --- |")
     rows = [
         ("candidates in a list", f"{run.candidates:.1f}"),
@@ -219,8 +221,8 @@ def _print_constants(run: Measured) -> None:
         ("… of those playable", f"{run.playable:.0%}"),
         ("… of those seem to help the parent", f"{run.helping:.0%}"),
         ("acceptance tests in a list", f"{run.tested:.1f}"),
-        ("a fine-tune", _spent(run.finetune)),
-        *((f"a play for {purpose}", _spent(cost)) for purpose, cost in run.play.items()),
+        ("a fine-tune", _cost_text(run.finetune)),
+        *((f"a play for {purpose}", _cost_text(cost)) for purpose, cost in run.play.items()),
         (
             "plays of a policy: calibration, selection, acceptance",
             ", ".join(f"{run.plays[purpose]:.0f}" for purpose in PURPOSES),
@@ -231,11 +233,11 @@ def _print_constants(run: Measured) -> None:
     print()
 
 
-def _spent(cost: tuple[float, float]) -> str:
+def _cost_text(cost: tuple[float, float]) -> str:
     return f"{cost[0]:,.0f} tokens, {cost[1]:.3g} s"
 
 
-def _print_costs(run: Measured, sizes: Sequence[int], found: dict[int, Scan]) -> None:
+def _print_costs(run: RunConstants, sizes: Sequence[int], found: dict[int, Scan]) -> None:
     print(
         "| games in the scope | of a list: fine-tunes | evaluations | million tokens | … of them γ "
         f"| worker hours | of a generation ({NEWEST} % are parents): million tokens | worker hours "

@@ -18,7 +18,7 @@ from random import Random
 import numpy as np
 import torch
 from learnability import PROGRAMS, tasks
-from machine import described
+from machine import describe_machine
 
 from evo.config.compose import load
 from evo.jobs.evaluate import ScoredPlay, Task, evaluate, evaluate_together, evaluation_seeds
@@ -41,12 +41,14 @@ class RelatedWords:
     net: wordnet.WordNet
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        return [Move(self._related(turn)) for turn in turns]
+        return [Move(self._related_words(turn)) for turn in turns]
 
-    def _related(self, turn: Turn) -> str:
+    def _related_words(self, turn: Turn) -> str:
         texts = visible_texts(turn.request.view)
         have = {word for text in texts for word in content_words(text)}
-        near = [n for word in sorted(have) for n in self.net.related(word)[:1] if n not in have]
+        near = [
+            n for word in sorted(have) for n in self.net.related_words(word)[:1] if n not in have
+        ]
         return " ".join(Random(str(turn.key)).sample(near, min(3, len(near))))
 
 
@@ -54,7 +56,7 @@ def row(name: str, scores: Sequence[ScoredPlay]) -> str:
     """The table's row."""
     kept = float(np.mean([score.outcome == "finished" for score in scores]))
     mean = float(np.mean([score.score for score in scores]))
-    permuted = float(np.mean([score.permuted for score in scores]))
+    permuted = float(np.mean([score.permuted_score for score in scores]))
     cells = (name, f"{kept:.0%}", f"{mean:+.1f}", f"{permuted:+.1f}", f"{mean - permuted:+.1f}")
     return "| " + " | ".join(cells) + " |"
 
@@ -81,7 +83,7 @@ def main() -> None:
     config = load(["+experiment=scope_growth"])
     host = ModelHost(ModelHostSettings(config.judge, config.player, config.finetune))
     related = RelatedWords(wordnet.read(options.wordnet)) if options.wordnet else None
-    print(described())
+    print(describe_machine())
     for name in options.games:
         (task,) = tasks([name], config, options.dialect)
         print(f"\n**{name}**\n\n| script | finished | bits | on other maps | specific |")

@@ -97,8 +97,8 @@ def run(folder: Path, arguments: Sequence[str]) -> Path:
     if events and events[-1] in (RunEvent.FINISHED, RunEvent.OUT_OF_BUDGET):
         return folder
     place = [f"archive.root={folder.parent}", f"name={folder.name}"]
-    asked = [f"resume={folder}"] if events else [*arguments, *place]
-    command = [sys.executable, "-m", "evo.run", *asked]
+    overrides = [f"resume={folder}"] if events else [*arguments, *place]
+    command = [sys.executable, "-m", "evo.run", *overrides]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return folder
 
@@ -133,7 +133,7 @@ class Growth:
         return [task for task, row in self.decisions.items() if surely_learned(row)]
 
     @property
-    def accepted(self) -> list[TaskId]:
+    def accepted_games(self) -> list[TaskId]:
         """Candidates that joined."""
         return [task for task, row in self.decisions.items() if row["verdict"] == "accepted"]
 
@@ -268,27 +268,27 @@ SELECTIONS: Mapping[str, Selection] = {
 }
 
 
-def searched(name: str, seed: int, growth: Growth) -> Result:
+def search_result(name: str, seed: int, growth: Growth) -> Result:
     """A real run."""
-    kept = tuple(growth.accepted)
+    accepted_games = tuple(growth.accepted_games)
     finetuned = sum(task in growth.finetuned for task in growth.decisions)
-    playable, families = len(growth.playable), growth.families(kept)
-    return Result(name, seed, growth.seconds, finetuned, playable, kept, families)
+    playable, families = len(growth.playable), growth.families(accepted_games)
+    return Result(name, seed, growth.seconds, finetuned, playable, accepted_games, families)
 
 
-def replayed(seed: int, growth: Growth, seconds: float, count: int) -> Iterator[Result]:
+def selection_results(seed: int, growth: Growth, seconds: float, count: int) -> Iterator[Result]:
     """Every selection from the pool of one seed; ``count``: games that the default accepted."""
     pool = affordable(growth, seconds)
     for name, selection in SELECTIONS.items():
-        kept = tuple(selection(growth, pool.playable, count))
+        choice = tuple(selection(growth, pool.playable, count))
         yield Result(
             name,
             seed,
             pool.seconds,
             len(pool.finetuned),
             len(pool.playable),
-            kept,
-            growth.families(kept),
+            choice,
+            growth.families(choice),
             pool.exhausted,
         )
 
@@ -322,7 +322,7 @@ def coverages(shares: Mapping[TaskId, Scores], kept: Sequence[TaskId], size: int
 
 def results(arguments: argparse.Namespace, overrides: Sequence[str]) -> list[Result]:
     """Of every search and seed."""
-    found: list[Result] = []
+    outcomes: list[Result] = []
     common = [each for each in overrides if not _is_of_sampler(each)]
     for seed in arguments.seeds:
         growths = {}
@@ -331,13 +331,13 @@ def results(arguments: argparse.Namespace, overrides: Sequence[str]) -> list[Res
             settings = [f"meta_sampler={sampler}", *common, *own]
             folder = grow(arguments.root, sampler, seed, arguments.seconds, settings)
             growths[sampler] = read_growth(folder)
-            found.append(searched(sampler, seed, growths[sampler]))
+            outcomes.append(search_result(sampler, seed, growths[sampler]))
         examined = [*common, "growth.examined=1.0"]
         longer = arguments.pool * arguments.seconds
         pool = read_growth(grow(arguments.root, POOL, seed, longer, examined))
-        accepted = len(growths[DEFAULT].accepted)
-        found += replayed(seed, pool, arguments.seconds, accepted)
-    return found
+        accepted = len(growths[DEFAULT].accepted_games)
+        outcomes += selection_results(seed, pool, arguments.seconds, accepted)
+    return outcomes
 
 
 def _is_of_sampler(override: str) -> bool:

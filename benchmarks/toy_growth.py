@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from machine import described, median
+from machine import describe_machine, median
 
 from evo.config.schema import GrowthSettings
 from evo.search.growth import Place, grow
@@ -69,17 +69,19 @@ def main() -> None:
     parser.add_argument("--candidates", type=int, default=100_000)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=1)
-    asked = parser.parse_args()
-    print(f"{described()}; {asked.threads} threads for γ; medians of {asked.repeats}\n")
+    options = parser.parse_args()
+    print(f"{describe_machine()}; {options.threads} threads for γ; medians of {options.repeats}\n")
     print("| games in the scope | seconds | processor seconds | against the row above |")
     print("| --- " * 4 + "|")
     before = None
-    for scope in asked.scopes:
-        runs = [seconds(scope, asked.candidates, asked.threads, r) for r in range(asked.repeats)]
-        wall, worked = (median(each) for each in zip(*runs, strict=True))
-        ratio = f"× {worked / before:.2f}" if before else ""
-        print(f"| {scope} | {wall:.1f} | {worked:.1f} | {ratio} |", flush=True)
-        before = worked
+    for scope in options.scopes:
+        runs = [
+            seconds(scope, options.candidates, options.threads, r) for r in range(options.repeats)
+        ]
+        wall, work_seconds = (median(each) for each in zip(*runs, strict=True))
+        ratio = f"× {work_seconds / before:.2f}" if before else ""
+        print(f"| {scope} | {wall:.1f} | {work_seconds:.1f} | {ratio} |", flush=True)
+        before = work_seconds
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ def sample(scores: list[ScoredPlay]) -> Plays:
     return Plays(
         np.array([(s.seeds.map_seed, s.seeds.play_seed) for s in scores]),
         np.array([s.score for s in scores]),
-        np.array([s.permuted for s in scores]),
+        np.array([s.permuted_score for s in scores]),
     )
 
 

@@ -74,8 +74,8 @@ def copies(parent: Task) -> list[Task]:
 def proposals(config: RunConfig, parent: Task, count: int) -> list[Task]:
     """So many programs that the sampler proposes for the parent."""
     sampler = make(config.meta_sampler.name, config.meta_sampler.settings)
-    found = sampler.propose(parent.game, [parent.game], count, seed=0)
-    return [Task(each.game, parent.role) for each in found if each.game is not None]
+    games = sampler.propose(parent.game, [parent.game], count, seed=0)
+    return [Task(each.game, parent.role) for each in games if each.game is not None]
 
 
 def judge(config: RunConfig, folder: Path, reworded: bool, count: int) -> dict[str, Reason]:
@@ -83,7 +83,7 @@ def judge(config: RunConfig, folder: Path, reworded: bool, count: int) -> dict[s
     with Archive.open(folder, "a") if folder.is_dir() else Archive.create(folder) as archive:
         ledger = Ledger(archive, folder.name)
         if not archive.rows("runs", ["run_id"]):
-            archive.commit({"runs": [_created(config, folder.name)]})
+            archive.commit({"runs": [_created_row(config, folder.name)]})
         settings = ModelHostSettings(config.judge, config.player, config.finetune)
         executor = RayExecutor(config.cluster, settings)
         try:
@@ -102,7 +102,7 @@ def judge(config: RunConfig, folder: Path, reworded: bool, count: int) -> dict[s
         return {row["game_id"]: Reason(row["reason"]) for row in rows}
 
 
-def _created(config: RunConfig, run_id: str) -> dict[str, object]:
+def _created_row(config: RunConfig, run_id: str) -> dict[str, object]:
     """The row of ``runs`` that says under which settings all was made."""
     return {
         "run_id": run_id,

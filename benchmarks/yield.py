@@ -76,29 +76,29 @@ def read(folder: Path, schedule: str, seed: int) -> Growth:
     with Archive.open(folder / "archive") as archive:
         decisions, proposals = archive.rows("decisions"), archive.rows("proposals")
         parents = {row["game_id"]: row["parent_game_id"] for row in proposals}
-        accepted = [row for row in decisions if row["verdict"] == "accepted"]
+        accepted_rows = [row for row in decisions if row["verdict"] == "accepted"]
         depths = {row["game_id"]: row["accepted_in"] for row in archive.rows("scopes")}
         plays = run_config(archive, find_run(archive).run_id)["transfer"]["acceptance_plays"]
         counts = Counter[str](
             {
                 "candidates": sum(row["outcome"] == "candidate" for row in proposals),
                 "fine-tunes": archive.count("finetunes"),
-                "of generation 2": sum(depths[row["game_id"]] == 2 for row in accepted),
-                "of 3 and later": sum(depths[row["game_id"]] > 2 for row in accepted),
+                "of generation 2": sum(depths[row["game_id"]] == 2 for row in accepted_rows),
+                "of 3 and later": sum(depths[row["game_id"]] > 2 for row in accepted_rows),
                 "child of another": sum(
-                    parents[row["game_id"]] != row["parent_game_id"] for row in accepted
+                    parents[row["game_id"]] != row["parent_game_id"] for row in accepted_rows
                 ),
-                "after more plays": sum(row["looks"][-1] > plays[-1] for row in accepted),
+                "after more plays": sum(row["looks"][-1] > plays[-1] for row in accepted_rows),
             }
         )
         *_, hours = spent_by_commit(archive)
         hopeless = sum(row["seconds"] for row in decisions if row["reason"] in HOPELESS)
-        joined = tuple(
+        acceptance_hours = tuple(
             spent
-            for spent, rows in zip(spent_by_commit(archive), _accepted(archive), strict=True)
+            for spent, rows in zip(spent_by_commit(archive), _accepted_counts(archive), strict=True)
             for _ in range(rows)
         )
-    return Growth(schedule, seed, hours, joined, counts, hopeless)
+    return Growth(schedule, seed, hours, acceptance_hours, counts, hopeless)
 
 
 def spent_by_commit(archive: Archive) -> Iterator[float]:
@@ -114,7 +114,7 @@ def spent_by_commit(archive: Archive) -> Iterator[float]:
         yield spent / HOUR
 
 
-def _accepted(archive: Archive) -> Iterator[int]:
+def _accepted_counts(archive: Archive) -> Iterator[int]:
     """Games that each commit accepted."""
     verdicts = archive.table("decisions", ["verdict"])["verdict"].to_pylist()
     at = 0

@@ -48,8 +48,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Loaded when it is asked for: ``python -m evo.run --help`` needs nothing of it, and a run is
-    read without what only doing one needs. Raises ModuleNotFoundError that says what to install."""
+    """Load a public name on first use: ``python -m evo.run --help`` needs none, and reading a run
+    needs fewer packages than doing one. Raises ModuleNotFoundError that says what to install."""
     if name not in _HOMES:
         raise AttributeError(f"module 'evo' has no attribute {name!r}")
     try:

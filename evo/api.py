@@ -30,7 +30,7 @@ def grow(
     quiet: bool = False,
     backend: str | None = None,
 ) -> Run:
-    """Do a run to its end or to its budget, and give it back to be read.
+    """Do a run to its end or to its budget; returns the run, to be read.
 
     ``settings`` are those of the command line (docs/configuration.md); ``experiment`` is among
     them, ``scope_growth`` where it is not named. Each of ``callbacks`` hears of each event
@@ -54,7 +54,7 @@ def resume(
     quiet: bool = False,
     backend: str | None = None,
 ) -> Run:
-    """Go on with the run in a run folder, and do as :func:`grow` does.
+    """Continue the run in a run folder, as :func:`grow` does.
 
     ``settings`` may change what results do not depend on: cluster, budget, tracking.
     """
@@ -64,24 +64,24 @@ def resume(
 
 def _run(
     words: tuple[str, ...],
-    resumed: str | None,
+    folder: str | None,
     callbacks: Sequence[Callback],
     quiet: bool,
     backend: str | None,
 ) -> Run:
     frames = chosen_backend(backend)  # before hours of work
     silence_libraries()
-    chosen = (word.partition("=")[2] for word in words if word.startswith("+experiment="))
-    command = CommandLine(next(chosen, None), resumed, words)
+    names = (word.partition("=")[2] for word in words if word.startswith("+experiment="))
+    command = CommandLine(next(names, None), folder, words)
     services = Services(console=Console(quiet=quiet), callbacks=tuple(callbacks))
-    ended = complete(command, experiments(), services)
-    if ended is None:
+    ended_run = complete(command, experiments(), services)
+    if ended_run is None:
         raise ConfigError(
             "estimate: found true, expected false: an estimate leaves no run to give back"
         )
-    if ended.error is not None and ended.outcome.exit_code:
-        raise ended.error
-    return Run.open(ended.folder, backend=frames)
+    if ended_run.error is not None and ended_run.outcome.exit_code:
+        raise ended_run.error
+    return Run.open(ended_run.folder, backend=frames)
 
 
 def overrides(settings: Settings, path: str = "") -> Iterator[str]:
@@ -98,7 +98,7 @@ def overrides(settings: Settings, path: str = "") -> Iterator[str]:
 
 
 def _word(key: str, value: Any) -> str:
-    """A value as Hydra reads it."""
+    """The text of a value in Hydra's syntax."""
     if hasattr(value, "item") and not getattr(value, "shape", ()):
         value = value.item()  # a number of NumPy's
     match value:
@@ -109,7 +109,7 @@ def _word(key: str, value: Any) -> str:
         case int() | float():
             return repr(value)
         case str() | Path():
-            return _quoted(str(value))
+            return _quote(str(value))
         case list() | tuple():
             return f"[{','.join(_word(key, each) for each in value)}]"
     raise ConfigError(
@@ -118,7 +118,7 @@ def _word(key: str, value: Any) -> str:
     )
 
 
-def _quoted(text: str) -> str:
-    """In quotes, with backslashes doubled where a quote follows them."""
-    escaped = re.sub(r"(\\*)('|\Z)", lambda part: 2 * part[1] + ("\\'" if part[2] else ""), text)
-    return f"'{escaped}'"
+def _quote(text: str) -> str:
+    """The text in quotes, with backslashes doubled where a quote follows them."""
+    body = re.sub(r"(\\*)('|\Z)", lambda part: 2 * part[1] + ("\\'" if part[2] else ""), text)
+    return f"'{body}'"

@@ -38,7 +38,7 @@ class Display:
         self.current = StageProgress("loading models", 0)
         self.stages: dict[str, StageProgress] = {}
         self.verdicts: Counter[str] = Counter()
-        self.learned: deque[str] = deque(maxlen=LATEST)
+        self.finetune_notes: deque[str] = deque(maxlen=LATEST)
         self._live = Live(
             console=console, get_renderable=self.panel, refresh_per_second=2, transient=True
         )
@@ -52,7 +52,7 @@ class Display:
         self.stop()
 
     def stop(self) -> None:
-        """Take the panel away, for what writes lines of its own."""
+        """Remove the panel, before other code writes lines."""
         if self.console.is_terminal:
             self._live.stop()
 
@@ -78,11 +78,11 @@ class Display:
         self.scoring += scoring
         self.progress.tokens += tokens
         self.current = self.stages[stage]
-        self.current.done += 1
+        self.current.jobs_done += 1
         pace = _pace(self.current)
         if stage == "fine-tuning":
             self.progress.finetunes += 1
-            self.learned.append(f"{task.game_id[:8]}: {note}")
+            self.finetune_notes.append(f"{task.game_id[:8]}: {note}")
             pace = f"{note}; fine-tune {self.progress.count}{_end(self.progress)}"
         if self._deserves_lines(self.current):
             self._log(f"{stage} {task.game_id[:8]} ended, {pace}")
@@ -94,7 +94,7 @@ class Display:
         self._log(f"{verdict} {task.game_id[:8]}: {decision}")
 
     def _deserves_lines(self, stage: StageProgress) -> bool:
-        """Whether lines say how a stage goes: plays that come one by one say nothing."""
+        """Whether a stage is reported in lines; single plays are not."""
         return stage.jobs > 1 or stage.name == "fine-tuning"
 
     # -- how it looks ------------------------------------------------------------------------
@@ -102,36 +102,36 @@ class Display:
     def _log(self, message: str) -> None:
         log.info(message)
         if not self.console.is_terminal:
-            head = f"[{self.progress.elapsed:6.1f} s, {self.progress.tokens:,} tokens]"
+            head = f"[{self.progress.elapsed_seconds:6.1f} s, {self.progress.tokens:,} tokens]"
             self.console.print(f"{head} {message}", highlight=False, markup=False, soft_wrap=True)
 
     def panel(self) -> Group:
-        """What the terminal shows now."""
+        """The live panel of the terminal."""
         progress = self.progress
         grid = Table.grid(padding=(0, 2))
         grid.add_row("where", self.where)
         pace = f", {_pace(self.current)}" if self.current.jobs else ""
         grid.add_row("stage", f"{self.current.name}{pace}")
         grid.add_row("games", Text(self.games, overflow="ellipsis", no_wrap=True))
-        for place, line in enumerate(self.learned):
-            grid.add_row("" if place else "learned", line)
+        for index, line in enumerate(self.finetune_notes):
+            grid.add_row("" if index else "learned", line)
         verdicts = ", ".join(f"{count} {name}" for name, count in sorted(self.verdicts.items()))
         grid.add_row("verdicts", verdicts or "none yet")
         grid.add_row("fine-tunes", f"{progress.count}, {progress.tokens:,} tokens")
-        left = _end(progress) or ", end unknown"
-        grid.add_row("time", f"{_clock(progress.elapsed)} elapsed{left}")
+        end = _end(progress) or ", end unknown"
+        grid.add_row("time", f"{_clock(progress.elapsed_seconds)} elapsed{end}")
         bar = ProgressBar(total=1.0, completed=progress.share or 0.0, width=40)
         return Group(Text(self.title, style="bold"), grid, bar)
 
 
 def _pace(stage: StageProgress) -> str:
-    """Such as: 2 of 5, about 0:40 to go."""
-    left = "" if stage.remaining is None else f", about {_clock(stage.remaining)} to go"
-    return f"{stage.done} of {stage.jobs}{left}"
+    """Progress of a stage, such as: 2 of 5, about 0:40 to go."""
+    to_go = "" if stage.remaining is None else f", about {_clock(stage.remaining)} to go"
+    return f"{stage.jobs_done} of {stage.jobs}{to_go}"
 
 
 def _end(progress: RunProgress) -> str:
-    """Such as: , about 3:20 to go, until 14:32; empty where it is not known."""
+    """Expected end, such as: , about 3:20 to go, until 14:32; empty where it is not known."""
     if progress.remaining is None:
         return ""
     end = datetime.now() + timedelta(seconds=progress.remaining)
@@ -143,10 +143,10 @@ def _clock(seconds: float) -> str:
 
 
 def show_summary(console: Console, ledger: Ledger, scoring: Statistics, run: str) -> None:
-    """What was kept, and why; verdicts by reason; costs by stage.
+    """Print the accepted games and why, verdicts by reason, and costs by stage.
 
-    ``scoring``: the judge's work in this session, which no table of the archive holds. ``run``: how
-    a command names the run.
+    ``scoring``: the judge's work in this session, which no table of the archive holds. ``run``: the
+    run's name in commands.
     """
     if ledger.newest_scope:
         show(gather(ledger.archive, ledger.run_id), console, run)
@@ -184,7 +184,7 @@ def _cost_table(ledger: Ledger) -> Table:
 
 
 def _judge_line(scoring: Statistics) -> str:
-    """How many of the requested tokens the judge had to read."""
+    """Number of requested tokens, and of those that the judge had to read."""
     return (
         f"judge    {scoring.requested_tokens:,} tokens requested, {scoring.read_tokens:,} read; of "
         f"{scoring.requested - scoring.duplicates:,} different strings "

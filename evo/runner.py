@@ -1,4 +1,4 @@
-"""How every run begins, resumes and ends, whatever its experiment.
+"""Beginning, resuming and ending of every run, whatever its experiment.
 
 A run is a row ``created`` or ``resumed``, work that is committed piece by piece, and a row that
 says how it ended. What was committed stays, so a run that was interrupted is an ordinary run whose
@@ -29,7 +29,7 @@ from evo.record.events import Callback
 from evo.record.run_folder import (
     RunIdentity,
     check_new,
-    logged,
+    log_to_folder,
     open_archive,
     record,
     stored_config,
@@ -42,7 +42,7 @@ from xgl.models.resolve import ModelNotFound
 
 log = logging.getLogger("evo")
 USER_ERRORS = (ConfigError, ArchiveError, ModelNotFound, PlayerError, SamplerError)
-"""What a user can cause before a run begins: one sentence, exit code 2."""
+"""Errors of a user before a run begins: one sentence, exit code 2."""
 ENDS = (
     KeyboardInterrupt,
     SamplerError,
@@ -51,7 +51,7 @@ ENDS = (
     WorkersLostError,
     ArchiveError,
 )
-"""What ends a run before it is finished; what was committed stays."""
+"""Errors that end a run before it is finished; committed rows stay."""
 STAYS = "what was committed stays"
 RESUME, EXPERIMENT = "resume", "experiment"
 
@@ -68,7 +68,7 @@ class RunOutcome:
     failed: bool = False
 
     def resume_command(self, folder: Path) -> str | None:
-        """What to type to go on; None where nothing is left to do."""
+        """The command that continues the run; None where nothing is left to do."""
         if self.resume_overrides is None:
             return None
         return " ".join(
@@ -85,13 +85,13 @@ def ray_executor(cluster: ClusterConfig, settings: ModelHostSettings) -> Executo
 
 @dataclass(frozen=True)
 class Services:
-    """What a run reaches beyond its archive; tests pass their own."""
+    """Services that a run uses besides its archive; tests pass their own."""
 
     executor: Callable[[ClusterConfig, ModelHostSettings], Executor] = ray_executor
     sampler: Callable[[str, Caps], MetaSampler] = make
     console: Console = field(default_factory=Console)
     callbacks: tuple[Callback, ...] = ()
-    """What hears of each event of a run on language models."""
+    """Are called with each event of a run on language models."""
 
 
 class RunSession(Protocol):
@@ -113,7 +113,7 @@ class RunSession(Protocol):
         """The results so far, for a person."""
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        """What a user may type next: a word and a command."""
+        """Commands that a user may type next, each with a word for it."""
 
 
 class RunPlan(Protocol):
@@ -121,7 +121,7 @@ class RunPlan(Protocol):
 
     @property
     def folder(self) -> Path:
-        """Of the run."""
+        """Folder of the run."""
 
     def announce(self) -> bool:
         """Say what will be done; False where that is all that the user wants."""
@@ -148,10 +148,10 @@ class Experiment(Generic[Config]):
 
 @dataclass(frozen=True)
 class CommandLine:
-    """A command line: the overrides of a new run, or of the one in the folder ``resumed``."""
+    """A command line: the overrides of a new run, or of the one in the folder ``resume_folder``."""
 
     experiment: str | None
-    resumed: str | None
+    resume_folder: str | None
     overrides: tuple[str, ...]
     show: bool = False
     """Only show the configuration."""
@@ -168,9 +168,9 @@ def parse_command(arguments: Sequence[str], experiments: Sequence[str] = ()) -> 
         raise ConfigError(f"resume: found {len(folders)} folders, expected one")
     if folders == [""]:
         raise ConfigError("resume: found none, expected resume=RUN_FOLDER")
-    kept = tuple(each for each in arguments if split_override(each)[0] != RESUME)
+    overrides = tuple(each for each in arguments if split_override(each)[0] != RESUME)
     return CommandLine(
-        names[-1] if names else None, folders[0] if folders else None, kept, words.show
+        names[-1] if names else None, folders[0] if folders else None, overrides, words.show
     )
 
 
@@ -185,16 +185,16 @@ def run(
     try:
         command = parse_command(arguments, tuple(experiments))
         if command.show:
-            print(as_yaml(_configured(command, experiments)[1]), end="")
+            print(as_yaml(_configure(command, experiments)[1]), end="")
             return 0
-        ended = complete(command, experiments, services)
+        ended_run = complete(command, experiments, services)
     except USER_ERRORS as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    return 0 if ended is None else ended.outcome.exit_code
+    return 0 if ended_run is None else ended_run.outcome.exit_code
 
 
 @dataclass(frozen=True)
@@ -209,48 +209,48 @@ class EndedRun:
 def complete(
     command: CommandLine, experiments: Mapping[str, Experiment[Any]], services: Services
 ) -> EndedRun | None:
-    """Begin a run or go on with one, to its end; None where nothing was to be done but to say
-    what would be. Raises any of ``USER_ERRORS`` before a run begins."""
-    chosen, config = _configured(command, experiments)
+    """Begin or continue a run, to its end; None if only its plan was to be shown. Raises any of
+    ``USER_ERRORS`` before a run begins."""
+    experiment, config = _configure(command, experiments)
     if services.callbacks and config.experiment not in SEARCHES:
         raise ConfigError(
             f"callbacks: a run of {config.experiment} reports no events, expected none of them"
         )
-    resumed = command.resumed is not None
+    resumed = command.resume_folder is not None
     if not resumed:
         check_new(config.folder)
-    plan = chosen.plan(config, services, resumed)
+    plan = experiment.plan(config, services, resumed)
     if not plan.announce():
         return None
     with open_archive(plan.folder, resumed) as archive:
         session = plan.session(archive)
         write_config(plan.folder, as_yaml(config))
-        with logged(plan.folder):
+        with log_to_folder(plan.folder):
             return _work(session, archive, plan.folder, resumed, services.console)
 
 
-def _configured(
+def _configure(
     command: CommandLine, experiments: Mapping[str, Experiment[Any]]
 ) -> tuple[Experiment[Any], Any]:
     """The experiment that is meant, and its configuration."""
-    if command.resumed is None:
+    if command.resume_folder is None:
         # Without a known name, the first experiment's configuration says what is expected.
-        chosen = experiments.get(command.experiment or "", next(iter(experiments.values())))
-        return chosen, chosen.load(command.overrides)
-    stored = stored_config(command.resumed)
-    if stored.get(EXPERIMENT) not in experiments:
+        experiment = experiments.get(command.experiment or "", next(iter(experiments.values())))
+        return experiment, experiment.load(command.overrides)
+    config = stored_config(command.resume_folder)
+    if config.get(EXPERIMENT) not in experiments:
         raise ConfigError(
-            f"resume: {command.resumed} holds the experiment {stored.get(EXPERIMENT)!r}, expected "
-            f"one of {', '.join(experiments)}"
+            f"resume: {command.resume_folder} holds the experiment {config.get(EXPERIMENT)!r}, "
+            f"expected one of {', '.join(experiments)}"
         )
-    if command.experiment not in (None, stored[EXPERIMENT]):
+    if command.experiment not in (None, config[EXPERIMENT]):
         raise ConfigError(
-            f"experiment: found {command.experiment}, but {command.resumed} holds a run of "
-            f"{stored[EXPERIMENT]}, expected none"
+            f"experiment: found {command.experiment}, but {command.resume_folder} holds a run of "
+            f"{config[EXPERIMENT]}, expected none"
         )
-    chosen = experiments[stored[EXPERIMENT]]
+    experiment = experiments[config[EXPERIMENT]]
     changes = [each for each in command.overrides if split_override(each)[0] != EXPERIMENT]
-    return chosen, chosen.resume(stored, changes)
+    return experiment, experiment.resume(config, changes)
 
 
 def _work(
@@ -264,7 +264,7 @@ def _work(
         with session, _terminable():
             outcome = session.work()
     except ENDS as error:
-        stop, outcome = error, stopped(error, session)
+        stop, outcome = error, outcome_of_error(error, session)
     if outcome.failed:
         print(f"error: {outcome.message}", file=sys.stderr)
     if outcome.event:
@@ -276,7 +276,7 @@ def _work(
     return EndedRun(folder, outcome, stop)
 
 
-def stopped(error: BaseException, session: RunSession) -> RunOutcome:
+def outcome_of_error(error: BaseException, session: RunSession) -> RunOutcome:
     """The outcome of a run that one of ``ENDS`` ended."""
     message = f"{error}; {STAYS}"
     match error:
@@ -303,7 +303,7 @@ def _show_end(console: Console, session: RunSession, folder: Path, outcome: RunO
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Within, SIGTERM, by which batch systems end a program, does what Ctrl-C does.
+    """Within the context SIGTERM, by which batch systems end a program, acts as Ctrl-C does.
 
     Ray sets a handler of its own when it starts; so this comes after the session has begun.
     """

@@ -91,7 +91,7 @@ def test_a_search_without_transfer_pays_for_each_candidate_in_turn(
 
 def test_what_was_not_learned_for_certain_is_not_playable() -> None:
     assert GROWTH.playable == [named("near"), named("far")]
-    assert GROWTH.accepted == [named("far")]
+    assert GROWTH.accepted_games == [named("far")]
 
 
 def test_games_are_kept_by_distance_or_by_gain() -> None:
@@ -123,13 +123,13 @@ def test_coverage_is_the_best_kept_game_of_each_program() -> None:
 
 def test_the_example_run_is_read_and_replayed() -> None:
     growth = read_growth(EXAMPLE)
-    assert growth.accepted
-    assert set(growth.accepted) <= set(growth.playable)
-    assert growth.families(growth.accepted) <= len(growth.initial)
+    assert growth.accepted_games
+    assert set(growth.accepted_games) <= set(growth.playable)
+    assert growth.families(growth.accepted_games) <= len(growth.initial)
     most = [affordable(growth, share * growth.seconds) for share in (0.25, 0.5, 1.0)]
     counts = [len(pool.playable) for pool in most]
     assert counts == sorted(counts)
     assert set(most[-1].playable) == set(growth.playable), "transfer costs more than nothing"
     for name, selection in search_baselines.SELECTIONS.items():
-        kept = selection(growth, most[-1].playable, len(growth.accepted))
-        assert len(kept) == len(set(kept)) >= len(growth.accepted), name
+        kept = selection(growth, most[-1].playable, len(growth.accepted_games))
+        assert len(kept) == len(set(kept)) >= len(growth.accepted_games), name

@@ -65,23 +65,23 @@ def with_tables(page: str) -> str:
 def tables() -> str:
     """Every setting of every kind of run, group by group, in Markdown."""
     parts: list[str] = []
-    documented: set[type] = set()
+    documented_types: set[type] = set()
     for title, kind in RUNS.items():
-        parts += [f"### {title}\n", *_groups(kind, "", documented)]
+        parts += [f"### {title}\n", *_groups(kind, "", documented_types)]
     return "\n".join(parts)
 
 
-def _groups(kind: Any, path: str, documented: set[type]) -> Iterator[str]:
+def _groups(kind: Any, path: str, documented_types: set[type]) -> Iterator[str]:
     """The table of a class, then those of the classes in it that have none yet."""
-    documented.add(kind)
+    documented_types.add(kind)
     if rows := "".join(_rows(kind, path)):
         yield f"{_title(kind, path)}{_HEAD}{rows}"
     for each in fields(kind):
         below = type(each.default)
         if below is MetaSamplerConfig:
             yield f"{_title(below, f'{each.name}.')}{_sampler_table()}"
-        elif is_dataclass(below) and below not in documented:
-            yield from _groups(below, f"{path}{each.name}.", documented)
+        elif is_dataclass(below) and below not in documented_types:
+            yield from _groups(below, f"{path}{each.name}.", documented_types)
 
 
 def _title(kind: type, path: str) -> str:
@@ -123,17 +123,19 @@ def _default(field: Any) -> str:
         value = factory()
     if isinstance(value, Mapping):
         return f"`{{{', '.join(f'{key}: {value_text(each)}' for key, each in value.items())}}}`"
-    return f"`{value if isinstance(value, str) else _listed(value)}`"
+    return f"`{value if isinstance(value, str) else _list_text(value)}`"
 
 
-def _listed(value: Any) -> str:
+def _list_text(value: Any) -> str:
     if isinstance(value, tuple):
-        return f"[{', '.join(each if isinstance(each, str) else _listed(each) for each in value)}]"
+        return (
+            f"[{', '.join(each if isinstance(each, str) else _list_text(each) for each in value)}]"
+        )
     return value_text(value)
 
 
 def allowed(kind: Any, name: str) -> str:
-    """What a setting may be, in words."""
+    """Permitted values of a setting, in words."""
     hint = get_type_hints(kind)[name]
     options = [each for each in get_args(hint) if each is not NoneType]
     nullable = NoneType in get_args(hint)

@@ -1,4 +1,4 @@
-"""From a command line, or from an archive, to checked settings.
+"""Checked settings from a command line or from an archive.
 
 Hydra's groups come from the schema; ``conf/`` holds variants of them and the experiments.
 """
@@ -28,7 +28,7 @@ SEARCHES = ("scope_growth", "transfer_triplet", "curriculum", "held_out", "unive
 """Experiments that a :class:`RunConfig` describes."""
 EXPERIMENTS = (*SEARCHES, "long_growth", "toy_growth", "measure", "gg_bench")
 OPTIONS = {"cluster": "local", "meta_sampler": MetaSamplerConfig().name}
-"""What a group's defaults are called, where not ``default``."""
+"""Option names of groups' defaults, where not ``default``."""
 VARIANTS = {"model": "embedded"}
 """Groups of a :class:`RunConfig` that are files of ``conf/`` only."""
 MAY_BE_MISSING = (
@@ -70,7 +70,7 @@ def load(overrides: Sequence[str]) -> RunConfig:
     return compose_as(RunConfig, SEARCHES, overrides, VARIANTS)
 
 
-def resume(stored: dict[str, Any], overrides: Sequence[str]) -> RunConfig:
+def resume(archived_settings: dict[str, Any], overrides: Sequence[str]) -> RunConfig:
     """The archived settings of a run on language models, changed where they may change.
 
     Raises :class:`ConfigError` for a setting that must stay.
@@ -81,9 +81,9 @@ def resume(stored: dict[str, Any], overrides: Sequence[str]) -> RunConfig:
         "cluster.*, budget.*, tracking.*, growth.generations, judge.second and how a remote "
         "meta-sampler is reached",
     )
-    sampler = "meta_sampler=" + stored["meta_sampler"]["name"]
-    fresh = asdict(load(["+experiment=" + stored["experiment"], sampler, *overrides]))
-    return from_archive(RunConfig, with_overrides(stored, fresh, overrides))
+    sampler = "meta_sampler=" + archived_settings["meta_sampler"]["name"]
+    fresh = asdict(load(["+experiment=" + archived_settings["experiment"], sampler, *overrides]))
+    return from_archive(RunConfig, with_overrides(archived_settings, fresh, overrides))
 
 
 def compose_as(
@@ -116,10 +116,10 @@ def compose_as(
     return _complete(kind, values, ())
 
 
-def from_archive(kind: type[Run], stored: Mapping[str, Any]) -> Run:
+def from_archive(kind: type[Run], archived_settings: Mapping[str, Any]) -> Run:
     """The settings that a run was archived with. Raises :class:`ConfigError` naming a key that is
     wrong, or that is missing and may not be."""
-    return _complete(kind, stored, MAY_BE_MISSING)
+    return _complete(kind, archived_settings, MAY_BE_MISSING)
 
 
 def _complete(kind: type[Run], values: Mapping[str, Any], optional: tuple[str, ...]) -> Run:
@@ -140,7 +140,7 @@ def _missing(config: Any, values: Mapping[str, Any], path: str = "") -> Iterator
 
 
 def as_yaml(config: Any) -> str:
-    """A configuration as a file of it would say it, every default written out."""
+    """A configuration as YAML, every default written out."""
     return OmegaConf.to_yaml(OmegaConf.create(_plain(asdict(config))))
 
 
@@ -163,17 +163,17 @@ def split_override(override: str) -> tuple[str, str]:
 
 
 def with_overrides(
-    stored: dict[str, Any], fresh: Mapping[str, Any], overrides: Sequence[str]
+    archived_settings: dict[str, Any], fresh: Mapping[str, Any], overrides: Sequence[str]
 ) -> dict[str, Any]:
-    """A stored configuration with the ``fresh`` values of the keys that ``overrides`` name."""
-    changed: dict[str, Any] = json.loads(json.dumps(stored))
+    """The archived settings with the ``fresh`` values of the keys that ``overrides`` name."""
+    settings: dict[str, Any] = json.loads(json.dumps(archived_settings))
     for override in overrides:
         *groups, key = split_override(override)[0].split(".")
-        target, source = changed, fresh
+        target, source = settings, fresh
         for group in groups:
             target, source = target.setdefault(group, {}), source[group]
         target[key] = source[key]
-    return changed
+    return settings
 
 
 def check_resumable(
@@ -222,8 +222,8 @@ def has_choices(group: str) -> bool:
 def _options(group: str, default: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """The choices of a group, with their values."""
     if isinstance(default, MetaSamplerConfig):
-        for name, chosen in SETTINGS.items():
-            yield name, {"name": name, "settings": asdict(chosen())}
+        for name, settings_class in SETTINGS.items():
+            yield name, {"name": name, "settings": asdict(settings_class())}
     else:
         yield OPTIONS.get(group, "default"), asdict(default)
 
@@ -231,33 +231,33 @@ def _options(group: str, default: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 def _one_sentence(message: str, kind: type) -> str:
     """Hydra's message as one sentence that names the key and what would be right."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
-    quoted = message.partition("'")[2].partition("'")[0]
+    quote = message.partition("'")[2].partition("'")[0]
     if message.startswith("Could not override"):
-        return _nearest_key(quoted, kind)
+        return _nearest_key(quote, kind)
     if message.startswith("Could not append to config"):
-        return f"+{quoted}: expected {quoted}=… without the sign"
+        return f"+{quote}: expected {quote}=… without the sign"
     if message.startswith("force-add"):
-        return f"{quoted}: expected {quoted[1:]}"
+        return f"{quote}: expected {quote[1:]}"
     if message.startswith("Multiple values for "):
         group = message.removeprefix("Multiple values for ").partition(".")[0]
         return f"+{group}: expected {group}=… without the sign"
     if message.startswith("Ambiguous value for argument"):
-        key, _, value = quoted.partition("=")
+        key, _, value = quote.partition("=")
         return f"{key}: found {value!r}, expected one value: a command is one run"
     if "Could not find '" in message:
-        group, _, found = message.partition("Could not find '")[2].partition("'")[0].partition("/")
-        known = ", ".join(line for line in lines if " " not in line and line != found)
-        other = f"; for another model judge.model={found} player.model={found}"
+        group, _, name = message.partition("Could not find '")[2].partition("'")[0].partition("/")
+        options = ", ".join(line for line in lines if " " not in line and line != name)
+        other = f"; for another model judge.model={name} player.model={name}"
         hint = other if group == "model" else ""
-        return f"{group}: found {found!r}, expected one of: {known}{hint}"
+        return f"{group}: found {name!r}, expected one of: {options}{hint}"
     return " ".join(lines[:2])
 
 
 def _nearest_key(key: str, kind: type) -> str:
-    known = list(setting_names(kind))
-    if key in known:  # such as experiment=…, which chooses from a group that is not there yet
+    keys = list(setting_names(kind))
+    if key in keys:  # such as experiment=…, which chooses from a group that is not there yet
         return f"{key}: expected +{key}=…"
-    close = get_close_matches(key, known, 1)
+    close = get_close_matches(key, keys, 1)
     hint = f", did you mean {close[0]}?" if close else ", see docs/configuration.md for all keys"
     return f"{key}: unknown key{hint}"
 

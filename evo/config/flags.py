@@ -21,7 +21,7 @@ _LONG = {
 }
 _VALUED = ("--cfg", "--config-dir", "--config-name", "--config-path", "--package")
 _USELESS = ("--", "--run", "-r", "--resolve")
-"""What is done anyway."""
+"""Flags without effect: Hydra's settings are resolved anyway."""
 _NO_HYDRA = (
     "Hydra only composes the settings here, expected archive.root=FOLDER and name=NAME to say "
     "where a run is written"
@@ -64,7 +64,7 @@ def read_flags(arguments: Sequence[str], experiments: Sequence[str]) -> Words:
 
 
 def _with_flag(words: Words, word: str, rest: list[str]) -> Words:
-    """With a flag, whose value may be the next of ``rest``."""
+    """``words`` with a flag added; the flag's value may be the next of ``rest``."""
     name, equals, value = word.partition("=")
     name = _LONG.get(name, name)
     if name in _VALUED and not equals:

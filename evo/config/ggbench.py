@@ -43,7 +43,7 @@ class OpponentConfig:
     """The opponent: the loser of the pair of agents that differ most."""
 
     simulations: Count = 100
-    """Of a search for one move (section 2.2)."""
+    """Simulations of a search for one move (section 2.2)."""
     ladder: Rungs = (100, 25, 0)
     """Simulations of the loser, tried in this order until a pair is confirmed; 0: the policy's own
     moves, drawn."""
@@ -64,7 +64,7 @@ class GGBenchConfig:
     games: tuple[str, ...] = ()
     """Names of games that ship, or folders; none: all that ship, or only an author's."""
     author: str | None = None
-    """chat:MODEL or chat:MODEL@URL, a chat model that writes games; null: nobody."""
+    """chat:MODEL or chat:MODEL@URL, a chat model that writes games; null: none."""
     count: Count = 10
     """Games that the author writes."""
     author_tokens: Count = 8192
@@ -73,13 +73,13 @@ class GGBenchConfig:
     """random; greedy, the last checkpoint; mcts or mcts@N, a search with random roll-outs; optimal,
     where a game is solved; a local model; chat:MODEL or chat:MODEL@URL."""
     plays: Annotated[int, Strict(), Field(ge=1)] = 30
-    """Of each player on each game, seats in turn."""
+    """Plays of each player on each game, seats in turn."""
     attempts: Count = 5
     """Requests for one move of a chat model; then the play ends as its fault."""
     workers: Count | None = None
     """Processes that train; null: one for each core, at most 8."""
     seconds: Positive = 3600.0
-    """Of one game's filters, or of one of its jobs, before it is given up."""
+    """Time limit of one game's filters, or of one of its jobs, in seconds."""
     train: TrainConfig = TrainConfig()
     opponent: OpponentConfig = OpponentConfig()
     chat: ChatConfig = ChatConfig()
@@ -90,14 +90,14 @@ class GGBenchRunConfig(NamedRun):
     """Everything that a run of gg-bench depends on."""
 
     experiment: Literal["gg_bench"]
-    """What to do."""
+    """Name of the experiment."""
     estimate: Flag = False
     """Only say what would be asked for, and stop."""
     ggbench: GGBenchConfig = GGBenchConfig()
     budget: BudgetConfig = BudgetConfig()
 
     def science_hash(self) -> str:
-        """Of what results depend on; who plays, prices, workers and budgets are no part of it."""
+        """Hash of what results depend on: not of players, prices, workers and budgets."""
         facts = {"seed": self.seed, **asdict(self.ggbench)}
         free = ["chat", "players", "workers", "seconds"]
         if self.ggbench.author is None:
@@ -112,13 +112,13 @@ def load(arguments: Sequence[str]) -> GGBenchRunConfig:
     return compose_as(GGBenchRunConfig, [NAME], [_long(each) for each in arguments])
 
 
-def resume(stored: dict[str, Any], overrides: Sequence[str]) -> GGBenchRunConfig:
-    """Raises :class:`ConfigError` for a setting that must stay."""
+def resume(archived_settings: dict[str, Any], overrides: Sequence[str]) -> GGBenchRunConfig:
+    """The archived settings, changed where they may change; raises :class:`ConfigError`."""
     check_resumable(overrides, RESUMABLE, "players, workers, chat, budget.* and estimate")
     if not overrides:
-        return from_archive(GGBenchRunConfig, stored)
+        return from_archive(GGBenchRunConfig, archived_settings)
     fresh = asdict(load([f"+experiment={NAME}", *overrides]))
-    return from_archive(GGBenchRunConfig, with_overrides(stored, fresh, overrides))
+    return from_archive(GGBenchRunConfig, with_overrides(archived_settings, fresh, overrides))
 
 
 def _long(argument: str) -> str:

@@ -72,7 +72,7 @@ class ReferenceConfig:
     """Maps that each of these and the base player play, those of the candidates first."""
 
     def learner(self, finetune: FinetuneConfig) -> FinetuneConfig:
-        """How they learn, where candidates learn as ``finetune`` says."""
+        """Fine-tune settings of the references, from the candidates' (``finetune``)."""
         return replace(
             finetune,
             tokens=self.tokens,

@@ -27,7 +27,7 @@ NonNegativeCount = Annotated[int, Strict(), Field(ge=0)]
 
 @settings
 class ChatConfig(Requests, Answers):
-    """Of all chat players."""
+    """Settings of all chat players."""
 
     prices: dict[str, Price] = Field(default_factory=dict)
     """Dollars per million tokens by model, of prompt and answer: {gpt-4o-mini: [0.15, 0.6]}."""
@@ -35,7 +35,7 @@ class ChatConfig(Requests, Answers):
 
 @settings
 class CeilingConfig:
-    """How well the games can be played at all: solvers with the judge at hand."""
+    """Search for the best possible scores: solvers that use the judge."""
 
     calls: NonNegativeCount = 0
     """Judge calls of each of three solvers on each map, a call being one play of one candidate;
@@ -50,7 +50,7 @@ class CeilingConfig:
 
 @settings
 class MeasureConfig:
-    """What is measured, and how."""
+    """The measure, and how it is played."""
 
     folder: str | None = None
     """An exported measure: python -m archive export RUN FOLDER --format xent."""
@@ -69,11 +69,11 @@ class MeasureConfig:
     judge: str | None = None
     """A local reference instead of the folder's judge."""
     dtype: Dtype = "auto"
-    """Of local models: float32, bfloat16, or auto: bfloat16 on a GPU, float32 elsewhere."""
+    """Number type of local models: float32, bfloat16, or auto: bfloat16 on a GPU, else float32."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """cpu, cuda, or auto: a GPU where there is one."""
     confidence: Confidence = 0.95
-    """Of the intervals."""
+    """Confidence of the intervals."""
     rating_resamples: NonNegativeCount = 200
     """Bootstrap samples of the maps behind the bounds of equilibrium ratings; 0: no bounds."""
     ceiling: CeilingConfig = CeilingConfig()
@@ -93,7 +93,7 @@ class MeasureRunConfig:
     """Everything that a measuring run depends on."""
 
     experiment: Literal["measure"]
-    """What to do."""
+    """Name of the experiment."""
     name: RunName | None = None
     """Run folder below archive.root; null: measure- and the exported folder's name."""
     seed: Seed = 0
@@ -114,7 +114,7 @@ class MeasureRunConfig:
             )
 
     @property
-    def exported(self) -> Path:
+    def export_folder(self) -> Path:
         """The exported measure's folder."""
         assert self.measure.folder is not None
         return Path(self.measure.folder)
@@ -122,7 +122,7 @@ class MeasureRunConfig:
     @property
     def run_name(self) -> str:
         """The run folder's name."""
-        return self.name or f"{NAME}-{self.exported.resolve().name}"
+        return self.name or f"{NAME}-{self.export_folder.resolve().name}"
 
     @property
     def folder(self) -> Path:
@@ -130,7 +130,7 @@ class MeasureRunConfig:
         return Path(self.archive.root) / self.run_name
 
     def science_hash(self) -> str:
-        """Of what results depend on; who is measured, prices and budgets are no part of it."""
+        """Hash of what results depend on: not of players, prices and budgets."""
         facts = {"seed": self.seed, **asdict(self.measure)}
         for name in ("chat", "ceiling", "folder", "device", "rating_resamples"):
             del facts[name]
@@ -147,30 +147,30 @@ def load(arguments: Sequence[str]) -> MeasureRunConfig:
     return compose_as(MeasureRunConfig, [NAME], [_long(a) for a in arguments])
 
 
-def resume(stored: dict[str, Any], overrides: Sequence[str]) -> MeasureRunConfig:
+def resume(archived_settings: dict[str, Any], overrides: Sequence[str]) -> MeasureRunConfig:
     """The archived settings, changed where they may change; raises :class:`ConfigError`."""
     check_resumable(
         overrides,
         RESUMABLE,
         "players, budget.*, estimate, measure.ceiling.* and measure.chat.*",
     )
-    stored.pop("digest", None)  # of the measure, which is no setting
+    archived_settings.pop("digest", None)  # of the measure, which is no setting
     if not overrides:
-        return from_archive(MeasureRunConfig, stored)
-    folder = f"measure={stored['measure']['folder']}"
+        return from_archive(MeasureRunConfig, archived_settings)
+    folder = f"measure={archived_settings['measure']['folder']}"
     fresh = asdict(load([f"+experiment={NAME}", folder, *overrides]))
     keys = [each.replace("player=", "players=", 1) for each in overrides]
-    return from_archive(MeasureRunConfig, with_overrides(stored, fresh, keys))
+    return from_archive(MeasureRunConfig, with_overrides(archived_settings, fresh, keys))
 
 
 def _long(argument: str) -> str:
     key, _, value = argument.partition("=")
-    quoted = "'" + value.replace("'", "\\'") + "'"
+    quote = "'" + value.replace("'", "\\'") + "'"
     match key:
         case "measure" | "measure.folder" if not value.startswith(("'", '"')):
-            return f"measure.folder={quoted}"
+            return f"measure.folder={quote}"
         case "player":
-            return f"players=[{quoted}]"
+            return f"players=[{quote}]"
         case "measure.chat.prices":  # its keys are models, which no default can name
             return f"++{argument}"
     return argument

@@ -29,7 +29,7 @@ class JudgeConfig:
     roots_mib: Natural = 256
     """MiB of key-value caches of prefixes that many texts share."""
     stories: Literal["corpus", "judge"] = "corpus"
-    """Where maps come from: corpus (held-out stories of the package) or judge (it writes)."""
+    """Source of maps: corpus (held-out stories of the package) or judge (it writes)."""
     second: str | None = None
     """Model reference of another judge, which scores the plays behind every accepted game again at
     the end of a growth; null: none. It decides nothing."""
@@ -57,9 +57,9 @@ class PlayerConfig:
     lora_alpha: Count = 32
     """Scale of the adapters, over the rank."""
     lora_layers: Count | None = None
-    """Adapters on the last so many blocks; null: on all."""
+    """Number of blocks, from the last, that have adapters; null: all."""
     memory_mib: Mebibytes = 1024
-    """MiB that one batch of moves may take beside the weights."""
+    """MiB that one batch of moves may take, without the weights."""
     policies_per_pass: Count = 1
     """Adapters that are evaluated on a game in one pass, sharing the base weights' work; more pay
     on a GPU, not on two cores."""
@@ -94,7 +94,7 @@ class WarmStartConfig:
     batch: Count = 32
     """Moves in one gradient step."""
     learning_rate: Positive = 0.003
-    """AdamW's."""
+    """Learning rate of AdamW."""
 
 
 @settings
@@ -112,15 +112,15 @@ class FinetuneConfig:
     rollouts: Count = 8
     """Plays on each map: the group whose mean is the baseline."""
     learning_rate: Positive = 0.0015
-    """AdamW's at the first step of REINFORCE; from 0.002 on the embedded player collapses now and
-    then."""
+    """Learning rate of AdamW at the first step of REINFORCE; from 0.002 on the embedded player
+    sometimes collapses."""
     decay: Share = 0.0
     """Share of the learning rate that is gone at the end, in proportion to the budget spent."""
     averaged: Share = 0.25
-    """The adapter is the mean of those after each step in the last so large share of the budget; 0:
-    the last one."""
+    """Share of the budget, at its end, over whose steps adapters are averaged; the mean is the
+    result. 0: the last adapter."""
     baseline: Literal["group_mean", "leave_one_out", "none"] = "group_mean"
-    """What a play's reward is compared with."""
+    """Baseline that is subtracted from a play's reward."""
     scale_advantages: Flag = True
     """Divide a step's advantages by their standard deviation."""
     entropy_bonus: NonNegative = 0.03

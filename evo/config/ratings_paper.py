@@ -30,7 +30,7 @@ class PathConfig:
     alone."""
 
     skills: Several = 4
-    """K."""
+    """K, the number of skills."""
     prompts: Count = 8
     """P0: prompts at the start."""
     models: Several = 8
@@ -51,9 +51,9 @@ class RedundancyConfig:
     trials: Natural = 1
     """Draws of skills and judgements."""
     tasks: Count = 500
-    """As many as the paper's prompts."""
+    """Number of tasks; the default is the paper's number of prompts."""
     models: Several = 17
-    """As many as the paper's."""
+    """Number of models; the default is the paper's."""
     judgements: Count = 8
     """Noisy verdicts that a preference is the mean of."""
     sharpness: NonNegative = 10.0
@@ -82,7 +82,7 @@ class RatingsPaperConfig:
         {"title": "16 prompts and models", "prompts": 16, "models": 16},
         {"title": "32 improvements", "improvements": 32},
     )
-    """What else the unstated settings may be: each a title, and what of ``path`` it changes."""
+    """Other values of the unstated settings: each a title, and its changes to ``path``."""
     redundancy: RedundancyConfig = RedundancyConfig()
 
     def __post_init__(self) -> None:
@@ -100,10 +100,10 @@ class RatingsPaperConfig:
                     "changes, such as {title: 8 skills, skills: 8}"
                 )
             try:
-                changed = PathConfig(**asdict(self.path) | changes)
+                path = PathConfig(**asdict(self.path) | changes)
             except (ConfigError, TypeError) as error:
                 raise ConfigError(f"variants: {title}: {error}") from None
-            by_title[title] = (changed, self.variant_trials)
+            by_title[title] = (path, self.variant_trials)
         return by_title
 
 
@@ -112,11 +112,11 @@ class RatingsPaperRunConfig(NamedRun):
     """Everything that the ratings paper's experiments depend on."""
 
     experiment: Literal["ratings_paper"]
-    """What to do."""
+    """Name of the experiment."""
     ratings_paper: RatingsPaperConfig = RatingsPaperConfig()
 
     def science_hash(self) -> str:
-        """Of what results depend on; how many trials on how many workers is no part of it."""
+        """Hash of what results depend on: not of numbers of trials and workers."""
         facts = {"seed": self.seed, **asdict(self.ratings_paper)}
         for free in ("workers", "trials", "variant_trials"):
             del facts[free]
@@ -129,10 +129,10 @@ def load(overrides: Sequence[str]) -> RatingsPaperRunConfig:
     return compose_as(RatingsPaperRunConfig, [NAME], overrides)
 
 
-def resume(stored: dict[str, Any], overrides: Sequence[str]) -> RatingsPaperRunConfig:
-    """Raises :class:`ConfigError` for a setting that must stay."""
+def resume(archived_settings: dict[str, Any], overrides: Sequence[str]) -> RatingsPaperRunConfig:
+    """The archived settings, changed where they may change; raises :class:`ConfigError`."""
     check_resumable(overrides, RESUMABLE, "ratings_paper.workers, trials and variant_trials")
     if not overrides:
-        return from_archive(RatingsPaperRunConfig, stored)
+        return from_archive(RatingsPaperRunConfig, archived_settings)
     fresh = asdict(load([f"+experiment={NAME}", *overrides]))
-    return from_archive(RatingsPaperRunConfig, with_overrides(stored, fresh, overrides))
+    return from_archive(RatingsPaperRunConfig, with_overrides(archived_settings, fresh, overrides))

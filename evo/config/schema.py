@@ -97,8 +97,8 @@ class TransferConfig:
     """Games of the scope whose adapters play a candidate at once, the likeliest to cover it first;
     then twice as many, and so on, until one does."""
     confidence: Confidence = 0.95
-    """Of every decision; its error is shared over looks, over a list's acceptance tests and, for
-    γ, over the scope."""
+    """Confidence of every decision; its error is shared over looks, over a list's acceptance tests
+    and, for γ, over the scope."""
     attempts: Count = 2
     """Fine-tunes of a candidate, each under a training seed of its own: another where the last
     learned nothing although looking at the map surely pays (transfer.headroom; without it, where
@@ -110,8 +110,8 @@ class TransferConfig:
     max_forfeit_rate: Share = 0.25
     """Games that the base player leaves unfinished more often are refused."""
     min_steps: Natural = 5
-    """Gradient steps that finetune.tokens must pay for; games with so many retries or so long
-    plays that fewer remain are refused."""
+    """Gradient steps that finetune.tokens must pay for; games whose retries or long plays
+    leave fewer are refused."""
     confirmations: Count = 5
     """Most acceptance tests of one list's candidates, which share its error; the candidates first
     that are likeliest to pass (growth.schedule=paper: with the smallest γ)."""
@@ -247,7 +247,7 @@ class MetaSamplerConfig:
 
 @settings
 class ArchiveRoot:
-    """Where runs go."""
+    """Folder of the runs."""
 
     root: str = "runs"
     """Folder that holds the run folders."""
@@ -255,7 +255,7 @@ class ArchiveRoot:
 
 @settings
 class ArchiveConfig(ArchiveRoot):
-    """Where runs go, which adapters stay."""
+    """Folder of the runs, and which adapters stay."""
 
     keep: Literal["scope", "all"] = "scope"
     """Which adapters stay on disk: scope (those of accepted games) or all."""
@@ -271,7 +271,7 @@ class ClusterConfig:
     """Actors that play, and fine-tune where there are no trainers; null: one for each core of the
     cluster, at most 8."""
     trainers: Natural = 0
-    """Actors beside the workers that fine-tune and do nothing else; 0: the workers fine-tune."""
+    """Further actors that only fine-tune; 0: the workers fine-tune."""
     gpus_per_worker: NonNegative = 0.0
     """Share of a GPU for the player of each worker; 0: workers run on CPU."""
     gpus_per_trainer: NonNegative = 0.0
@@ -291,12 +291,12 @@ class ClusterConfig:
 
     @property
     def worker_gpus(self) -> float:
-        """All that a worker takes: its player's share and its judge's."""
+        """Share of a GPU that a worker takes: its player's and its judge's."""
         return self._with_judge(self.gpus_per_worker)
 
     @property
     def trainer_gpus(self) -> float:
-        """All that a trainer takes."""
+        """Share of a GPU that a trainer takes: its player's and its judge's."""
         return self._with_judge(self.gpus_per_trainer)
 
     def _with_judge(self, share: float) -> float:
@@ -305,7 +305,7 @@ class ClusterConfig:
 
 @settings
 class PaidBudget:
-    """What a run may spend in all its sessions."""
+    """Limits on what a run spends in all its sessions."""
 
     tokens: Count | None = None
     """Tokens of the player and of the meta-sampler; null: no such budget."""
@@ -315,7 +315,7 @@ class PaidBudget:
 
 @settings
 class BudgetConfig(PaidBudget):
-    """What a run may spend in all its sessions; results do not depend on it, but for their end."""
+    """Limits on what a run spends in all its sessions; they decide only where a run ends."""
 
     seconds: Positive | None = None
     """Seconds of work, added up over workers and meta-sampler; null: no such budget."""
@@ -329,7 +329,7 @@ class TrackingConfig:
     """Trackers, each a package to be installed; they write to RUN/tracking unless their environment
     variables say otherwise."""
     project: str = "xent-evo"
-    """What runs are listed under."""
+    """Name under which trackers list the runs."""
 
 
 def _check_name(name: str) -> str:
@@ -344,10 +344,10 @@ RunName = Annotated[str, AfterValidator(_check_name)]
 
 @settings
 class NamedRun:
-    """What all runs have that are named after their experiment and seed."""
+    """Settings of all runs that are named after their experiment and seed."""
 
     experiment: str
-    """What to do; set by +experiment=NAME."""
+    """Name of the experiment; set by +experiment=NAME."""
     name: RunName = "${experiment}-seed${seed}"
     """Run folder below archive.root."""
     seed: Seed = 0
@@ -367,7 +367,7 @@ class RunConfig(NamedRun):
     experiment: Literal[
         "scope_growth", "transfer_triplet", "curriculum", "held_out", "universality"
     ]
-    """What to do; set by +experiment=NAME."""
+    """Name of the experiment; set by +experiment=NAME."""
     judge: JudgeConfig = JudgeConfig()
     player: PlayerConfig = PlayerConfig()
     game: GameConfig = GameConfig()
@@ -387,11 +387,11 @@ class RunConfig(NamedRun):
     def science(self) -> dict[str, Any]:
         """The settings that results depend on; where they end is no part of it."""
         free = ("cluster", "budget", "tracking", "name", "archive")
-        kept = {k: v for k, v in asdict(self).items() if k not in free}
-        del kept["growth"]["generations"], kept["judge"]["second"]
-        return kept
+        facts = {k: v for k, v in asdict(self).items() if k not in free}
+        del facts["growth"]["generations"], facts["judge"]["second"]
+        return facts
 
     def science_hash(self) -> str:
-        """Of the settings that results depend on, 16 hex digits."""
+        """Hash of the settings that results depend on, 16 hex digits."""
         text = json.dumps(self.science(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]

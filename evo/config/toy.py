@@ -23,7 +23,7 @@ Point = tuple[Annotated[float, Strict()], ...]
 
 
 def in_space(games: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which of (n, d) are games of Fig. 6.1: g_i ≥ 0, not all 0, Σ √g_i ≤ 1. Shape (n,)."""
+    """Mask (n,) of the points (n, d) that are games of Fig. 6.1: g_i ≥ 0, not all 0, Σ √g_i ≤ 1."""
     roots = np.sqrt(games.clip(0)).sum(axis=1)
     inside: NDArray[np.bool_] = (games >= 0).all(axis=1) & (roots <= 1) & (roots > 0)
     return inside
@@ -32,8 +32,8 @@ def in_space(games: NDArray[np.float64]) -> NDArray[np.bool_]:
 def _check_points(points: tuple[Point, ...]) -> tuple[Point, ...]:
     pairs = all(len(point) == 2 for point in points)
     if not points or not pairs or not in_space(np.array(points)).all():
-        found = [[*point] for point in points]
-        raise ValueError(f"found {found}, expected points [x,y] other than [0,0] with √x + √y ≤ 1")
+        lists = [[*point] for point in points]
+        raise ValueError(f"found {lists}, expected points [x,y] other than [0,0] with √x + √y ≤ 1")
     return points
 
 
@@ -68,7 +68,7 @@ class ToyConfig:
         {"title": "from (0.5, 0.02)", "start": [[0.5, 0.02]]},  # α1 too strict for this corner
         {"title": "from (0.5, 0.02), α1 = 0.8", "start": [[0.5, 0.02]], "alpha1": 0.8},
     )
-    """Settings shown beside it: each a title, and what of ``setting`` it changes."""
+    """Settings to compare with: each a title, and its changes to ``setting``."""
 
     def __post_init__(self) -> None:
         self.settings()
@@ -96,7 +96,7 @@ class ToyRunConfig(NamedRun):
     """Everything that a toy growth depends on."""
 
     experiment: Literal["toy_growth"]
-    """What to do."""
+    """Name of the experiment."""
     toy: ToyConfig = ToyConfig()
 
     def __post_init__(self) -> None:
@@ -109,7 +109,7 @@ def load(overrides: Sequence[str]) -> ToyRunConfig:
     return compose_as(ToyRunConfig, [NAME], overrides)
 
 
-def resume(stored: dict[str, Any], overrides: Sequence[str]) -> ToyRunConfig:
+def resume(archived_settings: dict[str, Any], overrides: Sequence[str]) -> ToyRunConfig:
     """The archived settings, which all stay; raises :class:`ConfigError`."""
     check_resumable(overrides)
-    return from_archive(ToyRunConfig, stored)
+    return from_archive(ToyRunConfig, archived_settings)

@@ -38,9 +38,9 @@ class UniversalityConfig:
     """Games of the library that the ladder's adapters are fine-tuned on; null: those of
     curriculum.held_out."""
     scales: Scales = (0.5, 1.0)
-    """Of each adapter, one model of the ladder each: shares of what it adds to the base."""
+    """Scales of each adapter, one model of the ladder each: shares of what it adds to the base."""
     temperatures: Scales = (0.5, 1.0, 2.0)
-    """Of the base player, one model of the ladder each."""
+    """Temperatures of the base player, one model of the ladder each."""
     players: Names = ()
     """Further models of the ladder, named as those of +experiment=measure."""
     rounds: Several = 8

@@ -52,7 +52,8 @@ ONE_THING = 0.1
 
 @dataclass(frozen=True)
 class Curricula:
-    """What is learned, by name, each game once; and what is played before and after, by name."""
+    """Curricula by name (lists of different games), and the held-out programs by name, which are
+    played before and after."""
 
     courses: Mapping[str, tuple[Task, ...]]
     held_out: Mapping[str, Task]
@@ -97,20 +98,22 @@ def _courses(archive: Archive, run_id: str, config: RunConfig) -> dict[str, tupl
     cover = list(choose(archive, run_id, config.curriculum.eta, skip_unplayable=True).covers)
     _, members = newest_scope(archive, run_id)
     initial = [member.task_id for member in members if member.parent_game_id is None]
-    playable, covered = playable_tasks(archive, run_id), _covered(archive, run_id)
-    chosen: dict[str, Sequence[TaskId]] = {
+    playable, covered_ids = playable_tasks(archive, run_id), _covered_ids(archive, run_id)
+    ids_by_name: dict[str, Sequence[TaskId]] = {
         "cover": cover,
         "initial": initial,
         "random": drawn(playable, len(cover), config.seed, "playable games"),
-        "covered": drawn(covered, len(cover), config.seed, "covered games"),
+        "covered": drawn(covered_ids, len(cover), config.seed, "covered games"),
     }
     return {
-        name: tuple(archived_tasks(archive, ids).values()) for name, ids in chosen.items() if ids
+        name: tuple(archived_tasks(archive, ids).values())
+        for name, ids in ids_by_name.items()
+        if ids
     }
 
 
-def _covered(archive: Archive, run_id: str) -> list[TaskId]:
-    """Those whose last decision said so, and that are not in the scope."""
+def _covered_ids(archive: Archive, run_id: str) -> list[TaskId]:
+    """Games outside the scope whose last decision has a reason of ``COVERED``."""
     rows = archive.rows("decisions", ["game_id", "role", "reason"], [("run_id", "=", run_id)])
     last = {TaskId.of(row): row["reason"] for row in rows}
     _, members = newest_scope(archive, run_id)
@@ -125,8 +128,8 @@ class CurriculumSession(ModelSession):
 
     def __init__(self, plan: ModelPlan, archive: Archive, curricula: Curricula) -> None:
         self.curricula = curricula
-        known = {row["game_id"] for row in archive.rows("games", ["game_id"])}
-        if known and any(task.game_id not in known for task in curricula.tasks):
+        archived_ids = {row["game_id"] for row in archive.rows("games", ["game_id"])}
+        if archived_ids and any(task.game_id not in archived_ids for task in curricula.tasks):
             raise ConfigError(
                 f"curriculum.run: {plan.config.curriculum.run} has changed since the run began, "
                 "expected the growth it began with"
@@ -159,7 +162,7 @@ class CurriculumSession(ModelSession):
         super().show(outcome)
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        """How the trained player is seated."""
+        """The command that measures the trained player."""
         name = next(iter(self.curricula.courses))
         player = f"player=adapter:{self.plan.folder}:{name}"
         measure = f"python -m evo.run +experiment=measure measure=FOLDER {player}"
@@ -185,26 +188,26 @@ class CurriculumSession(ModelSession):
         return self.config.curriculum.learner(self.config.finetune)
 
     def _train(self) -> None:
-        wanted = [
+        missing = [
             (name, replicate)
             for replicate in range(self.config.curriculum.seeds)
             for name in self.curricula.courses
             if self._policy_id(name, replicate) not in self.ledger.curricula
         ]
-        jobs = [self._job(*each) for each in wanted]
+        jobs = [self._job(*each) for each in missing]
         self.display.stage(STAGE, [job.task for job in jobs], len(jobs))
         results = self.collector.executor.do(jobs)
-        for (name, replicate), job, result in zip(wanted, jobs, results, strict=True):
+        for (name, replicate), job, result in zip(missing, jobs, results, strict=True):
             self._keep(name, replicate, job, result)
 
     def _job(self, name: str, replicate: int) -> CurriculumTraining:
-        first, *others = map(self.collector.floored, self.curricula.courses[name])
+        first, *others = map(self.collector.task_with_floor, self.curricula.courses[name])
         return CurriculumTraining(first, tuple(others), self._seed(replicate), self._learner)
 
     def _keep(
         self, name: str, replicate: int, job: CurriculumTraining, result: Result[Finetune]
     ) -> None:
-        made, course = result.outcome, self.curricula.courses[name]
+        finetune, course = result.outcome, self.curricula.courses[name]
         row = {
             "finetune_id": self._policy_id(name, replicate),
             "curriculum": name,
@@ -212,19 +215,19 @@ class CurriculumSession(ModelSession):
             "roles": [task.role for task in course],
             "replicate": replicate,
             "seed": job.seed,
-            "steps": len(made.curve),
-            "curve": made.curve,
-            "entropy": made.entropy,
-            "grad_norm": made.grad_norm,
-            "adapter_hash": self.ledger.archive.put_adapter(made.adapter),
+            "steps": len(finetune.curve),
+            "curve": finetune.curve,
+            "entropy": finetune.entropy,
+            "grad_norm": finetune.grad_norm,
+            "adapter_hash": self.ledger.archive.put_adapter(finetune.adapter),
             "settings_json": self._settings(),
-            "tokens": made.tokens,
-            "seconds": made.seconds,
+            "tokens": finetune.tokens,
+            "seconds": finetune.seconds,
         }
         maps = self.ledger.map_rows(result.map_texts, Purpose.TRAINING, self.config.judge.stories)
         self.ledger.commit(curricula=[row], maps=maps)
-        note = f"{name}: {training_note(made.curve)}"
-        self.display.job(STAGE, job.task, made.tokens, result.scoring, note)
+        note = f"{name}: {training_note(finetune.curve)}"
+        self.display.job(STAGE, job.task, finetune.tokens, result.scoring, note)
 
     # -- playing ---------------------------------------------------------------------------------
 
@@ -260,7 +263,7 @@ class CurriculumSession(ModelSession):
         self.console.print(table)
 
     def _show_scripts(self) -> None:
-        """The trivial baseline: what the best script gains on each program."""
+        """Print the trivial baseline: the best script's gain on each program."""
         best = []
         for name, task in self.curricula.held_out.items():
             base = self._mean(BASE_POLICY, task)
@@ -270,32 +273,35 @@ class CurriculumSession(ModelSession):
         self.console.print(f"best script, bits: {', '.join(best)}", highlight=False, soft_wrap=True)
 
     def _show_moves(self) -> None:
-        """How often each player forfeits, and whether it looks at the map at all: a gain or a loss
-        may come from either."""
+        """Print each player's share of forfeits and of different moves: both explain gains and
+        losses."""
         table = Table(title="plays of all held-out programs", title_justify="left")
         table.add_column("player")
         for head in ("forfeited", "different moves"):
             table.add_column(head, justify="right")
-        collapsed = []
+        collapsed_players = []
         for name, policy in self._players().items():
             forfeits, different = self._habits(policy)
             table.add_row(name, f"{forfeits:.0%}", f"{different:.0%}")
-            collapsed += [name] if different < ONE_THING else []
+            collapsed_players += [name] if different < ONE_THING else []
         self.console.print(table)
-        if collapsed:
-            players, verb = ", ".join(collapsed), "says" if len(collapsed) == 1 else "say"
+        if collapsed_players:
+            players, verb = (
+                ", ".join(collapsed_players),
+                "says" if len(collapsed_players) == 1 else "say",
+            )
             line = f"{players} {verb} much the same on every map: training collapsed there"
             self.console.print(line, highlight=False, soft_wrap=True)
 
     def _players(self) -> dict[str, str]:
-        """Policies by what they are called."""
+        """Policy ids by the players' names."""
         seeds = range(self.config.curriculum.seeds)
-        trained = {
+        trained_policies = {
             f"{name}.{seed}" if seed else name: self._policy_id(name, seed)
             for name in self.curricula.courses
             for seed in seeds
         }
-        return {"base player": BASE_POLICY, **trained}
+        return {"base player": BASE_POLICY, **trained_policies}
 
     def _habits(self, policy: str) -> tuple[float, float]:
         """Share of plays that are forfeited, and of moves that differ among the plays of a
@@ -315,7 +321,7 @@ class CurriculumSession(ModelSession):
 
 
 def show(console: Console, gains: CurriculumGains, names: Mapping[TaskId, str]) -> None:
-    """A table for each kind of gain, and by how much the first curriculum leads the others."""
+    """Print a table for each kind of gain, and the first curriculum's lead over the others."""
     for kind in GainKind:
         table = Table(
             title=f"{kind} gain on held-out programs, bits (95 % over plays and training seeds)",

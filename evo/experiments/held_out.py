@@ -41,13 +41,13 @@ from xgl.random_streams import seed as named_seed
 
 STAGE = "fine-tuning"
 Candidates = tuple[tuple[Candidate, ...], dict[TaskId, Task]]
-"""With the game of each."""
+"""Candidates, and the game of each by id."""
 
 
 @dataclass(frozen=True)
 class HeldOutGames:
-    """Who is learned again, once for each growth that judged it, with the games by id; and the
-    held-out programs by name."""
+    """The candidates to learn again, one for each growth that judged them, their games by id, and
+    the held-out programs by name."""
 
     candidates: tuple[Candidate, ...]
     tasks: Mapping[TaskId, Task]
@@ -59,7 +59,7 @@ class HeldOutGames:
         return [*self.tasks.values(), *self.programs.values()]
 
     def rows(self) -> list[Row]:
-        """Of the table ``held_out_games``."""
+        """Rows of the table ``held_out_games``."""
         own = [candidate.row() for candidate in self.candidates]
         empty = dict.fromkeys(own[0])
         programs = [
@@ -87,8 +87,8 @@ def plan_held_out(config: RunConfig, services: Services, resumed: bool) -> Model
     :func:`plan_models` raises, and :class:`ConfigError` where a growth cannot be read, its models
     are others, or there is nothing to compare."""
     programs = library_tasks(config, "held_out.programs", config.held_out.programs)
-    taken = _taken(config.folder) if resumed else None
-    games = HeldOutGames(*(taken or read_growths(config, programs)), programs)
+    candidates = _archived_candidates(config.folder) if resumed else None
+    games = HeldOutGames(*(candidates or read_growths(config, programs)), programs)
 
     def session(plan: ModelPlan, archive: Archive) -> ModelSession:
         return HeldOutSession(plan, archive, games)
@@ -97,7 +97,7 @@ def plan_held_out(config: RunConfig, services: Services, resumed: bool) -> Model
     return replace(plan, begins_with_scope=False)
 
 
-def _taken(folder: Path) -> Candidates | None:
+def _archived_candidates(folder: Path) -> Candidates | None:
     """The candidates that a run in this folder has begun with; None where it was killed before."""
     with Archive.open(folder / "archive") as archive:
         rows = [row for row in archive.rows("held_out_games") if row["program"] is None]
@@ -112,14 +112,14 @@ def read_growths(config: RunConfig, programs: Mapping[str, Task]) -> Candidates:
         raise ConfigError("held_out.runs: found none, expected the folders of scope growths")
     candidates: list[Candidate] = []
     tasks: dict[TaskId, Task] = {}
-    read: set[str] = set()
+    run_ids: set[str] = set()
     for folder in config.held_out.runs:
         try:
             with Archive.open(folder) as archive:
                 run_id = find_run(archive).run_id
-                if run_id in read:
+                if run_id in run_ids:
                     raise ConfigError(f"held_out.runs: {folder} is given twice, expected once")
-                read.add(run_id)
+                run_ids.add(run_id)
                 require_same_models(config, run_config(archive, run_id), folder)
                 require_unseen(archive, "held_out.programs", programs, folder)
                 playable = playable_candidates(archive, run_id)
@@ -141,10 +141,10 @@ def _require_choice(candidates: Sequence[Candidate]) -> None:
     for each in candidates:
         verdicts.setdefault(each.list_key, set()).add(each.accepted)
     if all(len(both) < 2 for both in verdicts.values()):
-        accepted = sum(each.accepted for each in candidates)
+        n_accepted = sum(each.accepted for each in candidates)
         raise ConfigError(
-            f"held_out.runs: found {accepted} accepted among {len(candidates)} playable candidates "
-            f"in {len(verdicts)} lists, expected a list with an accepted one and another"
+            f"held_out.runs: found {n_accepted} accepted among {len(candidates)} playable "
+            f"candidates in {len(verdicts)} lists, expected a list with an accepted one and another"
         )
 
 
@@ -155,7 +155,7 @@ class HeldOutSession(ModelSession):
     """Learns again, plays, and compares."""
 
     def __init__(self, plan: ModelPlan, archive: Archive, games: HeldOutGames) -> None:
-        self.found = games
+        self.games = games
         for row in archive.rows("held_out_games"):
             task = games.programs.get(row["program"])
             if task is not None and task.game_id != row["game_id"]:
@@ -166,17 +166,17 @@ class HeldOutSession(ModelSession):
         super().__init__(plan, archive)
 
     def expected_finetunes(self) -> int:
-        """Of references and of each different candidate."""
+        """Number of fine-tunes of references and of all different candidates."""
         held_out = self.plan.config.held_out
-        references = len(self.found.programs) * held_out.reference.count
-        return references + len(self.found.tasks) * held_out.seeds
+        references = len(self.games.programs) * held_out.reference.count
+        return references + len(self.games.tasks) * held_out.seeds
 
     def work(self) -> RunOutcome:
-        """What there is to learn first; then all candidates, one training seed after another, so
+        """Learn the references first; then all candidates, one training seed after another, so
         that a run that ends early has compared them under some."""
         self._begin()
-        self.collector.calibrate(self.found.all)
-        held_out, programs = self.config.held_out, list(self.found.programs.values())
+        self.collector.calibrate(self.games.all)
+        held_out, programs = self.config.held_out, list(self.games.programs.values())
         references = [
             Lesson(task, number, True)
             for number in range(held_out.reference.count)
@@ -185,7 +185,7 @@ class HeldOutSession(ModelSession):
         self._learn(references)
         self.collector.play(self._first_requests(references))
         for number in range(held_out.seeds):
-            lessons = [Lesson(task, number, False) for task in self.found.tasks.values()]
+            lessons = [Lesson(task, number, False) for task in self.games.tasks.values()]
             self._learn(lessons)
             policies = map(self._policy_id, lessons)
             self.collector.play(self._requests(list(policies), programs, held_out.maps))
@@ -199,20 +199,21 @@ class HeldOutSession(ModelSession):
         super().show(outcome)
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        """How the analysis is shown again."""
+        """The command that shows the analysis again."""
         return [("again", f"python -m archive held-out {quote(str(self.plan.folder))}")]
 
     def _begin(self) -> None:
         archive, mine = self.ledger.archive, [("run_id", "=", self.ledger.run_id)]
         if not archive.rows("held_out_games", ["game_id"], mine):
             self.ledger.commit(
-                games=self.ledger.game_rows(self.found.all), held_out_games=self.found.rows()
+                games=self.ledger.game_rows(self.games.all), held_out_games=self.games.rows()
             )
 
     # -- learning --------------------------------------------------------------------------------
 
     def _seed(self, lesson: Lesson) -> int:
-        """Of a stream that no growth draws from; one for all candidates, another for programs."""
+        """Training seed, from a stream that no growth draws from: the same for all candidates,
+        another for programs."""
         kind = "reference" if lesson.is_reference else "candidate"
         return named_seed("held-out training", kind, self.config.seed, lesson.number)
 
@@ -231,34 +232,34 @@ class HeldOutSession(ModelSession):
         return f"{named_seed('held-out', *facts, bits=64):016x}"
 
     def _learn(self, lessons: Sequence[Lesson]) -> None:
-        wanted = [each for each in lessons if self._policy_id(each) not in self.ledger.finetunes]
-        jobs = [self._job(each) for each in wanted]
-        self.display.stage(STAGE, [each.task for each in wanted], len(jobs))
+        missing = [each for each in lessons if self._policy_id(each) not in self.ledger.finetunes]
+        jobs = [self._job(each) for each in missing]
+        self.display.stage(STAGE, [each.task for each in missing], len(jobs))
         results = self.collector.executor.do(jobs)
-        for lesson, result in zip(wanted, results, strict=True):
+        for lesson, result in zip(missing, results, strict=True):
             self._keep(lesson, result)
 
     def _job(self, lesson: Lesson) -> Job[Finetune]:
-        task, seed = self.collector.floored(lesson.task), self._seed(lesson)
+        task, seed = self.collector.task_with_floor(lesson.task), self._seed(lesson)
         if lesson.is_reference:
             return CurriculumTraining(task, (), seed, self._reference_learner)
         return Training(task, seed)
 
     def _keep(self, lesson: Lesson, result: Result[Finetune]) -> None:
-        made, task = result.outcome, lesson.task
-        digest = self.ledger.archive.put_adapter(made.adapter)
+        finetune, task = result.outcome, lesson.task
+        digest = self.ledger.archive.put_adapter(finetune.adapter)
         identity = (self._policy_id(lesson), self._seed(lesson), self._settings(lesson), digest)
-        row = finetune_row(task, made, *identity) | {"replicate": lesson.number}
+        row = finetune_row(task, finetune, *identity) | {"replicate": lesson.number}
         maps = self.ledger.map_rows(result.map_texts, Purpose.TRAINING, self.config.judge.stories)
         self.ledger.commit(finetunes=[row], maps=maps)
-        note = training_note(made.curve)
-        self.display.job(STAGE, task, made.tokens, result.scoring, note)
+        note = training_note(finetune.curve)
+        self.display.job(STAGE, task, finetune.tokens, result.scoring, note)
 
     # -- playing ---------------------------------------------------------------------------------
 
     def _first_requests(self, references: Sequence[Lesson]) -> list[PlayRequest]:
-        """Base and scripts on every program, its own fine-tunes on each."""
-        held_out, programs = self.config.held_out, list(self.found.programs.values())
+        """Plays of base and scripts on every program, and of each program's own fine-tunes."""
+        held_out, programs = self.config.held_out, list(self.games.programs.values())
         scripts = [f"{SCRIPT_POLICY}{name}" for name in SCRIPTS]
         requests = self._requests([BASE_POLICY], programs, held_out.reference.plays)
         requests += self._requests(scripts, programs, held_out.maps)

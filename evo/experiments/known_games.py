@@ -44,11 +44,13 @@ def archived_tasks(archive: Archive, ids: Sequence[TaskId]) -> dict[TaskId, Task
     return tasks
 
 
-def require_same_models(config: RunConfig, grown: Mapping[str, object], folder: str) -> None:
+def require_same_models(
+    config: RunConfig, growth_config: Mapping[str, object], folder: str
+) -> None:
     """Raises :class:`ConfigError` unless the growth in ``folder``, whose configuration is
-    ``grown``, had the run's player and judge."""
+    ``growth_config``, had the run's player and judge."""
     for section, model in (("player", config.player.model), ("judge", config.judge.model)):
-        settings = grown.get(section)
+        settings = growth_config.get(section)
         other = settings.get("model") if isinstance(settings, Mapping) else None
         if other != model:
             raise ConfigError(f"{section}.model: found {model}, expected {other}, as in {folder}")
@@ -59,9 +61,11 @@ def require_unseen(
 ) -> None:
     """Raises :class:`ConfigError` for a program that the growth in ``folder`` has met, whatever its
     metadata: it is not held out. ``setting`` names the programs."""
-    met = {(row["dialect"], row["code"]) for row in archive.rows("games", ["dialect", "code"])}
+    known_games = {
+        (row["dialect"], row["code"]) for row in archive.rows("games", ["dialect", "code"])
+    }
     for name, task in programs.items():
-        if (task.game.dialect, task.game.code) in met:
+        if (task.game.dialect, task.game.code) in known_games:
             raise ConfigError(
                 f"{setting}: {name} was met by {folder}, expected programs that no growth has met"
             )

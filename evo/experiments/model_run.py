@@ -1,4 +1,4 @@
-"""What scope growth and the transfer triplet share: a player and a judge on workers, a ledger that
+"""Common parts of runs on language models: a player and a judge on workers, a ledger that
 watches the budget, a display."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from evo.record.cost import amount
 from evo.record.ledger import Ledger
 from evo.record.progress import RunProgress
 from evo.record.run_folder import RunIdentity
-from evo.record.trackers import Tracking, check_trackers, tracked
+from evo.record.trackers import Tracking, check_trackers, open_trackers
 from evo.runner import RunOutcome, Services
 from evo.search.initial_scope import initial_tasks
 from meta_sampler import MetaSampler, Remote
@@ -45,11 +45,11 @@ class ModelPlan:
 
     @property
     def folder(self) -> Path:
-        """Of the run."""
+        """Folder of the run."""
         return self.config.folder
 
     def announce(self) -> bool:
-        """Nothing is to be said before it begins."""
+        """Nothing is announced; the run always begins."""
         return True
 
     def session(self, archive: Archive) -> ModelSession:
@@ -64,11 +64,11 @@ class ModelSession(ABC):
 
     def __init__(self, plan: ModelPlan, archive: Archive) -> None:
         self.plan, self.config, self.console = plan, plan.config, plan.services.console
-        known = [row["run_id"] for row in archive.rows("runs", ["run_id"])]
+        run_ids = [row["run_id"] for row in archive.rows("runs", ["run_id"])]
         science = self.config.science_hash()
-        run_id = str(known[0]) if known else f"{self.config.name}-{science}"
-        stored = json.dumps(asdict(self.config), sort_keys=True)
-        self.identity = RunIdentity(run_id, self.config.seed, stored, science)
+        run_id = str(run_ids[0]) if run_ids else f"{self.config.name}-{science}"
+        config_json = json.dumps(asdict(self.config), sort_keys=True)
+        self.identity = RunIdentity(run_id, self.config.seed, config_json, science)
         self.ledger = Ledger(archive, run_id, self.config.budget)
         _check_budget(self.config, self.ledger)
         title = f"{self.config.experiment.replace('_', ' ')}: {plan.folder}"
@@ -88,7 +88,7 @@ class ModelSession(ABC):
             stack.callback(executor.close)
             self.ledger.callbacks += self.plan.services.callbacks
             if self.config.tracking.to:
-                self.ledger.callbacks.append(stack.enter_context(self._tracked()))
+                self.ledger.callbacks.append(stack.enter_context(self._open_trackers()))
             self.collector = Collector(self.config, self.ledger, executor, self.display)
             self._stack = stack.pop_all()
         return self
@@ -97,12 +97,12 @@ class ModelSession(ABC):
         self._stack.close()
 
     def _budget_share(self) -> float:
-        return share_spent(self.config.budget, self.ledger.spent)
+        return share_spent(self.config.budget, self.ledger.total_cost)
 
-    def _tracked(self) -> AbstractContextManager[Tracking]:
+    def _open_trackers(self) -> AbstractContextManager[Tracking]:
         counts = len(self.ledger.scores), len(self.ledger.decisions)
         run_id, folder = self.identity.run_id, self.plan.folder
-        return tracked(self.config.tracking, run_id, folder, asdict(self.config), counts)
+        return open_trackers(self.config.tracking, run_id, folder, asdict(self.config), counts)
 
     @abstractmethod
     def work(self) -> RunOutcome:
@@ -110,20 +110,20 @@ class ModelSession(ABC):
 
     @abstractmethod
     def expected_finetunes(self) -> int | None:
-        """Of the whole run, at most; None where nothing bounds them."""
+        """Largest number of fine-tunes of the whole run; None if nothing bounds it."""
 
     def higher_budget(self) -> tuple[str, ...]:
         """The budget that is spent, doubled; nothing where it was a meta-sampler's own."""
-        name = exhausted_budget(self.config.budget, self.ledger.spent)
+        name = exhausted_budget(self.config.budget, self.ledger.total_cost)
         return (f"budget.{name}={2 * getattr(self.config.budget, name):g}",) if name else ()
 
     def show(self, outcome: RunOutcome) -> None:
-        """What was kept so far, verdicts and costs."""
+        """Print the accepted games so far, verdicts and costs."""
         run = quote(str(self.plan.folder))
         show_summary(self.console, self.ledger, self.display.scoring, run)
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        """What reads the archive."""
+        """Commands that read the archive."""
         folder = self.plan.folder
         run, page, games = map(quote, (str(folder), f"{folder}.html", f"{folder}-games"))
         return [
@@ -169,9 +169,9 @@ def _check_cluster(cluster: ClusterConfig) -> None:
 
 def _check_unchanged(archive: Archive, config: RunConfig, initial: Sequence[Task]) -> None:
     """The files of the initial scope must still hold the games that the run began with."""
-    known = {row["game_id"] for row in archive.rows("games", ["game_id"])}
+    archived_ids = {row["game_id"] for row in archive.rows("games", ["game_id"])}
     for entry, task in zip(config.growth.initial_scope, initial, strict=True):
-        if known and task.game_id not in known:
+        if archived_ids and task.game_id not in archived_ids:
             raise ConfigError(
                 f"growth.initial_scope: {entry} has changed since the run began, expected the "
                 "game it began with"
@@ -179,8 +179,8 @@ def _check_unchanged(archive: Archive, config: RunConfig, initial: Sequence[Task
 
 
 def _check_budget(config: RunConfig, ledger: Ledger) -> None:
-    if name := exhausted_budget(config.budget, ledger.spent):
+    if name := exhausted_budget(config.budget, ledger.total_cost):
         raise ConfigError(
             f"budget.{name}: found {getattr(config.budget, name):g}, expected more than the run "
-            f"has spent already ({amount(ledger.spent)})"
+            f"has spent already ({amount(ledger.total_cost)})"
         )

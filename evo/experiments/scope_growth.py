@@ -27,7 +27,7 @@ class ScopeGrowth(ModelSession):
     """Grows a scope; each generation's scope is committed as it forms."""
 
     def expected_finetunes(self) -> int | None:
-        """Initial games and candidates that are examined, with their replicates."""
+        """Number of fine-tunes of initial games and examined candidates, with replicates."""
         growth = self.config.growth
         if growth.max_candidates is None:
             return None
@@ -92,8 +92,10 @@ class ScopeGrowth(ModelSession):
     def _proposer(self, oracle: TransferOracle) -> Proposer:
         diversity, seed = self.config.growth.diversity, self.config.seed
         sampler, decisions = self.plan.sampler, oracle.decisions
-        foresight = self.config.growth.schedule == "open_ended"
-        return Proposer(sampler, self.ledger, self.display, seed, diversity, decisions, foresight)
+        avoid_covered = self.config.growth.schedule == "open_ended"
+        return Proposer(
+            sampler, self.ledger, self.display, seed, diversity, decisions, avoid_covered
+        )
 
     def _keep(self, scopes: Iterable[list[ScopeMember[Task]]]) -> None:
         for generation, members in enumerate(scopes):
@@ -101,9 +103,9 @@ class ScopeGrowth(ModelSession):
                 self._commit_scope(generation, members)
 
     def _open_outcome(self, run: OpenEnded[Task, SelectionFinding, Request]) -> RunOutcome:
-        """Why the open-ended schedule came to its end, and at what yield."""
-        growth, accepted = self.config.growth, len(run.members) - len(self.plan.initial)
-        hours = run.order.spent.seconds / 3600
+        """Why the open-ended schedule ended, and its yield."""
+        growth, n_accepted = self.config.growth, len(run.members) - len(self.plan.initial)
+        hours = run.order.total_cost.seconds / 3600
         message = "the meta-sampler has nothing new for any game of the scope"
         if run.end is End.CANDIDATES:
             message = f"growth.max_candidates={growth.max_candidates} are judged"
@@ -117,7 +119,7 @@ class ScopeGrowth(ModelSession):
                 f"no new game of the last two lists has a regret of growth.least_regret="
                 f"{growth.least_regret:g} (the largest is {run.largest_regret:.2g})"
             )
-        pace = f"; {accepted} games joined in {hours:.2f} core-hours" if hours else ""
+        pace = f"; {n_accepted} games joined in {hours:.2f} core-hours" if hours else ""
         return RunOutcome(RunEvent.FINISHED, 0, message + pace, None)
 
     def _commit_scope(self, generation: int, members: Sequence[ScopeMember[Task]]) -> None:
@@ -138,11 +140,11 @@ class ScopeGrowth(ModelSession):
         )
 
     def _outcome(self) -> RunOutcome:
-        """Why Algorithm 1 came to its end."""
+        """Why Algorithm 1 ended."""
         growth, generation = self.config.growth, max(self.ledger.scopes, default=0)
-        judged = sum(row["outcome"] == "candidate" for row in self.ledger.proposals.values())
+        n_judged = sum(row["outcome"] == "candidate" for row in self.ledger.proposals.values())
         message, overrides = "the last generation accepted nothing", None
-        if growth.max_candidates is not None and judged >= growth.max_candidates:
+        if growth.max_candidates is not None and n_judged >= growth.max_candidates:
             message = f"growth.max_candidates={growth.max_candidates} are judged"
         elif any(row["accepted_in"] == generation for row in self.ledger.newest_scope):
             message = f"growth.generations={growth.generations} is reached"

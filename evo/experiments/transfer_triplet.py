@@ -1,4 +1,4 @@
-"""What a few games teach of each other: the paper's reference experiment (Fig. 4.2, 4.3).
+"""Transfer between a few games: the paper's reference experiment (Fig. 4.2, 4.3).
 
 Every game of ``growth.initial_scope`` is learned ``finetune.replicates`` times and every fine-tune
 plays every game on common fresh maps. All facts are rows; gains and values are derived from them.
@@ -38,7 +38,7 @@ class TransferTriplet(ModelSession):
     """Fine-tunes on every initial game and plays every game with every fine-tune."""
 
     def expected_finetunes(self) -> int:
-        """Of every initial game, with replicates."""
+        """Number of fine-tunes of all initial games, with replicates."""
         return len(self.plan.initial) * self.config.finetune.replicates
 
     def work(self) -> RunOutcome:
@@ -93,7 +93,7 @@ def matrices(collector: Collector, tasks: Sequence[Task]) -> dict[GainKind, Tran
 def lead(
     config: RunConfig, collector: Collector, one: Task, other: Task, kind: GainKind
 ) -> Interval:
-    """By how many bits learning ``one`` gains more on ``other`` than the reverse."""
+    """Gain of learning ``one`` on ``other`` minus the gain of the reverse, bits."""
     seeds = collector.seeds(Purpose.ACCEPTANCE, config.transfer.acceptance_plays[-1])
 
     def gains(source: Task, target: Task) -> Scores:
@@ -109,14 +109,15 @@ def report(
     console: Console, config: RunConfig, collector: Collector, tasks: Sequence[Task]
 ) -> None:
     """Tables on the console."""
-    named = dict(zip(map(short_name, config.growth.initial_scope), tasks, strict=True))
-    valued = next(kind for kind in GainKind if kind == config.transfer.gain)
-    show(console, matrices(collector, tasks), list(named), valued)
+    task_by_name = dict(zip(map(short_name, config.growth.initial_scope), tasks, strict=True))
+    value_kind = next(kind for kind in GainKind if kind == config.transfer.gain)
+    show(console, matrices(collector, tasks), list(task_by_name), value_kind)
     leads = {
         f"{one} → {other}": [
-            lead(config, collector, named[one], named[other], kind) for kind in GainKind
+            lead(config, collector, task_by_name[one], task_by_name[other], kind)
+            for kind in GainKind
         ]
-        for one, other in combinations(named, 2)
+        for one, other in combinations(task_by_name, 2)
     }
     heads = ["first to second", *(f"{kind} gain" for kind in GainKind)]
     console.print(_table("more than from second to first, bits", heads, leads))
@@ -127,23 +128,27 @@ def show(
     console: Console,
     by_kind: Mapping[GainKind, TransferMatrix],
     names: Sequence[str],
-    valued: GainKind,
+    value_kind: GainKind,
 ) -> None:
-    """Gains of each kind, and both values of the ``valued`` kind; a table each."""
+    """Gains of each kind, and both values of the ``value_kind`` kind; a table each."""
 
     def square(
-        title: str, matrix: TransferMatrix, read: Callable[[TransferValues], Interval]
+        title: str, matrix: TransferMatrix, value_of: Callable[[TransferValues], Interval]
     ) -> None:
         rows = {
-            name: [read(matrix.cells[source, target].values) for target in matrix.targets]
+            name: [value_of(matrix.cells[source, target].values) for target in matrix.targets]
             for name, source in zip(names, matrix.sources, strict=True)
         }
         console.print(_table(title, ["trained on", *names], rows))
 
     for kind in GainKind:
         square(f"{kind} gain, bits", by_kind[kind], lambda values: values.gain)
-    square(f"captured, C, of {valued} gains", by_kind[valued], lambda values: values.captured)
-    square(f"Definition 37, V, of {valued} gains", by_kind[valued], lambda values: values.def37)
+    square(
+        f"captured, C, of {value_kind} gains", by_kind[value_kind], lambda values: values.captured
+    )
+    square(
+        f"Definition 37, V, of {value_kind} gains", by_kind[value_kind], lambda values: values.def37
+    )
 
 
 def _table(title: str, heads: Sequence[str], rows: Mapping[str, Sequence[Interval]]) -> Table:
@@ -157,7 +162,7 @@ def _table(title: str, heads: Sequence[str], rows: Mapping[str, Sequence[Interva
 
 
 def short_name(entry: str) -> str:
-    """A game's name as one reads it: without folder, suffix and figure."""
+    """A game's short name: without folder, suffix and figure number."""
     return re.sub(r"^fig_\d+_\d+_", "", Path(entry).stem)
 
 
@@ -171,7 +176,7 @@ def with_interval(interval: Interval) -> str:
 
 WIDTH, HEIGHT, TOP = 250.0, 180.0, 48.0
 LEFT, STEP = 52.0, 322.0
-"""Of the first panel's plot, and from one to the next."""
+"""Left edge of the first panel's plot, and the distance from one panel to the next."""
 WINDOW = 9
 """Steps of the running mean."""
 Curves = Mapping[str, Sequence[Sequence[float]]]
@@ -181,8 +186,8 @@ Curves = Mapping[str, Sequence[Sequence[float]]]
 def figure(curves: Curves) -> Element:
     """Panels side by side, each with scales of its own."""
     shapes: list[Element] = []
-    for place, (name, lines) in enumerate(curves.items()):
-        shapes += _panel(place * STEP + LEFT, name, [line for line in lines if line])
+    for index, (name, lines) in enumerate(curves.items()):
+        shapes += _panel(index * STEP + LEFT, name, [line for line in lines if line])
     title = (
         "Learning curves: mean score of each training step in bits, thin, and over nine steps, "
         "bold; a colour for each training seed"
@@ -198,8 +203,8 @@ def _panel(left: float, name: str, lines: Sequence[Sequence[float]]) -> Iterator
     plot = Plot.box((left, TOP), (WIDTH, HEIGHT), (1, max(steps, 2)), ends, "x")
     yield text(left, 16, name, "heading")
     yield from plot.grid("step", "bits", 4, 5)
-    for place, line in enumerate(lines):
-        colour = f"series {series(place)}"
+    for index, line in enumerate(lines):
+        colour = f"series {series(index)}"
         for heights, class_ in ((line, f"{colour} thin"), (running_mean(line, WINDOW), colour)):
             places = plot.places(range(1, len(line) + 1), heights)
             yield polyline(places if len(places) > 1 else places * 2, class_)

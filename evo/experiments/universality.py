@@ -41,7 +41,14 @@ from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
 from evo.jobs.evaluate import Task
 from evo.jobs.processes import Workers
 from evo.measure.folder import MANIFEST, read
-from evo.measure.several import Measurement, Session, Tally, WorkDone, events_of, work_done_in
+from evo.measure.several import (
+    Measurement,
+    Session,
+    SessionTally,
+    WorkDone,
+    events_of,
+    work_done_in,
+)
 from evo.record.budget import check, exhausted_budget
 from evo.record.cost import amount
 from evo.runner import RunOutcome, Services
@@ -93,18 +100,18 @@ def plan_universality(config: RunConfig, services: Services, resumed: bool) -> M
 
 
 def find_growths(runs: Sequence[str]) -> tuple[Growth, ...]:
-    """Each under a name of its own: its folder's, numbered where two have the same."""
+    """The growths, each with a name of its own: its folder's, numbered if two have the same."""
     if len(runs) < 2:
         raise ConfigError(
             f"universality.runs: found {len(runs)}, expected two or more folders of scope growths "
             "or of exported measures"
         )
     growths: dict[str, Growth] = {}
-    for run in runs:
-        plain = Path(run).resolve().name
-        numbered = (f"{plain}-{number}" for number in count(2))
-        name = next(each for each in chain([plain], numbered) if each not in growths)
-        growths[name] = Growth(name, Path(run))
+    for folder in runs:
+        plain = Path(folder).resolve().name
+        numbered_names = (f"{plain}-{number}" for number in count(2))
+        name = next(each for each in chain([plain], numbered_names) if each not in growths)
+        growths[name] = Growth(name, Path(folder))
     return tuple(growths.values())
 
 
@@ -138,7 +145,7 @@ def ladder(config: RunConfig, folder: Path, finetune_ids: Sequence[str]) -> tupl
     """Names of all models: the base at each temperature, each fine-tune at each scale, then those
     that the user named.
 
-    Raises :class:`ConfigError` for a name that stands there twice.
+    Raises :class:`ConfigError` for a name that occurs twice.
     """
     settings, base = config.universality, config.player.model
     warm = [base if t == 1 else f"{base}@{_plain(t)}" for t in settings.temperatures]
@@ -167,11 +174,11 @@ class UniversalitySession(ModelSession):
         self, plan: ModelPlan, archive: Archive, growths: Sequence[Growth], programs: list[Task]
     ) -> None:
         self.growths, self.programs = growths, programs
-        self.found: Universality | None = None
+        self.result: Universality | None = None
         super().__init__(plan, archive)
-        if spent := exhausted_budget(self.config.budget, self._done().cost):
+        if name := exhausted_budget(self.config.budget, self._work_done().cost):
             raise ConfigError(
-                f"budget.{spent}: found {getattr(self.config.budget, spent):g}, expected more than "
+                f"budget.{name}: found {getattr(self.config.budget, name):g}, expected more than "
                 "the run has spent already"
             )
 
@@ -184,33 +191,33 @@ class UniversalitySession(ModelSession):
         self._train()
         self._export()
         self._measure()
-        self.found = self.answer()
-        write_answer(self.plan.folder / ANSWER, self.found)
+        self.result = self.answer()
+        write_answer(self.plan.folder / ANSWER, self.result)
         return RunOutcome(RunEvent.FINISHED, 0, "every model has played every measure", None)
 
     def higher_budget(self) -> tuple[str, ...]:
         """The budget that is spent, doubled."""
-        name = exhausted_budget(self.config.budget, self._done().cost)
+        name = exhausted_budget(self.config.budget, self._work_done().cost)
         return (f"budget.{name}={2 * getattr(self.config.budget, name):g}",) if name else ()
 
     def show(self, outcome: RunOutcome) -> None:
         """The answer, once everything is measured, and what weakens it."""
-        if self.found:
-            show_values(list(map(self._scope, self._grown())), self.console)
-            show(self.found, self._question(), self.console)
+        if self.result:
+            show_values(list(map(self._scope, self._grown_measures())), self.console)
+            show(self.result, self._question(), self.console)
             for line in self.caveats():
                 self.console.print(line, highlight=False, soft_wrap=True)
         super().show(outcome)
-        cost = amount(self._done().cost)
+        cost = amount(self._work_done().cost)
         self.console.print(f"cost     {cost}, with measuring", highlight=False, soft_wrap=True)
 
     def commands(self) -> Sequence[tuple[str, str]]:
         """The same answer from the measured runs alone, once there is one."""
-        if not self.found:
+        if not self.result:
             return []
         grown, random = (
-            [quote(str(self._measured(name))) for name in names]
-            for names in (self._grown(), self._random_compared())
+            [quote(str(self._run_folder(name))) for name in names]
+            for names in (self._grown_measures(), self._random_compared())
         )
         command = " ".join(["python -m archive universality", *grown])
         return [("again", " --random ".join([command, *random]))]
@@ -251,8 +258,8 @@ class UniversalitySession(ModelSession):
         games = len(choose(archive, run_id, settings.eta, skip_unplayable=True).covers)
         random = f"{RANDOM}/{name}"
         if len(playable_tasks(archive, run_id)) > games and not self._is_there(random):
-            drawn = replace(options, playable=games, draw=settings.draw)
-            export_xent(archive, run_id, self._folder(random), drawn)
+            random_options = replace(options, playable=games, draw=settings.draw)
+            export_xent(archive, run_id, self._folder(random), random_options)
         # Last: where it is there, the random games are.
         export_xent(archive, run_id, self._folder(f"{GROWN}/{name}"), options)
 
@@ -270,16 +277,16 @@ class UniversalitySession(ModelSession):
             else self._folder(f"{GROWN}/{each.name}")
             for each in self.growths
         }
-        return grown | {name: self._folder(name) for name in self._random()}
+        return grown | {name: self._folder(name) for name in self._random_measures()}
 
-    def _grown(self) -> list[str]:
+    def _grown_measures(self) -> list[str]:
         return [f"{GROWN}/{each.name}" for each in self.growths]
 
-    def _random(self) -> list[str]:
+    def _random_measures(self) -> list[str]:
         names = [f"{RANDOM}/{each.name}" for each in self.growths]
         return [name for name in names if self._is_there(name)]
 
-    def _measured(self, measure: str) -> Path:
+    def _run_folder(self, measure: str) -> Path:
         return self.plan.folder / MEASURED / measure
 
     # -- measuring -------------------------------------------------------------------------------
@@ -287,29 +294,29 @@ class UniversalitySession(ModelSession):
     def _measure(self) -> None:
         """Every measure that is not finished, side by side. Raises what ends a run."""
         models, measures = self.models(), self._measures()
-        missing = [m for m in measures if RunEvent.FINISHED not in events_of(self._measured(m))]
+        missing = [m for m in measures if RunEvent.FINISHED not in events_of(self._run_folder(m))]
         workers = Workers(self.config.cluster.workers, "cluster.workers=1")
         with TemporaryDirectory() as place:
             session = self._session(Path(place) / "tally", measures.values(), models)
             configs = {name: self._measure_config(name, models) for name in missing}
             jobs = [(name, Measurement(name, configs[name], session)) for name in missing]
             try:
-                for name, outcome in workers.computed(jobs):
+                for name, outcome in workers.compute(jobs):
                     _require_finished(outcome)
                     log.info("measured %s", name)
             finally:
                 workers.close()
 
     def _session(self, tally: Path, measures: Iterable[Path], models: tuple[str, ...]) -> Session:
-        exported = [read(folder) for folder in measures]
+        exports = [read(folder) for folder in measures]
         # The judge's model as player sets the levels of games, a rung of the ladder or not.
-        plays = sum(len(each.members) * len({*models, each.judge_name}) for each in exported)
-        before = self._done()
+        plays = sum(len(export.members) * len({*models, export.judge_name}) for export in exports)
+        before = self._work_done()
         check(self.config.budget, before.cost)
-        return Session(Tally(tally), self.config.budget, before, plays, time.time())
+        return Session(SessionTally(tally), self.config.budget, before, plays, time.time())
 
     def _measure_config(self, measure: str, models: tuple[str, ...]) -> MeasureRunConfig:
-        settings, folder = self.config.universality, self._measured(measure)
+        settings, folder = self.config.universality, self._run_folder(measure)
         return MeasureRunConfig(
             experiment="measure",
             name=folder.name,
@@ -326,10 +333,10 @@ class UniversalitySession(ModelSession):
             archive=ArchiveRoot(root=str(folder.parent)),
         )
 
-    def _done(self) -> WorkDone:
-        """What was measured in all sessions; its cost with that of the ladder."""
-        measured = [work_done_in(self._measured(name)) for name in self._measures()]
-        return sum(measured, WorkDone(0, self.ledger.spent))
+    def _work_done(self) -> WorkDone:
+        """Work of all sessions; its cost includes the ladder's."""
+        work = [work_done_in(self._run_folder(name)) for name in self._measures()]
+        return sum(work, WorkDone(0, self.ledger.total_cost))
 
     # -- the answer ------------------------------------------------------------------------------
 
@@ -338,16 +345,16 @@ class UniversalitySession(ModelSession):
         return Question(settings.margin, resamples=settings.resamples, seed=self.config.seed)
 
     def answer(self) -> Universality:
-        """From the measured runs' archives, without random games that cannot be compared on.
-        Raises :class:`~archive.errors.RatingError`."""
+        """The answer from the measured runs' archives, without random games that cannot be
+        compared. Raises :class:`~archive.errors.RatingError`."""
         grown, random = (
             [self._scope(name) for name in names]
-            for names in (self._grown(), self._random_compared())
+            for names in (self._grown_measures(), self._random_compared())
         )
         return universality(grown, random, self._question())
 
     def _random_compared(self) -> list[str]:
-        return [name for name in self._random() if self._fault(name) is None]
+        return [name for name in self._random_measures() if self._fault(name) is None]
 
     def _fault(self, measure: str) -> str | None:
         """Why a measured run cannot be compared."""
@@ -358,21 +365,21 @@ class UniversalitySession(ModelSession):
         return None
 
     def _scope(self, measure: str) -> MeasuredScope:
-        with Archive.open(self._measured(measure)) as archive:
+        with Archive.open(self._run_folder(measure)) as archive:
             return read_measured_scope(archive, measure)
 
     def caveats(self) -> list[str]:
-        """What is fewer than the question asks for, a sentence each."""
+        """Sentences on what is too little for a firm answer."""
         models, growths = len(self.models()), len(self.growths)
         lines = [f"Only {counted(models, 'model')}: {LADDER} or more say more."]
         lines = lines if models < LADDER else []
         if growths < GROWTHS:
             lines.append(f"Only {counted(growths, 'growth')}: {GROWTHS} or more say more.")
-        for name in self._grown():
+        for name in self._grown_measures():
             if (games := self._scope(name).games) < GAMES:
-                ranked = f"{name} ranks models by {counted(games, 'game')} only"
-                lines.append(f"{ranked}: {GAMES} or more say more.")
-        there = self._random()
+                text = f"{name} ranks models by {counted(games, 'game')} only"
+                lines.append(f"{text}: {GAMES} or more say more.")
+        there = self._random_measures()
         for each in self.growths:
             if (random := f"{RANDOM}/{each.name}") not in there:
                 lines.append(f"{each.name} has no random games beside its own to compare with.")
@@ -396,7 +403,7 @@ def _require_finished(outcome: RunOutcome) -> None:
 
 
 def write_answer(path: Path, result: Universality) -> None:
-    """As JSON; raises :class:`archive.WriteError` when the disk refuses."""
+    """Write the result as JSON; raises :class:`archive.WriteError` when the disk refuses."""
     text = json.dumps(as_json(result), indent=1, allow_nan=False) + "\n"
     with writing(path.parent):
         write_whole(path, text.encode())

@@ -13,8 +13,8 @@ from rich.table import Table
 from archive import ArchiveError
 from archive.views.tables import add
 from evo.ggbench.answers import GameFaultError
-from evo.ggbench.filters import filtered
-from evo.ggbench.game import find, packaged, packaged_names
+from evo.ggbench.filters import run_filters
+from evo.ggbench.game import find, packaged_game, packaged_names
 from evo.ggbench.terminal import agent_of, answer_of_person, play
 from xgl.chat.accounting import Budget
 from xgl.errors import ConfigError, PlayerError
@@ -24,25 +24,25 @@ def main(arguments: Sequence[str], ask: Callable[[str], str] = answer_of_person)
     """Returns the exit code: 0, 1 for a game that is refused, 2 for a user's error, 130 after
     Ctrl-C."""
     try:
-        wanted = _parser().parse_args(arguments)
+        options = _parser().parse_args(arguments)
     except SystemExit as end:
         return int(end.code or 0)
     console = Console()
     try:
-        match wanted.command:
+        match options.command:
             case "games":
                 return _list(console)
             case "check":
-                return check(wanted.game, console)
+                return check(options.game, console)
             case "similarity":
-                return show_similarity(wanted.games or packaged_names(), console)
+                return show_similarity(options.games or packaged_names(), console)
             case "clusters":
-                return show_clusters(wanted, console)
+                return show_clusters(options, console)
             case "compare":
-                return show_comparison(wanted.run, wanted.measured, wanted.figure, console)
+                return show_comparison(options.run, options.measured, options.figure, console)
             case _:
-                game, opponent = find(wanted.game), agent_of(wanted.against)
-                play(game, opponent, wanted.seat - 1, wanted.seed, console, ask)
+                game, opponent = find(options.game), agent_of(options.against)
+                play(game, opponent, options.seat - 1, options.seed, console, ask)
                 return 0
     except (ConfigError, GameFaultError, ArchiveError, PlayerError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -59,40 +59,60 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("games", help="the games that ship")
     of_one = "a game that ships, or a folder with rules.md, env.py and moves.md"
-    checked = commands.add_parser("check", help="the filters of a game, one line each")
-    checked.add_argument("game", metavar="GAME", help=of_one)
-    alike = commands.add_parser("similarity", help="how alike the programs of games are")
-    alike.add_argument("games", metavar="GAME", nargs="*", help=f"{of_one}; none: all that ship")
-    sorts = commands.add_parser("clusters", help="kinds of games, by a chat model and an ILP")
-    sorts.add_argument("games", metavar="GAME", nargs="*", help=f"{of_one}; none: all that ship")
-    sorts.add_argument("--model", required=True, help="chat:MODEL or chat:MODEL@URL")
-    sorts.add_argument("--run", type=Path, help="the games of a run of +experiment=gg_bench")
-    sorts.add_argument("--count", type=int, help="exactly so many; without it, as many as pay")
-    sorts.add_argument("--answers", type=Path, default=Path("answers"), help="what was paid for")
-    sorts.add_argument("--tokens", type=int, help="ask nothing more once so many are spent")
-    sorts.add_argument("--estimate", action="store_true", help="say what it takes, and stop")
-    beside = commands.add_parser("compare", help="models on these games beside Xent games")
-    beside.add_argument("run", type=Path, help="of +experiment=gg_bench")
-    beside.add_argument("measured", type=Path, help="a run of +experiment=measure")
-    beside.add_argument("--figure", type=Path, metavar="FILE", help="also an SVG of both scores")
-    played = commands.add_parser("play", help="play against an opponent")
-    played.add_argument("game", metavar="GAME", help=of_one)
-    played.add_argument(
+    check_parser = commands.add_parser("check", help="the filters of a game, one line each")
+    check_parser.add_argument("game", metavar="GAME", help=of_one)
+    similarity_parser = commands.add_parser(
+        "similarity", help="how alike the programs of games are"
+    )
+    similarity_parser.add_argument(
+        "games", metavar="GAME", nargs="*", help=f"{of_one}; none: all that ship"
+    )
+    clusters_parser = commands.add_parser(
+        "clusters", help="kinds of games, by a chat model and an ILP"
+    )
+    clusters_parser.add_argument(
+        "games", metavar="GAME", nargs="*", help=f"{of_one}; none: all that ship"
+    )
+    clusters_parser.add_argument("--model", required=True, help="chat:MODEL or chat:MODEL@URL")
+    clusters_parser.add_argument(
+        "--run", type=Path, help="the games of a run of +experiment=gg_bench"
+    )
+    clusters_parser.add_argument(
+        "--count", type=int, help="exactly so many; without it, as many as pay"
+    )
+    clusters_parser.add_argument(
+        "--answers", type=Path, default=Path("answers"), help="what was paid for"
+    )
+    clusters_parser.add_argument(
+        "--tokens", type=int, help="ask nothing more once so many are spent"
+    )
+    clusters_parser.add_argument(
+        "--estimate", action="store_true", help="say what it takes, and stop"
+    )
+    compare_parser = commands.add_parser("compare", help="models on these games beside Xent games")
+    compare_parser.add_argument("run", type=Path, help="of +experiment=gg_bench")
+    compare_parser.add_argument("measured", type=Path, help="a run of +experiment=measure")
+    compare_parser.add_argument(
+        "--figure", type=Path, metavar="FILE", help="also an SVG of both scores"
+    )
+    play_parser = commands.add_parser("play", help="play against an opponent")
+    play_parser.add_argument("game", metavar="GAME", help=of_one)
+    play_parser.add_argument(
         "--against",
         default="mcts",
         help="random, mcts (default) or mcts@N, a search of N simulations",
     )
-    played.add_argument(
+    play_parser.add_argument(
         "--seat", type=int, choices=(1, 2), default=1, help="yours; 1 (default) moves first"
     )
-    played.add_argument("--seed", type=int, default=0, help="of cards, dice and the opponent")
+    play_parser.add_argument("--seed", type=int, default=0, help="of cards, dice and the opponent")
     return parser
 
 
 def _list(console: Console) -> int:
     table = Table("game", "title", "category")
     for name in packaged_names():
-        game = packaged(name)
+        game = packaged_game(name)
         add(table, name, game.title, game.category)
     console.print(table)
     return 0
@@ -118,8 +138,8 @@ def show_similarity(names: Sequence[str], console: Console) -> int:
     return 0
 
 
-def show_clusters(wanted: argparse.Namespace, console: Console) -> int:
-    """Each cluster with its games, and those that stand in none.
+def show_clusters(options: argparse.Namespace, console: Console) -> int:
+    """Print each cluster with its games, and the games in none.
 
     Raises :class:`ConfigError`, :class:`~archive.ArchiveError`,
     :class:`~xgl.errors.PlayerError` and :class:`~xgl.errors.BudgetError`.
@@ -129,37 +149,39 @@ def show_clusters(wanted: argparse.Namespace, console: Console) -> int:
     from evo.ggbench.kinds import Sorter, estimate
     from evo.ggbench.records import games_of
 
-    games = [*map(find, wanted.games)] + (games_of(wanted.run) if wanted.run else [])
-    games = games or [packaged(name) for name in packaged_names()]
-    settings = find_author(GGBenchConfig(author=wanted.model), "--model")
+    games = [*map(find, options.games)] + (games_of(options.run) if options.run else [])
+    games = games or [packaged_game(name) for name in packaged_names()]
+    settings = find_author(GGBenchConfig(author=options.model), "--model")
     assert settings is not None
     console.print(estimate(settings, len(games)), highlight=False, soft_wrap=True)
-    if wanted.estimate:
+    if options.estimate:
         return 0
-    sorter = Sorter(settings, wanted.answers, Budget(tokens=wanted.tokens))
+    sorter = Sorter(settings, options.answers, Budget(tokens=options.tokens))
     try:
-        kinds = sorter.sort(games, wanted.count)
+        kinds = sorter.sort(games, options.count)
     except ValueError as error:
         raise ConfigError(f"count: {error}") from None
     table, members = Table("kind", "games", "share", "titles"), kinds.clusters.members
-    for place in [*kinds.clusters.chosen, None]:
-        held = [game.title for game, own in zip(games, members, strict=True) if own == place]
+    for place in [*kinds.clusters.columns, None]:
+        titles = [game.title for game, own in zip(games, members, strict=True) if own == place]
         kind = "none of these" if place is None else kinds.kinds[place]
-        add(table, kind, len(held), f"{len(held) / len(games):.1%}", ", ".join(held))
+        add(table, kind, len(titles), f"{len(titles) / len(games):.1%}", ", ".join(titles))
     console.print(table)
-    said = f"{kinds.unclear} answers neither yes nor no; {kinds.usage.tokens:,} tokens"
-    console.print(f"{len(kinds.kinds)} kinds that differ; {said}", highlight=False)
+    summary = f"{kinds.unclear} answers neither yes nor no; {kinds.usage.tokens:,} tokens"
+    console.print(f"{len(kinds.kinds)} kinds that differ; {summary}", highlight=False)
     return 0
 
 
-def show_comparison(run: Path, measured: Path, figure_path: Path | None, console: Console) -> int:
+def show_comparison(
+    run: Path, measure_run: Path, figure_path: Path | None, console: Console
+) -> int:
     """One table of both families, and the rank correlation.
 
     Raises :class:`ConfigError` and :class:`~archive.ArchiveError`.
     """
     from evo.ggbench.compare import compare, show, write_figure
 
-    comparison = compare(run, measured)
+    comparison = compare(run, measure_run)
     show(comparison, console)
     if figure_path is not None:
         write_figure(comparison, figure_path)
@@ -169,7 +191,7 @@ def show_comparison(run: Path, measured: Path, figure_path: Path | None, console
 
 def check(name: str, console: Console) -> int:
     """Show a game's verdicts; 1 where one refuses it."""
-    verdicts = filtered(find(name))
+    verdicts = run_filters(find(name))
     table = Table("filter", "verdict", "reason", "seconds")
     for each in verdicts:
         verdict = "passed" if each.passed else "refused"

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from xgl.errors import excerpt
 
 MOST_VALUES = 40_000
-"""In a list."""
+"""Most values of a list."""
 MOST_REASON = 200
-"""Characters of what a game says of itself."""
+"""Most characters of a game's own text in a message."""
 Answer = Mapping[str, Any]
 
 
@@ -26,13 +26,13 @@ class GameFaultError(Exception):
     """A game broke the rules of the box, or its interface; the message says how."""
 
 
-def malformed(name: str) -> GameFaultError:
+def form_fault(name: str) -> GameFaultError:
     """The fault of an answer whose value has the wrong form."""
     return GameFaultError(f"an answer whose {name} has the wrong form")
 
 
 def one_line(text: object) -> str:
-    """What a game says, as one short line."""
+    """A game's text as one short line."""
     if not isinstance(text, str):
         return "a fault of the wrong form"
     line = " ".join("".join(c if c.isprintable() else " " for c in text[:2000]).split())
@@ -52,7 +52,7 @@ def wholes(answer: Answer, name: str, low: int, high: int) -> tuple[int, ...]:
     """A list of them."""
     values = answer.get(name)
     if not isinstance(values, list) or len(values) > MOST_VALUES:
-        raise malformed(name)
+        raise form_fault(name)
     return tuple(whole({name: value}, name, low, high) for value in values)
 
 
@@ -60,7 +60,7 @@ def flag(answer: Answer, name: str) -> bool:
     """True or false."""
     value = answer.get(name)
     if not isinstance(value, bool):
-        raise malformed(name)
+        raise form_fault(name)
     return value
 
 
@@ -78,18 +78,18 @@ def text_of(answer: Answer, name: str) -> str:
 
 
 def bytes_of(answer: Answer, name: str) -> bytes:
-    """What stands there in base 64."""
+    """Bytes of a value in base 64."""
     try:
         return base64.b64decode(answer.get(name) or "", validate=True)
     except (TypeError, ValueError, binascii.Error):
-        raise malformed(name) from None
+        raise form_fault(name) from None
 
 
 def floats(answer: Answer, name: str, size: int) -> NDArray[np.float32]:
-    """So many finite numbers (size,), which stand there as float32 in base 64."""
+    """``size`` finite numbers (size,), from float32 in base 64."""
     content = bytes_of(answer, name)
     if len(content) != 4 * size:
-        raise malformed(name)
+        raise form_fault(name)
     values = np.frombuffer(content, np.float32)
     if not np.isfinite(values).all():
         raise GameFaultError("an observation holds a number that is not finite")

@@ -27,7 +27,7 @@ from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError
 
 PROMPT_TOKENS, ANSWER_TOKENS = 5_900, 3_200
-"""Of one game's three requests, where its texts are as long as the paper's (Table 1)."""
+"""Tokens of one game's three requests, for texts as long as the paper's (Table 1)."""
 SETTING = " (ggbench.author_tokens)"
 """Which setting bounds an answer."""
 _THOUGHT, _END = (re.compile(rf"<{slash}think(?:ing)?>", re.I) for slash in ("", "/"))
@@ -42,10 +42,10 @@ class UnusableAnswerError(Exception):
 
 @dataclass(frozen=True)
 class WrittenGame:
-    """A game as far as its texts came. ``failed``: the stage at which one is missing, and why."""
+    """A game as far as its texts came. ``failure``: the stage at which one is missing, and why."""
 
     game: Game
-    failed: str | None
+    failure: str | None
     usage: Usage
 
 
@@ -66,7 +66,7 @@ def find_author(config: GGBenchConfig, key: str = "ggbench.author") -> ChatSetti
 
 
 def estimate(settings: ChatSettings, count: int) -> str:
-    """What so many games would take, in words."""
+    """Estimated requests, tokens and dollars of ``count`` games, as text."""
     prompt, new = count * PROMPT_TOKENS, count * ANSWER_TOKENS
     cost = f", about {settings.prices.of(prompt, new):.2f} dollars" if settings.prices else ""
     return (
@@ -77,7 +77,7 @@ def estimate(settings: ChatSettings, count: int) -> str:
 
 
 class PaidAnswers:
-    """A chat model whose answers lie in ``folder`` once they are paid for."""
+    """A chat model whose paid answers are stored in ``folder``."""
 
     def __init__(self, settings: ChatSettings, folder: Path, budget: Budget) -> None:
         self.settings = replace(settings, budget=budget)
@@ -88,17 +88,21 @@ class PaidAnswers:
     ) -> tuple[CachedAnswer, Usage]:
         """Raises :class:`UnusableAnswerError` for a request beyond the model's window."""
         key = key_of(self.settings, messages, *draw)
-        known = self.cache.get(key)
-        if known is None:
+        cached_answer = self.cache.get(key)
+        if cached_answer is None:
             reply, cost = await batch.reply(messages, *draw)
             if isinstance(reply, Fault):
                 raise UnusableAnswerError(
                     f"the request is too long for the model ({reply.message})"
                 )
-            known = CachedAnswer(reply.text, reply.cut, cost.prompt_tokens, cost.new_tokens, 0.0)
-            self.cache.put(key, messages, known)
-        dollars = self.settings.prices.of(known.prompt_tokens, known.new_tokens)
-        return known, Usage(1, 0, 0, 0, 0, known.prompt_tokens, known.new_tokens, dollars)
+            cached_answer = CachedAnswer(
+                reply.text, reply.cut, cost.prompt_tokens, cost.new_tokens, 0.0
+            )
+            self.cache.put(key, messages, cached_answer)
+        dollars = self.settings.prices.of(cached_answer.prompt_tokens, cached_answer.new_tokens)
+        return cached_answer, Usage(
+            1, 0, 0, 0, 0, cached_answer.prompt_tokens, cached_answer.new_tokens, dollars
+        )
 
 
 class Author(PaidAnswers):
@@ -118,24 +122,24 @@ class Author(PaidAnswers):
             return await batch.gather(partial(self._game, batch, number) for number in numbers)
 
     async def _game(self, batch: RequestBatch, number: int) -> WrittenGame:
-        texts, usage, failed = ["", "", ""], Usage(), None
+        texts, usage, failure = ["", "", ""], Usage(), None
         requests: tuple[tuple[str, Callable[[], list[Message]], Callable[[str], str]], ...] = (
             ("rules", rules_messages, prose),
             ("program", lambda: program_messages(texts[0]), program),
             ("moves", lambda: moves_messages(texts[0], texts[1]), prose),
         )
-        for place, (stage, messages, read) in enumerate(requests):
+        for index, (stage, messages, extract) in enumerate(requests):
             try:
                 answer, cost = await self.answer(batch, messages(), "write", stage, number)
                 usage += cost
-                texts[place] = read(whole_text(answer, self.settings.answer_tokens, SETTING))
+                texts[index] = extract(whole_text(answer, self.settings.answer_tokens, SETTING))
             except UnusableAnswerError as error:
-                failed = f"{stage}: {error}"
+                failure = f"{stage}: {error}"
                 break
         rules, source, moves = texts
         author = f"chat:{self.settings.model}"
         return WrittenGame(
-            Game(f"written{number}", rules, source, moves, None, author), failed, usage
+            Game(f"written{number}", rules, source, moves, None, author), failure, usage
         )
 
 
@@ -167,11 +171,11 @@ def _blocks(answer: str) -> Iterator[tuple[str, str]]:
         ends.setdefault(line.strip(" \t"), []).append(number)
     number = 0
     while number < len(lines):
-        opened = _FENCE.fullmatch(lines[number])
-        after = ends.get(opened[1], []) if opened else []
+        fence = _FENCE.fullmatch(lines[number])
+        after = ends.get(fence[1], []) if fence else []
         place = bisect_right(after, number)
-        if opened and place < len(after):
-            yield opened[2].lower(), "\n".join(lines[number + 1 : after[place]])
+        if fence and place < len(after):
+            yield fence[2].lower(), "\n".join(lines[number + 1 : after[place]])
             number = after[place]
         number += 1
 
@@ -184,8 +188,8 @@ def prose(answer: str) -> str:
     """
     first, _, rest = answer.partition("\n")
     within, _, last = rest.rpartition("\n")
-    opened = _FENCE.fullmatch(first)
-    text = within if opened and opened[1] == last.strip(" \t") else answer
+    fence = _FENCE.fullmatch(first)
+    text = within if fence and fence[1] == last.strip(" \t") else answer
     text = text.replace("\0", "").strip()
     if not text:
         raise UnusableAnswerError("the answer is empty")
@@ -199,16 +203,16 @@ def program(answer: str) -> str:
     Raises :class:`UnusableAnswerError`. Whether the program is any good is for the filters.
     """
     blocks = list(_blocks(answer))
-    labelled = [text for label, text in blocks if label in _LABELS]
-    chosen = labelled or [text for label, text in blocks if not label]
-    if not chosen and not blocks and _is_python(answer):
-        chosen = [answer]
-    joined = "\n\n".join(text.strip("\n") for text in chosen).replace("\0", "")
-    if not joined.strip():
-        torn = len(_OPEN.findall(answer)) % 2 == 1
-        missing = "its block of Python does not end" if torn else "it holds no block of Python"
+    python_blocks = [text for label, text in blocks if label in _LABELS]
+    texts = python_blocks or [text for label, text in blocks if not label]
+    if not texts and not blocks and _is_python(answer):
+        texts = [answer]
+    code = "\n\n".join(text.strip("\n") for text in texts).replace("\0", "")
+    if not code.strip():
+        is_cut = len(_OPEN.findall(answer)) % 2 == 1
+        missing = "its block of Python does not end" if is_cut else "it holds no block of Python"
         raise UnusableAnswerError(missing)
-    return joined + "\n"
+    return code + "\n"
 
 
 def _is_python(text: str) -> bool:

@@ -22,7 +22,7 @@ from evo.ggbench.answers import (
     bytes_of,
     flag,
     floats,
-    malformed,
+    form_fault,
     one_line,
     result_of,
     text_of,
@@ -52,7 +52,7 @@ class Spaces:
 
     @property
     def features(self) -> int:
-        """Numbers that a policy reads: the observation, and who moves."""
+        """Count of numbers that a policy reads: the observation, and who moves."""
         return math.prod(self.shape) + 1
 
 
@@ -81,8 +81,8 @@ class Match:
 
 @dataclass(frozen=True)
 class Batch:
-    """What a learner sees: features (games, size) and masks (games, actions); after a move also
-    rewards (games,) and whether games ended (games,)."""
+    """Observations of a learner: features (games, size) and masks (games, actions); after a move
+    also rewards (games,) and whether games ended (games,)."""
 
     features: NDArray[np.float32]
     masks: NDArray[np.bool_]
@@ -100,11 +100,11 @@ class Box:
     def __enter__(self) -> Self:
         """Raises :class:`NoLockError` and :class:`GameFaultError`."""
         self.guest = GuestProcess(self.limits)
-        with ExitStack() as unfinished:
-            unfinished.callback(self.close)
+        with ExitStack() as stack:
+            stack.callback(self.close)
             self._check_locked(self.guest.greeting())
-            self.spaces = self._opened()
-            unfinished.pop_all()
+            self.spaces = self._open()
+            stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -121,25 +121,25 @@ class Box:
         return self._view(self.guest.ask("new", seed=seed))
 
     def play(self, move: int) -> View:
-        """Make a move in it."""
+        """Make a move in the host's game."""
         return self._view(self.guest.ask("play", move=move))
 
     def peek(self, move: int, seed: int) -> View:
-        """What a move would lead to; ``seed``: of the chance that comes with it."""
+        """The position after a move, without making it; ``seed``: of the chance in it."""
         return self._view(self.guest.ask("peek", move=move, seed=seed))
 
     def choose(self, agent: Agent, seed: int, seconds: float | None = None) -> int:
-        """What an agent would play in it."""
+        """The move that an agent chooses in the host's game."""
         answer = self.guest.ask("choose", seconds, agent=agent, seed=seed)
         return whole(answer, "move", 0, self.spaces.actions - 1)
 
     def keep_policy(self, name: str, layers: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> None:
         """Give the guest a policy: weights (inputs, outputs) and biases (outputs,) by layer."""
-        encoded = [
+        layer_texts = [
             {"weights": as_base64(weights), "biases": as_base64(biases)}
             for weights, biases in layers
         ]
-        self.guest.ask("policy", name=name, layers=encoded)
+        self.guest.ask("policy", name=name, layers=layer_texts)
 
     def match(self, agents: tuple[Agent, Agent], seed: int, seconds: float | None = None) -> Match:
         """A whole game; the first of the agents moves first."""
@@ -157,12 +157,12 @@ class Box:
         return whole(answer, "positions", 1, most), whole(answer, "value", -1, 1)
 
     def quiz(self, agent: Agent, positions: int, seed: int, seconds: float) -> tuple[int, int]:
-        """Positions asked, of those where some moves win and some do not, and winning answers."""
+        """Number of positions in which some moves win and some do not, and of winning answers."""
         answer = self.guest.ask(
             "quiz", seconds, agent=agent, positions=positions, seed=seed, game_seed=0
         )
-        asked = whole(answer, "asked", 0, positions)
-        return asked, whole(answer, "right", 0, asked)
+        count = whole(answer, "asked", 0, positions)
+        return count, whole(answer, "right", 0, count)
 
     def train(self, seeds: Sequence[int], opponents: Sequence[str], exploration: float) -> Batch:
         """Begin as many games as seeds, for a learner."""
@@ -177,7 +177,7 @@ class Box:
 
     # -- answers -----------------------------------------------------------------------------
 
-    def _opened(self) -> Spaces:
+    def _open(self) -> Spaces:
         answer = self.guest.ask("open", source=self.game.source, most_moves=self.limits.most_moves)
         actions = whole(answer, "actions", 1, MOST_ACTIONS)
         spaces = Spaces(actions, wholes(answer, "shape", 0, MOST_OBSERVED))
@@ -187,17 +187,17 @@ class Box:
 
     def _view(self, answer: Mapping[str, Any]) -> View:
         if list(self.spaces.shape) != answer.get("shape"):
-            found = excerpt(ascii(answer.get("shape")), 60)
+            shape = excerpt(ascii(answer.get("shape")), 60)
             raise GameFaultError(
-                f"an observation has the shape {found}, expected {list(self.spaces.shape)}"
+                f"an observation has the shape {shape}, expected {list(self.spaces.shape)}"
             )
         size = math.prod(self.spaces.shape)
-        observed = floats(answer, "observation", size)
+        observation = floats(answer, "observation", size)
         player = answer.get("player")
         if player is not None and not isinstance(player, str):
-            raise malformed("player")
+            raise form_fault("player")
         return View(
-            observed.tobytes(),
+            observation.tobytes(),
             text_of(answer, "text"),
             self._legal(answer),
             whole(answer, "mover", 0, 1),
@@ -219,14 +219,14 @@ class Box:
         features = floats(answer, "features", games * self.spaces.features).copy()
         bits = np.frombuffer(bytes_of(answer, "masks"), np.uint8)
         if bits.size != -(-games * self.spaces.actions // 8):
-            raise malformed("masks")
+            raise form_fault("masks")
         masks = np.unpackbits(bits)[: games * self.spaces.actions].astype(bool)
         masks = masks.reshape(games, self.spaces.actions)
         if not masks.any(axis=1).all():
             raise GameFaultError("no valid move is left and the game is not over")
         rewards, ended = (answer.get(name) for name in ("rewards", "ended"))
         if not are_plain_numbers(rewards, games, -10) or not are_plain_numbers(ended, games, 0):
-            raise malformed("rewards")
+            raise form_fault("rewards")
         return Batch(
             features.reshape(games, -1), masks, np.array(rewards, np.float32), np.array(ended, bool)
         )

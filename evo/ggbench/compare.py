@@ -49,18 +49,20 @@ class Comparison:
     agreement: RankAgreement | None
 
 
-def compare(programs: Path, measured: Path) -> Comparison:
-    """Of a run of ``+experiment=gg_bench`` and one of ``+experiment=measure``.
+def compare(programs: Path, measure_run: Path) -> Comparison:
+    """Compare a run of ``+experiment=gg_bench`` with one of ``+experiment=measure``.
 
     Raises :class:`ConfigError` where the two have no player in common, and
     :class:`~archive.ArchiveError`.
     """
-    plays, narms = _rows(programs, "gg_plays"), _rows(measured, "measures")
-    known = {row["policy_id"] for row in narms}
-    names = [name for name in dict.fromkeys(row["player"] for row in plays) if name in known]
+    plays, narms = _rows(programs, "gg_plays"), _rows(measure_run, "measures")
+    measured_names = {row["policy_id"] for row in narms}
+    names = [
+        name for name in dict.fromkeys(row["player"] for row in plays) if name in measured_names
+    ]
     if not names:
         raise ConfigError(
-            f"compare: {programs} and {measured} have no player in common, expected the same "
+            f"compare: {programs} and {measure_run} have no player in common, expected the same "
             "names in ggbench.players and players"
         )
     tallies = {name: tallies_of(plays, name) for name in names}
@@ -106,7 +108,7 @@ def _agreement(scores: Scores, tallies: Sequence[Sequence[Tally]]) -> RankAgreem
 
 
 def show(comparison: Comparison, console: Console) -> None:
-    """The table, and how the two orders agree."""
+    """Print the table, and how the two orders agree."""
     table = Table("player", "win rate", "95 %", "mean narms", title_justify="left")
     table.title = f"{comparison.programs} programs, {comparison.xent_games} Xent games"
     for each in sorted(comparison.models, key=lambda model: -model.rate):
@@ -117,7 +119,7 @@ def show(comparison: Comparison, console: Console) -> None:
 
 
 def agreement_text(comparison: Comparison) -> str:
-    """In words."""
+    """The rank agreement, in words."""
     agreement = comparison.agreement
     if agreement is None:
         return "No rank correlation: that takes three players that have played the same games."
@@ -138,12 +140,12 @@ def figure(comparison: Comparison) -> Element:
     plot = Plot.box((LEFT, TOP), (SIZE, SIZE), ends, (0.0, 1.0))
     labels = "mean normalised score on Xent games (narms)", "win rate on programs"
     shapes = list(plot.grid(*labels))
-    for place, each in enumerate(comparison.models):
+    for index, each in enumerate(comparison.models):
         x, y = plot.place(each.narms, each.rate)
-        colour = f"solid {series(place)}"
+        colour = f"solid {series(index)}"
         shapes.append(line(x, plot.y(each.low), x, plot.y(each.high), "rule"))
         shapes.append(circle(x, y, 5.0, colour))
-        row = TOP + 14 + 20 * place
+        row = TOP + 14 + 20 * index
         shapes.append(circle(LEFT + SIZE + 26, row - 4, 5.0, colour))
         shapes.append(text(LEFT + SIZE + 38, row, visible(each.name)[-44:], "name"))
     title = "Models on two families of games"
@@ -151,6 +153,6 @@ def figure(comparison: Comparison) -> Element:
 
 
 def write_figure(comparison: Comparison, path: Path) -> None:
-    """As an SVG file. Raises :class:`archive.WriteError`."""
+    """Write the figure as an SVG file. Raises :class:`archive.WriteError`."""
     with writing(path):
         write_whole(path, document(figure(comparison)).encode())

@@ -28,7 +28,7 @@ class Play:
     seconds: float = 0.0
 
     def finish(self, result: int | None) -> None:
-        """With the result for who moved first; None: too long."""
+        """Set the outcome from the result for the first mover; None: too long."""
         if result is None:
             self.outcome, self.reason = "long", "it went on for the most moves that are allowed"
         elif result == 0:
@@ -44,7 +44,7 @@ def new_plays(game_id: str, plays: int, run_seed: int) -> list[Play]:
 
 
 def play_agent(box: Box, player: Agent, opponent: Agent, plays: Sequence[Play]) -> None:
-    """Whole games in the box, to their outcomes."""
+    """Play whole games in the box, to their outcomes."""
     for play in plays:
         seats = (player, opponent) if play.seat == 0 else (opponent, player)
         began = monotonic()
@@ -58,7 +58,7 @@ def play_agent(box: Box, player: Agent, opponent: Agent, plays: Sequence[Play]) 
 
 
 def play_model(box: Box, mover: Mover, opponent: Agent, plays: Sequence[Play]) -> None:
-    """All plays side by side, one turn of the model in each, to their outcomes.
+    """Play all plays side by side, one turn of the model in each, to their outcomes.
 
     Raises what the model's endpoint raises.
     """
@@ -82,7 +82,7 @@ def play_model(box: Box, mover: Mover, opponent: Agent, plays: Sequence[Play]) -
 def _advance(box: Box, play: Play, opponent: Agent) -> Turn | None:
     """Play on to where the model has a choice; None where the play has ended."""
     try:
-        view = _replayed(box, play)
+        view = _replay(box, play)
         while view.result is None and len(play.moves) < box.limits.most_moves:
             if view.mover != play.seat:
                 key = ("ggbench", "opponent", play.seed, len(play.moves))
@@ -100,7 +100,7 @@ def _advance(box: Box, play: Play, opponent: Agent) -> Turn | None:
     return None
 
 
-def _replayed(box: Box, play: Play) -> View:
+def _replay(box: Box, play: Play) -> View:
     """The position after the moves so far: games are the same under the same seed and moves."""
     view = box.new(play.seed)
     for move in play.moves:

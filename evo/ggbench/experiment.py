@@ -29,7 +29,7 @@ from evo.ggbench.filters import digest
 from evo.ggbench.game import Game, find, packaged_names
 from evo.ggbench.jobs import (
     Opponent,
-    Prepared,
+    Preparation,
     give_policies,
     limits_of,
     plays_of,
@@ -62,8 +62,8 @@ def plan_ggbench(config: GGBenchRunConfig, console: Console) -> GGBenchPlan:
     author = find_author(settings)
     games = tuple(find(name) for name in settings.games or (() if author else packaged_names()))
     players = tuple(find_player(name, settings) for name in settings.players)
-    paid = [player.settings for player in players if isinstance(player, ChatPlayer)]
-    _check_all(games, players, config, [*paid, *([author] if author else [])])
+    chat_settings = [player.settings for player in players if isinstance(player, ChatPlayer)]
+    _check_all(games, players, config, [*chat_settings, *([author] if author else [])])
     return GGBenchPlan(config, console, games, players, author)
 
 
@@ -71,15 +71,15 @@ def _check_all(
     games: Sequence[Game],
     players: Sequence[Player],
     config: GGBenchRunConfig,
-    paid: Sequence[ChatSettings],
+    chat_settings: Sequence[ChatSettings],
 ) -> None:
     names = [game.name for game in games]
     if twice := [name for name in names if names.count(name) > 1]:
         raise ConfigError(f"ggbench.games: {twice[0]!r} stands there twice")
-    named = [player.name for player in players]
-    if twice := [name for name in named if named.count(name) > 1]:
+    player_names = [player.name for player in players]
+    if twice := [name for name in player_names if player_names.count(name) > 1]:
         raise ConfigError(f"ggbench.players: {twice[0]!r} stands there twice")
-    if config.budget.dollars is not None and not any(each.prices for each in paid):
+    if config.budget.dollars is not None and not any(each.prices for each in chat_settings):
         raise ConfigError(
             "budget.dollars: found an amount and no price of a chat model, expected "
             "ggbench.chat.prices={MODEL:[prompt,answer]}"
@@ -98,7 +98,7 @@ class GGBenchPlan:
 
     @property
     def folder(self) -> Path:
-        """Of the run."""
+        """Folder of the run."""
         return self.config.folder
 
     def announce(self) -> bool:
@@ -119,7 +119,7 @@ class GGBenchPlan:
         return not self.config.estimate
 
     def session(self, archive: Archive) -> GGBenchSession:
-        """With what the archive holds."""
+        """A session with what the archive holds."""
         return GGBenchSession(self, archive)
 
 
@@ -128,12 +128,12 @@ class GGBenchSession:
 
     def __init__(self, plan: GGBenchPlan, archive: Archive) -> None:
         self.plan, self.config, self.console = plan, plan.config, plan.console
-        self.settings, self.started = plan.config.ggbench, monotonic()
-        known = [row["run_id"] for row in archive.rows("runs", ["run_id"])]
-        run_id = str(known[0]) if known else f"{self.config.name}-{self.config.science_hash()}"
-        stored = json.dumps(asdict(self.config), sort_keys=True)
+        self.settings, self.start = plan.config.ggbench, monotonic()
+        run_ids = [row["run_id"] for row in archive.rows("runs", ["run_id"])]
+        run_id = str(run_ids[0]) if run_ids else f"{self.config.name}-{self.config.science_hash()}"
+        config_json = json.dumps(asdict(self.config), sort_keys=True)
         science = self.config.science_hash()
-        self.identity = RunIdentity(run_id, self.config.seed, stored, science)
+        self.identity = RunIdentity(run_id, self.config.seed, config_json, science)
         self.records = Records(archive, run_id)
         self.workers = Workers(self.settings.workers, "ggbench.workers")
 
@@ -165,7 +165,7 @@ class GGBenchSession:
         self.console.print(f"page     {path}", highlight=False, markup=False, soft_wrap=True)
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        """How to look closer."""
+        """The command that inspects the archive."""
         return (("inspect", f"python -m archive inspect {self.plan.folder}"),)
 
     # -- games ---------------------------------------------------------------------------------
@@ -174,56 +174,56 @@ class GGBenchSession:
         """The games of the run are rows before anything else; a resumed run takes them from
         there."""
         if self.plan.games and not self.records.rows["gg_games"]:
-            rows = [game_row(game, place) for place, game in enumerate(self.plan.games)]
+            rows = [game_row(game, index) for index, game in enumerate(self.plan.games)]
             self.records.commit(gg_games=rows)
         if self.plan.author:
             self._write_games(self.plan.author)
 
     def _write_games(self, settings: ChatSettings) -> None:
-        """As many at once as requests may be under way; a commit for each of these groups."""
+        """Write games in groups of the request limit, one commit for each group."""
         first = len(self.plan.games)
-        done = {row["place"] for row in self.records.rows["gg_games"]}
-        waiting = [n for n in range(self.settings.count) if first + n not in done]
+        archived_places = {row["place"] for row in self.records.rows["gg_games"]}
+        waiting = [n for n in range(self.settings.count) if first + n not in archived_places]
         for start in range(0, len(waiting), settings.concurrency):
             numbers = waiting[start : start + settings.concurrency]
-            writer = author.Author(settings, self.plan.folder / "answers", self._left())
-            written = writer.write(numbers)
+            writer = author.Author(settings, self.plan.folder / "answers", self._remaining_budget())
+            written_games = writer.write(numbers)
             places = [first + number for number in numbers]
-            self.records.add_written(written, places, bool(settings.prices))
-            for each in written:
-                self._say(f"{each.game.title}, by {settings.model}: {each.failed or 'written'}")
+            self.records.add_games(written_games, places, bool(settings.prices))
+            for each in written_games:
+                self._say(f"{each.game.title}, by {settings.model}: {each.failure or 'written'}")
             self._check_budget()
 
     def _prepare_all(self) -> None:
         games = self.records.games()
         waiting = [game for game in games if not self.records.verdicts(game)]
         jobs = [(game, self._preparation(games, game)) for game in waiting]
-        for number, (game, prepared) in enumerate(self.workers.computed(jobs), start=1):
-            self.records.add_prepared(game, prepared, self.config.seed)
-            last = prepared.verdicts[-1]
+        for number, (game, preparation) in enumerate(self.workers.compute(jobs), start=1):
+            self.records.add_preparation(game, preparation, self.config.seed)
+            last = preparation.verdicts[-1]
             state = last.reason if last.passed else f"refused: {last.stage}: {last.reason}"
             self._say(f"game {number} of {len(waiting)}, {game.title}: {state}")
             self._check_budget()
 
-    def _preparation(self, games: Sequence[Game], game: Game) -> Callable[[], Prepared]:
+    def _preparation(self, games: Sequence[Game], game: Game) -> Callable[[], Preparation]:
         place, trials = games.index(game), self.settings.opponent.null_trials
-        known = tuple(digest(each.source) for each in games[:place])
+        known_digests = tuple(digest(each.source) for each in games[:place])
         own = range(trials * place // len(games), trials * (place + 1) // len(games))
-        return partial(prepare, game, known, self.settings, self.config.seed, own)
+        return partial(prepare, game, known_digests, self.settings, self.config.seed, own)
 
     # -- plays ---------------------------------------------------------------------------------
 
     def _play_all(self, player: Player) -> None:
-        met = [(game, self.records.opponent(game)) for game in self.records.games()]
+        pairs = [(game, self.records.opponent(game)) for game in self.records.games()]
         waiting = [
             (game, opponent)
-            for game, opponent in met
-            if opponent and not self.records.played(game, player.name)
-            if player.name != OPTIMAL or self.records.solved(game)
+            for game, opponent in pairs
+            if opponent and not self.records.has_plays(game, player.name)
+            if player.name != OPTIMAL or self.records.is_solved(game)
         ]
         if isinstance(player, AgentPlayer):
             jobs = [(pair, self._agent_plays(*pair, player)) for pair in waiting]
-            for (game, opponent), plays in self.workers.computed(jobs):
+            for (game, opponent), plays in self.workers.compute(jobs):
                 self._commit(game, opponent, player, plays)
         elif waiting:
             with self._mover(player) as mover:
@@ -257,11 +257,11 @@ class GGBenchSession:
     def _mover(self, player: LocalPlayer | ChatPlayer) -> Iterator[Mover]:
         if isinstance(player, LocalPlayer):
             single_threaded()
-            with player.loaded("auto", "cpu") as lm:
+            with player.load("auto", "cpu") as lm:
                 yield LocalMover(lm, self.config.seed, player.temperature)
             return
         folder = self.plan.folder / "answers"
-        yield ChatMover(player.settings, self.settings.attempts, folder, self._left())
+        yield ChatMover(player.settings, self.settings.attempts, folder, self._remaining_budget())
 
     def _commit(
         self, game: Game, opponent: Opponent, player: Player, plays: Sequence[Play]
@@ -274,9 +274,9 @@ class GGBenchSession:
 
     # -- budget, progress ----------------------------------------------------------------------
 
-    def _left(self) -> Budget:
-        """Of tokens and dollars."""
-        budget, (_, tokens, dollars) = self.config.budget, self.records.spent()
+    def _remaining_budget(self) -> Budget:
+        """Remaining budget of tokens and dollars."""
+        budget, (_, tokens, dollars) = self.config.budget, self.records.total_cost()
         return Budget(
             None if budget.tokens is None else max(0, budget.tokens - tokens),
             None if budget.dollars is None else max(0.0, budget.dollars - dollars),
@@ -284,21 +284,21 @@ class GGBenchSession:
 
     def _check_budget(self) -> None:
         """Raises :class:`BudgetError` where one is spent."""
-        for (name, limit), spent in zip(
+        for (name, limit), amount in zip(
             (
                 ("seconds", self.config.budget.seconds),
                 ("tokens", self.config.budget.tokens),
                 ("dollars", self.config.budget.dollars),
             ),
-            self.records.spent(),
+            self.records.total_cost(),
             strict=True,
         ):
-            if limit is not None and spent >= limit:
-                raise BudgetError(f"the budget of {limit:g} {name} is spent ({spent:g} used)")
+            if limit is not None and amount >= limit:
+                raise BudgetError(f"the budget of {limit:g} {name} is spent ({amount:g} used)")
 
     def _say(self, message: str) -> None:
         self.console.print(
-            f"[{monotonic() - self.started:6.1f} s] {message}",
+            f"[{monotonic() - self.start:6.1f} s] {message}",
             highlight=False,
             markup=False,
             soft_wrap=True,

@@ -22,9 +22,9 @@ from xgl.random_streams import seed, stream
 
 KEYWORD = "spaces.Discrete("
 GAMES = 20
-"""Of random moves."""
+"""Number of games of random moves."""
 REPEATED = 3
-"""Of them, played again under the same seed."""
+"""Number of these that are played again under the same seed."""
 MOST_UNDECIDED = 0.2
 SEARCH = {"kind": "search", "simulations": 100, "policy": None}
 STAGES = (
@@ -39,12 +39,12 @@ STAGES = (
     "solution",
     "opponent",
 )
-"""In their order; the last three come with self-play, and ``solution`` refuses nothing."""
+"""Names of the filters, in order; the last three come with self-play, ``solution`` refuses none."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One filter's. ``reason``: why it refuses, or what was seen; ``seconds`` that it took."""
+    """Verdict of one filter. ``reason``: why it refuses, or its finding; ``seconds``: its time."""
 
     stage: str
     passed: bool
@@ -65,26 +65,26 @@ class _Play:
         return self.views[-1].result
 
 
-def filtered(
-    game: Game, known: Collection[str] = (), limits: BoxLimits = LIMITS, run_seed: int = 0
+def run_filters(
+    game: Game, known_digests: Collection[str] = (), limits: BoxLimits = LIMITS, run_seed: int = 0
 ) -> list[Verdict]:
     """The verdicts on a game, the last of which refuses, or all pass.
 
-    ``known``: digests (:func:`digest`) of games that are there already. Raises
+    ``known_digests``: digests (:func:`digest`) of games that exist already. Raises
     :class:`~evo.ggbench.box.NoLockError`.
     """
     verdicts: list[Verdict] = []
     began = monotonic()
     try:
-        for verdict in _verdicts(game, known, limits, run_seed):
+        for verdict in _verdicts(game, known_digests, limits, run_seed):
             now = monotonic()
             verdicts.append(replace(verdict, seconds=now - began))
             began = now
             if not verdict.passed:
                 break
     except GameFaultError as fault:
-        done = {verdict.stage for verdict in verdicts}
-        stage = next(each for each in ("execution", "timeout") if each not in done)
+        stages = {verdict.stage for verdict in verdicts}
+        stage = next(each for each in ("execution", "timeout") if each not in stages)
         verdicts.append(Verdict(stage, False, str(fault), monotonic() - began))
     return verdicts
 
@@ -117,19 +117,19 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _verdicts(
-    game: Game, known: Collection[str], limits: BoxLimits, run_seed: int
+    game: Game, known_digests: Collection[str], limits: BoxLimits, run_seed: int
 ) -> Iterator[Verdict]:
-    """Lazily: a filter is not asked after one that refused."""
+    """Verdicts, lazily: a filter does not run after one that refused."""
     yield keyword(game.source)
     program = digest(game.source)
-    yield Verdict("known", program not in known, f"program {program[:12]}")
+    yield Verdict("known", program not in known_digests, f"program {program[:12]}")
     with Box(game, limits) as box:
         plays = [_random_play(box, game, number, run_seed) for number in range(GAMES)]
         yield _execution(plays, box)
         yield _alternation(plays)
         yield _repeatability(plays[:REPEATED], box)
         yield _timeout(plays, box, limits, run_seed)
-        yield _undecided(plays)
+        yield _decisiveness(plays)
 
 
 def keyword(source: str) -> Verdict:
@@ -167,18 +167,20 @@ def _execution(plays: list[_Play], box: Box) -> Verdict:
 
 
 def _alternation(plays: list[_Play]) -> Verdict:
-    """Where a game says whose turn it is, that must change with every move."""
-    spoken = False
+    """If a game names the player to move, the name must change with every move."""
+    names_player = False
     for play in plays:
         going_on = [view for view in play.views if view.result is None]
         for before, after in pairwise(going_on):
             if before.player is None:
                 continue
-            spoken = True
+            names_player = True
             if before.player == after.player:
                 return Verdict("alternation", False, "one player moved twice")
-    seen = "current_player changes with every move" if spoken else "the game names no player"
-    return Verdict("alternation", True, seen)
+    detail = (
+        "current_player changes with every move" if names_player else "the game names no player"
+    )
+    return Verdict("alternation", True, detail)
 
 
 def _repeatability(plays: list[_Play], box: Box) -> Verdict:
@@ -200,11 +202,11 @@ def _timeout(plays: list[_Play], box: Box, limits: BoxLimits, run_seed: int) -> 
     if match.result is None:
         reason = f"a game of two searches goes on after {limits.most_moves} moves"
         return Verdict("timeout", False, reason)
-    seen = f"at most {longest} random moves; {len(match.moves)} moves between two searches"
-    return Verdict("timeout", True, seen)
+    detail = f"at most {longest} random moves; {len(match.moves)} moves between two searches"
+    return Verdict("timeout", True, detail)
 
 
-def _undecided(plays: list[_Play]) -> Verdict:
+def _decisiveness(plays: list[_Play]) -> Verdict:
     draws = sum(play.result == 0 for play in plays)
-    seen = f"{draws} of {len(plays)} games of random moves have no winner"
-    return Verdict("undecided", draws <= MOST_UNDECIDED * len(plays), seen)
+    detail = f"{draws} of {len(plays)} games of random moves have no winner"
+    return Verdict("undecided", draws <= MOST_UNDECIDED * len(plays), detail)

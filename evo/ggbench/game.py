@@ -15,9 +15,9 @@ PACKAGED = Path(__file__).parent / "packaged"
 RULES, SOURCE, MOVES = FILES = ("rules.md", "env.py", "moves.md")
 CATEGORIES = ("number", "board", "card", "chance")
 MOST_BYTES = 200_000
-"""Of one text of a game."""
+"""Most bytes of one text of a game."""
 MOST_TITLE = 80
-"""Characters."""
+"""Most characters of a title."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Game:
     @property
     def ships(self) -> bool:
         """Whether it is, letter by letter, a game of this package."""
-        return self.game_id in _shipped()
+        return self.game_id in _packaged_ids()
 
 
 def packaged_names() -> tuple[str, ...]:
@@ -56,7 +56,7 @@ def packaged_names() -> tuple[str, ...]:
     return tuple(_categories())
 
 
-def packaged(name: str) -> Game:
+def packaged_game(name: str) -> Game:
     """A game that ships. Raises :class:`ConfigError` for a name that none has."""
     if name not in _categories():
         raise ConfigError(f"game: found {name!r}, expected one of {', '.join(_categories())}")
@@ -69,11 +69,11 @@ def find(name: str) -> Game:
     Raises :class:`ConfigError`.
     """
     if name in _categories():
-        return packaged(name)
+        return packaged_game(name)
     folder = Path(name)
     if not folder.is_dir():
-        known = ", ".join(packaged_names())
-        raise ConfigError(f"game: found {name!r}, expected a folder with a game, or one of {known}")
+        names = ", ".join(packaged_names())
+        raise ConfigError(f"game: found {name!r}, expected a folder with a game, or one of {names}")
     return _read(folder, folder.resolve().name, None, "folder")
 
 
@@ -107,5 +107,5 @@ def _categories() -> dict[str, str]:
 
 
 @cache
-def _shipped() -> frozenset[str]:
-    return frozenset(packaged(name).game_id for name in _categories())
+def _packaged_ids() -> frozenset[str]:
+    return frozenset(packaged_game(name).game_id for name in _categories())

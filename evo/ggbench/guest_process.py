@@ -32,7 +32,7 @@ LOCKED = True
 
 @dataclass(frozen=True)
 class BoxLimits:
-    """What one game may take, in seconds: to start, for an answer, in all, and of processor time;
+    """Limits of one game, in seconds: to start, for an answer, total, and of processor time;
     ``memory`` in bytes of address space."""
 
     start: float = 60.0
@@ -54,7 +54,7 @@ class GuestProcess:
         self.limits = limits
         self._number, self._until = 0, monotonic() + limits.start
         self._closed = False
-        self.process = _started(limits)
+        self.process = _start(limits)
         assert self.process.stdin
         assert self.process.stdout
         self._in, self._out = self.process.stdin.fileno(), self.process.stdout.fileno()
@@ -110,7 +110,7 @@ class GuestProcess:
                 raise self._end(self._ending()) from None
 
     def _receive(self, seconds: float) -> Any:
-        """One message, within so many seconds."""
+        """One message, within ``seconds``."""
         until = monotonic() + seconds
         size = int.from_bytes(self._exactly(frames.LENGTH, until), "big")
         if not 0 < size <= frames.MOST:
@@ -144,7 +144,7 @@ class GuestProcess:
         return "it closed its pipe"
 
     def _end(self, reason: str) -> GameFaultError:
-        """A fault after which nothing more is asked."""
+        """Close the process; returns the fault."""
         self.close()
         return GameFaultError(reason)
 
@@ -153,7 +153,7 @@ def _refuse_constant(text: str) -> float:
     raise ValueError(text)
 
 
-def _started(limits: BoxLimits) -> subprocess.Popen[bytes]:
+def _start(limits: BoxLimits) -> subprocess.Popen[bytes]:
     settings = {
         "paths": _paths(),
         "memory": limits.memory,
@@ -173,7 +173,7 @@ def _started(limits: BoxLimits) -> subprocess.Popen[bytes]:
 
 @cache
 def _paths() -> list[str]:
-    """Where the guest finds this package, numpy and gymnasium."""
+    """Folders in which the guest finds this package, numpy and gymnasium."""
     files = [Path(str(module.__file__)) for module in (np, gymnasium)]
     roots = [Path(__file__).parents[2], *(file.parents[1] for file in files)]
     return list(dict.fromkeys(str(root.resolve()) for root in roots))

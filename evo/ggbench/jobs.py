@@ -1,4 +1,4 @@
-"""What is computed for one game away from the archive: a function of the game, settings, seed."""
+"""Work on one game without the archive: a function of the game, settings, seed."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from evo.config.ggbench import QUARTERS, GGBenchConfig
 from evo.ggbench.answers import GameFaultError
 from evo.ggbench.box import Agent, Box
 from evo.ggbench.evaluate import Play, new_plays, play_agent
-from evo.ggbench.filters import Verdict, filtered
+from evo.ggbench.filters import Verdict, run_filters
 from evo.ggbench.game import Game
 from evo.ggbench.guest_process import LIMITS, BoxLimits
 from evo.ggbench.opponents import OPTIMAL, Pairing, find_opponent, null_trial, searching
 from evo.ggbench.selfplay import Checkpoint, agent_name, layers_of, train
 
 NOT_SOLVED = "not solved"
-"""How the reason of the stage ``solution`` begins where perfect play is not known."""
+"""Beginning of the reason of the stage ``solution`` if perfect play is not known."""
 
 
 @dataclass
-class Prepared:
-    """A game's way to its opponent, as far as it came."""
+class Preparation:
+    """Results of a game on the way to its opponent: verdicts, checkpoints and pairings so far."""
 
     verdicts: list[Verdict]
     checkpoints: list[Checkpoint] = field(default_factory=list)
@@ -31,83 +31,83 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Opponent:
-    """The agent that players meet: a checkpoint with so many simulations."""
+    """The agent that players meet: a checkpoint and a number of simulations."""
 
     name: str
     simulations: int
 
     @property
     def title(self) -> str:
-        """Such as quarter1@25."""
+        """Its name with the simulations, such as quarter1@25."""
         return f"{self.name}@{self.simulations}"
 
     @property
     def agent(self) -> Agent:
-        """As the box knows it."""
+        """The agent in the form of the box."""
         return searching(self.name, self.simulations)
 
 
 def limits_of(config: GGBenchConfig) -> BoxLimits:
-    """Of one job's box."""
+    """Limits of one job's box."""
     return replace(LIMITS, total=config.seconds, cpu=int(config.seconds) + 60)
 
 
 def prepare(
-    game: Game, known: Collection[str], config: GGBenchConfig, run_seed: int, trials: range
-) -> Prepared:
+    game: Game, known_digests: Collection[str], config: GGBenchConfig, run_seed: int, trials: range
+) -> Preparation:
     """Filters, self-play, the search for an opponent, and null trials of these numbers.
 
     Raises :class:`~evo.ggbench.box.NoLockError`.
     """
-    prepared = Prepared(filtered(game, known, limits_of(config), run_seed))
-    if prepared.verdicts[-1].passed:
+    preparation = Preparation(run_filters(game, known_digests, limits_of(config), run_seed))
+    if preparation.verdicts[-1].passed:
         began = monotonic()
         try:
             with Box(game, limits_of(config)) as box:
-                _learn(box, config, run_seed, prepared)
+                _learn(box, config, run_seed, preparation)
                 began = monotonic()
-                _oppose(box, config, run_seed, trials, prepared)
+                _oppose(box, config, run_seed, trials, preparation)
         except GameFaultError as fault:
-            stage = "opponent" if prepared.checkpoints else "training"
-            prepared.verdicts.append(Verdict(stage, False, str(fault), monotonic() - began))
-    return prepared
+            stage = "opponent" if preparation.checkpoints else "training"
+            preparation.verdicts.append(Verdict(stage, False, str(fault), monotonic() - began))
+    return preparation
 
 
-def _learn(box: Box, config: GGBenchConfig, run_seed: int, prepared: Prepared) -> None:
+def _learn(box: Box, config: GGBenchConfig, run_seed: int, preparation: Preparation) -> None:
     began = monotonic()
-    prepared.checkpoints = train(box, config.train, run_seed)
-    seen = f"{prepared.checkpoints[-1].steps} steps without an error"
-    prepared.verdicts.append(Verdict("training", True, seen, monotonic() - began))
+    preparation.checkpoints = train(box, config.train, run_seed)
+    detail = f"{preparation.checkpoints[-1].steps} steps without an error"
+    preparation.verdicts.append(Verdict("training", True, detail, monotonic() - began))
 
 
 def _oppose(
-    box: Box, config: GGBenchConfig, run_seed: int, trials: range, prepared: Prepared
+    box: Box, config: GGBenchConfig, run_seed: int, trials: range, preparation: Preparation
 ) -> None:
     began, settings = monotonic(), config.opponent
     solution = box.solve(settings.most_positions, config.seconds)
     if isinstance(solution, str):
-        seen = f"{NOT_SOLVED}: {solution}"
+        detail = f"{NOT_SOLVED}: {solution}"
     else:
         positions, value = solution
         winner = {1: "who moves first wins", 0: "nobody wins", -1: "who moves second wins"}
-        seen = f"{positions} positions; {winner[value]}"
-    prepared.verdicts.append(Verdict("solution", True, seen, monotonic() - began))
+        detail = f"{positions} positions; {winner[value]}"
+    preparation.verdicts.append(Verdict("solution", True, detail, monotonic() - began))
     began = monotonic()
-    solved = not isinstance(solution, str)
-    prepared.pairings = list(find_opponent(box, settings, run_seed, solved))
-    confirmed = [p for p in prepared.pairings if p.purpose == "confirmation" and p.passed]
-    seen = "no stronger agent beats any in 80 % of fresh games"
-    if confirmed:
-        seen = opponent_text(confirmed[-1])
-    passed = bool(confirmed)
-    prepared.verdicts.append(Verdict("opponent", passed, seen, monotonic() - began))
+    is_solved = not isinstance(solution, str)
+    preparation.pairings = list(find_opponent(box, settings, run_seed, is_solved))
+    confirmations = [p for p in preparation.pairings if p.purpose == "confirmation" and p.passed]
+    detail = "no stronger agent beats any in 80 % of fresh games"
+    if confirmations:
+        detail = opponent_text(confirmations[-1])
+    passed = bool(confirmations)
+    preparation.verdicts.append(Verdict("opponent", passed, detail, monotonic() - began))
     copies = searching(agent_name(QUARTERS), 0)
     for trial in trials:
-        prepared.pairings += null_trial(box, settings, copies, trial, run_seed)
+        preparation.pairings += null_trial(box, settings, copies, trial, run_seed)
 
 
 def opponent_text(pair: Pairing) -> str:
-    """What a confirmed pair says."""
+    """Text on a confirmed pair."""
     return (
         f"{pair.loser} with {pair.rung} simulations loses {pair.wins} of {pair.games} fresh games "
         f"to {pair.winner}"

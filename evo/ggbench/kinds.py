@@ -28,18 +28,18 @@ from xgl.errors import PlayerError, excerpt
 CHUNK = 20
 """Rule books of one request for proposals."""
 PROPOSALS = 8
-"""Kinds asked for in each."""
+"""Number of kinds to propose in each request."""
 MOST_KIND = 400
-"""Characters."""
+"""Most characters of a kind."""
 TOKENS_OF_RULES = 450
-"""About, as long as those of the paper's games are after its filters (Table 1)."""
+"""Tokens of a rule book, about: the length of the paper's after its filters (Table 1)."""
 _ITEM = re.compile(r"^[ \t]*(?:\d{1,4}[.):]|[-*•])[ \t]+(\S.*)$", re.M)
 
 
 @dataclass(frozen=True)
 class KindsOfGames:
-    """``belongs`` (games, kinds): what the model said; ``unclear``: answers that were neither yes
-    nor no, which count as no."""
+    """``belongs`` (games, kinds): the model's answers; ``unclear``: number of answers that were
+    neither yes nor no, which count as no."""
 
     kinds: tuple[str, ...]
     belongs: NDArray[np.bool_]
@@ -49,7 +49,7 @@ class KindsOfGames:
 
 
 def estimate(settings: ChatSettings, games: int) -> str:
-    """What sorting so many games takes at most, in words."""
+    """Largest cost of sorting ``games`` games, in words."""
     chunks = -(-games // CHUNK)
     kinds = chunks * PROPOSALS
     requests = chunks + 1 + games * kinds
@@ -67,19 +67,19 @@ class Sorter(PaidAnswers):
     """Proposes kinds and says which games belong to them."""
 
     def sort(self, games: Sequence[Game], count: int | None = None) -> KindsOfGames:
-        """``count``: exactly so many clusters; None: as many as pay.
+        """Sort games into kinds. ``count``: number of clusters; None: as many as pay.
 
         Raises :class:`~xgl.errors.PlayerError` where the endpoint gives no answer or no list,
         :class:`~xgl.errors.BudgetError`, and ValueError where no such clusters share no game.
         """
         try:
-            kinds, spent = run(self._kinds(games))
-            said, cost = run(self._assignments(games, kinds))
+            kinds, usage = run(self._kinds(games))
+            answers, cost = run(self._assignments(games, kinds))
         except UnusableAnswerError as error:
             raise PlayerError(f"{self.settings.model}: {error}") from None
-        belongs = np.array([each is True for each in said]).reshape(len(games), len(kinds))
-        unclear = sum(each is None for each in said)
-        return KindsOfGames(tuple(kinds), belongs, select(belongs, count), unclear, spent + cost)
+        belongs = np.array([each is True for each in answers]).reshape(len(games), len(kinds))
+        unclear = sum(each is None for each in answers)
+        return KindsOfGames(tuple(kinds), belongs, select(belongs, count), unclear, usage + cost)
 
     async def _kinds(self, games: Sequence[Game]) -> tuple[list[str], Usage]:
         chunks = [games[at : at + CHUNK] for at in range(0, len(games), CHUNK)]
@@ -89,14 +89,14 @@ class Sorter(PaidAnswers):
                 propose_messages([game.rules for game in chunk], PROPOSALS) for chunk in chunks
             ]
             lists = await batch.gather(
-                partial(self._list, batch, messages, "propose", place)
-                for place, messages in enumerate(requests)
+                partial(self._list, batch, messages, "propose", index)
+                for index, messages in enumerate(requests)
             )
-            proposed = list(dict.fromkeys(kind for kinds, _ in lists for kind in kinds))
-            [(merged, cost)] = await batch.gather(
-                [partial(self._list, batch, merge_messages(proposed), "merge", 0)]
+            proposals = list(dict.fromkeys(kind for names, _ in lists for kind in names))
+            [(kinds, cost)] = await batch.gather(
+                [partial(self._list, batch, merge_messages(proposals), "merge", 0)]
             )
-        return merged, sum((usage for _, usage in lists), cost)
+        return kinds, sum((usage for _, usage in lists), cost)
 
     async def _list(
         self, batch: RequestBatch, messages: list[Message], stage: str, place: int
@@ -113,7 +113,7 @@ class Sorter(PaidAnswers):
                 partial(self._belongs, batch, game.rules, kind)
                 for game, kind in product(games, kinds)
             )
-        return [said for said, _ in answers], sum((usage for _, usage in answers), Usage())
+        return [answer for answer, _ in answers], sum((usage for _, usage in answers), Usage())
 
     async def _belongs(
         self, batch: RequestBatch, rules: str, kind: str
@@ -135,7 +135,7 @@ def items(answer: str) -> list[str]:
 
 
 def yes(answer: str) -> bool | None:
-    """What an answer says; None for neither.
+    """True for yes, False for no, None for neither.
 
     >>> [yes(text) for text in ("Yes", "no.", "**Yes**", "Perhaps")]
     [True, False, True, None]
@@ -145,20 +145,20 @@ def yes(answer: str) -> bool | None:
 
 
 PRICE = 0.5
-"""Of a cluster, in texts, where their number is free."""
+"""Price of a cluster, in texts, where their number is free."""
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """``chosen``: explanations, by column; ``members``: for each text its cluster, None for one
-    that no chosen cluster holds."""
+    """``columns``: of the chosen explanations; ``members``: for each text its cluster's column,
+    None for a text outside all clusters."""
 
-    chosen: tuple[int, ...]
+    columns: tuple[int, ...]
     members: tuple[int | None, ...]
 
     @property
-    def covered(self) -> int:
-        """Texts that stand in a cluster."""
+    def covered_count(self) -> int:
+        """Number of texts in a cluster."""
         return sum(each is not None for each in self.members)
 
 
@@ -176,13 +176,13 @@ def select(belongs: NDArray[np.bool_], count: int | None = None) -> Clusters:
     if count is not None:
         rules.append(LinearConstraint(np.ones((1, explanations)), lb=count, ub=count))
     cost = -sizes if count is not None else PRICE - sizes
-    solved = milp(cost, integrality=np.ones(explanations), bounds=Bounds(0, 1), constraints=rules)
-    if solved.x is None:
+    solution = milp(cost, integrality=np.ones(explanations), bounds=Bounds(0, 1), constraints=rules)
+    if solution.x is None:
         raise ValueError(f"found no {count} explanations that share no text")
-    chosen = tuple(int(place) for place in np.flatnonzero(np.round(solved.x)))
-    return Clusters(chosen, members(belongs, chosen))
+    columns = tuple(int(column) for column in np.flatnonzero(np.round(solution.x)))
+    return Clusters(columns, members(belongs, columns))
 
 
-def members(belongs: NDArray[np.bool_], chosen: Sequence[int]) -> tuple[int | None, ...]:
-    """For each text its cluster among the chosen ones."""
-    return tuple(next((place for place in chosen if row[place]), None) for row in belongs)
+def members(belongs: NDArray[np.bool_], columns: Sequence[int]) -> tuple[int | None, ...]:
+    """For each text the column of its cluster, None if it has none."""
+    return tuple(next((column for column in columns if row[column]), None) for row in belongs)

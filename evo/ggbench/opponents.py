@@ -16,7 +16,7 @@ from xgl.random_streams import seed
 
 OPTIMAL = "optimal"
 SECONDS_A_GAME = 120.0
-"""Of a game between two searches, before it is given up."""
+"""Time limit of a game between two searches."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def searching(name: str, simulations: int) -> Agent:
 
 
 def find_opponent(
-    box: Box, settings: OpponentConfig, run_seed: int, solved: bool
+    box: Box, settings: OpponentConfig, run_seed: int, is_solved: bool
 ) -> Iterator[Pairing]:
     """Every pair that was played. The last is a confirmation that passed, or there is no opponent.
 
@@ -53,28 +53,28 @@ def find_opponent(
     :class:`~evo.ggbench.answers.GameFaultError`.
     """
     for rung in settings.ladder:
-        played = []
-        for winner, loser in _pairs(rung, settings, solved):
-            played.append(_selection(box, settings, rung, winner, loser, run_seed))
-            yield played[-1]
-        best = max(played, key=lambda pair: (pair.wins, -pair.draws))
+        pairings = []
+        for winner, loser in _pairs(rung, settings, is_solved):
+            pairings.append(_selection(box, settings, rung, winner, loser, run_seed))
+            yield pairings[-1]
+        best = max(pairings, key=lambda pair: (pair.wins, -pair.draws))
         if not best.passed:
             continue
         names = best.winner, best.loser
-        confirmed = _pairing(box, settings, rung, names, "confirmation", run_seed)
-        yield confirmed
-        if confirmed.passed:
+        confirmation = _pairing(box, settings, rung, names, "confirmation", run_seed)
+        yield confirmation
+        if confirmation.passed:
             return
 
 
-def _pairs(rung: int, settings: OpponentConfig, solved: bool) -> list[tuple[str, str]]:
+def _pairs(rung: int, settings: OpponentConfig, is_solved: bool) -> list[tuple[str, str]]:
     """Winner and loser: where both search alike, every two checkpoints, either of which may win;
     further down the last checkpoint against each."""
     names = [agent_name(quarter) for quarter in range(1, QUARTERS + 1)]
     pairs = [(names[-1], name) for name in names]
     if rung == settings.simulations:
         pairs = [(later, earlier) for earlier, later in combinations(names, 2)]
-    return pairs + ([(OPTIMAL, name) for name in names] if solved else [])
+    return pairs + ([(OPTIMAL, name) for name in names] if is_solved else [])
 
 
 def _selection(
@@ -137,13 +137,13 @@ def null_trial(
         wins, draws = contest(box, (agent, agent), seeds)
         best = max(best, (max(wins, settings.selection - wins - draws), -draws))
     passed = selects(best[0], settings.selection)
-    selected = _null("null_selection", settings.selection, best[0], -best[1], passed, trial, began)
+    selection = _null("null_selection", settings.selection, best[0], -best[1], passed, trial, began)
     began = monotonic()
     seeds = _null_seeds("confirmation", run_seed, trial, 0, settings.confirmation)
     wins, draws = contest(box, (agent, agent), seeds)
     passed = confirms(wins, settings.confirmation)
     purpose, games = "null_confirmation", settings.confirmation
-    return selected, _null(purpose, games, wins, draws, passed, trial, began)
+    return selection, _null(purpose, games, wins, draws, passed, trial, began)
 
 
 def _null_seeds(purpose: str, run_seed: int, trial: int, pair: int, games: int) -> list[int]:

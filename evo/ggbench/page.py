@@ -16,14 +16,14 @@ PAGE = "ggbench.html"
 CHARACTERS_A_TOKEN = 4
 BOARD_TOKENS = 80
 WRITTEN_TOKENS = 2200
-"""Of a prompt for one move of a game as long as the paper's."""
+"""Tokens of a prompt for one move, in a game whose texts are as long as the paper's."""
 MOVES_A_PLAY = 10
-"""Of a player, about; the rest of an estimate is counted from the texts."""
+"""Moves of a player in a play, about; the rest of an estimate is counted from the texts."""
 
 
 def estimate(player: ChatPlayer, games: Sequence[Game], count: int, settings: GGBenchConfig) -> str:
-    """What a chat player's requests would take, in words; ``count``: of games, those that are
-    still to be written included."""
+    """Estimated cost of a chat player's requests, in words; ``count``: number of games, those still
+    to be written included."""
     prompt = sum((len(g.rules) + len(g.moves)) // CHARACTERS_A_TOKEN + BOARD_TOKENS for g in games)
     prompt += WRITTEN_TOKENS * (count - len(games))
     requests = MOVES_A_PLAY * settings.plays * count

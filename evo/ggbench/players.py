@@ -71,7 +71,7 @@ def find_player(name: str, config: GGBenchConfig) -> Player:
 
 @dataclass(frozen=True)
 class Turn:
-    """A position with several legal moves, in a play and after so many moves of it."""
+    """A position with several legal moves: its play, and the number of moves before it."""
 
     game: Game
     board: str
@@ -82,7 +82,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Answer:
-    """A legal move, or None with the reason; what it took."""
+    """A legal move, or None with the reason, and its usage."""
 
     move: int | None
     usage: Usage = field(default_factory=Usage)
@@ -152,30 +152,30 @@ class ChatMover:
 
     async def _answer(self, batch: RequestBatch, turn: Turn) -> Answer:
         messages = play_messages(turn.game, turn.board, turn.legal)
-        usage, said = Usage(), ""
+        usage, text = Usage(), ""
         for attempt in range(self.attempts):
             draw = (turn.game.game_id, turn.play, turn.after, attempt)
             key = key_of(self.settings, messages, *draw)
-            known = self.cache.get(key)
-            if known is None:
+            cached_answer = self.cache.get(key)
+            if cached_answer is None:
                 reply, cost = await batch.reply(messages, *draw, asked_again=attempt > 0)
                 if isinstance(reply, Fault):
                     return Answer(None, usage + cost, f"oversize: {reply.message}")
-                known = _kept(reply, cost)
-                self.cache.put(key, messages, known)
-            usage += self._usage(known)
-            said = known.text.strip()
-            if said.isascii() and said.isdecimal() and int(said) in turn.legal:
-                return Answer(int(said), usage)
-        reason = f"no legal number in {self.attempts} answers; the last: {said[:60]!r}"
+                cached_answer = _cache_entry(reply, cost)
+                self.cache.put(key, messages, cached_answer)
+            usage += self._usage(cached_answer)
+            text = cached_answer.text.strip()
+            if text.isascii() and text.isdecimal() and int(text) in turn.legal:
+                return Answer(int(text), usage)
+        reason = f"no legal number in {self.attempts} answers; the last: {text[:60]!r}"
         return Answer(None, usage, reason)
 
     def _usage(self, answer: CachedAnswer) -> Usage:
-        """Of an answer, whether it was paid for now or before a kill."""
+        """Usage of an answer, whether it was paid for now or in an earlier session."""
         prompt, new = answer.prompt_tokens, answer.new_tokens
         dollars = self.settings.prices.of(prompt, new)
         return Usage(requests=1, prompt_tokens=prompt, new_tokens=new, dollars=dollars)
 
 
-def _kept(reply: Reply, cost: Usage) -> CachedAnswer:
+def _cache_entry(reply: Reply, cost: Usage) -> CachedAnswer:
     return CachedAnswer(reply.text, reply.cut, cost.prompt_tokens, cost.new_tokens, 0.0)

@@ -1,4 +1,4 @@
-"""What models are told: of a game when they play it, and what they are asked to write (App. B)."""
+"""Prompts: to play a game, to write games, and to sort them into kinds (App. B, D)."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def propose_messages(rules: Sequence[str], count: int) -> list[Message]:
 
 def merge_messages(kinds: Sequence[str]) -> list[Message]:
     """The request for those that differ."""
-    lines = "\n".join(f"{place}. {kind}" for place, kind in enumerate(kinds, start=1))
+    lines = "\n".join(f"{index}. {kind}" for index, kind in enumerate(kinds, start=1))
     return [{"role": "user", "content": MERGE.format(kinds=lines)}]
 
 

@@ -1,4 +1,4 @@
-"""What the archive holds of a run of gg-bench, and what it gets."""
+"""The archive's rows of a run of gg-bench: reading and adding."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evo.ggbench.author import WrittenGame
 from evo.ggbench.evaluate import Play
 from evo.ggbench.filters import Verdict
 from evo.ggbench.game import Game
-from evo.ggbench.jobs import NOT_SOLVED, Opponent, Prepared
+from evo.ggbench.jobs import NOT_SOLVED, Opponent, Preparation
 from evo.ggbench.players import ChatPlayer, Player
 
 Row = dict[str, Any]
@@ -39,45 +39,45 @@ class Records:
     # -- what is there -------------------------------------------------------------------------
 
     def games(self) -> list[Game]:
-        """In their order; those that a request failed for are left out."""
+        """Games in their order, without those for which a request failed."""
         rows = sorted(self.rows["gg_games"], key=lambda row: row["place"])
         return [_game(row) for row in rows if row["failed"] is None]
 
     def verdicts(self, game: Game) -> list[Row]:
-        """Of its filters, in their order."""
+        """Verdicts of the game's filters, in their order."""
         return self._of("gg_filters", game)
 
     def opponent(self, game: Game) -> Opponent | None:
-        """Of a game that came that far."""
+        """The game's opponent; None if none was confirmed."""
         for row in self._of("gg_pairs", game):
             if row["purpose"] == "confirmation" and row["passed"]:
                 return Opponent(row["loser"], row["rung"])
         return None
 
-    def solved(self, game: Game) -> bool:
+    def is_solved(self, game: Game) -> bool:
         """Whether perfect play is known."""
         solutions = [row for row in self._of("gg_filters", game) if row["stage"] == "solution"]
         return bool(solutions) and not solutions[0]["reason"].startswith(NOT_SOLVED)
 
     def weights(self, game: Game) -> dict[int, bytes]:
-        """Of the checkpoints, by quarter."""
+        """Weights of the game's checkpoints, by quarter."""
         rows = self._of("gg_agents", game)
         return {row["quarter"]: self.archive.get_adapter(row["weights_sha256"]) for row in rows}
 
-    def played(self, game: Game, player: str) -> bool:
+    def has_plays(self, game: Game, player: str) -> bool:
         """Whether the player's plays are there, which are committed all at once."""
         return any(row["player"] == player for row in self._of("gg_plays", game))
 
-    def spent(self) -> tuple[float, int, float]:
+    def total_cost(self) -> tuple[float, int, float]:
         """Seconds of work, tokens and dollars, in all sessions."""
-        timed = ("gg_filters", "gg_agents", "gg_pairs", "gg_plays")
-        seconds = sum(row["seconds"] for name in timed for row in self.rows[name])
-        paid = [*self.rows["gg_plays"], *self.rows["gg_games"]]
-        tokens = sum(row["tokens"] or 0 for row in paid)
-        return seconds, tokens, sum(row["dollars"] or 0.0 for row in paid)
+        timed_tables = ("gg_filters", "gg_agents", "gg_pairs", "gg_plays")
+        seconds = sum(row["seconds"] for name in timed_tables for row in self.rows[name])
+        paid_rows = [*self.rows["gg_plays"], *self.rows["gg_games"]]
+        tokens = sum(row["tokens"] or 0 for row in paid_rows)
+        return seconds, tokens, sum(row["dollars"] or 0.0 for row in paid_rows)
 
     def tallies(self, player: str) -> list[Tally]:
-        """Of each game that the player has played."""
+        """The player's tallies, one for each game that it has played."""
         return tallies_of(self.rows["gg_plays"], player)
 
     def _of(self, table: str, game: Game) -> list[Row]:
@@ -85,24 +85,25 @@ class Records:
 
     # -- what is new ---------------------------------------------------------------------------
 
-    def add_written(
-        self, written: Sequence[WrittenGame], places: Sequence[int], priced: bool
+    def add_games(
+        self, written_games: Sequence[WrittenGame], places: Sequence[int], has_prices: bool
     ) -> None:
-        """Games of an author, one commit. One whose texts are another's is a failed one."""
+        """Add an author's games in one commit. A game whose texts are another's counts as
+        failed."""
         rows = []
-        known = {row["program_id"]: row["name"] for row in self.rows["gg_games"]}
-        for each, place in zip(written, places, strict=True):
-            game, failed = each.game, each.failed
-            if failed is None and game.game_id in known:
-                failed = f"known: its three texts are those of {known[game.game_id]}"
+        names_by_id = {row["program_id"]: row["name"] for row in self.rows["gg_games"]}
+        for each, place in zip(written_games, places, strict=True):
+            game, failure = each.game, each.failure
+            if failure is None and game.game_id in names_by_id:
+                failure = f"known: its three texts are those of {names_by_id[game.game_id]}"
                 game = replace(game, rules="", source="", moves="")
-            elif failed is None:
-                known[game.game_id] = game.name
-            dollars = each.usage.dollars if priced else None
-            rows.append(game_row(game, place, failed, each.usage.tokens, dollars))
+            elif failure is None:
+                names_by_id[game.game_id] = game.name
+            dollars = each.usage.dollars if has_prices else None
+            rows.append(game_row(game, place, failure, each.usage.tokens, dollars))
         self.commit(gg_games=rows)
 
-    def add_prepared(self, game: Game, prepared: Prepared, run_seed: int) -> None:
+    def add_preparation(self, game: Game, preparation: Preparation, run_seed: int) -> None:
         """Filters, checkpoints and pairs of one game, one commit."""
         agents = [
             {
@@ -113,10 +114,10 @@ class Records:
                 "seed": run_seed,
                 "seconds": each.seconds,
             }
-            for each in prepared.checkpoints
+            for each in preparation.checkpoints
         ]
-        pairs = [{"program_id": game.game_id, **asdict(pair)} for pair in prepared.pairings]
-        filters = [verdict_row(game, verdict) for verdict in prepared.verdicts]
+        pairs = [{"program_id": game.game_id, **asdict(pair)} for pair in preparation.pairings]
+        filters = [verdict_row(game, verdict) for verdict in preparation.verdicts]
         self.commit(gg_filters=filters, gg_agents=agents, gg_pairs=pairs)
 
     def add_plays(
@@ -127,7 +128,7 @@ class Records:
         self.commit(gg_plays=rows)
 
     def add_score(self, player: str) -> None:
-        """Of a player that has played all games."""
+        """Add the score of a player that has played all games."""
         if tallies := self.tallies(player):
             self.commit(gg_scores=[{"player": player, **score(tallies)}])
 
@@ -149,7 +150,7 @@ def score(tallies: Sequence[Tally]) -> Row:
 def game_row(
     game: Game,
     place: int,
-    failed: str | None = None,
+    failure: str | None = None,
     tokens: int | None = None,
     dollars: float | None = None,
 ) -> Row:
@@ -164,7 +165,7 @@ def game_row(
         "rules": game.rules,
         "source": game.source,
         "moves": game.moves,
-        "failed": failed,
+        "failed": failure,
         "tokens": tokens,
         "dollars": dollars,
     }
@@ -187,7 +188,7 @@ def verdict_row(game: Game, verdict: Verdict) -> Row:
 
 
 def _play_row(game: Game, player: Player, opponent: Opponent, play: Play) -> Row:
-    priced = isinstance(player, ChatPlayer) and bool(player.settings.prices)
+    has_prices = isinstance(player, ChatPlayer) and bool(player.settings.prices)
     return {
         "program_id": game.game_id,
         "player": player.name,
@@ -199,7 +200,7 @@ def _play_row(game: Game, player: Player, opponent: Opponent, play: Play) -> Row
         "moves": play.moves,
         "asked": play.usage.requests if play.usage.requests else None,
         "tokens": play.usage.tokens if play.usage.requests else None,
-        "dollars": play.usage.dollars if priced else None,
+        "dollars": play.usage.dollars if has_prices else None,
         "reason": play.reason,
         "seconds": play.seconds,
     }

@@ -47,12 +47,12 @@ class Checkpoint:
 
     @property
     def name(self) -> str:
-        """How the box calls it."""
+        """Name of its agent in the box."""
         return agent_name(self.quarter)
 
 
 def agent_name(quarter: int) -> str:
-    """Of the checkpoint after a quarter."""
+    """Name of the checkpoint after a quarter."""
     return f"quarter{quarter}"
 
 
@@ -115,14 +115,14 @@ class _Exploration(BaseCallback):
 
     def __init__(self, environments: TrainingGames, rollouts: int) -> None:
         super().__init__()
-        self.environments, self.rollouts, self.done = environments, rollouts, 0
+        self.environments, self.rollouts, self.rollouts_done = environments, rollouts, 0
 
     def _on_rollout_start(self) -> None:
-        share = self.done / max(1, self.rollouts - 1)
+        share = self.rollouts_done / max(1, self.rollouts - 1)
         self.environments.exploration = FIRST_EXPLORATION + share * (
             LAST_EXPLORATION - FIRST_EXPLORATION
         )
-        self.done += 1
+        self.rollouts_done += 1
 
     def _on_step(self) -> bool:
         return True
@@ -144,7 +144,7 @@ class TrainingGames(VecEnv):
         self.resets += 1
         key = ("ggbench", "train", self.run_seed, self.resets)
         seeds = [seed(*key, number) for number in range(self.num_envs)]
-        return self._seen(self.box.train(seeds, self.opponents, self.exploration))
+        return self._observe(self.box.train(seeds, self.opponents, self.exploration))
 
     def step_async(self, actions: NDArray[np.int64]) -> None:
         """Keep the moves."""
@@ -153,7 +153,7 @@ class TrainingGames(VecEnv):
     def step_wait(self) -> tuple[Any, Any, Any, list[dict[str, Any]]]:
         """Make them; games that ended have begun again."""
         batch = self.box.learn(self.moves, self.exploration)
-        return self._seen(batch), batch.rewards, batch.ended, [{} for _ in self.moves]
+        return self._observe(batch), batch.rewards, batch.ended, [{} for _ in self.moves]
 
     def action_masks(self) -> NDArray[np.bool_]:
         """(games, actions): which moves are legal."""
@@ -162,7 +162,7 @@ class TrainingGames(VecEnv):
     def env_method(
         self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
     ) -> list[Any]:
-        """The masks, by which the library asks for them."""
+        """The value of a method by its name; the library calls ``action_masks`` by it."""
         return list(getattr(self, method_name)())
 
     def has_attr(self, attr_name: str) -> bool:
@@ -183,6 +183,6 @@ class TrainingGames(VecEnv):
     def close(self) -> None:
         """The box is closed by whoever opened it."""
 
-    def _seen(self, batch: Batch) -> NDArray[np.float32]:
+    def _observe(self, batch: Batch) -> NDArray[np.float32]:
         self.masks = batch.masks
         return batch.features

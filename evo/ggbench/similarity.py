@@ -45,7 +45,7 @@ def _tokens(root: Node) -> Iterator[str]:
 
 def fingerprints(source: str) -> list[int]:
     """The hashes of k-grams that winnowing keeps, in their order; a hash may occur twice."""
-    return winnowed(_hashes(tokens(source), GRAM), WINDOW)
+    return winnow(_hashes(tokens(source), GRAM), WINDOW)
 
 
 def _hashes(words: Sequence[str], size: int) -> list[int]:
@@ -53,17 +53,17 @@ def _hashes(words: Sequence[str], size: int) -> list[int]:
     return [int.from_bytes(hashlib.sha256(gram.encode()).digest()[:8], "big") for gram in grams]
 
 
-def winnowed(hashes: Sequence[int], window: int) -> list[int]:
-    """The smallest hash of each window of consecutive ones, the rightmost of equal ones, each
-    place once. Every stretch of ``window`` hashes leaves a trace; shorter lists leave nothing."""
-    kept: list[int] = []
+def winnow(hashes: Sequence[int], window: int) -> list[int]:
+    """The smallest hash of each window of ``window`` consecutive ones, the rightmost of equal ones,
+    each index once; empty for fewer than ``window`` hashes."""
+    selection: list[int] = []
     last = -1
     for start in range(len(hashes) - window + 1):
-        place = min(range(start, start + window), key=lambda at: (hashes[at], -at))
-        if place != last:
-            kept.append(hashes[place])
-            last = place
-    return kept
+        index = min(range(start, start + window), key=lambda at: (hashes[at], -at))
+        if index != last:
+            selection.append(hashes[index])
+            last = index
+    return selection
 
 
 def similarity(left: Sequence[int], right: Sequence[int]) -> float:
@@ -72,13 +72,13 @@ def similarity(left: Sequence[int], right: Sequence[int]) -> float:
     if not total:
         return 0.0
     in_left, in_right = set(left), set(right)
-    covered = sum(each in in_right for each in left) + sum(each in in_left for each in right)
-    return covered / total
+    covered_count = sum(each in in_right for each in left) + sum(each in in_left for each in right)
+    return covered_count / total
 
 
 @dataclass(frozen=True)
 class HighestSimilarity:
-    """The row of Table 5: of each program's highest similarity to another."""
+    """The row of Table 5: statistics of each program's highest similarity to another."""
 
     mean: float
     sd: float

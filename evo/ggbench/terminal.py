@@ -45,12 +45,12 @@ def answer_of_person(prompt: str) -> str:
     if sys.stdin is None:
         raise EOFError
     try:
-        said = input(prompt)
+        answer = input(prompt)
     except UnicodeDecodeError:
         return "what is no text"
     if not sys.stdin.isatty():
-        print(said)
-    return said
+        print(answer)
+    return answer
 
 
 def play(
@@ -94,12 +94,12 @@ class _Terminal:
         self.console.print()
 
     def play(self, opponent: Agent, seat: int) -> int | None:
-        """To the result for who sits there."""
+        """Play to the end; returns the result for the person's seat."""
         view = self.box.new(self.seed)
         while view.result is None:
             self._show(view)
             if view.mover == seat:
-                move = self._asked(view)
+                move = self._ask_move(view)
                 if move is None:
                     return None
             else:
@@ -114,27 +114,27 @@ class _Terminal:
         text = f"\n{_safe(view.text)}"
         self.console.print(text, highlight=False, markup=False, style=style)
 
-    def _asked(self, view: View) -> int | None:
+    def _ask_move(self, view: View) -> int | None:
         """The person's move; None where they leave."""
         legal = ", ".join(map(str, view.legal))
         self.console.print(f"legal moves: {legal}", highlight=False)
         while True:
             try:
-                said = self.ask(ASK).strip()
+                answer = self.ask(ASK).strip()
             except EOFError:
                 self.console.print()
                 return None
-            number = said.removeprefix("?").strip()
-            if said.lower() in LEAVE:
+            number = answer.removeprefix("?").strip()
+            if answer.lower() in LEAVE:
                 return None
-            if said == "?":
+            if answer == "?":
                 self.explain()
-            elif said == "??":
+            elif answer == "??":
                 self._compare(view)
             elif not (number.isascii() and number.isdecimal() and int(number) in view.legal):
-                wrong = f"{said!r} is not a legal move, expected one of: {legal}"
+                wrong = f"{answer!r} is not a legal move, expected one of: {legal}"
                 self.console.print(wrong, markup=False, highlight=False)
-            elif said.startswith("?"):
+            elif answer.startswith("?"):
                 self._look(int(number))
             else:
                 return int(number)
@@ -147,13 +147,13 @@ class _Terminal:
             self.console.print("dice or cards may fall otherwise", style="dim")
 
     def _compare(self, view: View) -> None:
-        """What each legal move does: the lines of the board that not every move changes, nor
-        chance."""
+        """Print the effect of each legal move: the lines of the board that this move changes, not
+        every move or chance."""
         lines = {move: self._certain(move) for move in view.legal}
-        known = {*_safe(view.text).split("\n"), *set.intersection(*map(set, lines.values()))}
+        known_lines = {*_safe(view.text).split("\n"), *set.intersection(*map(set, lines.values()))}
         for move in view.legal:
-            changed = [line for line in lines[move] if line not in known]
-            text = "   ".join(changed) or "no line of its own"
+            new_lines = [line for line in lines[move] if line not in known_lines]
+            text = "   ".join(new_lines) or "no line of its own"
             self.console.print(f"{move:3d}  {text}", highlight=False, markup=False, style="dim")
 
     def _certain(self, move: int) -> list[str]:

@@ -18,11 +18,11 @@ from xgl.errors import ConfigError
 log = logging.getLogger("evo")
 OBJECT_STORE_BYTES = 200 * 1024**2
 STARTS = 3
-"""Of a local Ray, at most: a busy machine may need longer than Ray waits."""
+"""Most attempts to start a local Ray: a busy machine may need longer than Ray waits."""
 WORKERS_PER_CORE = 2
 """Processes on one machine beyond which a number of workers is a mistake."""
 CONNECT_SECONDS = 10.0
-"""For the head of a cluster to answer at all."""
+"""Time limit for the head of a cluster to answer."""
 
 
 def check(cluster: ClusterConfig) -> None:
@@ -53,7 +53,7 @@ def check(cluster: ClusterConfig) -> None:
 
 
 def cores() -> int:
-    """Those of this machine that this process may use."""
+    """Number of cores of this machine that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -48,20 +48,21 @@ class Task:
 
 @dataclass(frozen=True)
 class ScoredPlay:
-    """One play of one policy, in bits; ``permuted`` is the score of moves made for another map
-    (None: not computed), ``clipped`` and ``permuted_clipped`` are the same two under ε-clipping.
+    """One play of one policy, in bits; ``permuted_score`` is the score of moves made for another
+    map (None: not computed), ``clipped_score`` and ``permuted_clipped_score`` are both under
+    ε-clipping.
     ``tokens`` counts the player's."""
 
     seeds: Seeds
     score: float
     raw: float
     outcome: str
-    permuted: float | None
+    permuted_score: float | None
     moves: tuple[str, ...]
     tokens: int
     seconds: float
-    clipped: float | None = None
-    permuted_clipped: float | None = None
+    clipped_score: float | None = None
+    permuted_clipped_score: float | None = None
 
 
 def evaluation_seeds(purpose: str, seed: int, count: int, start: int = 0) -> list[Seeds]:
@@ -83,8 +84,8 @@ def clipped_score(play: Play, task: Task, most: float | None) -> float | None:
     floor; None without ``most``. The play is the same: ensures are not checked again."""
     if most is None or play.outcome_for(task.role) != "finished":
         return None if most is None else task.floor
-    paid = (e for e in play.events if isinstance(e, Rewarded) and e.player == task.role)
-    return sum((each.clipped_bits(most) for each in paid), 0.0)
+    rewards = (e for e in play.events if isinstance(e, Rewarded) and e.player == task.role)
+    return sum((each.clipped_bits(most) for each in rewards), 0.0)
 
 
 def evaluate(
@@ -110,16 +111,16 @@ def evaluate_together(
     most_bits: float | None = None,
 ) -> list[list[ScoredPlay]]:
     """:func:`evaluate` for each of ``policies``, all of them answered by ``player``."""
-    started = seconds_of_work()
+    start = seconds_of_work()
     plays = _play(player, cast, task, seeds, policies)
     count = len(seeds)
-    each = [plays[first : first + count] for first in range(0, len(plays), count or 1)]
-    moves = [[moves_made(play, task.role) for play in own] for own in each]
-    permuted = [_permuted(cast, task, seeds, made) for made in moves]
-    seconds = (seconds_of_work() - started) / max(1, len(plays))
+    plays_by_policy = [plays[first : first + count] for first in range(0, len(plays), count or 1)]
+    moves = [[moves_made(play, task.role) for play in own] for own in plays_by_policy]
+    permuted_plays = [_play_permuted(cast, task, seeds, policy_moves) for policy_moves in moves]
+    seconds = (seconds_of_work() - start) / max(1, len(plays))
     return [
-        _scores(task, seeds, *found, most_bits=most_bits, seconds=seconds)
-        for found in zip(each, moves, permuted, strict=True)
+        _scores(task, seeds, *parts, most_bits=most_bits, seconds=seconds)
+        for parts in zip(plays_by_policy, moves, permuted_plays, strict=True)
     ] or [[] for _ in policies]
 
 
@@ -128,7 +129,7 @@ def _scores(
     seeds: Sequence[Seeds],
     plays: Sequence[Play],
     moves: Sequence[tuple[str, ...]],
-    permuted: Sequence[Play],
+    permuted_plays: Sequence[Play],
     most_bits: float | None,
     seconds: float,
 ) -> list[ScoredPlay]:
@@ -138,22 +139,22 @@ def _scores(
             score=finite_score(play, task),
             raw=raw_score(play, task),
             outcome=play.outcome_for(task.role),
-            permuted=finite_score(other, task),
-            moves=made,
+            permuted_score=finite_score(other, task),
+            moves=play_moves,
             tokens=tokens(play, task.role),
             seconds=seconds,
-            clipped=clipped_score(play, task, most_bits),
-            permuted_clipped=clipped_score(other, task, most_bits),
+            clipped_score=clipped_score(play, task, most_bits),
+            permuted_clipped_score=clipped_score(other, task, most_bits),
         )
-        for each, play, made, other in zip(seeds, plays, moves, permuted, strict=True)
+        for each, play, play_moves, other in zip(seeds, plays, moves, permuted_plays, strict=True)
     ]
 
 
 def moves_made(play: Play, role: str) -> tuple[str, ...]:
     """The role's moves that stood and, where the game ended in a forfeit, its last attempt."""
     stood = play.accepted_moves(role)
-    said = [e.move.text for e in play.events if isinstance(e, Moved) and e.player == role]
-    return tuple(stood + said[-1:] if play.outcome_for(role) == "forfeit" else stood)
+    texts = [e.move.text for e in play.events if isinstance(e, Moved) and e.player == role]
+    return tuple(stood + texts[-1:] if play.outcome_for(role) == "forfeit" else stood)
 
 
 def _play(
@@ -169,18 +170,18 @@ def _play(
     return play_all(instances, Cast(cast.judge, cast.stories, players))
 
 
-def _permuted(
+def _play_permuted(
     cast: Cast, task: Task, seeds: Sequence[Seeds], moves: Sequence[tuple[str, ...]]
 ) -> list[Play]:
     """Each map played with the moves made for the next one (a cyclic shift)."""
-    return replayed(cast, task, seeds, [*moves[1:], *moves[:1]])
+    return replay(cast, task, seeds, [*moves[1:], *moves[:1]])
 
 
-def replayed(
+def replay(
     cast: Cast, task: Task, seeds: Sequence[Seeds], moves: Sequence[tuple[str, ...]]
 ) -> list[Play]:
     """Each map played with given moves of the role."""
-    silent = {each: made or ("",) for each, made in zip(seeds, moves, strict=True)}
+    silent = {each: play_moves or ("",) for each, play_moves in zip(seeds, moves, strict=True)}
     return _play(FixedMovesPlayer(silent), cast, task, seeds)
 
 
@@ -190,9 +191,9 @@ def raw_score(play: Play, task: Task) -> float:
 
 
 def tokens(play: Play, role: str) -> int:
-    """That the role's player read and sampled."""
-    moved = [e.move for e in play.events if isinstance(e, Moved) and e.player == role]
-    return sum(move.prompt_tokens + move.new_tokens for move in moved)
+    """Number of tokens that the role's player read and sampled."""
+    moves = [e.move for e in play.events if isinstance(e, Moved) and e.player == role]
+    return sum(move.prompt_tokens + move.new_tokens for move in moves)
 
 
 def floor_of(scores: Sequence[tuple[str, float]], task: Task) -> float | None:
@@ -217,7 +218,7 @@ def with_floor(score: ScoredPlay, floor: float) -> ScoredPlay:
     return replace(
         score,
         score=floor if unfinished else score.score,
-        permuted=put(score.permuted),
-        clipped=put(score.clipped),
-        permuted_clipped=put(score.permuted_clipped),
+        permuted_score=put(score.permuted_score),
+        clipped_score=put(score.clipped_score),
+        permuted_clipped_score=put(score.permuted_clipped_score),
     )

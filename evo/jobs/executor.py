@@ -28,11 +28,11 @@ RETRIES = 3
 MOST_WORKERS = 8
 """Without ``cluster.workers``: a list of candidates keeps no more than a few workers busy."""
 ADAPTER_BYTES = 100 * 1024**2
-"""Of adapters that stay in the object store for the next job, at most."""
+"""Most bytes of adapters that stay in the object store for the next job."""
 PATIENCE = 60.0
 """Seconds without a worker that is ready before the log says so."""
 LOST = (RayActorError, OutOfMemoryError, ObjectLostError, WorkerCrashedError, NodeDiedError)
-"""What a job's worker, or its node, can die of; the job is done again."""
+"""Errors of a job whose worker, or its node, died; the job is done again."""
 log = logging.getLogger("evo")
 
 
@@ -46,12 +46,12 @@ class _Worker:
         self.model_host = ModelHost(settings)
 
     def node(self) -> str:
-        """Where it lives; the answer says that it is ready too."""
+        """Id of its node; that it answers shows that it is ready."""
         return str(ray.get_runtime_context().get_node_id())[:8]
 
     def play(self, job: Job[Outcome], *adapters: bytes | None) -> Result[Outcome]:
-        """``adapters``: the job's, which travel beside it."""
-        return self.model_host.do(job.attached(adapters))
+        """Do a job; ``adapters`` are the job's, sent as further arguments."""
+        return self.model_host.do(job.with_adapters(adapters))
 
     train = play  # process lists show a worker's method by its name
 
@@ -112,12 +112,13 @@ class RayExecutor:
         self.failed_starts = 0
         self.free: dict[str, deque[_Place]] = {pool.name: deque() for pool in self.pools}
         self.busy: dict[Any, tuple[_Place, int | None]] = {}
-        """By the reference that is waited for; None: its worker starts."""
-        self.begun: dict[int, Job[Any]] = {}
-        """By number: jobs that no worker has done yet."""
+        """Place and number of a job by the reference that is waited for; number None: the worker
+        starts."""
+        self.unfinished_jobs: dict[int, Job[Any]] = {}
+        """Jobs by number that no worker has done yet."""
         self.losses: Counter[int] = Counter()
-        self.lost: dict[str, deque[int]] = {pool.name: deque() for pool in self.pools}
-        """Jobs whose worker died, to be done by the next that is free."""
+        self.lost_jobs: dict[str, deque[int]] = {pool.name: deque() for pool in self.pools}
+        """Numbers of jobs whose worker died; the next free worker does them."""
         self.numbers = count()
         for pool in self.pools:
             for _ in range(pool.count):
@@ -129,7 +130,7 @@ class RayExecutor:
         Raises :class:`WorkersLostError` when a job has lost its worker ``RETRIES`` times.
         """
         waiting, numbers = deque(enumerate(jobs)), dict[int, int]()
-        done: dict[int, Result[Outcome]] = {}
+        results: dict[int, Result[Outcome]] = {}
         following = 0
         while following < len(jobs):
             for index, job in list(waiting):
@@ -137,20 +138,20 @@ class RayExecutor:
                     waiting.remove((index, job))
                     numbers[self.begin(job)] = index
             event = self.next_event()
-            if event and event[0] in numbers:  # others were begun before, and nobody waits for them
-                done[numbers.pop(event[0])] = event[1]
-            while following in done:
-                yield done.pop(following)
+            if event and event[0] in numbers:  # else a job begun before, whose result is not needed
+                results[numbers.pop(event[0])] = event[1]
+            while following in results:
+                yield results.pop(following)
                 following += 1
 
     def has_room(self, trains: bool) -> bool:
-        """Whether a worker of the pool is free; what has lost its worker goes first."""
+        """Whether a worker of the pool is free; jobs that lost their worker go first."""
         return bool(self.free[self._pool_of(trains)])
 
     def begin(self, job: Job[Any]) -> int:
         """Give a job to a free worker of its pool."""
         number = next(self.numbers)
-        self.begun[number] = job
+        self.unfinished_jobs[number] = job
         self._hand_over(number, self.free[self._pool_of(job.trains)].popleft())
         return number
 
@@ -167,7 +168,7 @@ class RayExecutor:
         if number is None:
             place.node, self.failed_starts = outcome, 0
             return None
-        del self.begun[number]
+        del self.unfinished_jobs[number]
         return number, outcome
 
     def close(self) -> None:
@@ -179,17 +180,17 @@ class RayExecutor:
         return self.pools[0 if trains else -1].name
 
     def _release(self, place: _Place) -> None:
-        """A worker is free: for a job that was lost, or for the next."""
-        if lost := self.lost[place.pool.name]:
-            self._hand_over(lost.popleft(), place)
+        """Give a free worker a job that lost its own, or note that it is free."""
+        if lost_jobs := self.lost_jobs[place.pool.name]:
+            self._hand_over(lost_jobs.popleft(), place)
         else:
             self.free[place.pool.name].append(place)
 
     def _hand_over(self, number: int, place: _Place) -> None:
-        job = self.begun[number]
-        detached, adapters = job.detached()
+        job = self.unfinished_jobs[number]
+        bare_job, adapters = job.without_adapters()
         method = place.worker.train if job.trains else place.worker.play
-        reference = method.remote(detached, *map(self.references.reference, adapters))
+        reference = method.remote(bare_job, *map(self.references.reference, adapters))
         self.busy[reference] = place, number
 
     def _next(self) -> Any:
@@ -216,7 +217,7 @@ class RayExecutor:
 
     def _lose_job(self, place: _Place, number: int, error: Exception) -> None:
         self.losses[number] += 1
-        job, losses = self.begun[number], self.losses[number]
+        job, losses = self.unfinished_jobs[number], self.losses[number]
         check_losses(job, losses, error)
         log.warning(
             "a worker on node %s died during %s, which is done again (%d of %d)",
@@ -228,7 +229,7 @@ class RayExecutor:
         if free := self.free[place.pool.name]:
             self._hand_over(number, free.popleft())
         else:
-            self.lost[place.pool.name].append(number)
+            self.lost_jobs[place.pool.name].append(number)
 
     def _start(self, place: _Place) -> None:
         remote = ray.remote(num_cpus=1, num_gpus=place.pool.gpus)(_Worker)
@@ -238,7 +239,7 @@ class RayExecutor:
 
 
 def pools(cluster: ClusterConfig, cores: int) -> list[Pool]:
-    """Those that fine-tune, then those that play: one and the same without trainers."""
+    """The pool that fine-tunes, then the pool that plays; one pool for both without trainers."""
     count = cluster.workers or max(1, min(MOST_WORKERS, cores))
     workers = Pool("workers", count, cluster.worker_gpus)
     if not cluster.trainers:
@@ -255,12 +256,13 @@ def check_losses(job: Job[Any], losses: int, error: Exception) -> None:
 
 
 def _name(job: Job[Any]) -> str:
-    """What a job is, for a message."""
+    """Name of a job, for a message."""
     return f"{job.name} of game {job.task.game_id[:8]}"
 
 
 def _cause(error: Exception) -> str:
-    """For a message; the last line of a model host's own error where it could not be set up."""
+    """Cause of an error, for a message; the last line of a model host's own error if it could not
+    be set up."""
     if isinstance(error, OutOfMemoryError):
         return "out of memory"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]

@@ -26,7 +26,7 @@ from evo.jobs.policy_gradient import (
     Credit,
     credits_of,
     credits_of_all,
-    shuffled,
+    shuffle_rewards,
     training_seeds,
     update,
 )
@@ -55,7 +55,7 @@ no more of them: plays with many retries are long."""
 
 
 def finetune(
-    adapted: AdaptedModel,
+    adapted_model: AdaptedModel,
     cast: Cast,
     task: Task,
     settings: FinetuneConfig,
@@ -68,11 +68,11 @@ def finetune(
     ``count`` counts judge tokens where the player's are others, ``memory_bytes`` bound the
     sampling of a batch, see :class:`LocalPolicy`, and the gathering of a gradient.
     """
-    return finetune_in_turn(adapted, [(cast, task)], settings, seed, count, memory_bytes)
+    return finetune_in_turn(adapted_model, [(cast, task)], settings, seed, count, memory_bytes)
 
 
 def finetune_in_turn(
-    adapted: AdaptedModel,
+    adapted_model: AdaptedModel,
     courses: Sequence[tuple[Cast, Task]],
     settings: FinetuneConfig,
     seed: int,
@@ -83,13 +83,13 @@ def finetune_in_turn(
     REINFORCE on each in turn, until ``settings.tokens`` are spent on all together. The curves have
     the steps in the order in which they were made. One game alone is :func:`finetune`.
     """
-    started = seconds_of_work()
-    with adapted.new_adapter(named_seed("adapter", seed)) as lm:
+    start = seconds_of_work()
+    with adapted_model.new_adapter(named_seed("adapter", seed)) as lm:
         steps = _Steps()
         trainings = [
             _Training(
                 lm,
-                adapted,
+                adapted_model,
                 cast,
                 task,
                 LocalPolicy(lm, count=count, memory_bytes=memory_bytes),
@@ -101,9 +101,9 @@ def finetune_in_turn(
             )
             for cast, task in courses
         ]
-        warm_start(trainings, lm, adapted, settings, seed, memory_bytes)
-        reinforce(trainings, adapted, settings)
-        adapter = adapted.adapter_bytes()
+        warm_start(trainings, lm, adapted_model, settings, seed, memory_bytes)
+        reinforce(trainings, adapted_model, settings)
+        adapter = adapted_model.adapter_bytes()
     last = trainings[-1]
     return Finetune(
         adapter=adapter,
@@ -111,10 +111,10 @@ def finetune_in_turn(
         entropy=steps.entropy,
         grad_norm=steps.norms,
         distinct_moves=_distinct(last.plays, last.task.role),
-        forfeit_rate=_unfinished(last.plays, last.task.role),
+        forfeit_rate=_unfinished_rate(last.plays, last.task.role),
         prompt_tokens=sum(training.policy.prompt_tokens for training in trainings),
         generated_tokens=sum(training.policy.new_tokens for training in trainings),
-        seconds=seconds_of_work() - started,
+        seconds=seconds_of_work() - start,
     )
 
 
@@ -128,13 +128,13 @@ class _Steps:
 
 
 class _Training:
-    """One game of a fine-tune in progress, played by a policy of its own; ``made`` counts its own
-    steps, ``share`` is its part of the tokens if all games spend as much."""
+    """One game of a fine-tune in progress, played by a policy of its own; ``step_count``
+    counts its own steps, ``share`` is its part of the tokens if all games spend as much."""
 
     def __init__(
         self,
         lm: LanguageModel,
-        adapted: AdaptedModel,
+        adapted_model: AdaptedModel,
         cast: Cast,
         task: Task,
         policy: LocalPolicy,
@@ -144,46 +144,46 @@ class _Training:
         steps: _Steps,
         share: float,
     ) -> None:
-        self.lm, self.adapted, self.cast, self.task = lm, adapted, cast, task
+        self.lm, self.adapted_model, self.cast, self.task = lm, adapted_model, cast, task
         self.policy, self.settings = policy, settings
         self.seed, self.memory_bytes = seed, memory_bytes
         self.scripts = ScriptPlayer(cast.judge.count)
-        self.steps, self.made = steps, 0
+        self.steps, self.step_count = steps, 0
         self.share = share
         self.plays: list[Play] = []
 
     @property
-    def spent(self) -> float:
+    def share_spent(self) -> float:
         """Share of all tokens that this game has taken."""
         tokens = self.policy.prompt_tokens + self.policy.new_tokens
         return tokens / self.settings.tokens if self.settings.tokens else self.share
 
     @property
-    def spent_here(self) -> float:
+    def part_spent(self) -> float:
         """Share of this game's part of the tokens that it has taken."""
-        return self.spent / self.share
+        return self.share_spent / self.share
 
     def imitations(self, author: Author) -> list[Imitation]:
         """The best moves of a round of the warm start, and those that each line's best script makes
         on further maps; none once half of the game's part of the tokens is spent."""
-        if self.spent_here >= 0.5:
+        if self.part_spent >= 0.5:
             return []
         warm, player, seed = self.settings.warm_start, self._exploring(author), self.seed
         seeds, plays = list[Seeds](), list[Play]()
         for first in range(0, warm.maps, MAPS_AT_ONCE):
-            if seeds and self.spent_here >= MOST_EXPLORING:
+            if seeds and self.part_spent >= MOST_EXPLORING:
                 break
             maps = min(MAPS_AT_ONCE, warm.maps - first)
-            more = training_seeds(seed, self.made, maps, warm.rollouts, first)
+            more = training_seeds(seed, self.step_count, maps, warm.rollouts, first)
             seeds, plays = seeds + more, plays + self._play(player, more)
         best = best_of_groups(self._credits(plays, seeds, standing=True), warm)
         teachers = self._teachers(plays, seeds, author)
         if teachers and best and warm.demonstrations:
-            shown = training_seeds(seed, self.made, warm.demonstrations, 1, warm.maps)
+            demo_seeds = training_seeds(seed, self.step_count, warm.demonstrations, 1, warm.maps)
             teaching = self._exploring(lambda _, line: teachers.get(line, OWN))
             best += [
                 Imitation(event.move, each.map_seed, 1.0)
-                for play, each in zip(self._play(teaching, shown), shown, strict=True)
+                for play, each in zip(self._play(teaching, demo_seeds), demo_seeds, strict=True)
                 if play.outcome_for(self.task.role) == "finished"
                 for event in play.accepted_events(self.task.role)
                 if event.line in teachers
@@ -194,7 +194,8 @@ class _Training:
     def _teachers(
         self, plays: Sequence[Play], seeds: Sequence[Seeds], author: Author
     ) -> dict[int, str]:
-        """By the credits of all moves, those that were sent back too: their plays may be lost."""
+        """The best script of each line, by the credits of all moves, those that a failed ensure
+        sent back too: their plays may be lost."""
         authors = [
             author(each, credit.line)
             for play, each in zip(plays, seeds, strict=True)
@@ -206,14 +207,15 @@ class _Training:
         return ExploringPolicy(self.policy, self.scripts, author)
 
     def reinforce_once(self, optimizer: torch.optim.Optimizer) -> bool:
-        """One step of REINFORCE; False where none can be made, or it came to nothing finite."""
+        """One step of REINFORCE; False if none can be made or its gradient is not
+        finite."""
         settings = self.settings
-        seeds = training_seeds(self.seed, self.made, settings.maps, settings.rollouts)
+        seeds = training_seeds(self.seed, self.step_count, settings.maps, settings.rollouts)
         self.plays = self._play(self.policy, seeds)
         credits = self._credits(self.plays, seeds)
         if not credits:  # no view fits the model: such steps would spend no tokens, for ever
             return False
-        step = update(self.lm, self.adapted, optimizer, credits, settings, self.memory_bytes)
+        step = update(self.lm, self.adapted_model, optimizer, credits, settings, self.memory_bytes)
         return self.note(*step)
 
     def _play(self, player: Player, seeds: Sequence[Seeds]) -> list[Play]:
@@ -227,7 +229,7 @@ class _Training:
         """Credits of one step's plays."""
         credits = credits_of_all(plays, seeds, self.task, standing)
         if self.settings.shuffle and credits:
-            return shuffled(credits, named_seed("shuffle", self.seed, self.made))
+            return shuffle_rewards(credits, named_seed("shuffle", self.seed, self.step_count))
         return credits
 
     def note(self, entropy: float, norm: float) -> bool:
@@ -235,7 +237,7 @@ class _Training:
         if not math.isfinite(norm):
             return False
         scores = [finite_score(play, self.task) for play in self.plays]
-        self.made += 1
+        self.step_count += 1
         self.steps.curve.append(float(np.mean(scores)))
         self.steps.entropy.append(entropy)
         self.steps.norms.append(norm)
@@ -245,7 +247,7 @@ class _Training:
 def warm_start(
     trainings: Sequence[_Training],
     lm: LanguageModel,
-    adapted: AdaptedModel,
+    adapted_model: AdaptedModel,
     settings: FinetuneConfig,
     seed: int,
     memory_bytes: int,
@@ -253,44 +255,44 @@ def warm_start(
     """Rounds of best-of-n distillation. In each round every game is played, then the moves of all
     games are imitated together: learned one after another, the last game would undo the others."""
     warm = settings.warm_start
-    optimizer = torch.optim.AdamW(adapted.parameters(), lr=warm.learning_rate)
+    optimizer = torch.optim.AdamW(adapted_model.parameters(), lr=warm.learning_rate)
     for index in range(warm.rounds):
         author = authors_of_round(warm, index)
-        moves = [(training, training.imitations(author)) for training in trainings]
-        active = [(training, each) for training, each in moves if each]
-        if not active:
+        pairs = [(training, training.imitations(author)) for training in trainings]
+        moves = [imitations for _, imitations in pairs if imitations]
+        if not moves:
             return
         rng, clip = stream("imitation", seed, index), settings.gradient_clip
-        by_game = [each for _, each in active]
-        entropy, norm = imitate(lm, adapted, optimizer, by_game, warm, clip, rng, memory_bytes)
-        for training, _ in active:
-            training.note(entropy, norm)
+        entropy, norm = imitate(lm, adapted_model, optimizer, moves, warm, clip, rng, memory_bytes)
+        for training, imitations in pairs:
+            if imitations:
+                training.note(entropy, norm)
         if not math.isfinite(norm):
             return
 
 
 def reinforce(
-    trainings: Sequence[_Training], adapted: AdaptedModel, settings: FinetuneConfig
+    trainings: Sequence[_Training], adapted_model: AdaptedModel, settings: FinetuneConfig
 ) -> None:
     """Steps of REINFORCE on each game in turn until the budget is spent, then the mean of the last
     adapters. A game on which no step can be made drops out."""
-    optimizer = torch.optim.AdamW(adapted.parameters(), lr=settings.learning_rate)
+    optimizer = torch.optim.AdamW(adapted_model.parameters(), lr=settings.learning_rate)
     average, steps, active = _Average(), 0, list(trainings)
     while active:
         training = active[steps % len(active)]
-        spent = sum(each.spent for each in trainings)
-        spent = max(spent, steps / settings.steps if settings.steps else 0.0)
-        if spent >= 1:
+        share = sum(each.share_spent for each in trainings)
+        share = max(share, steps / settings.steps if settings.steps else 0.0)
+        if share >= 1:
             break
         for group in optimizer.param_groups:
-            group["lr"] = settings.learning_rate * (1 - settings.decay * spent)
+            group["lr"] = settings.learning_rate * (1 - settings.decay * share)
         if not training.reinforce_once(optimizer):
             active.remove(training)
             continue
         steps += 1
-        if settings.averaged and spent >= 1 - settings.averaged:
-            average.add(adapted.parameters())
-    average.assign(adapted.parameters())
+        if settings.averaged and share >= 1 - settings.averaged:
+            average.add(adapted_model.parameters())
+    average.assign(adapted_model.parameters())
 
 
 class _Average:
@@ -320,6 +322,6 @@ def _distinct(plays: Sequence[Play], role: str) -> float | None:
     return len(set(moves)) / len(moves) if moves else None
 
 
-def _unfinished(plays: Sequence[Play], role: str) -> float | None:
+def _unfinished_rate(plays: Sequence[Play], role: str) -> float | None:
     rate = [play.outcome_for(role) != "finished" for play in plays]
     return float(np.mean(rate)) if rate else None

@@ -26,7 +26,7 @@ Outcome = TypeVar("Outcome")
 
 @dataclass(frozen=True)
 class ModelHostSettings:
-    """What a model host loads, and on which device ("cpu", "cuda")."""
+    """The models that a host loads, and the device ("cpu", "cuda")."""
 
     judge: JudgeConfig
     player: PlayerConfig
@@ -41,18 +41,18 @@ class Job(ABC, Generic[Outcome]):
     trains: ClassVar[bool] = False
     """Whether it belongs to the workers that fine-tune, where these are a pool of their own."""
     name: ClassVar[str]
-    """For messages."""
+    """Name of the job in messages."""
     task: Task
 
     @abstractmethod
     def outcome(self, host: ModelHost) -> Outcome:
-        """Do it."""
+        """Do the job."""
 
-    def detached(self) -> tuple[Self, tuple[bytes | None, ...]]:
-        """The job without its adapters, and these: they travel to a worker beside it."""
+    def without_adapters(self) -> tuple[Self, tuple[bytes | None, ...]]:
+        """The job without its adapters, and the adapters: they are sent to a worker separately."""
         return self, ()
 
-    def attached(self, adapters: tuple[bytes | None, ...]) -> Self:
+    def with_adapters(self, adapters: tuple[bytes | None, ...]) -> Self:
         """The job with its adapters again."""
         return self
 
@@ -94,10 +94,10 @@ class Evaluation(Job[list[list[ScoredPlay]]]):
     def outcome(self, host: ModelHost) -> list[list[ScoredPlay]]:
         return host.evaluate(self)
 
-    def detached(self) -> tuple[Self, tuple[bytes | None, ...]]:
+    def without_adapters(self) -> tuple[Self, tuple[bytes | None, ...]]:
         return replace(self, adapters=()), self.adapters
 
-    def attached(self, adapters: tuple[bytes | None, ...]) -> Self:
+    def with_adapters(self, adapters: tuple[bytes | None, ...]) -> Self:
         return replace(self, adapters=adapters)
 
 
@@ -164,7 +164,7 @@ class SecondScore:
     """One play under another judge, bits; None where an ensure refused the moves."""
 
     score: float | None
-    permuted: float | None
+    permuted_score: float | None
     seconds: float
 
 
@@ -207,7 +207,7 @@ class MapText:
 
 @dataclass(frozen=True)
 class Result(Generic[Outcome]):
-    """What a job came to, and the texts of the maps it was played on."""
+    """Outcome of a job, and the texts of the maps it was played on."""
 
     outcome: Outcome
     map_texts: tuple[MapText, ...]
@@ -239,7 +239,7 @@ class Executor(Protocol):
 class OneAtATime(ABC):
     """An executor in this process: a job is done when its result is wanted."""
 
-    _begun: Job[Any] | None = None
+    _job: Job[Any] | None = None
     _number = 0
 
     @abstractmethod
@@ -247,18 +247,18 @@ class OneAtATime(ABC):
         """Results in the order of the jobs."""
 
     def has_room(self, trains: bool) -> bool:
-        """Whether none is begun."""
-        return self._begun is None
+        """Whether no job is begun."""
+        return self._job is None
 
     def begin(self, job: Job[Any]) -> int:
         """Remember the job."""
-        self._begun, self._number = job, self._number + 1
+        self._job, self._number = job, self._number + 1
         return self._number
 
     def next_event(self) -> tuple[int, Result[Any]] | None:
-        """Do it."""
-        assert self._begun is not None
-        job, self._begun = self._begun, None
+        """Do the job."""
+        assert self._job is not None
+        job, self._job = self._job, None
         [result] = self.do([job])
         return self._number, result
 

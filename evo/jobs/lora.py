@@ -41,7 +41,7 @@ class LoraSettings:
 
 
 def lora_settings(player: PlayerConfig) -> LoraSettings:
-    """Those that a configuration says."""
+    """The LoRA settings of a configuration."""
     return LoraSettings(player.lora_rank, player.lora_alpha, player.lora_layers)
 
 
@@ -95,8 +95,8 @@ class AdaptedModel:
     @contextmanager
     def without_adapter(self) -> Iterator[None]:
         """The base model as it is, also while it has an adapter."""
-        attached = self._peft is not None and _NAME in self._peft.peft_config
-        with self._peft.disable_adapter() if attached else nullcontext():
+        has_adapter = self._peft is not None and _NAME in self._peft.peft_config
+        with self._peft.disable_adapter() if has_adapter else nullcontext():
             yield
 
     def parameters(self) -> list[torch.nn.Parameter]:
@@ -105,8 +105,8 @@ class AdaptedModel:
 
     @contextmanager
     def whole_gradient(self) -> Iterator[None]:
-        """What is added to the present adapter's gradient within is added whole, or, where that
-        fails, not at all."""
+        """Within the context the present adapter's gradient changes completely or, if an error
+        occurs, not at all."""
         before = [None if p.grad is None else p.grad.clone() for p in self.parameters()]
         try:
             yield
@@ -170,12 +170,12 @@ def with_peft_folder(base: LanguageModel, folder: Path) -> LanguageModel:
     place. Raises :class:`ConfigError` for what is no LoRA of this model."""
     _config(folder)
     try:
-        adapted = PeftModel.from_pretrained(base.model, str(folder))
+        peft_model = PeftModel.from_pretrained(base.model, str(folder))
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:200]
         raise ConfigError(f"players: {folder} does not load on its base model: {reason}") from error
-    adapted.requires_grad_(False)
-    return replace(base, model=adapted.get_base_model().eval())
+    peft_model.requires_grad_(False)
+    return replace(base, model=peft_model.get_base_model().eval())
 
 
 def _config(folder: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Where models live: one judge, one base player, and the jobs done with them.
+"""The models of a worker: one judge, one base player, and the jobs done with them.
 
 A :class:`ModelHost` is a plain object; ``evo.jobs.executor`` puts one into each Ray actor. A job's
 result depends on the job and the settings alone, never on what the host did before.
@@ -18,7 +18,7 @@ import torch
 from archive.report.contents import BestPlay
 from archive.report.token_bits import replayed_plays
 from evo.config.models import JudgeConfig, PlayerConfig
-from evo.jobs.evaluate import ScoredPlay, Task, evaluate, evaluate_together, replayed
+from evo.jobs.evaluate import ScoredPlay, Task, evaluate, evaluate_together, replay
 from evo.jobs.finetune import finetune, finetune_in_turn
 from evo.jobs.job import (
     CurriculumTraining,
@@ -75,11 +75,11 @@ class ModelHost:
         self.judge = _judge(settings, player)
         judge = self.judge.lm
         self.stories = Recorder(self._stories(judge), self.judge)
-        self.adapted = AdaptedModel(player, lora_settings(settings.player))
+        self.adapted_model = AdaptedModel(player, lora_settings(settings.player))
         same = same_tokens(player.tokenizer, judge.tokenizer)
         self.count = None if same else self.judge.count
         self.memory = settings.player.memory_mib << 20
-        self.base = BasePlayer(self.adapted, self.count, self.memory)
+        self.base = BasePlayer(self.adapted_model, self.count, self.memory)
 
     def do(self, job: Job[Outcome]) -> Result[Outcome]:
         """Do one job; its result depends on the job alone, not on what was done before."""
@@ -100,7 +100,7 @@ class ModelHost:
     @contextmanager
     def policy(self, adapter: bytes | None) -> Iterator[LocalPolicy]:
         """The player with an adapter (None: the base player), while it is put into the model."""
-        with self.adapted.with_adapter(adapter) as lm:
+        with self.adapted_model.with_adapter(adapter) as lm:
             yield self._policy(lm)
 
     def repeat(
@@ -123,7 +123,7 @@ class ModelHost:
             with self.policy(job.adapters[0]) as player:
                 return [evaluate(player, *on, self.judge.uniform_bits)]
         names = tuple(map(str, range(len(job.adapters))))
-        with self.adapted.with_adapters(dict(zip(names, job.adapters, strict=True))) as lm:
+        with self.adapted_model.with_adapters(dict(zip(names, job.adapters, strict=True))) as lm:
             player = self._policy(lm, len(names))
             return evaluate_together(player, names, *on, self.judge.uniform_bits)
 
@@ -136,17 +136,17 @@ class ModelHost:
     def score_again(self, job: Rescoring) -> list[SecondScore]:
         """Scores of archived moves under the second judge; raises ``ValueError`` where the host
         was loaded without one."""
-        started = seconds_of_work()
+        start = seconds_of_work()
         cast = replace(self.cast(job.task), judge=SecondJudge(self.judge, self._second_judge))
-        shifted = [*job.moves[1:], *job.moves[:1]]
-        own, permuted = (
+        moves_of_next = [*job.moves[1:], *job.moves[:1]]
+        own, permuted_scores = (
             [_finished_score(play, job.task.role) for play in plays]
             for plays in (
-                replayed(cast, job.task, job.seeds, moves) for moves in (job.moves, shifted)
+                replay(cast, job.task, job.seeds, moves) for moves in (job.moves, moves_of_next)
             )
         )
-        seconds = (seconds_of_work() - started) / max(1, len(own))
-        return [SecondScore(*scores, seconds) for scores in zip(own, permuted, strict=True)]
+        seconds = (seconds_of_work() - start) / max(1, len(own))
+        return [SecondScore(*scores, seconds) for scores in zip(own, permuted_scores, strict=True)]
 
     def score_tokens(self, job: TokenScoring) -> tuple[BestPlay, ...]:
         """Archived plays with the bits of each token that their rewards scored."""
@@ -169,12 +169,12 @@ class ModelHost:
         if self.settings.finetune is None:
             raise ValueError("this model host has no settings to fine-tune with")
         on = self.cast(job.task), job.task, self.settings.finetune
-        return finetune(self.adapted, *on, job.seed, self.count, self.memory)
+        return finetune(self.adapted_model, *on, job.seed, self.count, self.memory)
 
     def finetune_in_turn(self, job: CurriculumTraining) -> Finetune:
         """One adapter on several games."""
         courses = [(self.cast(task), task) for task in (job.task, *job.others)]
-        on = self.adapted, courses, job.settings
+        on = self.adapted_model, courses, job.settings
         return finetune_in_turn(*on, job.seed, self.count, self.memory)
 
     def _policy(self, lm: LanguageModel, several: int = 1) -> LocalPolicy:
@@ -207,7 +207,7 @@ class SecondJudge:
         return self.second.score(requests)
 
     def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
-        """What a plain function decides stays as it was."""
+        """Truths from the second judge; those that a plain function decides from the first."""
         free = [each for each in requests if each.predicate is None]
         truths = dict(zip(free, self.second.truths(free), strict=True))
         plain = [each for each in requests if each.predicate is not None]
@@ -220,17 +220,17 @@ def _finished_score(play: Play, role: str) -> float | None:
 
 
 class BasePlayer:
-    """The base player, also while an adapter is worn."""
+    """The base player, also while the model has an adapter."""
 
     def __init__(
-        self, adapted: AdaptedModel, count: Callable[[str], int] | None, memory_bytes: int
+        self, adapted_model: AdaptedModel, count: Callable[[str], int] | None, memory_bytes: int
     ) -> None:
-        self.adapted = adapted
-        self.policy = LocalPolicy(adapted.base, count=count, memory_bytes=memory_bytes)
+        self.adapted_model = adapted_model
+        self.policy = LocalPolicy(adapted_model.base, count=count, memory_bytes=memory_bytes)
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         """Moves of the base model, whatever adapter is in place."""
-        with self.adapted.without_adapter():
+        with self.adapted_model.without_adapter():
             return self.policy.moves(turns)
 
 
@@ -273,7 +273,7 @@ def same_tokens(one: Any, other: Any) -> bool:
 
 
 def _judge(settings: ModelHostSettings, player: LanguageModel) -> TransformerJudge:
-    """Of a server, the player's own weights, or others."""
+    """The judge: on a server, with the player's own weights, or with others."""
     engine = _engine_settings(settings.judge)
     if is_server(settings.judge.model):
         return connect(settings.judge.model, engine.score_cache_bytes)
@@ -297,7 +297,7 @@ def _reference(section: JudgeConfig | PlayerConfig) -> tuple[str, str]:
 
 
 def load_model(reference: str, dtype: str, device: str) -> LanguageModel:
-    """A model to read with; its weights ask for no gradient. Raises ModelNotFound."""
+    """A model for inference; its weights need no gradient. Raises ModelNotFound."""
     model, tokenizer = resolve.load(reference, dtype=dtype, device=device)
     model.requires_grad_(False)
     return LanguageModel(model, tokenizer, torch.device(device))

@@ -40,8 +40,8 @@ class RowGroups:
         back = torch.empty(len(policies), dtype=torch.long)
         for index, rows in enumerate(members):
             back[rows] = index * widest + torch.arange(len(rows))
-        padded = [rows + [0] * (widest - len(rows)) for rows in members]
-        return cls(torch.tensor(padded, device=device), back.to(device))
+        padded_rows = [rows + [0] * (widest - len(rows)) for rows in members]
+        return cls(torch.tensor(padded_rows, device=device), back.to(device))
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ class StackedFactors:
     up: Tensor
 
     def __call__(self, inputs: Tensor, groups: RowGroups) -> Tensor:
-        """What is added to the layer's output (N, T, out) for its inputs (N, T, in)."""
+        """Term to be added to the layer's output, (N, T, out), from its inputs (N, T, in)."""
         policies, rows = groups.gather.shape
         steps = inputs.shape[1]
-        gathered = inputs[groups.gather.flatten()].to(self.down.dtype)
-        product = gathered.view(policies, rows * steps, -1) @ self.down @ self.up
+        policy_inputs = inputs[groups.gather.flatten()].to(self.down.dtype)
+        product = policy_inputs.view(policies, rows * steps, -1) @ self.down @ self.up
         return product.view(policies * rows, steps, -1)[groups.back]
 
 
@@ -98,7 +98,7 @@ def multi_lora(
     for path in sorted({_layer(key) for state in states for key in state}):
         module = lm.model.get_submodule(path)
         layer = getattr(module, "base_layer", module)
-        stack = _stacked(path, states, layer, scale, lm.device)
+        stack = _stack(path, states, layer, scale, lm.device)
         handles.append(layer.register_forward_hook(_hook(stack, current)))
     try:
         yield MultiLoraModel(lm.model, lm.tokenizer, lm.device, tuple(adapters), current)
@@ -121,7 +121,7 @@ def _layer(key: str) -> str:
     return key.removeprefix(_PREFIX).rsplit(".lora_", 1)[0]
 
 
-def _stacked(
+def _stack(
     path: str,
     states: Sequence[Mapping[str, Tensor]],
     layer: Any,

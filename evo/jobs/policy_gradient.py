@@ -35,20 +35,20 @@ class Credit:
 
     @property
     def map_seed(self) -> int:
-        """Of the map that the move was made on."""
+        """Seed of the map that the move was made on."""
         return self.group[0]
 
     @property
     def line(self) -> int:
-        """Of the elicit that asked for the move."""
+        """Line of the elicit that requested the move."""
         return self.group[1]
 
 
 def training_seeds(seed: int, step: int, maps: int, rollouts: int, first: int = 0) -> list[Seeds]:
     """Fresh even map seeds for every step, the same for every game of a run; from the map ``first``
     of the step on."""
-    places = range(first, first + maps)
-    map_seeds = [2 * named_seed("training", seed, step, index, bits=61) for index in places]
+    map_indices = range(first, first + maps)
+    map_seeds = [2 * named_seed("training", seed, step, index, bits=61) for index in map_indices]
     return [Seeds(map_seed, play) for map_seed in map_seeds for play in range(rollouts)]
 
 
@@ -58,21 +58,23 @@ def credits_of(play: Play, map_seed: int, task: Task, standing: bool = False) ->
 
     In a play that did not finish every move is credited with the game's floor.
     """
-    kept = {id(event) for event in play.accepted_events(task.role)} if standing else None
+    standing_ids = {id(event) for event in play.accepted_events(task.role)} if standing else None
     finished = play.outcome_for(task.role) == "finished"
     to_go, returns = 0.0, []
     for event in reversed(play.events):
         if isinstance(event, Rewarded) and event.player == task.role:
             to_go += event.bits
         if isinstance(event, Moved) and event.player == task.role:
-            if kept is not None and id(event) not in kept:
+            if standing_ids is not None and id(event) not in standing_ids:
                 continue
             returns.append((event, to_go if finished else task.floor))
     occurrence: dict[int, int] = defaultdict(int)
     credits = []
-    for moved, value in reversed(returns):
-        credits.append(Credit(moved.move, value, (map_seed, moved.line, occurrence[moved.line])))
-        occurrence[moved.line] += 1
+    for move_event, value in reversed(returns):
+        credits.append(
+            Credit(move_event.move, value, (map_seed, move_event.line, occurrence[move_event.line]))
+        )
+        occurrence[move_event.line] += 1
     return credits
 
 
@@ -87,15 +89,15 @@ def credits_of_all(
     ]
 
 
-def shuffled(credits: Sequence[Credit], seed: int) -> list[Credit]:
-    """Rewards shuffled among the moves (docs/specification.md, "Null control")."""
+def shuffle_rewards(credits: Sequence[Credit], seed: int) -> list[Credit]:
+    """The credits with their rewards permuted (docs/specification.md, "Null control")."""
     order = np.random.default_rng(seed).permutation(len(credits))
-    dealt = [credits[index].reward_to_go for index in order]
-    return [replace(credit, reward_to_go=to) for credit, to in zip(credits, dealt, strict=True)]
+    rewards = [credits[index].reward_to_go for index in order]
+    return [replace(credit, reward_to_go=to) for credit, to in zip(credits, rewards, strict=True)]
 
 
 def groups_of(credits: Sequence[Credit]) -> list[NDArray[np.int64]]:
-    """The places of the members of each group, in the order of the groups' first members."""
+    """Indices of the members of each group, in the order of the groups' first members."""
     members: dict[tuple[int, int, int], list[int]] = defaultdict(list)
     for index, credit in enumerate(credits):
         members[credit.group].append(index)
@@ -113,14 +115,14 @@ def advantages(credits: Sequence[Credit], baseline: str, scale: bool) -> Tensor:
     nothing. A group of one has no baseline and no advantage.
     """
     values = np.array([credit.reward_to_go for credit in credits])
-    centred = values.copy()
+    deviations = values.copy()
     for members in groups_of(credits):
         if baseline != "none":
-            centred[members] -= values[members].mean()
+            deviations[members] -= values[members].mean()
         if baseline == "leave_one_out" and len(members) > 1:
-            centred[members] *= len(members) / (len(members) - 1)
-    spread = float(centred.std())
-    return torch.tensor(centred / spread if scale and spread > ROUNDING else centred).float()
+            deviations[members] *= len(members) / (len(members) - 1)
+    spread = float(deviations.std())
+    return torch.tensor(deviations / spread if scale and spread > ROUNDING else deviations).float()
 
 
 def policy_loss(
@@ -149,7 +151,7 @@ def policy_loss(
 
 def update(
     lm: LanguageModel,
-    adapted: AdaptedModel,
+    adapted_model: AdaptedModel,
     optimizer: torch.optim.Optimizer,
     credits: Sequence[Credit],
     settings: FinetuneConfig,
@@ -164,16 +166,16 @@ def update(
     whole = len(credits), sum(len(credit.move.token_ids) for credit in credits)
 
     def gather(part: Sequence[tuple[Credit, float]]) -> list[float]:
-        return _gather(lm, adapted, part, settings, whole)
+        return _gather(lm, adapted_model, part, settings, whole)
 
     optimizer.zero_grad()
-    weighed = list(zip(credits, weights, strict=True))
+    weighted_credits = list(zip(credits, weights, strict=True))
     rows = [(credit.move.prompt_ids, len(credit.move.token_ids)) for credit in credits]
-    parts = [weighed[part] for part in micro_batches(lm, rows, memory_bytes)]
+    parts = [weighted_credits[part] for part in micro_batches(lm, rows, memory_bytes)]
     entropies = [
         e for part in parts for e in retry_in_halves(gather, part, "rollouts to learn from")
     ]
-    norm = torch.nn.utils.clip_grad_norm_(adapted.parameters(), settings.gradient_clip)
+    norm = torch.nn.utils.clip_grad_norm_(adapted_model.parameters(), settings.gradient_clip)
     if torch.isfinite(norm):
         optimizer.step()
     return sum(entropies) / whole[1] / math.log(2), float(norm)
@@ -181,14 +183,14 @@ def update(
 
 def _gather(
     lm: LanguageModel,
-    adapted: AdaptedModel,
+    adapted_model: AdaptedModel,
     part: Sequence[tuple[Credit, float]],
     settings: FinetuneConfig,
     whole: tuple[int, int],
 ) -> list[float]:
     """Add a part's gradient, all of it or nothing; returns each row's entropy, summed, in nats."""
     moves = [credit.move for credit, _ in part]
-    with adapted.whole_gradient():
+    with adapted_model.whole_gradient():
         logits, ids, mask = continuation_logits(
             lm, [move.prompt_ids for move in moves], [move.token_ids for move in moves]
         )
@@ -196,20 +198,20 @@ def _gather(
         with torch.set_grad_enabled(settings.entropy_bonus != 0):
             entropy = -(logprobs.exp() * logprobs).sum(-1)
         divergence = (
-            settings.kl * _divergence(lm, adapted, moves, logprobs) if settings.kl else None
+            settings.kl * _divergence(lm, adapted_model, moves, logprobs) if settings.kl else None
         )
-        chosen = logprobs.gather(2, ids[:, :, None])[:, :, 0]
+        move_logprobs = logprobs.gather(2, ids[:, :, None])[:, :, 0]
         weights = torch.tensor([weight for _, weight in part], device=lm.device)
         bonus = settings.entropy_bonus
-        policy_loss(chosen, mask, weights, entropy, bonus, whole, divergence).backward()
+        policy_loss(move_logprobs, mask, weights, entropy, bonus, whole, divergence).backward()
     return (entropy.detach() * mask).sum(1).tolist()
 
 
 def _divergence(
-    lm: LanguageModel, adapted: AdaptedModel, moves: Sequence[Move], logprobs: Tensor
+    lm: LanguageModel, adapted_model: AdaptedModel, moves: Sequence[Move], logprobs: Tensor
 ) -> Tensor:
     """(N, T): KL of the policy from the base player before each token of the moves, in nats."""
-    with adapted.without_adapter(), torch.no_grad():
+    with adapted_model.without_adapter(), torch.no_grad():
         prompts = [move.prompt_ids for move in moves]
         logits, _, _ = continuation_logits(lm, prompts, [move.token_ids for move in moves])
         base = logits.log_softmax(-1)

@@ -31,8 +31,8 @@ def end_with_parent() -> None:
 
 
 class Workers:
-    """So many processes; ``count`` None: one for each core, at most eight. ``setting``: what a
-    person would set ``count`` by.
+    """``count`` processes; None: one for each core, at most eight. ``setting``: the key by which a
+    user sets ``count``.
 
     Where one dies (killed by the system for memory, say), the pool is lost with all that is under
     way; those jobs begin again in a new one. A job is a function of its arguments, so nothing but
@@ -44,7 +44,7 @@ class Workers:
         self.setting = setting
         self._pool: ProcessPoolExecutor | None = None
 
-    def computed(
+    def compute(
         self, jobs: Sequence[tuple[Key, Callable[[], Result]]]
     ) -> Iterator[tuple[Key, Result]]:
         """Each job's key and result. Raises what a job raises, and :class:`WorkersLostError`."""
@@ -52,12 +52,12 @@ class Workers:
             for key, job in jobs:
                 yield key, job()
             return
-        futures = self._submitted(jobs)
+        futures = self._submit(jobs)
         losses = 0
-        for place, (key, _) in enumerate(jobs):
+        for index, (key, _) in enumerate(jobs):
             while True:
                 try:
-                    result = futures[place].result()
+                    result = futures[index].result()
                     break
                 except BrokenProcessPool as error:
                     losses += 1
@@ -67,14 +67,16 @@ class Workers:
                             f"worker processes died {losses} times, which may be for want of "
                             f"memory (fewer: {self.setting})"
                         ) from error
-                    lost = [n for n, each in enumerate(futures) if not _is_done(each)]
-                    for n, each in zip(lost, self._submitted([jobs[n] for n in lost]), strict=True):
-                        futures[n] = each
+                    lost_indices = [n for n, future in enumerate(futures) if not _is_done(future)]
+                    for n, future in zip(
+                        lost_indices, self._submit([jobs[n] for n in lost_indices]), strict=True
+                    ):
+                        futures[n] = future
             yield key, result
             losses = 0
 
     def close(self) -> None:
-        """What is under way is of no use to anybody any more."""
+        """Stop the processes; jobs under way are lost."""
         if self._pool is not None:
             for process in list((self._pool._processes or {}).values()):
                 with suppress(OSError):
@@ -82,7 +84,7 @@ class Workers:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
 
-    def _submitted(self, jobs: Sequence[tuple[Key, Callable[[], Result]]]) -> list[Future[Result]]:
+    def _submit(self, jobs: Sequence[tuple[Key, Callable[[], Result]]]) -> list[Future[Result]]:
         if self._pool is None:
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(self.count, context, initializer=end_with_parent)

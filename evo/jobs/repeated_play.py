@@ -38,7 +38,7 @@ class RoundScore:
     rounds_shown: int
     score: float
     raw: float
-    clipped: float | None
+    clipped_score: float | None
     outcome: str
     moves: tuple[str, ...]
     tokens: int
@@ -58,23 +58,23 @@ def repeat(
 ) -> list[RoundScore]:
     """``rounds`` plays of ``task`` on each of ``seeds``, and their control where it is wanted;
     ``most_bits`` is −log₂ ε of the clipped scores."""
-    started = seconds_of_work()
+    start = seconds_of_work()
     seats = Cast(cast.judge, cast.stories, cast.players | {task.role: player})
-    played = play_rounds(task.game, task.role, seats, seeds, rounds, control)
-    seconds = (seconds_of_work() - started) / max(1, len(played))
-    return [_round_score(each, task, most_bits, seconds) for each in played]
+    plays = play_rounds(task.game, task.role, seats, seeds, rounds, control)
+    seconds = (seconds_of_work() - start) / max(1, len(plays))
+    return [_round_score(each, task, most_bits, seconds) for each in plays]
 
 
-def _round_score(played: Round, task: Task, most_bits: float | None, seconds: float) -> RoundScore:
-    play = played.play
+def _round_score(round_: Round, task: Task, most_bits: float | None, seconds: float) -> RoundScore:
+    play = round_.play
     return RoundScore(
-        seeds=played.seeds,
-        number=played.number,
-        control=played.control,
+        seeds=round_.seeds,
+        number=round_.number,
+        control=round_.control,
         rounds_shown=rounds_shown(play, task.role),
         score=finite_score(play, task),
         raw=raw_score(play, task),
-        clipped=clipped_score(play, task, most_bits),
+        clipped_score=clipped_score(play, task, most_bits),
         outcome=play.outcome_for(task.role),
         moves=moves_made(play, task.role),
         tokens=tokens(play, task.role),
@@ -85,15 +85,14 @@ def _round_score(played: Round, task: Task, most_bits: float | None, seconds: fl
 
 
 def _new_tokens(play: Play, role: str) -> int:
-    moved = [e.move for e in play.events if isinstance(e, Moved) and e.player == role]
-    return sum(move.new_tokens for move in moved)
+    moves = [e.move for e in play.events if isinstance(e, Moved) and e.player == role]
+    return sum(move.new_tokens for move in moves)
 
 
 def round_floor(plays: Sequence[tuple[int, str, float]], task: Task) -> float:
-    """What an unfinished play of the game counts as, from the base player's plays, each its
-    (round, outcome, bits): those of round 1, before it was shown anything; those of all
-    rounds where none of these was finished, and 0 where none is (docs/specification.md,
-    "The floor")."""
+    """Score of an unfinished play of the game, from the base player's plays (round, outcome, bits):
+    from those of round 1, before it saw other rounds; from those of all rounds if none of these
+    finished, and 0 if none did (docs/specification.md, "The floor")."""
     floor = floor_of([play[1:] for play in plays if play[0] == 1], task)
     if floor is None:
         floor = floor_of([play[1:] for play in plays], task)
@@ -104,8 +103,8 @@ def with_round_floor(score: RoundScore, floor: float) -> RoundScore:
     """The score with an unfinished play at the floor."""
     if score.outcome == "finished":
         return score
-    clipped = None if score.clipped is None else floor
-    return replace(score, score=floor, clipped=clipped)
+    clipped_floor = None if score.clipped_score is None else floor
+    return replace(score, score=floor, clipped_score=clipped_floor)
 
 
 def round_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[RoundScore]) -> list[Row]:
@@ -123,7 +122,7 @@ def round_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[RoundS
             "rounds_shown": each.rounds_shown,
             "score": each.score,
             "raw_score": each.raw,
-            "clipped_score": each.clipped,
+            "clipped_score": each.clipped_score,
             "outcome": each.outcome,
             "moves": list(each.moves),
             "tokens": each.tokens,
@@ -141,27 +140,27 @@ def round_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[RoundS
 @dataclass(frozen=True)
 class Series:
     """Scores of one player on one game, both (N, K) bits in the order of the maps' seeds:
-    ``own`` and, None where none was played, the ``control``; ``clipped`` as ``own``."""
+    ``own`` and, None where none was played, the ``control``; ``clipped_scores`` as ``own``."""
 
     own: Scores
     control: Scores | None
-    clipped: Scores | None
+    clipped_scores: Scores | None
 
 
 def series(rows: Sequence[Row]) -> Series:
     """The arrays of one player's rows on one game. Round 1 is its own control."""
     maps = sorted({(row["map_seed"], row["play_seed"]) for row in rows})
     rounds = max(row["round"] for row in rows)
-    place = {key: index for index, key in enumerate(maps)}
-    own, control, clipped = (np.full((len(maps), rounds), math.nan) for _ in range(3))
+    map_index = {key: index for index, key in enumerate(maps)}
+    own, control, clipped_scores = (np.full((len(maps), rounds), math.nan) for _ in range(3))
     for row in rows:
-        at = place[row["map_seed"], row["play_seed"]], row["round"] - 1
+        at = map_index[row["map_seed"], row["play_seed"]], row["round"] - 1
         (control if row["control"] else own)[at] = row["score"]
         if row["clipped_score"] is not None and not row["control"]:
-            clipped[at] = row["clipped_score"]
+            clipped_scores[at] = row["clipped_score"]
     control[:, 0] = own[:, 0]
     return Series(
         own,
         None if np.isnan(control).any() else control,
-        None if np.isnan(clipped).any() else clipped,
+        None if np.isnan(clipped_scores).any() else clipped_scores,
     )

@@ -33,10 +33,9 @@ order, beyond it in any order."""
 
 
 OWN, WORDS = "", "words"
-"""Authors of a play's moves beside the scripted players: the policy, and chance, which takes words
-in view."""
+"""Authors of moves other than scripts: the policy, and random words in view."""
 Author = Callable[[Seeds, int], str]
-"""Who makes the moves of a play at a line: ``OWN``, ``WORDS`` or the name of a script."""
+"""Author of the moves of a play at a line: ``OWN``, ``WORDS`` or the name of a script."""
 
 
 def authors_of_round(settings: WarmStartConfig, index: int) -> Author:
@@ -48,11 +47,11 @@ def authors_of_round(settings: WarmStartConfig, index: int) -> Author:
     made one.
     """
     proposals = round(settings.proposals / 2**index * settings.rollouts)
-    scripted = round(settings.scripted * proposals)
+    n_scripted = round(settings.scripted * proposals)
 
     def author(seeds: Seeds, line: int) -> str:
         place, names = seeds.play_seed, list(SCRIPTS)
-        if place < scripted:
+        if place < n_scripted:
             order = stream("scripts", seeds.map_seed, line).permutation(len(names))
             return names[order[place % len(names)]]
         return WORDS if place < proposals else OWN
@@ -88,7 +87,7 @@ class ExploringPolicy:
 
 
 def best_author(authors: Sequence[str], scores: Sequence[float]) -> str:
-    """Whose moves have the largest mean score."""
+    """The author whose moves have the largest mean score."""
     means = {
         author: float(np.mean([s for a, s in zip(authors, scores, strict=True) if a == author]))
         for author in dict.fromkeys(authors)
@@ -102,12 +101,12 @@ def best_scripts(authors: Sequence[str], credits: Sequence[Credit]) -> dict[int,
     moves = defaultdict[int, list[tuple[str, float]]](list)
     for author, credit in zip(authors, credits, strict=True):
         moves[credit.line].append((author, credit.reward_to_go))
-    best = {line: best_author(*zip(*made, strict=True)) for line, made in moves.items()}
+    best = {line: best_author(*zip(*samples, strict=True)) for line, samples in moves.items()}
     return {line: author for line, author in best.items() if author in SCRIPTS}
 
 
 def words_in_view(view: View, most: int, rng: np.random.Generator) -> str:
-    """From 1 to ``most`` words of one text that the player sees: a quote, words in the text's order
+    """1 to ``most`` words of one text that the player sees: a quote, words in the text's order
     or in any order. Empty where nothing is in view."""
     texts = [item.text.split() for item in view.items if item.label in REGISTERS]
     texts = [words for words in texts if words]
@@ -142,8 +141,8 @@ def in_batches(
     for each in imitations:
         by_map[each.map_seed].append(each)
     maps = list(by_map.values())
-    ordered = [each for place in rng.permutation(len(maps)) for each in maps[place]]
-    return [ordered[first : first + size] for first in range(0, len(ordered), size)]
+    in_order = [each for place in rng.permutation(len(maps)) for each in maps[place]]
+    return [in_order[first : first + size] for first in range(0, len(in_order), size)]
 
 
 def mixed_batches(
@@ -168,25 +167,25 @@ def best_of_groups(credits: Sequence[Credit], settings: WarmStartConfig) -> list
     spread = float(np.mean([values[group].std() for group in groups])) if groups else 0.0
     if spread <= ROUNDING:
         return []
-    chosen: list[Credit] = []
+    best_credits: list[Credit] = []
     weights: list[float] = []
     for group in groups:
         scores = (values[group] - values[group].mean()) / spread
         odds = np.exp((scores - scores.max()) / settings.temperature)
-        for place in np.argsort(-scores, kind="stable")[: settings.imitated]:
-            if scores[place] > 0:
-                chosen.append(credits[group[place]])
-                weights.append(float(odds[place] / odds.sum()))
+        for rank in np.argsort(-scores, kind="stable")[: settings.imitated]:
+            if scores[rank] > 0:
+                best_credits.append(credits[group[rank]])
+                weights.append(float(odds[rank] / odds.sum()))
     mean = sum(weights) / len(weights)
     return [
         Imitation(credit.move, credit.map_seed, each / mean)
-        for credit, each in zip(chosen, weights, strict=True)
+        for credit, each in zip(best_credits, weights, strict=True)
     ]
 
 
 def imitate(
     lm: LanguageModel,
-    adapted: AdaptedModel,
+    adapted_model: AdaptedModel,
     optimizer: torch.optim.Optimizer,
     by_game: Sequence[Sequence[Imitation]],
     settings: WarmStartConfig,
@@ -201,9 +200,9 @@ def imitate(
     for epoch in range(settings.epochs):
         for batch in mixed_batches(by_game, settings.batch, rng):
             optimizer.zero_grad()
-            nats = _gradient(lm, adapted, batch, memory_bytes)
+            nats = _gradient(lm, adapted_model, batch, memory_bytes)
             entropy += nats if epoch == 0 else 0.0
-            norm = float(torch.nn.utils.clip_grad_norm_(adapted.parameters(), clip))
+            norm = float(torch.nn.utils.clip_grad_norm_(adapted_model.parameters(), clip))
             if not math.isfinite(norm):
                 return math.nan, norm
             optimizer.step()
@@ -212,7 +211,7 @@ def imitate(
 
 
 def _gradient(
-    lm: LanguageModel, adapted: AdaptedModel, batch: Sequence[Imitation], memory_bytes: int
+    lm: LanguageModel, adapted_model: AdaptedModel, batch: Sequence[Imitation], memory_bytes: int
 ) -> float:
     """Gather the gradient of −Σ weight · log π(move) / tokens; returns the summed entropy, nats."""
     tokens = sum(len(each.move.token_ids) for each in batch)
@@ -220,14 +219,14 @@ def _gradient(
 
     def gather(part: Sequence[Imitation]) -> list[float]:
         moves = [each.move for each in part]
-        with adapted.whole_gradient():
+        with adapted_model.whole_gradient():
             logits, ids, mask = continuation_logits(
                 lm, [move.prompt_ids for move in moves], [move.token_ids for move in moves]
             )
             logprobs = logits.log_softmax(-1)
             weights = torch.tensor([each.weight for each in part], device=lm.device)
-            chosen = logprobs.gather(2, ids[:, :, None])[:, :, 0]
-            (-((chosen * mask).sum(1) * weights).sum() / tokens).backward()
+            move_logprobs = logprobs.gather(2, ids[:, :, None])[:, :, 0]
+            (-((move_logprobs * mask).sum(1) * weights).sum() / tokens).backward()
         with torch.no_grad():
             entropy = -(logprobs.exp() * logprobs).sum(-1)
         return [float((entropy * mask).sum())]

@@ -6,8 +6,8 @@ import time
 
 
 def seconds_of_work() -> float:
-    """A clock for differences, seconds: the processor time of this process, over all its threads,
-    so that work costs the same beside other programs; wall-clock time where an accelerator does the
+    """A clock for differences, seconds: the processor time of all threads of this process, so that
+    work costs the same while other programs run; wall-clock time if an accelerator does the
     work."""
     import torch  # loads slowly; whoever works has it already
 

@@ -1,5 +1,5 @@
 """Repeated play of an exported measure by a model that is asked asynchronously, one map at a time,
-for evaluation frameworks. What is played and scored is what ``+experiment=measure`` plays."""
+for evaluation frameworks. Plays and scores are those of ``+experiment=measure``."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from xgl.runtime.requests import Item, Judge, Move, Play, Player, Rewarded, Seed
 from xgl.runtime.rounds import visible_items
 
 ASK_AGAIN = 2
-"""As for chat players of ``+experiment=measure``."""
+"""Further requests for a move, as for chat players of ``+experiment=measure``."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model says to messages; ``cut``: at its token limit; ``full``: the messages do not
-    fit its window."""
+    """A model's answer to messages. ``cut``: it ended at the token limit; ``full``: the messages do
+    not fit the model's window."""
 
     text: str
     cut: bool = False
@@ -51,22 +51,22 @@ class RoundPlayed:
 class Table:
     """The judge of a measure, its games, and the player of everybody but the measured role."""
 
-    def __init__(self, exported: ExportedMeasure, judge: Judge, others: Player) -> None:
-        self.exported, self.judge, self.others = exported, judge, others
-        self.members = {member.name: member for member in exported.members}
+    def __init__(self, export: ExportedMeasure, judge: Judge, others: Player) -> None:
+        self.export, self.judge, self.others = export, judge, others
+        self.members = {member.name: member for member in export.members}
         self.queue = EpisodeQueue()
 
     async def rounds(self, name: str, seeds: Seeds, count: int, ask: Ask) -> list[RoundPlayed]:
         """``count`` rounds of a game on one map."""
         member = self.members[name]
-        task = floored(member)
-        played: list[RoundPlayed] = []
+        task = task_with_floor(member)
+        plays: list[RoundPlayed] = []
         earlier: tuple[tuple[Item, ...], ...] = ()
         for number in range(1, count + 1):
             play = await self._play(member, seeds, Memory(task.role, number, earlier), ask)
-            played.append(RoundPlayed(finite_score(play, task), play))
+            plays.append(RoundPlayed(finite_score(play, task), play))
             earlier = (*earlier, visible_items(task.game, play, task.role))
-        return played
+        return plays
 
     async def _play(self, member: MeasureGame, seeds: Seeds, memory: Memory, ask: Ask) -> Play:
         game, role = member.task.game, member.task.role
@@ -75,7 +75,7 @@ class Table:
             game,
             seeds.map_seed,
             self.judge,
-            self.exported.stories[member.name],
+            self.export.stories[member.name],
             play_seed=seeds.play_seed,
             players={name: self.others for name in names if name != role},
             memory=memory,
@@ -86,7 +86,7 @@ class Table:
         return episode.play
 
 
-def floored(member: MeasureGame) -> Task:
+def task_with_floor(member: MeasureGame) -> Task:
     """The game with its floor; where the folder has no levels, a bit less than 0 for each token of
     the role's moves."""
     task = member.task
@@ -132,27 +132,27 @@ def at_round(levels: ScoreLevels | None, rounds: int) -> int:
     return rounds if levels is None else min(levels.k_m, rounds)
 
 
-def explained(member: MeasureGame, played: Sequence[RoundPlayed]) -> dict[str, Any]:
-    """What a sample's score says beside its value: the score of each round, moves, bits of each
-    token, and how moves were made."""
+def round_facts(member: MeasureGame, rounds: Sequence[RoundPlayed]) -> dict[str, Any]:
+    """Details of a sample's score: for each round its score, outcome, moves, bits of each token and
+    counts of failures."""
     role = member.task.role
     return {
-        "scores": [each.score for each in played],
-        "outcomes": [each.play.outcome_for(role) for each in played],
-        "moves": [each.play.accepted_moves(role) for each in played],
-        "bits": [token_bits(each.play, role) for each in played],
-        "counts": [asdict(each.play.move_counts(role)) for each in played],
+        "scores": [each.score for each in rounds],
+        "outcomes": [each.play.outcome_for(role) for each in rounds],
+        "moves": [each.play.accepted_moves(role) for each in rounds],
+        "bits": [token_bits(each.play, role) for each in rounds],
+        "counts": [asdict(each.play.move_counts(role)) for each in rounds],
     }
 
 
 def token_bits(play: Play, role: str) -> list[list[float]]:
     """Bits of each token of each term that the role was paid."""
-    paid = [e for e in play.events if isinstance(e, Rewarded) and e.player == role]
-    return [[sign * bit for bit in s.bits] for each in paid for sign, _, s in each.terms]
+    rewards = [e for e in play.events if isinstance(e, Rewarded) and e.player == role]
+    return [[sign * bit for bit in s.bits] for each in rewards for sign, _, s in each.terms]
 
 
 def failures_per_round(samples: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Means over all rounds of samples, each as :func:`explained` describes it."""
+    """Means over all rounds of samples, each as :func:`round_facts` describes it."""
     outcomes = [outcome for each in samples for outcome in each["outcomes"]]
     counts = [count for each in samples for count in each["counts"]]
     if not outcomes:
@@ -171,14 +171,14 @@ def game_narms(
     The maps of a game are its samples; a game without levels has no such score.
     """
     by_game: defaultdict[str, list[list[float]]] = defaultdict(list)
-    known: dict[str, ScoreLevels] = {}
+    levels_by_game: dict[str, ScoreLevels] = {}
     for game, scores, levels in samples:
         by_game[game].append(scores)
         if levels is not None:
-            known[game] = ScoreLevels(**levels)
+            levels_by_game[game] = ScoreLevels(**levels)
     return {
         game: narms(arms(np.array(by_game[game])), levels, at_round(levels, len(by_game[game][0])))
-        for game, levels in known.items()
+        for game, levels in levels_by_game.items()
     }
 
 
@@ -201,6 +201,6 @@ def table_of(folder: str, judge: str = "") -> Table:
     from xgl.judge.load import load_judge
     from xgl.players.local import LocalPolicy
 
-    exported = read(Path(folder))
-    scorer = load_judge(judge or exported.judge)
-    return Table(exported, scorer, LocalPolicy(scorer.lm))
+    export = read(Path(folder))
+    scorer = load_judge(judge or export.judge)
+    return Table(export, scorer, LocalPolicy(scorer.lm))

@@ -1,5 +1,5 @@
-"""The best moves known on a measure's games: solved for, remembered, and held against what players
-score (docs/measuring.md, "Ceilings")."""
+"""The best known moves on a measure's games: search, archive, and comparison with players' scores
+(docs/measuring.md, "Ceilings")."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ def tells_gradients(judge: str) -> bool:
 class CeilingSearch:
     """The rows of ``ceilings`` of one measured run."""
 
-    def __init__(self, exported: ExportedMeasure, ledger: Ledger, config: MeasureConfig) -> None:
-        self.exported, self.ledger, self.config = exported, ledger, config
+    def __init__(self, export: ExportedMeasure, ledger: Ledger, config: MeasureConfig) -> None:
+        self.export, self.ledger, self.config = export, ledger, config
         self.budgets: dict[TaskId, int] = {}
-        """Most judge calls that a game was searched with, 0 where only the folder's best is
+        """Largest number of judge calls in a search of each game; 0 if only the folder's best is
         known."""
         for row in ledger.archive.rows("ceilings", ["game_id", "role", "budget"]):
             task_id = TaskId.of(row)
             self.budgets[task_id] = max(row["budget"], self.budgets.get(task_id, 0))
 
-    def keep_what_is_known(self) -> None:
+    def commit_best_known(self) -> None:
         """Commit the best that the folder knows, of games without rows."""
-        new = [m for m in self.exported.members if m.task.id not in self.budgets]
-        self.ledger.commit(ceilings=[row for m in new for row in self._came_with(m)])
+        new = [m for m in self.export.members if m.task.id not in self.budgets]
+        self.ledger.commit(ceilings=[row for m in new for row in self._export_rows(m)])
 
     def missing(self) -> list[MeasureGame]:
-        """Games that were not searched with as many calls."""
+        """Games that were searched with fewer calls than the setting's."""
         calls = self.config.ceiling.calls
-        return [m for m in self.exported.members if self.budgets.get(m.task.id, 0) < calls]
+        return [m for m in self.export.members if self.budgets.get(m.task.id, 0) < calls]
 
     def solve(self, host: ModelHost, player: Player, member: MeasureGame) -> str:
-        """Each solver on each map, one commit; what came of it, for a person."""
-        host.use_stories(self.exported.stories[member.name])
+        """Run each solver on each map, in one commit; returns a line of text on the result."""
+        host.use_stories(self.export.stories[member.name])
         host.begin()
-        rows = list(self._solved(host, player, member))
-        source = f"measure {self.exported.digest}"
+        rows = list(self._solution_rows(host, player, member))
+        source = f"measure {self.export.digest}"
         maps = self.ledger.map_rows(host.stories.map_texts, Purpose.MEASURE, source)
         self.ledger.commit(ceilings=rows, maps=maps)
         best: dict[int, float] = {}
@@ -67,31 +67,31 @@ class CeilingSearch:
         return f"{sum(best.values()) / len(best):.1f} bits on {len(best)} maps"
 
     def _seeds(self, member: MeasureGame) -> tuple[Seeds, ...]:
-        return self.exported.seeds(member, self.config.maps)
+        return self.export.seeds(member, self.config.maps)
 
-    def _solved(self, host: ModelHost, player: Player, member: MeasureGame) -> Iterator[Row]:
+    def _solution_rows(self, host: ModelHost, player: Player, member: MeasureGame) -> Iterator[Row]:
         settings, task = self.config.ceiling, member.task
         how = settings.width, settings.batch, settings.patience
         solvers = Solvers(host.judge, settings.calls, player, *how)
         for seeds in self._seeds(member):
-            started = time.perf_counter()
+            start = time.perf_counter()
             trials = MapTrials(task.game, task.role, seeds, host.cast(task))
             solutions = solvers.solve(trials)
-            seconds = (time.perf_counter() - started) / max(1, len(solutions))
+            seconds = (time.perf_counter() - start) / max(1, len(solutions))
             for solution in solutions:
                 yield _row(task, seeds, solution, settings.calls, seconds)
 
-    def _came_with(self, member: MeasureGame) -> list[Row]:
-        known = self.exported.best_known[member.name]
+    def _export_rows(self, member: MeasureGame) -> list[Row]:
+        best_known = self.export.best_known[member.name]
         return [
-            _row(member.task, each, _known(known[each.map_seed]), 0, 0.0)
+            _row(member.task, each, _as_solution(best_known[each.map_seed]), 0, 0.0)
             for each in self._seeds(member)
-            if each.map_seed in known
+            if each.map_seed in best_known
         ]
 
 
-def _known(best: BestKnown) -> Solution:
-    """What somebody found before, as if a solver had found it for nothing."""
+def _as_solution(best: BestKnown) -> Solution:
+    """A known best as the solution of a solver that made no judge call."""
     return Solution(best.found_by, Attempt(best.moves, best.score), 0, ())
 
 
@@ -114,21 +114,21 @@ def _row(task: Task, seeds: Seeds, solution: Solution, budget: int, seconds: flo
 
 def table(games: Sequence[GameCeiling], names: Mapping[TaskId, str], confidence: float) -> Table:
     """Shares of the way from the base to the best known, by game and player."""
-    shown = Table(
+    rich_table = Table(
         title=f"Share of the way from the base's mean b to the best known, {confidence:.0%} over "
         "maps; after ℓ rounds in brackets; bits left a play",
         title_justify="left",
     )
     players = list(dict.fromkeys(name for game in games for name in game.one_play))
-    shown.add_column("game")
-    shown.add_column("best known", justify="right")
-    shown.add_column("found by", overflow="fold")
+    rich_table.add_column("game")
+    rich_table.add_column("best known", justify="right")
+    rich_table.add_column("found by", overflow="fold")
     for name in players:
-        shown.add_column(name, justify="right", overflow="fold")
+        rich_table.add_column(name, justify="right", overflow="fold")
     for game in games:
         cells = [_cell(game, name) for name in players]
-        shown.add_row(names[game.task_id], f"{game.best:.1f} bits", game.finders, *cells)
-    return shown
+        rich_table.add_row(names[game.task_id], f"{game.best:.1f} bits", game.finders, *cells)
+    return rich_table
 
 
 def _cell(game: GameCeiling, player: str) -> str:

@@ -1,4 +1,4 @@
-"""What a measuring run will take, before it starts."""
+"""Estimated moves, tokens and dollars of a measuring run, before it starts."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evo.measure.folder import MeasureGame
-from evo.measure.players import Measured, RemotePlayer
+from evo.measure.players import MeasuredPlayer, RemotePlayer
 from xgl import analyse
 
 BYTES_A_TOKEN = 3
-"""Of a program's text."""
+"""Bytes of a program's text that make one token."""
 RULES_TOKENS = 450
-"""What a chat model reads beside its view."""
+"""Tokens that a chat model reads in addition to its view."""
 THOUGHT_TOKENS = 150
-"""Of a chat model's answer beside its move, where it does not think at length."""
+"""Tokens of a chat model's answer in addition to its move, without long thoughts."""
 
 
 @dataclass(frozen=True)
@@ -39,19 +39,19 @@ class Estimate:
 
     @property
     def tokens(self) -> int:
-        """Read and sampled."""
+        """Number of tokens read and sampled."""
         return self.prompt + self.new
 
 
 def estimate(
-    player: Measured,
+    player: MeasuredPlayer,
     member: MeasureGame,
     maps: int,
     rounds: int,
     window: int,
     control: bool = True,
 ) -> Estimate:
-    """Of one player on one game: maps × (rounds + the control's rounds, one fewer).
+    """Estimate of one player on one game: maps × (rounds + the control's rounds, one fewer).
 
     The k-th round shows k − 1 earlier ones, each all that its player was shown in a play, as far
     as ``window`` tokens hold them. Failed ensures and repeated requests are extra.
@@ -77,15 +77,15 @@ def estimate(
     return Estimate(plays * moves, maps * moves * prompts + extra, new, max(new, most))
 
 
-def dollars(player: Measured, total: Estimate) -> tuple[float, float] | None:
-    """What it is expected to cost, and with every answer at its limit; None without prices."""
+def dollars(player: MeasuredPlayer, total: Estimate) -> tuple[float, float] | None:
+    """Expected dollars, and dollars with every answer at its limit; None without prices."""
     if not isinstance(player, RemotePlayer) or not player.settings.prices:
         return None
     prices = player.settings.prices
     return prices.of(total.prompt, total.new), prices.of(total.prompt, total.most_new)
 
 
-def describe(player: Measured, parts: Sequence[Estimate]) -> str:
+def describe(player: MeasuredPlayer, parts: Sequence[Estimate]) -> str:
     """One line for a person."""
     total = sum(parts, Estimate())
     line = f"{player.name}: {total.moves:,} moves, about {total.tokens:,} tokens"

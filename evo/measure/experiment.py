@@ -39,7 +39,7 @@ from evo.measure import ceilings, report
 from evo.measure.ceilings import CeilingSearch
 from evo.measure.estimate import describe, estimate
 from evo.measure.folder import ExportedMeasure, MeasureGame, read
-from evo.measure.players import LocalPlayer, Measured, RemotePlayer, find_player
+from evo.measure.players import LocalPlayer, MeasuredPlayer, RemotePlayer, find_player
 from evo.measure.results import GameResult, Levels, levels_of, measures_row, result
 from evo.record.cost import Cost
 from evo.record.ledger import Ledger
@@ -62,17 +62,17 @@ class MeasurePlan:
 
     config: MeasureRunConfig
     console: Console
-    exported: ExportedMeasure
-    players: tuple[Measured, ...]
+    export: ExportedMeasure
+    players: tuple[MeasuredPlayer, ...]
     base: LocalPlayer
     judge: str
     after_game: Callable[[str, Cost], None] = lambda line, cost: None
-    """Hears, after its commit, what came of one player's game and what that cost; may raise
-    :class:`~meta_sampler.BudgetReached`."""
+    """Called after the commit of one player's game, with a line on its result and its cost; may
+    raise :class:`~meta_sampler.BudgetReached`."""
 
     @property
     def folder(self) -> Path:
-        """Of the run."""
+        """Folder of the run."""
         return self.config.folder
 
     def announce(self) -> bool:
@@ -91,17 +91,15 @@ class MeasurePlan:
 
 def plan_measure(config: MeasureRunConfig, console: Console) -> MeasurePlan:
     """Find the measure, the players and their models; raises what each of them raises."""
-    exported = read(config.exported)
-    judge = config.measure.judge or exported.judge
+    export = read(config.export_folder)
+    judge = config.measure.judge or export.judge
     check_judge(judge)
     reference = config.measure.base or judge
     resolve(reference)
-    base = LocalPlayer(
-        config.measure.base or config.measure.judge or exported.judge_name, reference
-    )
+    base = LocalPlayer(config.measure.base or config.measure.judge or export.judge_name, reference)
     players = tuple(find_player(name, config.measure.chat) for name in config.players)
-    priced = [p for p in players if isinstance(p, RemotePlayer) and p.settings.prices]
-    if config.budget.dollars is not None and not priced:
+    priced_players = [p for p in players if isinstance(p, RemotePlayer) and p.settings.prices]
+    if config.budget.dollars is not None and not priced_players:
         raise ConfigError(
             "budget.dollars: found an amount and no price of a measured chat model, expected "
             "measure.chat.prices={MODEL:[prompt,answer]}"
@@ -113,34 +111,34 @@ def plan_measure(config: MeasureRunConfig, console: Console) -> MeasurePlan:
         )
     if config.measure.device == "cuda" and not torch.cuda.is_available():
         raise ConfigError("measure.device: found cuda, but torch sees no GPU here, expected cpu")
-    return MeasurePlan(config, console, exported, players, base, judge)
+    return MeasurePlan(config, console, export, players, base, judge)
 
 
 def _announce(plan: MeasurePlan) -> None:
-    config, members = plan.config, plan.exported.members
+    config, members = plan.config, plan.export.members
     plan.console.print(
-        f"Measure of {len(members)} games from {config.exported}, judge {plan.judge}, "
+        f"Measure of {len(members)} games from {config.export_folder}, judge {plan.judge}, "
         f"{config.measure.rounds} rounds on each map"
         + (", and their control" if config.measure.control else ""),
         highlight=False,
         soft_wrap=True,
     )
     for player in _order(plan):
-        played = [m for m in members if player is not plan.base or plan.base_plays(m)]
+        games = [m for m in members if player is not plan.base or plan.base_plays(m)]
         parts = [
             estimate(
                 player,
                 member,
-                len(plan.exported.seeds(member, config.measure.maps)),
+                len(plan.export.seeds(member, config.measure.maps)),
                 config.measure.rounds,
                 _window(player),
                 config.measure.control,
             )
-            for member in played
+            for member in games
         ]
         plan.console.print(describe(player, parts), highlight=False, soft_wrap=True)
     if calls := config.measure.ceiling.calls:
-        maps = sum(len(plan.exported.seeds(m, config.measure.maps)) for m in members)
+        maps = sum(len(plan.export.seeds(m, config.measure.maps)) for m in members)
         plan.console.print(
             f"ceilings: {ceilings.SOLVERS} solvers on {maps} maps, at most "
             f"{ceilings.SOLVERS * maps * calls:,} judge calls",
@@ -149,15 +147,15 @@ def _announce(plan: MeasurePlan) -> None:
         )
 
 
-def _order(plan: MeasurePlan) -> list[Measured]:
-    """The base first, unless it has nothing to play."""
+def _order(plan: MeasurePlan) -> list[MeasuredPlayer]:
+    """The players in order: the base first, unless it has nothing to play."""
     others = [player for player in plan.players if player.name != plan.base.name]
-    needed = any(map(plan.base_plays, plan.exported.members))
+    plays_base = any(map(plan.base_plays, plan.export.members))
     named = len(others) < len(plan.players)
-    return [plan.base, *others] if needed or named else others
+    return [plan.base, *others] if plays_base or named else others
 
 
-def _window(player: Measured) -> int:
+def _window(player: MeasuredPlayer) -> int:
     """Tokens that a local model can read; a remote one's window is not known."""
     if isinstance(player, RemotePlayer):
         return UNBOUNDED_WINDOW
@@ -178,12 +176,12 @@ def _model_host(plan: MeasurePlan) -> ModelHost:
 
 def _check_unchanged(plan: MeasurePlan, archive: Archive) -> None:
     """The exported measure must be the one that the run began with."""
-    begun = [row for row in archive.rows("runs") if row["event"] == RunEvent.CREATED]
-    digests = [json.loads(row["config_json"])["digest"] for row in begun]
-    if digests and digests[0] != plan.exported.digest:
+    created_rows = [row for row in archive.rows("runs") if row["event"] == RunEvent.CREATED]
+    digests = [json.loads(row["config_json"])["digest"] for row in created_rows]
+    if digests and digests[0] != plan.export.digest:
         raise ConfigError(
-            f"measure.folder: {plan.config.exported} has changed since the run began, expected "
-            "the measure it began with"
+            f"measure.folder: {plan.config.export_folder} has changed since the run began, "
+            "expected the measure it began with"
         )
 
 
@@ -192,12 +190,12 @@ class MeasureSession:
 
     def __init__(self, plan: MeasurePlan, archive: Archive) -> None:
         _check_unchanged(plan, archive)
-        self.plan, self.console, self.started = plan, plan.console, monotonic()
+        self.plan, self.console, self.start = plan, plan.console, monotonic()
         config = plan.config
-        known = [row["run_id"] for row in archive.rows("runs", ["run_id"])]
-        run_id = str(known[0]) if known else f"{config.run_name}-{config.science_hash()}"
-        stored = json.dumps(asdict(config) | {"digest": plan.exported.digest}, sort_keys=True)
-        self.identity = RunIdentity(run_id, config.seed, stored, config.science_hash())
+        run_ids = [row["run_id"] for row in archive.rows("runs", ["run_id"])]
+        run_id = str(run_ids[0]) if run_ids else f"{config.run_name}-{config.science_hash()}"
+        config_json = json.dumps(asdict(config) | {"digest": plan.export.digest}, sort_keys=True)
+        self.identity = RunIdentity(run_id, config.seed, config_json, config.science_hash())
         self.ledger = Ledger(archive, run_id)
         self.ratings: MeasureRatings | None = None
 
@@ -209,13 +207,13 @@ class MeasureSession:
 
     def work(self) -> RunOutcome:
         """Raises :class:`~xgl.errors.PlayerError`, where the budget is spent too."""
-        self.ledger.commit(games=self.ledger.game_rows(m.task for m in self.plan.exported.members))
+        self.ledger.commit(games=self.ledger.game_rows(m.task for m in self.plan.export.members))
         for player in _order(self.plan):
             missing = [m for m in self._games_of(player) if not self._rows(player.name, m)]
             if missing:
                 self._play_all(player, missing)
-        self._know_ceilings()
-        self.ratings = self._rated()
+        self._find_ceilings()
+        self.ratings = self._rate()
         return RunOutcome(RunEvent.FINISHED, 0, "every player has played every game", None)
 
     def higher_budget(self) -> tuple[str, ...]:
@@ -229,41 +227,43 @@ class MeasureSession:
         if results := self.results():
             confidence = self.plan.config.measure.confidence
             report.show(self.console, results, confidence)
-            if known := read_ceilings(self.ledger.archive, confidence):
-                names = {m.task.id: m.name for m in self.plan.exported.members}
-                self.console.print(ceilings.table(known, names, confidence))
+            if game_ceilings := read_ceilings(self.ledger.archive, confidence):
+                names = {m.task.id: m.name for m in self.plan.export.members}
+                self.console.print(ceilings.table(game_ceilings, names, confidence))
             path = report.draw(self.plan.folder, results, confidence)
             self.console.print(f"figure   {path}", highlight=False, soft_wrap=True)
         if self.ratings:
             show_ratings(self.ratings, self.console)
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        """None: the figure is all there is."""
+        """No commands: the figure is the result."""
         return ()
 
-    def _games_of(self, player: Measured) -> list[MeasureGame]:
-        """The base, too, plays all games where it is measured itself."""
-        measured = player.name in self.plan.config.players
+    def _games_of(self, player: MeasuredPlayer) -> list[MeasureGame]:
+        """Games that a player plays: all if it is measured, else those that need the base."""
+        is_measured = player.name in self.plan.config.players
         return [
             member
-            for member in self.plan.exported.members
-            if measured or self.plan.base_plays(member)
+            for member in self.plan.export.members
+            if is_measured or self.plan.base_plays(member)
         ]
 
-    def _play_all(self, player: Measured, members: Sequence[MeasureGame]) -> None:
-        with player.seated(self.host, self.plan.config.measure.dtype, self._left()) as seat:
+    def _play_all(self, player: MeasuredPlayer, members: Sequence[MeasureGame]) -> None:
+        with player.seat(
+            self.host, self.plan.config.measure.dtype, self._remaining_budget()
+        ) as seat:
             for member in members:
-                self._left()
+                self._remaining_budget()
                 self._play(player, seat, member)
 
-    def _play(self, player: Measured, seat: Player, member: MeasureGame) -> None:
-        """All rounds of one game, one commit."""
+    def _play(self, player: MeasuredPlayer, seat: Player, member: MeasureGame) -> None:
+        """Play all rounds of one game, in one commit."""
         config = self.plan.config.measure
-        paid = seat.usage.dollars if isinstance(seat, ChatPlayer) else 0.0
-        seeds = self.plan.exported.seeds(member, config.maps)
-        self.host.use_stories(self.plan.exported.stories[member.name])
+        dollars_before = seat.usage.dollars if isinstance(seat, ChatPlayer) else 0.0
+        seeds = self.plan.export.seeds(member, config.maps)
+        self.host.use_stories(self.plan.export.stories[member.name])
         self.host.begin()
-        task = self._floored(member).task
+        task = self._with_floor(member).task
         scores = self.host.repeat(seat, task, seeds, config.rounds, config.control)
         if player is self.plan.base and self.plan.base_plays(member):
             floor = round_floor([(s.number, s.outcome, s.score) for s in scores], task)
@@ -272,33 +272,34 @@ class MeasureSession:
         rows = round_rows(
             player.name, task, Purpose.MEASURE, [with_round_floor(s, floor) for s in scores]
         )
-        dollars = seat.usage.dollars - paid if isinstance(seat, ChatPlayer) else None
+        dollars = seat.usage.dollars - dollars_before if isinstance(seat, ChatPlayer) else None
         maps = self.ledger.map_rows(
-            self.host.stories.map_texts, Purpose.MEASURE, f"measure {self.plan.exported.digest}"
+            self.host.stories.map_texts, Purpose.MEASURE, f"measure {self.plan.export.digest}"
         )
-        measured = self._measured(player.name, member, rows, dollars)
-        self.ledger.commit(rounds=rows, maps=maps, measures=measured)
-        line = _what_came(player, member, measured, scores)
+        measure_rows = self._measure_rows(player.name, member, rows, dollars)
+        self.ledger.commit(rounds=rows, maps=maps, measures=measure_rows)
+        line = _outcome_line(player, member, measure_rows, scores)
         self._say_line(line)
         tokens, seconds = sum(s.tokens for s in scores), sum(s.seconds for s in scores)
         self.plan.after_game(line, Cost(tokens, seconds, dollars or 0.0))
 
-    def _know_ceilings(self) -> None:
-        """What the folder knows, then what solvers find, one commit a game."""
+    def _find_ceilings(self) -> None:
+        """Commit the folder's best scores, then the solvers' solutions, one commit for each
+        game."""
         config = self.plan.config.measure
-        search = CeilingSearch(self.plan.exported, self.ledger, config)
-        search.keep_what_is_known()
+        search = CeilingSearch(self.plan.export, self.ledger, config)
+        search.commit_best_known()
         if missing := search.missing():
-            with self.plan.base.seated(self.host, config.dtype, self._left()) as seat:
+            with self.plan.base.seat(self.host, config.dtype, self._remaining_budget()) as seat:
                 for member in missing:
                     ceilings = search.solve(self.host, seat, member)
                     self._say_line(f"ceiling of {member.name}: {ceilings}")
 
     def _say_line(self, line: str) -> None:
-        after = f"[{monotonic() - self.started:6.1f} s]"
+        after = f"[{monotonic() - self.start:6.1f} s]"
         self.console.print(f"{after} {line}", highlight=False, markup=False, soft_wrap=True)
 
-    def _measured(
+    def _measure_rows(
         self, policy: str, member: MeasureGame, rows: Sequence[Row], dollars: float | None
     ) -> list[Row]:
         """The row of ``measures``; none where the game has no levels."""
@@ -306,12 +307,12 @@ class MeasureSession:
         levels = self._levels(member, rows if is_base else None)
         if levels is None:
             return []
-        score = result(policy, self._floored(member, rows if is_base else None), levels, rows)
+        score = result(policy, self._with_floor(member, rows if is_base else None), levels, rows)
         return [measures_row(score, rows, self.plan.config.measure.confidence, dollars)]
 
-    def _rated(self) -> MeasureRatings | None:
-        """Models and games rated together, as rows too; None with fewer than two models, or where
-        they cannot be rated, which is said."""
+    def _rate(self) -> MeasureRatings | None:
+        """Rate models and games together and commit the ratings; None with fewer than two models or
+        if they cannot be rated, which is printed."""
         measure, archive = self.plan.config.measure, self.ledger.archive
         question = RatingQuestion(
             confidence=measure.confidence,
@@ -328,21 +329,21 @@ class MeasureSession:
         except RatingError as error:
             self.console.print(f"no ratings: {error}", highlight=False, soft_wrap=True)
             return None
-        known = archive.table("ratings", ["rating_id"])["rating_id"].to_pylist()
-        if rating_id(ratings) not in known:
+        rating_ids = archive.table("ratings", ["rating_id"])["rating_id"].to_pylist()
+        if rating_id(ratings) not in rating_ids:
             self.ledger.commit(ratings=rating_rows(ratings))
         return ratings
 
     # -- what is known -------------------------------------------------------------------------
 
     def results(self) -> list[GameResult]:
-        """Of all measured players on all games that have levels, as far as they were played."""
+        """Results of all measured players on all games that have levels and were played."""
         results = []
         for name in self.plan.config.players:
-            for member in self.plan.exported.members:
+            for member in self.plan.export.members:
                 rows, levels = self._rows(name, member), self._levels(member)
                 if rows and levels:
-                    results.append(result(name, self._floored(member), levels, rows))
+                    results.append(result(name, self._with_floor(member), levels, rows))
         return results
 
     def _rows(self, policy: str, member: MeasureGame) -> list[Row]:
@@ -356,8 +357,10 @@ class MeasureSession:
         rows = base_rows or self._rows(self.plan.base.name, member)
         return levels_of(rows, self.plan.base.name, self.plan.config.measure.m) if rows else None
 
-    def _floored(self, member: MeasureGame, base_rows: Sequence[Row] | None = None) -> MeasureGame:
-        """With the floor that the base's plays fix, where they fix it."""
+    def _with_floor(
+        self, member: MeasureGame, base_rows: Sequence[Row] | None = None
+    ) -> MeasureGame:
+        """The game with the floor from the base's plays, if they determine one."""
         rows = base_rows or self._rows(self.plan.base.name, member)
         if not self.plan.base_plays(member) or not rows:
             return member
@@ -365,8 +368,8 @@ class MeasureSession:
         floor = round_floor(plays, member.task)
         return replace(member, task=replace(member.task, floor=floor))
 
-    def _left(self) -> Budget:
-        """What is left of the budget; raises :class:`BudgetError` where nothing is."""
+    def _remaining_budget(self) -> Budget:
+        """The remaining budget; raises :class:`BudgetError` if there is none."""
         budget = self.plan.config.budget
         tokens = sum(row["tokens"] for rows in self.ledger.rounds.values() for row in rows)
         dollars = sum(row["dollars"] or 0.0 for row in self.ledger.archive.rows("measures"))
@@ -380,12 +383,15 @@ class MeasureSession:
         )
 
 
-def _what_came(
-    player: Measured, member: MeasureGame, measured: Sequence[Row], scores: Sequence[RoundScore]
+def _outcome_line(
+    player: MeasuredPlayer,
+    member: MeasureGame,
+    measure_rows: Sequence[Row],
+    scores: Sequence[RoundScore],
 ) -> str:
-    """One line for a person."""
-    narms = f"narms {measured[0]['narms']:.2f}" if measured else "its base never improved"
+    """One line of text on a player's result on a game."""
+    narms = f"narms {measure_rows[0]['narms']:.2f}" if measure_rows else "its base never improved"
     forfeits = sum(each.outcome == "forfeit" for each in scores)
-    made = sum((each.counts for each in scores), MoveCounts())
-    failed = f"{forfeits} forfeits, {made.format_failures} format failures"
-    return f"{player.name} {member.name}: {narms}; {failed}, {made.cut_moves} cut moves"
+    counts = sum((each.counts for each in scores), MoveCounts())
+    failures = f"{forfeits} forfeits, {counts.format_failures} format failures"
+    return f"{player.name} {member.name}: {narms}; {failures}, {counts.cut_moves} cut moves"

@@ -63,7 +63,7 @@ class ExportedMeasure:
     def seeds(self, member: MeasureGame, count: int | None) -> tuple[Seeds, ...]:
         """One play seed for each map of the member."""
         maps = self.maps[member.name][:count]
-        return tuple(Seeds(map_seed, place) for place, map_seed in enumerate(maps))
+        return tuple(Seeds(map_seed, index) for index, map_seed in enumerate(maps))
 
 
 def read(folder: Path) -> ExportedMeasure:
@@ -79,10 +79,12 @@ def read(folder: Path) -> ExportedMeasure:
         members = [_member(folder, each) for each in manifest["members"]]
         maps = {m.name: _seeds(e) for m, e in zip(members, manifest["members"], strict=True)}
         stories = {m.name: _stories(e) for m, e in zip(members, manifest["members"], strict=True)}
-        known = {m.name: _known(e) for m, e in zip(members, manifest["members"], strict=True)}
-        copied = manifest["judge"]["folder"]
+        best_known = {
+            m.name: _best_known(e) for m, e in zip(members, manifest["members"], strict=True)
+        }
+        judge_folder = manifest["judge"]["folder"]
         name = str(manifest["judge"]["model"])
-        judge = str(folder / copied) if copied else name
+        judge = str(folder / judge_folder) if judge_folder else name
     except (KeyError, TypeError, ValueError) as error:
         raise ConfigError(
             f"measure.folder: {folder / MANIFEST} is damaged ({type(error).__name__}: {error}), "
@@ -91,7 +93,7 @@ def read(folder: Path) -> ExportedMeasure:
     if not members:
         raise ConfigError(f"measure.folder: {folder} holds no game, expected at least one")
     return ExportedMeasure(
-        tuple(members), maps, stories, judge, name, hashlib.sha256(content).hexdigest(), known
+        tuple(members), maps, stories, judge, name, hashlib.sha256(content).hexdigest(), best_known
     )
 
 
@@ -111,16 +113,20 @@ def _member(folder: Path, entry: dict[str, Any]) -> MeasureGame:
         raise ConfigError(f"measure.folder: {folder / entry['file']} has changed since its export")
     try:
         program = parse(text.decode(), "xent", entry["file"])
-        exported = game(program, Metadata(**entry["metadata"]))
+        exported_game = game(program, Metadata(**entry["metadata"]))
     except XGLError as error:
         raise ConfigError(f"measure.folder: {error}") from None
-    if faults := analyse(program, exported.metadata).faults:
+    if faults := analyse(program, exported_game.metadata).faults:
         raise ConfigError(f"measure.folder: {folder / entry['file']}: {faults[0]}")
-    levels, task = entry.get("thresholds"), Task(exported, entry["role"])
+    levels, task = entry.get("thresholds"), Task(exported_game, entry["role"])
     if levels is None:
         return MeasureGame(entry["name"], entry["game_id"], task, None, "")
     return MeasureGame(
-        entry["name"], entry["game_id"], _floored(task, levels), _levels(levels), levels["policy"]
+        entry["name"],
+        entry["game_id"],
+        _with_floor(task, levels),
+        _levels(levels),
+        levels["policy"],
     )
 
 
@@ -130,8 +136,8 @@ def _levels(levels: dict[str, Any]) -> ScoreLevels:
     return ScoreLevels(levels["b"], levels["theta"], levels["m"], rounds, levels["maps"], k_m)
 
 
-def _floored(task: Task, levels: dict[str, Any]) -> Task:
-    """With the floor that the export states or, where it states none, one that lies as far below
+def _with_floor(task: Task, levels: dict[str, Any]) -> Task:
+    """The task with the floor that the export states or, if it states none, a floor as far below
     the base's first round as its last lies above, less a bit for each move token."""
     tokens = analyse(task.game.program, task.game.metadata, task.role).move_tokens
     below = levels["b"] - levels["m"] * levels["theta"] - tokens
@@ -155,10 +161,10 @@ def _stories(entry: dict[str, Any]) -> ExportedStories:
     return ExportedStories({(seed, story["site"]): story["text"] for seed, story in stories})
 
 
-def _known(entry: dict[str, Any]) -> dict[int, BestKnown]:
-    found = {each["map_seed"]: each.get("best_known") for each in entry["maps"]}
+def _best_known(entry: dict[str, Any]) -> dict[int, BestKnown]:
+    entries = {each["map_seed"]: each.get("best_known") for each in entry["maps"]}
     return {
         seed: BestKnown(float(best["score"]), str(best["found_by"]), tuple(best["moves"]))
-        for seed, best in found.items()
+        for seed, best in entries.items()
         if best is not None
     }

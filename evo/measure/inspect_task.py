@@ -14,9 +14,9 @@ from evo.measure.async_rounds import (
     Answer,
     Table,
     at_round,
-    explained,
     failures_per_round,
     game_narms,
+    round_facts,
     sample_facts,
 )
 from evo.measure.async_rounds import table_of as measure_table
@@ -24,18 +24,18 @@ from xgl.runtime.prompt import Message
 from xgl.runtime.requests import Seeds
 
 try:
-    from inspect_ai import task as _registered
+    from inspect_ai import task as _register
 except ModuleNotFoundError:  # nobody asks for the task
 
-    def _registered(function: Any) -> Any:
+    def _register(function: Any) -> Any:
         return function
 
 
 PLAYED = "rounds"
-"""Where a sample's store keeps its rounds from solver to scorer."""
+"""Key of a sample's rounds in its store, from solver to scorer."""
 
 
-@_registered
+@_register
 def xent_measure(folder: str, rounds: int = 16, maps: int = 0, judge: str = "") -> Any:
     """A measure of ``archive export --format inspect`` (or xent): ``rounds`` on each of the first
     ``maps`` maps of a game (0: all); ``judge`` instead of the folder's."""
@@ -49,8 +49,8 @@ def xent_measure(folder: str, rounds: int = 16, maps: int = 0, judge: str = "") 
             input=member.task.game.code,
             metadata=sample_facts(member, seeds),
         )
-        for member in table.exported.members
-        for seeds in table.exported.seeds(member, maps or None)
+        for member in table.export.members
+        for seeds in table.export.seeds(member, maps or None)
     ]
     return Task(dataset=samples, solver=_solver(table, rounds), scorer=_scorer(table, rounds))
 
@@ -77,8 +77,8 @@ def _solver(table: Table, rounds: int) -> Any:
         async def solve(state: Any, generate: Any) -> Any:
             facts = state.metadata
             seeds = Seeds(facts["map_seed"], facts["play_seed"])
-            played = await table.rounds(facts["game"], seeds, rounds, ask)
-            state.store.set(PLAYED, explained(table.members[facts["game"]], played))
+            plays = await table.rounds(facts["game"], seeds, rounds, ask)
+            state.store.set(PLAYED, round_facts(table.members[facts["game"]], plays))
             return state
 
         return solve
@@ -99,11 +99,11 @@ def _scorer(table: Table, rounds: int) -> Any:
     @scorer(metrics=metrics, name="arms")
     def bits() -> Any:
         async def score(state: Any, target: Any) -> Any:
-            played = state.store.get(PLAYED)
+            facts = state.store.get(PLAYED)
             levels = table.members[state.metadata["game"]].levels
-            value = max(played["scores"][: at_round(levels, rounds)])
+            value = max(facts["scores"][: at_round(levels, rounds)])
             return Score(
-                value=value, answer="\n".join(map(" / ".join, played["moves"])), metadata=played
+                value=value, answer="\n".join(map(" / ".join, facts["moves"])), metadata=facts
             )
 
         return score
@@ -116,7 +116,7 @@ def _narms() -> Any:
     from inspect_ai.scorer import metric
 
     @metric(name="narms")
-    def normalised() -> Any:
+    def mean_narms() -> Any:
         def compute(scores: list[Any]) -> dict[str, float]:
             samples = [
                 (
@@ -138,11 +138,11 @@ def _narms() -> Any:
 
         return compute
 
-    return normalised()
+    return mean_narms()
 
 
 def _failures() -> Any:
-    """Of the model's seat, a round: forfeits, answers without a move, moves that were cut."""
+    """Failures of the model per round: forfeits, answers without a move, moves that were cut."""
     from inspect_ai.scorer import metric
 
     @metric(name="failures")

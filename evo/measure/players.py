@@ -77,7 +77,7 @@ Name = LocalName | AdapterName | PeftName | ChatName
 
 
 def parse_player(text: str) -> Name:
-    """What a player's name says.
+    """The parts of a player's name.
 
     >>> parse_player("chat:gpt-4o-mini@https://host/v1")
     ChatName(model='gpt-4o-mini', url='https://host/v1')
@@ -112,7 +112,7 @@ class LocalPlayer:
     temperature: float = 1.0
 
     @contextmanager
-    def loaded(self, dtype: str, device: str) -> Iterator[LanguageModel]:
+    def load(self, dtype: str, device: str) -> Iterator[LanguageModel]:
         """The model by itself, with its adapter."""
         base = load_model(self.reference, dtype, device)
         if self.folder is not None:
@@ -124,18 +124,18 @@ class LocalPlayer:
             yield base
 
     @contextmanager
-    def seated(self, lab: ModelHost, dtype: str, budget: Budget) -> Iterator[Player]:
-        """The player beside the model host's judge. Its budget is looked at between games."""
+    def seat(self, lab: ModelHost, dtype: str, budget: Budget) -> Iterator[Player]:
+        """The player, with the model host's judge. The budget is checked between games."""
         if self.folder is not None:
             base = load_model(self.reference, dtype, lab.settings.device)
             yield self._policy(with_peft_folder(base, self.folder), lab)
             return
-        adapted = lab.adapted
+        adapted_model = lab.adapted_model
         if self.adapter or self.reference != lab.settings.player.model:
-            adapted = AdaptedModel(
+            adapted_model = AdaptedModel(
                 load_model(self.reference, dtype, lab.settings.device), self.lora
             )
-        with adapted.with_adapter(self.adapter) as lm:
+        with adapted_model.with_adapter(self.adapter) as lm:
             yield self._policy(lm, lab)
 
     def _policy(self, lm: LanguageModel, lab: ModelHost) -> LocalPolicy:
@@ -152,15 +152,15 @@ class RemotePlayer:
     settings: ChatSettings
 
     @contextmanager
-    def seated(self, lab: ModelHost, dtype: str, budget: Budget) -> Iterator[ChatPlayer]:
-        """The player, which asks nothing more where ``budget`` is spent."""
+    def seat(self, lab: ModelHost, dtype: str, budget: Budget) -> Iterator[ChatPlayer]:
+        """The player, which sends no further request once ``budget`` is spent."""
         yield ChatPlayer(replace(self.settings, budget=budget))
 
 
-Measured = LocalPlayer | RemotePlayer
+MeasuredPlayer = LocalPlayer | RemotePlayer
 
 
-def find_player(text: str, chat: ChatConfig) -> Measured:
+def find_player(text: str, chat: ChatConfig) -> MeasuredPlayer:
     """The player of that name, found but not loaded.
 
     Raises :class:`ConfigError`, :class:`~xgl.errors.ModelNotFound`,
@@ -171,7 +171,7 @@ def find_player(text: str, chat: ChatConfig) -> Measured:
             resolve(reference)
             return LocalPlayer(text, reference, temperature=temperature)
         case AdapterName(run, finetune, scale):
-            return _adapted(text, Path(run), finetune, scale)
+            return _adapter_player(text, Path(run), finetune, scale)
         case PeftName(folder, model):
             base = model or peft_base(Path(folder))
             resolve(base)
@@ -181,7 +181,8 @@ def find_player(text: str, chat: ChatConfig) -> Measured:
 
 
 def chat_settings(model: str, url: str, chat: ChatConfig) -> ChatSettings:
-    """Of a model behind an endpoint; raises :class:`~xgl.errors.PlayerError` without a key."""
+    """Chat settings of a model behind an endpoint; raises :class:`~xgl.errors.PlayerError` without
+    a key."""
     prompt, new = chat.prices.get(model, (0.0, 0.0))
     settings = ChatSettings(
         model,
@@ -194,7 +195,7 @@ def chat_settings(model: str, url: str, chat: ChatConfig) -> ChatSettings:
     return settings
 
 
-def _adapted(text: str, run: Path, beginning: str, scale: float) -> LocalPlayer:
+def _adapter_player(text: str, run: Path, beginning: str, scale: float) -> LocalPlayer:
     folder = run / "archive" if (run / "archive").is_dir() else run
     with Archive.open(folder) as archive:
         finetunes = _curricula(archive, beginning) or [
@@ -202,18 +203,18 @@ def _adapted(text: str, run: Path, beginning: str, scale: float) -> LocalPlayer:
             for row in archive.rows("finetunes")
             if row["finetune_id"].startswith(beginning) or row["game_id"].startswith(beginning)
         ]
-        begun = [row for row in archive.rows("runs") if row["event"] == RunEvent.CREATED]
-        if len(finetunes) != 1 or not begun:
+        created_rows = [row for row in archive.rows("runs") if row["event"] == RunEvent.CREATED]
+        if len(finetunes) != 1 or not created_rows:
             raise ConfigError(
                 f"players: {text}: {len(finetunes)} fine-tunes of {run} begin with {beginning!r}, "
                 "expected one"
             )
         adapter = archive.get_adapter(finetunes[0]["adapter_hash"])
-    player = PlayerConfig(**json.loads(begun[-1]["config_json"])["player"])
+    player = PlayerConfig(**json.loads(created_rows[-1]["config_json"])["player"])
     resolve(player.model)
     lora = lora_settings(player)
-    scaled = replace(lora, alpha=lora.alpha * scale)
-    return LocalPlayer(text, player.model, adapter, lora=scaled)
+    scaled_lora = replace(lora, alpha=lora.alpha * scale)
+    return LocalPlayer(text, player.model, adapter, lora=scaled_lora)
 
 
 def _curricula(archive: Archive, name: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What a person sees of a measure: a table with the models side by side, and a figure."""
+"""The output of a measure: a table with the models side by side, and a figure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from xgl.diagram.svg import Element
 
 FIGURE = "measure.svg"
 WIDE, HIGH, LEFT = 300.0, 240.0, 48.0
-"""Of one panel, and from its left edge to its plot."""
+"""Width and height of one panel, and the distance from its left edge to its plot."""
 ACROSS = 3
 """Panels in a row."""
 
@@ -101,14 +101,14 @@ def figure(results: Sequence[GameResult], confidence: float) -> Element:
     """One panel with the histograms, then one a game with arms curves: the control dashed, the
     base's levels b and b + mθ as grey lines. ``results`` must not be empty."""
     by_player = measures(results, confidence)
-    colours = {name: series(place) for place, name in enumerate(by_player)}
+    colours = {name: series(index) for index, name in enumerate(by_player)}
     games = list(dict.fromkeys(each.member.name for each in results))
     shapes = list(_histograms(by_player, colours))
-    for place, game in enumerate(games, start=1):
-        shapes += _curves(place, [r for r in results if r.member.name == game], colours)
+    for index, game in enumerate(games, start=1):
+        shapes += _curves(index, [r for r in results if r.member.name == game], colours)
     rows = -(-(len(games) + 1) // ACROSS)
-    for place, (name, colour) in enumerate(colours.items()):
-        shapes += key(LEFT, rows * HIGH + 16 + 18 * place, name, f"series {colour}")
+    for index, (name, colour) in enumerate(colours.items()):
+        shapes += key(LEFT, rows * HIGH + 16 + 18 * index, name, f"series {colour}")
     title = "Xent Measure: histograms of normalised scores, and arms by round"
     size = ACROSS * WIDE, rows * HIGH + 26 + 18 * len(colours)
     return canvas(size, title, *shapes, class_="measure")
@@ -158,11 +158,11 @@ def _histograms(by_player: dict[str, XentMeasure], colours: dict[str, str]) -> I
     title = "normalised scores of all games"
     plot, axes = _panel(0, title, ("narms", "games"), (edges[0], edges[-1]), (0.0, most), "y")
     yield from axes
-    for place, (name, measure) in enumerate(by_player.items()):
+    for index, (name, measure) in enumerate(by_player.items()):
         for low, high, count in zip(edges, edges[1:], measure.histogram.counts, strict=False):
             if count:
                 width = (high - low) / len(by_player)
-                left, top = plot.place(low + width * place, float(count))
-                right, bottom = plot.place(low + width * (place + 1), 0.0)
+                left, top = plot.place(low + width * index, float(count))
+                right, bottom = plot.place(low + width * (index + 1), 0.0)
                 class_ = f"solid {colours[name]}"
                 yield rect(left, top, right - left, bottom - top, class_)

@@ -1,4 +1,4 @@
-"""From rounds to rows: levels of the base player and normalised scores of the measured ones."""
+"""Rows from rounds: levels of the base player and normalised scores of the measured ones."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ EPSILON = 0.05
 
 @dataclass(frozen=True)
 class Levels:
-    """What normalises one game: its base player's levels, the base's name, and whether the game
-    is (N, ε, θ, m)-playable by it (None: its plays are not at hand)."""
+    """Normalisation of one game: its base player's levels, the base's name, and whether the game is
+    (N, ε, θ, m)-playable by it (None: its plays are not at hand)."""
 
     levels: ScoreLevels
     base: str
@@ -40,7 +40,7 @@ class Levels:
 
 
 def levels_of(rows: Sequence[Row], base: str, m: int) -> Levels | None:
-    """From the base player's rounds; None where its arms never rose."""
+    """Levels from the base player's rounds; None if its arms never rose."""
     own = series(rows).own
     levels = thresholds(own, m)
     if levels is None:
@@ -63,24 +63,26 @@ class GameResult:
     control: float | None
 
     def bounds(self, confidence: float) -> tuple[float, float]:
-        """Of narms over maps, given the levels."""
+        """Bounds of narms over maps, given the levels."""
         low, high = np.quantile(self.draws, ((1 - confidence) / 2, (1 + confidence) / 2))
         return float(low), float(high)
 
 
 def result(policy: str, member: MeasureGame, levels: Levels, rows: Sequence[Row]) -> GameResult:
     """The normalised score of one player's rounds on one game."""
-    played, against = series(rows), levels.levels
-    at = min(against.k_m, played.own.shape[1])
-    control = None if played.control is None else narms(arms(played.control), against, at)
+    player_series, against = series(rows), levels.levels
+    at = min(against.k_m, player_series.own.shape[1])
+    control = (
+        None if player_series.control is None else narms(arms(player_series.control), against, at)
+    )
     return GameResult(
         policy,
         member,
         levels,
-        played,
+        player_series,
         at,
-        narms(arms(played.own), against, at),
-        narms_draws(played.own, against, at),
+        narms(arms(player_series.own), against, at),
+        narms_draws(player_series.own, against, at),
         control,
     )
 

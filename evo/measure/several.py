@@ -29,7 +29,7 @@ COLUMNS = ["policy_id", "game_id", "role", "tokens", "seconds"]
 
 @dataclass(frozen=True)
 class WorkDone:
-    """What the archives of some measured runs hold: games by player, and what they cost."""
+    """Content of measured runs' archives: number of games played, and their cost."""
 
     plays: int = 0
     cost: Cost = field(default_factory=Cost)
@@ -39,7 +39,7 @@ class WorkDone:
 
 
 def work_done_in(folder: Path) -> WorkDone:
-    """Of one run folder, which need not exist yet."""
+    """Work done in one run folder, which need not exist yet."""
     if not (folder / "archive" / MARKER).exists():
         return WorkDone()
     with Archive.open(folder) as archive:
@@ -51,7 +51,7 @@ def work_done_in(folder: Path) -> WorkDone:
 
 
 def events_of(folder: Path) -> list[str]:
-    """What happened to a measured run; nothing where it never began."""
+    """Events of a measured run; empty if it never began."""
     if not (folder / "archive" / MARKER).exists():
         return []
     with Archive.open(folder) as archive:
@@ -59,13 +59,13 @@ def events_of(folder: Path) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Tally:
-    """What the processes of one session have done: each appends lines to ``path``, all read it."""
+class SessionTally:
+    """Work of the processes of one session: each appends lines to ``path``, all read it."""
 
     path: Path
 
     def add(self, cost: Cost) -> None:
-        """One play more, which cost this."""
+        """Append one play and its cost."""
         line = f"{cost.tokens} {cost.seconds} {cost.dollars}\n"
         file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         try:
@@ -73,8 +73,8 @@ class Tally:
         finally:
             os.close(file)
 
-    def done(self) -> WorkDone:
-        """Everything so far."""
+    def total(self) -> WorkDone:
+        """Plays so far and their cost."""
         lines = self.path.read_text().splitlines() if self.path.exists() else []
         return sum(map(_one_play, lines), WorkDone())
 
@@ -86,28 +86,28 @@ def _one_play(line: str) -> WorkDone:
 
 @dataclass(frozen=True)
 class Session:
-    """What the measured runs of a session share. ``before``: what was done when it began;
-    ``plays``: of one player on one game, in all; ``began``: seconds since the epoch."""
+    """Shared state of a session's measured runs. ``before``: work done when it began; ``plays``:
+    total number of plays, each of one player on one game; ``began``: seconds since the epoch."""
 
-    tally: Tally
+    tally: SessionTally
     budget: BudgetConfig
     before: WorkDone
     plays: int
     began: float
 
     def tell(self, name: str, line: str, cost: Cost) -> None:
-        """One line for a person, of a play that was committed. Raises what :meth:`check` raises."""
+        """Print a line on a committed play. Raises what :meth:`check` raises."""
         self.tally.add(cost)
-        now, elapsed = self.tally.done().plays, time.time() - self.began
+        now, seconds = self.tally.total().plays, time.time() - self.began
         plays = self.before.plays + now
-        left = int(elapsed / now * max(0, self.plays - plays))
-        end = f"{plays} of {self.plays}, about {left // 60}:{left % 60:02d} to go"
-        print(f"[{elapsed:6.1f} s] {name}: {line}; {end}", flush=True)
+        to_go = int(seconds / now * max(0, self.plays - plays))
+        end = f"{plays} of {self.plays}, about {to_go // 60}:{to_go % 60:02d} to go"
+        print(f"[{seconds:6.1f} s] {name}: {line}; {end}", flush=True)
         self.check()
 
     def check(self) -> None:
         """Raises :class:`~meta_sampler.BudgetReached` where the budget is spent."""
-        check(self.budget, (self.before + self.tally.done()).cost)
+        check(self.budget, (self.before + self.tally.total()).cost)
 
 
 @dataclass(frozen=True)
@@ -119,25 +119,25 @@ class Measurement:
     session: Session
 
     def __call__(self) -> RunOutcome:
-        """How it ended; a user's mistake is an outcome that failed."""
-        begun = events_of(self.config.folder)
-        command = CommandLine(measure.NAME, str(self.config.folder) if begun else None, ())
+        """Run to the end; returns the outcome, which is a failed one after a user's mistake."""
+        events = events_of(self.config.folder)
+        command = CommandLine(measure.NAME, str(self.config.folder) if events else None, ())
         try:
             self.session.check()
-            ended = complete(command, {measure.NAME: self._experiment()}, QUIET)
+            ended_run = complete(command, {measure.NAME: self._experiment()}, QUIET)
         except BudgetReached as error:
             return RunOutcome(RunEvent.OUT_OF_BUDGET, 0, str(error), ())
         except USER_ERRORS as error:
             return RunOutcome(RunEvent.INTERRUPTED, 2, f"{self.name}: {error}", (), failed=True)
-        assert ended is not None
-        return replace(ended.outcome, message=f"{self.name}: {ended.outcome.message}")
+        assert ended_run is not None
+        return replace(ended_run.outcome, message=f"{self.name}: {ended_run.outcome.message}")
 
     def _experiment(self) -> Experiment[MeasureRunConfig]:
         from evo.measure.experiment import plan_measure  # loads torch: only where models play
 
         def plan(config: MeasureRunConfig, services: Services, resumed: bool) -> RunPlan:
-            planned = plan_measure(config, services.console)
-            heard = lambda line, cost: self.session.tell(self.name, line, cost)  # noqa: E731
-            return replace(planned, after_game=heard)
+            measure_plan = plan_measure(config, services.console)
+            report = lambda line, cost: self.session.tell(self.name, line, cost)  # noqa: E731
+            return replace(measure_plan, after_game=report)
 
         return Experiment(lambda _: self.config, measure.resume, plan)

@@ -30,7 +30,7 @@ KEYS = {
     PATHS: ("setting", "system", "prompt_setting", "trial"),
     REDUNDANCY: ("trial", "jitter", "copies", "system"),
 }
-"""What tells the rows of one job from those of others."""
+"""Columns that identify the rows of one job."""
 
 
 @dataclass(frozen=True)
@@ -42,23 +42,23 @@ class RatingsPaperPlan:
 
     @property
     def folder(self) -> Path:
-        """Of the run."""
+        """Folder of the run."""
         return self.config.folder
 
     def announce(self) -> bool:
         """Say how much there is to compute."""
         paths = self.config.ratings_paper.paths().values()
-        chosen = self.config.ratings_paper.redundancy
+        redundancy = self.config.ratings_paper.redundancy
         self.console.print(
             f"{4 * sum(trials for _, trials in paths)} paths of improvement, redundancy among "
-            f"{chosen.tasks} tasks and {chosen.models} models in {chosen.trials} draws",
+            f"{redundancy.tasks} tasks and {redundancy.models} models in {redundancy.trials} draws",
             highlight=False,
             soft_wrap=True,
         )
         return True
 
     def session(self, archive: Archive) -> RatingsPaperSession:
-        """With what the archive holds."""
+        """A session with what the archive holds."""
         return RatingsPaperSession(self, archive)
 
 
@@ -67,12 +67,12 @@ class RatingsPaperSession:
 
     def __init__(self, plan: RatingsPaperPlan, archive: Archive) -> None:
         self.plan, self.config, self.archive = plan, plan.config, archive
-        self.started = monotonic()
-        known = [row["run_id"] for row in archive.rows("runs", ["run_id"])]
+        self.start = monotonic()
+        run_ids = [row["run_id"] for row in archive.rows("runs", ["run_id"])]
         science = self.config.science_hash()
-        self.run_id = str(known[0]) if known else f"{self.config.name}-{science}"
-        stored = json.dumps(asdict(self.config), sort_keys=True)
-        self.identity = RunIdentity(self.run_id, self.config.seed, stored, science)
+        self.run_id = str(run_ids[0]) if run_ids else f"{self.config.name}-{science}"
+        config_json = json.dumps(asdict(self.config), sort_keys=True)
+        self.identity = RunIdentity(self.run_id, self.config.seed, config_json, science)
         self.rows: dict[str, list[Row]] = {table: archive.rows(table) for table in KEYS}
         count = self.config.ratings_paper.workers or os.cpu_count()
         self.workers = Workers(count, f"{NAME}.workers")
@@ -86,11 +86,11 @@ class RatingsPaperSession:
     def work(self) -> RunOutcome:
         """Raises :class:`archive.ArchiveError` when the disk refuses."""
         every = jobs(self.config)
-        done = {table: self._done(table) for table in KEYS}
-        waiting = [job for job in every if job.key not in done[job.table]]
+        archived_keys = {table: self._archived_keys(table) for table in KEYS}
+        waiting = [job for job in every if job.key not in archived_keys[job.table]]
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # of a process: there is one a core
-        computed = self.workers.computed([(job, partial(compute, job)) for job in waiting])
-        for number, (job, rows) in enumerate(computed, start=1):
+        results = self.workers.compute([(job, partial(compute, job)) for job in waiting])
+        for number, (job, rows) in enumerate(results, start=1):
             complete = [{"run_id": self.run_id, **row} for row in rows]
             self.archive.commit({job.table: complete})
             self.rows[job.table] += complete
@@ -102,7 +102,7 @@ class RatingsPaperSession:
         return ()
 
     def show(self, outcome: RunOutcome) -> None:
-        """What the paper says beside what was found so far, figures, and a page of both."""
+        """Print the paper's claims with our results so far; write figures and a page of both."""
         results = Results(self.config, self.rows[PATHS], self.rows[REDUNDANCY])
         for table in page.tables(results):
             self.plan.console.print(table)
@@ -113,15 +113,15 @@ class RatingsPaperSession:
         self.plan.console.print(f"page     {path}", highlight=False, soft_wrap=True)
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        """None: page and figures are all there is."""
+        """No commands: page and figures are the result."""
         return ()
 
-    def _done(self, table: str) -> set[tuple[object, ...]]:
+    def _archived_keys(self, table: str) -> set[tuple[object, ...]]:
         return {tuple(row[name] for name in KEYS[table]) for row in self.rows[table]}
 
     def _say(self, message: str) -> None:
         self.plan.console.print(
-            f"[{monotonic() - self.started:6.1f} s] {message}",
+            f"[{monotonic() - self.start:6.1f} s] {message}",
             highlight=False,
             markup=False,
             soft_wrap=True,

@@ -1,4 +1,4 @@
-"""What one process computes: a path of improvement, or ratings of one redundant table. A job is a
+"""Jobs of one process: a path of improvement, or ratings of one redundant table. A job is a
 function of its fields, and its rows are one commit."""
 
 from __future__ import annotations
@@ -46,39 +46,39 @@ class PathJob:
 
     @property
     def key(self) -> Key:
-        """What tells its rows from those of others."""
+        """Values that identify its rows."""
         return self.setting, str(self.system), self.prompt_setting, self.trial
 
     @property
     def title(self) -> str:
-        """For a person."""
+        """Title of the job in messages."""
         return f"path {self.trial}, {self.system}, {self.prompt_setting} prompts ({self.setting})"
 
     def rows(self) -> list[Row]:
-        """One an iteration. Raises :class:`RatingError`."""
+        """One row for each iteration. Raises :class:`RatingError`."""
         start, config = process_time(), self.config
         additional = self.prompt_setting == "additional"
         settings = PathSettings(self.system, additional, **asdict(config))
         path = improvement_path(settings, named_seed("improvement", self.run_seed, self.trial))
-        taken = process_time() - start
+        seconds = process_time() - start
         names = ("setting", "system", "prompt_setting", "trial")
         return [
             dict(zip(names, self.key, strict=True))
             | {
                 "iteration": iteration,
-                "prompts": _entered(path.prompts, config.prompts, iteration),
-                "models": _entered(path.models, config.models, iteration),
+                "prompts": _new_vectors(path.prompts, config.prompts, iteration),
+                "models": _new_vectors(path.models, config.models, iteration),
                 "skills": config.skills,
                 "prompt_entropy": float(path.prompt_entropies[iteration]),
                 "model_entropy": float(path.model_entropies[iteration]),
-                "seconds": taken / (config.iterations + 1),
+                "seconds": seconds / (config.iterations + 1),
             }
             for iteration in range(config.iterations + 1)
         ]
 
 
-def _entered(vectors: Array, initial: int, iteration: int) -> list[float] | None:
-    """The initial vectors, or the one that entered; None where none did."""
+def _new_vectors(vectors: Array, initial: int, iteration: int) -> list[float] | None:
+    """The initial vectors, or the vector that entered in an iteration; None if none did."""
     if iteration == 0:
         return vectors[:initial].ravel().tolist()
     place = initial + iteration - 1
@@ -100,25 +100,25 @@ class RedundancyJob:
 
     @property
     def key(self) -> Key:
-        """What tells its rows from those of others."""
+        """Values that identify its rows."""
         return self.trial, self.jitter, self.copies, str(self.system)
 
     @property
     def title(self) -> str:
-        """For a person."""
+        """Title of the job in messages."""
         kind = f"near copies (± {self.jitter:g})" if self.jitter else "exact copies"
         return f"table {self.trial} with {self.copies} {kind}, {self.system}"
 
     def rows(self) -> list[Row]:
-        """One a model; without ratings where no equilibrium is reached."""
+        """One row for each model; without ratings where no equilibrium is reached."""
         start = process_time()
         table, against = self._table()
         try:
             ratings = model_ratings(self.system, table)
         except RatingError:
             ratings = None
-        taken = (process_time() - start) / self.config.models
-        placed = None if ratings is None else ranks(ratings)
+        seconds = (process_time() - start) / self.config.models
+        model_ranks = None if ratings is None else ranks(ratings)
         names = ("trial", "jitter", "copies", "system")
         return [
             dict(zip(names, self.key, strict=True))
@@ -126,8 +126,8 @@ class RedundancyJob:
                 "model": model,
                 "against": against,
                 "rating": None if ratings is None else float(ratings[model]),
-                "rank": None if placed is None else int(placed[model]),
-                "seconds": taken,
+                "rank": None if model_ranks is None else int(model_ranks[model]),
+                "seconds": seconds,
             }
             for model in range(self.config.models)
         ]
@@ -148,7 +148,7 @@ Job = PathJob | RedundancyJob
 
 
 def jobs(config: RatingsPaperRunConfig) -> list[Job]:
-    """All of a run, in the order in which they are committed."""
+    """All jobs of a run, in the order in which they are committed."""
     paths: list[Job] = [
         PathJob(title, path, system, prompt_setting, trial, config.seed)
         for title, (path, trials) in config.ratings_paper.paths().items()
@@ -160,13 +160,13 @@ def jobs(config: RatingsPaperRunConfig) -> list[Job]:
 
 
 def _redundancy_jobs(config: RatingsPaperRunConfig) -> Iterator[RedundancyJob]:
-    chosen = config.ratings_paper.redundancy
-    tables = [(0.0, count) for count in chosen.copies]
-    tables += [(chosen.jitter, count) for count in chosen.near_copies]
-    for trial in range(chosen.trials):
+    redundancy = config.ratings_paper.redundancy
+    tables = [(0.0, count) for count in redundancy.copies]
+    tables += [(redundancy.jitter, count) for count in redundancy.near_copies]
+    for trial in range(redundancy.trials):
         for jitter, count in dict.fromkeys(tables):
             for system in RatingSystem:
-                yield RedundancyJob(chosen, jitter, count, system, trial, config.seed)
+                yield RedundancyJob(redundancy, jitter, count, system, trial, config.seed)
 
 
 def compute(job: Job) -> list[Row]:

@@ -39,12 +39,12 @@ with every copy.
 
 
 def tables(results: Results) -> list[Table]:
-    """For a terminal."""
+    """Tables for a terminal."""
     table = Table(title="The ratings paper's experiments", title_justify="left")
     for column in CLAIM_COLUMNS:
         table.add_column(column, overflow="fold")
     for claim in claims(results):
-        table.add_row(claim.where, claim.paper, claim.found)
+        table.add_row(claim.where, claim.paper, claim.result)
     variants = Table(title="Under other unstated settings, nats", title_justify="left")
     for column in VARIANT_COLUMNS:
         variants.add_column(column, overflow="fold")
@@ -70,7 +70,7 @@ def variant_cells(results: Results) -> list[tuple[str, ...]]:
 
 
 def figures(results: Results) -> dict[str, Element]:
-    """By the name of their file, those that have rows."""
+    """Figures that have rows, by the name of their file."""
     figures: dict[str, Element] = {}
     if any(row["setting"] == MAIN_SETTING for row in results.paths):
         figures["improvement.svg"] = entropy_figure(results)
@@ -82,11 +82,13 @@ def figures(results: Results) -> dict[str, Element]:
 
 def files(results: Results) -> dict[str, str]:
     """Names and contents: the figures, and the page with all of them."""
-    drawn = figures(results)
-    return {name: document(each) for name, each in drawn.items()} | {PAGE: html(results, drawn)}
+    elements = figures(results)
+    return {name: document(each) for name, each in elements.items()} | {
+        PAGE: html(results, elements)
+    }
 
 
-def html(results: Results, drawn: dict[str, Element]) -> str:
+def html(results: Results, elements: dict[str, Element]) -> str:
     """The page."""
     headings = {
         "improvement.svg": "Diversity by iteration (Fig. 1, centre)",
@@ -100,7 +102,7 @@ def html(results: Results, drawn: dict[str, Element]) -> str:
         f"<style>{style_sheet()}{LAYOUT}</style>",
         f"<h1>Equilibrium ratings in simulation</h1><p>{INTRODUCTION}",
     ]
-    for name, figure in drawn.items():
+    for name, figure in elements.items():
         parts += [f"<h2>{headings[name]}</h2>", f"<div class=scroll>{render(figure)}</div>"]
     parts += ["<h2>What the paper says, and what we find</h2>", *_claims(claims(results))]
     parts += ["<h2>Other unstated settings</h2>"]
@@ -109,9 +111,9 @@ def html(results: Results, drawn: dict[str, Element]) -> str:
 
 
 def _claims(claims: Sequence[Claim]) -> list[str]:
-    """A table, and the settings under it, each once."""
+    """HTML of the table of claims, and of the settings under it, each once."""
     settings = list(dict.fromkeys(claim.settings for claim in claims if claim.settings))
-    cells = [(each.where, each.paper, each.found, _note(each, settings)) for each in claims]
+    cells = [(each.where, each.paper, each.result, _note(each, settings)) for each in claims]
     notes = [f"<li>{escape(each)}" for each in settings]
     return [
         _table((*CLAIM_COLUMNS, "settings"), cells),
@@ -134,7 +136,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 LEFT, TOP, WIDE, HIGH = 52.0, 44.0, 300.0, 220.0
 """Left and upper edge of the first panel, size of each."""
 GAP = 76.0
-"""From one panel to the next."""
+"""Gap between panels."""
 COLOURS = {
     "elo": series(1),
     "equilibrium": series(0),
@@ -147,27 +149,27 @@ WORDS = {"elo": "Elo", "equilibrium": "equilibrium ratings"}
 CELL = 13.0
 """Side of a cell of a sequence."""
 BREAK = 10.0
-"""Between the initial vectors and those that entered."""
+"""Gap between the initial vectors and those that entered."""
 
 
 def entropy_figure(results: Results) -> Element:
     """Fig. 1, centre: skill entropy by iteration, mean and standard deviation over trials."""
     shapes: list[Element] = []
     most = log(results.config.ratings_paper.path.skills)
-    drawn = [
+    curve_sets = [
         (of, system, prompts, results.entropies(of, MAIN_SETTING, system, prompts))
         for of in ("model", "prompt")
         for system in SYSTEMS
         for prompts in PROMPT_SETTINGS
     ]
-    least = min((float(each[-1].min()) for each in drawn if each[-1].size), default=0.0)
-    steps = max((each[-1].shape[1] - 1 for each in drawn), default=1)
-    for place, of in enumerate(("model", "prompt")):
-        corner = LEFT + place * (WIDE + GAP), TOP
+    least = min((float(each[-1].min()) for each in curve_sets if each[-1].size), default=0.0)
+    steps = max((each[-1].shape[1] - 1 for each in curve_sets), default=1)
+    for index, of in enumerate(("model", "prompt")):
+        corner = LEFT + index * (WIDE + GAP), TOP
         plot = Plot.box(corner, (WIDE, HIGH), (0, max(steps, 1)), (least, most), "x")
         shapes += [text(corner[0], 18, f"Skill entropy of {of}s", "heading")]
         shapes += plot.grid("iteration", "nats", 5, 5)
-        for kind, system, prompts, curves in drawn:
+        for kind, system, prompts, curves in curve_sets:
             if kind == of and len(curves):
                 shapes += _curve(plot, curves, COLOURS[system], prompts == "initial")
     shapes += _entropy_key(TOP + HIGH + 58)
@@ -189,10 +191,10 @@ def _curve(plot: Plot, curves: Array, colour: str, dashed: bool) -> Iterator[Ele
 def _entropy_key(y: float) -> Iterator[Element]:
     for row, system in enumerate(SYSTEMS):
         for column, prompts in enumerate(PROMPT_SETTINGS):
-            dashed = " dashed" if prompts == "initial" else ""
+            style = " dashed" if prompts == "initial" else ""
             words = f"{WORDS[system]}, {prompts} prompts"
             yield from key(
-                LEFT + column * 260, y + 20 * row, words, f"series{dashed} {COLOURS[system]}"
+                LEFT + column * 260, y + 20 * row, words, f"series{style} {COLOURS[system]}"
             )
 
 
@@ -237,23 +239,23 @@ def _cells(vectors: Array, y: float, colour: str, initial: int) -> Iterator[Elem
 def redundancy_figure(results: Results) -> Element:
     """Fig. 3 and 11: how many models are rated above the one that the copies are against."""
     shapes: list[Element] = []
-    chosen = results.config.ratings_paper.redundancy
-    for place, (near, title) in enumerate(
-        ((False, "exact copies"), (True, f"near copies (± {chosen.jitter:g})"))
+    redundancy = results.config.ratings_paper.redundancy
+    for index, (near, title) in enumerate(
+        ((False, "exact copies"), (True, f"near copies (± {redundancy.jitter:g})"))
     ):
         tables = results.tables_of(near)
         most = max((copies for _, copies in tables), default=1)
-        corner = LEFT + place * (WIDE + GAP), TOP
-        box = (WIDE, HIGH), (0, max(most, 1)), (0, chosen.models - 1)
+        corner = LEFT + index * (WIDE + GAP), TOP
+        box = (WIDE, HIGH), (0, max(most, 1)), (0, redundancy.models - 1)
         plot = Plot.box(corner, *box, "xy")
         shapes += [text(corner[0], 18, title, "heading")]
         shapes += plot.grid("copies against Elo's leader", "models rated above it", 4, 8)
         for number, system in enumerate(RatingSystem):
             shapes += _rank_curve(plot, results, tables, system, number)
     for number, system in enumerate(RatingSystem):
-        dashed = " dashed" if "shannon" in system else ""
+        style = " dashed" if "shannon" in system else ""
         at = LEFT + 130 * number, TOP + HIGH + 60
-        shapes += key(*at, NAMES[system], f"series{dashed} {COLOURS[system]}")
+        shapes += key(*at, NAMES[system], f"series{style} {COLOURS[system]}")
     title = "Models rated above the leader under Elo, by the number of tasks against it"
     size = LEFT + 2 * WIDE + GAP + 20, TOP + HIGH + 78
     return canvas(size, title, *shapes, class_="redundancy")
@@ -269,11 +271,11 @@ def _rank_curve(
     """Mean over trials; lines that coincide lie a little apart."""
     places = []
     for jitter, copies in tables:
-        known = [rank for rank in results.ranks(jitter, copies, system) if rank is not None]
-        if known:
-            x, y = plot.place(copies, float(np.mean(known)) - 1)
+        model_ranks = [rank for rank in results.ranks(jitter, copies, system) if rank is not None]
+        if model_ranks:
+            x, y = plot.place(copies, float(np.mean(model_ranks)) - 1)
             places.append((x, y - 2.5 * (number - 2)))
-    dashed = " dashed" if "shannon" in system else ""
-    yield polyline(places, f"series{dashed} {COLOURS[system]}")
+    style = " dashed" if "shannon" in system else ""
+    yield polyline(places, f"series{style} {COLOURS[system]}")
     for x, y in places:
         yield circle(x, y, 3, f"solid {COLOURS[system]}")

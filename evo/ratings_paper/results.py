@@ -1,4 +1,4 @@
-"""What the rows of a run say, beside what the paper says."""
+"""The paper's claims and our results from a run's rows."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says in one place, what was found, and with which settings that it leaves
-    open; empty where it leaves none."""
+    """The paper's claim in one place (``where``), our ``result``, and our values of the settings
+    that the paper leaves open (empty if none)."""
 
     where: str
     paper: str
-    found: str
+    result: str
     settings: str
 
 
@@ -76,8 +76,8 @@ class Results:
         return sorted((j, n) for j, n in settings if n == 0 or (j > 0) == near)
 
     def ranks(self, jitter: float, copies: int, system: str) -> list[int | None]:
-        """Of the model that the copies are against, trial by trial; None where no equilibrium was
-        reached."""
+        """Rank of the model that the copies are against, trial by trial; None where no equilibrium
+        was reached."""
         return [
             row["rank"]
             for row in sorted(self.redundancy, key=lambda row: row["trial"])
@@ -86,7 +86,7 @@ class Results:
         ]
 
     def first_models(self, system: str) -> list[int]:
-        """How many models share rank 1 without copies, trial by trial."""
+        """Number of models that share rank 1 without copies, trial by trial."""
         rows = [r for r in self.redundancy if r["copies"] == 0 and r["system"] == system]
         trials = sorted({row["trial"] for row in rows})
         return [sum(r["rank"] == 1 for r in rows if r["trial"] == trial) for trial in trials]
@@ -96,7 +96,7 @@ class Results:
 
 
 def claims(results: Results) -> list[Claim]:
-    """Of all experiments that have rows."""
+    """Claims of all experiments that have rows."""
     return [*_path_claims(results), *_redundancy_claims(results), *_example_claims(examples())]
 
 
@@ -105,20 +105,20 @@ def ends(curves: Array) -> str:
     if not len(curves):
         return "–"
     spread = f" ± {curves[:, -1].std(ddof=1):.3f}" if len(curves) > 1 else ""
-    found = f"{curves[:, 0].mean():.3f} → {curves[:, -1].mean():.3f}{spread}"
-    return found.replace(" ", "\N{NO-BREAK SPACE}")
+    text = f"{curves[:, 0].mean():.3f} → {curves[:, -1].mean():.3f}{spread}"
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _path_claims(results: Results) -> Iterator[Claim]:
     if not results.paths:
         return
     path = results.config.ratings_paper.path
-    used = (
+    settings = (
         f"K = {path.skills}, P0 = {path.prompts}, M0 = {path.models}, M′ = {path.improvements}, "
         f"{path.iterations} iterations; Elo by mean utility; mean over trials ± standard "
         f"deviation, nats, ln K = {log(path.skills):.3f}"
     )
-    said = (
+    statements = (
         ("elo", "initial", "model", "Elo: model entropy falls with the initial prompts"),
         ("elo", "additional", "model", "more with additional prompts"),
         ("elo", "additional", "prompt", "Elo: prompt entropy falls too"),
@@ -126,31 +126,33 @@ def _path_claims(results: Results) -> Iterator[Claim]:
         ("equilibrium", "additional", "model", "with additional prompts too"),
         ("equilibrium", "additional", "prompt", "equilibrium: prompt entropy is preserved"),
     )
-    for system, prompt_setting, of, words in said:
+    for system, prompt_setting, of, words in statements:
         curves = results.entropies(of, MAIN_SETTING, system, prompt_setting)
-        found = f"{ends(curves)} ({counted(len(curves), 'trial')})"
-        yield Claim("Fig. 1", words, found, used)
+        result = f"{ends(curves)} ({counted(len(curves), 'trial')})"
+        yield Claim("Fig. 1", words, result, settings)
 
 
 def _redundancy_claims(results: Results) -> Iterator[Claim]:
     if not results.redundancy:
         return
-    chosen = results.config.ratings_paper.redundancy
-    used = (
-        f"synthetic preferences: {chosen.tasks} tasks, {chosen.models} models of 4 skills, "
-        f"{chosen.judgements} noisy judgements; {chosen.trials} draw"
-        f"{'s' if chosen.trials > 1 else ''}; rank of Elo's leader by number of copies"
+    redundancy = results.config.ratings_paper.redundancy
+    settings = (
+        f"synthetic preferences: {redundancy.tasks} tasks, {redundancy.models} models of 4 skills, "
+        f"{redundancy.judgements} noisy judgements; {redundancy.trials} draw"
+        f"{'s' if redundancy.trials > 1 else ''}; rank of Elo's leader by number of copies"
     )
     for near, where, words in (
         (False, "Fig. 3", _EXACT),
         (True, "Fig. 11", _NEAR),
     ):
         tables = results.tables_of(near)
-        for system, said in words.items():
-            found = "; ".join(f"{n}: {_listed(results.ranks(j, n, system))}" for j, n in tables)
-            yield Claim(where, said, found, used)
-    shared = _listed(results.first_models(RatingSystem.CCE))
-    yield Claim("Fig. 3", "under CCE the top three models tie", f"{shared} at rank 1", used)
+        for system, statement in words.items():
+            result = "; ".join(
+                f"{n}: {_ranks_text(results.ranks(j, n, system))}" for j, n in tables
+            )
+            yield Claim(where, statement, result, settings)
+    shared = _ranks_text(results.first_models(RatingSystem.CCE))
+    yield Claim("Fig. 3", "under CCE the top three models tie", f"{shared} at rank 1", settings)
 
 
 _EXACT = {
@@ -167,7 +169,7 @@ _NEAR = {
 }
 
 
-def _listed(values: Sequence[int | None]) -> str:
+def _ranks_text(values: Sequence[int | None]) -> str:
     return ", ".join("–" if value is None else str(value) for value in values)
 
 

@@ -1,1 +1,1 @@
-"""What a run has done: its rows, its folder and what it has spent."""
+"""The record of a run: its rows, its folder and its cost."""

@@ -21,15 +21,15 @@ class Attempts:
         self.run_seed, self.replicates = run_seed, replicates
         self._in_force: dict[TaskId, tuple[int, ...]] = {}
         self._last: dict[TaskId, int] = {}
-        self._made: dict[TaskId, int] = {}
+        self._counts: dict[TaskId, int] = {}
 
     def of(self, task_id: TaskId) -> tuple[int, ...]:
         """Attempts in force, the best first."""
         return self._in_force.get(task_id, (0,))
 
-    def made(self, task_id: TaskId) -> int:
-        """How many attempts the game had so far."""
-        return self._made.get(task_id, 1)
+    def count(self, task_id: TaskId) -> int:
+        """Number of attempts that the game had so far."""
+        return self._counts.get(task_id, 1)
 
     def follow(self, task_id: TaskId, parent: TaskId) -> None:
         """Let a new game be fine-tuned under the training seeds of its parent's best attempt."""
@@ -38,19 +38,19 @@ class Attempts:
             self._last[task_id] = self.of(parent)[0]
 
     def replace(self, task_id: TaskId) -> None:
-        """Let a fresh attempt stand in the place of all others."""
+        """Replace all attempts by a fresh one."""
         self._in_force[task_id] = (self.fresh(task_id),)
 
     def add(self, task_id: TaskId) -> None:
-        """Put a fresh attempt beside the others, as the last."""
+        """Add a fresh attempt, as the last."""
         self.put(task_id, self.fresh(task_id))
 
     def put(self, task_id: TaskId, number: int) -> None:
-        """Put an attempt beside the others, as the last."""
+        """Add an attempt, as the last."""
         self._in_force[task_id] = (*self.of(task_id), number)
 
     def prefer(self, task_id: TaskId, ranks: Sequence[int]) -> None:
-        """Of the attempts in force keep those of these ranks, in this order."""
+        """Keep the attempts in force of these ranks, in this order; drop the others."""
         self._in_force[task_id] = tuple(self.of(task_id)[rank] for rank in ranks)
 
     def repetition(self, task_id: TaskId, rank: int, replicate: int) -> int:
@@ -64,5 +64,5 @@ class Attempts:
     def fresh(self, task_id: TaskId) -> int:
         """The number of a fresh attempt, which is not in force yet."""
         self._last[task_id] = self._last.get(task_id, 0) + 1
-        self._made[task_id] = self.made(task_id) + 1
+        self._counts[task_id] = self.count(task_id) + 1
         return self._last[task_id]

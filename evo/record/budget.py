@@ -7,22 +7,22 @@ from evo.record.cost import Cost, amount
 from meta_sampler import BudgetReached
 
 
-def exhausted_budget(budget: BudgetConfig, spent: Cost) -> str:
+def exhausted_budget(budget: BudgetConfig, cost: Cost) -> str:
     """The key of the first budget that is spent; empty while none is."""
     for name in ("tokens", "seconds", "dollars"):
         limit = getattr(budget, name)
-        if limit is not None and getattr(spent, name) >= limit:
+        if limit is not None and getattr(cost, name) >= limit:
             return name
     return ""
 
 
-def share_spent(budget: BudgetConfig, spent: Cost) -> float:
-    """Of the budget that is nearest to its end; 0 where none is set."""
+def share_spent(budget: BudgetConfig, cost: Cost) -> float:
+    """Share spent of the budget that is nearest to its end; 0 where none is set."""
     limits = {name: getattr(budget, name) for name in ("tokens", "seconds", "dollars")}
-    return max((getattr(spent, name) / most for name, most in limits.items() if most), default=0.0)
+    return max((getattr(cost, name) / most for name, most in limits.items() if most), default=0.0)
 
 
-def check(budget: BudgetConfig, spent: Cost) -> None:
+def check(budget: BudgetConfig, cost: Cost) -> None:
     """Raises :class:`BudgetReached` naming the budget that is spent."""
-    if name := exhausted_budget(budget, spent):
-        raise BudgetReached(f"budget.{name}={getattr(budget, name):g} is reached: {amount(spent)}")
+    if name := exhausted_budget(budget, cost):
+        raise BudgetReached(f"budget.{name}={getattr(budget, name):g} is reached: {amount(cost)}")

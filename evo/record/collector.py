@@ -49,7 +49,7 @@ from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
 
 SCRIPTED_PLAY = 0.4
-"""Time of a script's play, beside that of a model's, as measured on two cores."""
+"""Time of a script's play over that of a model's play, measured on two cores."""
 TRAINING_TOKENS = 200.0
 """Tokens of a fine-tune in the time of one play."""
 
@@ -98,7 +98,7 @@ class Collector:
         """The attempts in force, the best first, of each game that had several: the ids of their
         first fine-tunes."""
         by_id = {task.id: task for task in tasks}
-        several = [task for task_id, task in by_id.items() if self.attempts.made(task_id) > 1]
+        several = [task for task_id, task in by_id.items() if self.attempts.count(task_id) > 1]
         return tuple(
             self.policy_id(task, rank=rank)
             for task in several
@@ -107,7 +107,7 @@ class Collector:
 
     @property
     def settings_json(self) -> str:
-        """What a fine-tune depends on beside game and seed."""
+        """Settings that a fine-tune depends on, besides game and seed, as JSON."""
         config = self.config
         facts = {
             "finetune": _without(asdict(config.finetune), "replicates"),
@@ -118,8 +118,8 @@ class Collector:
         return json.dumps(facts, sort_keys=True)
 
     def restart(self, tasks: Sequence[Task]) -> None:
-        """From now on these games are fine-tuned under another training seed; adapters of the last
-        one are dropped as those of refused candidates are."""
+        """Change the training seeds of these games for all later fine-tunes. Their adapters are
+        dropped, as those of refused candidates are."""
         for task in tasks:
             self.drop_adapter(task)
             self.attempts.replace(task.id)
@@ -154,9 +154,10 @@ class Collector:
         self._collect([RoundsRequest(t.id, t) for t in tasks if not self._rounds(t)])
 
     def rounds_request(self, task: Task) -> list[RoundsRequest]:
-        """Repeated play, where it is asked for and nothing cheaper refuses the game."""
-        wanted = self.config.playability.few_shot_rounds and not self._cheap_refusal(task)
-        return [RoundsRequest(task.id, task)] if wanted else []
+        """Repeated play, if the configuration asks for it and no cheaper filter refuses the
+        game."""
+        needs_rounds = self.config.playability.few_shot_rounds and not self._cheap_refusal(task)
+        return [RoundsRequest(task.id, task)] if needs_rounds else []
 
     def _keep_rounds(self, task: Task, result: Result[list[RoundScore]]) -> None:
         rows = round_rows(BASE_POLICY, task, Purpose.CALIBRATION, result.outcome)
@@ -177,7 +178,7 @@ class Collector:
         return well_posed(self._calibration_rows(task))
 
     def few_shot(self, task: Task) -> FewShot | None:
-        """What repeated play showed; None where none was asked for."""
+        """Result of repeated play; None if the configuration asks for none."""
         config = self.config
         return few_shot(self._rounds(task), config.playability, config.transfer.confidence)
 
@@ -202,7 +203,7 @@ class Collector:
             self.well_posed(task), config.playability, transfer.confidence
         )
 
-    def headroom(self, task: Task) -> bool:
+    def shows_headroom(self, task: Task) -> bool:
         """Whether a calibrated game seems to hold something to learn."""
         return shows_headroom(self._calibration(task))
 
@@ -251,9 +252,9 @@ class Collector:
         """Make sure that all these plays are in the archive, one commit for each pass."""
         missing: dict[tuple[Any, ...], PlayRequest] = {}
         for plays in requests:
-            known = self.ledger.scores.get(plays.key, {})
+            scores = self.ledger.scores.get(plays.key, {})
             before = missing[plays.key].seeds if plays.key in missing else ()
-            new = tuple(s for s in dict.fromkeys(before + plays.seeds) if s not in known)
+            new = tuple(s for s in dict.fromkeys(before + plays.seeds) if s not in scores)
             if new:
                 missing[plays.key] = replace(plays, seeds=new)
         self._collect(list(missing.values()))
@@ -261,7 +262,7 @@ class Collector:
     # -- requests ------------------------------------------------------------------------------
 
     def knows(self, request: Request) -> bool:
-        """Whether the ledger holds all that is asked for."""
+        """Whether the ledger holds all results of a request."""
         match request:
             case PlayRequest():
                 return self.ledger.has_scores(request.key, request.seeds)
@@ -271,7 +272,7 @@ class Collector:
                 return bool(self._rounds(request.task))
 
     def cost(self, request: Request) -> Cost:
-        """What a known fact has cost."""
+        """Cost of a request whose results the ledger holds."""
         match request:
             case PlayRequest():
                 rows = [self.ledger.scores[request.key][each] for each in request.seeds]
@@ -304,15 +305,15 @@ class Collector:
         """The job that a pass is."""
         match one[0]:
             case TrainingRequest(_, task, repetition):
-                return Training(self.floored(task), self.attempts.training_seed(repetition))
+                return Training(self.task_with_floor(task), self.attempts.training_seed(repetition))
             case RoundsRequest(_, task):
                 few = self.config.playability
                 seeds = self.seeds(Purpose.CALIBRATION, few.few_shot_maps)
-                return Repetition(self.floored(task), None, seeds, few.few_shot_rounds)
+                return Repetition(self.task_with_floor(task), None, seeds, few.few_shot_rounds)
         return self._evaluation([each for each in one if isinstance(each, PlayRequest)])
 
     def store(self, one: Pass, result: Result[Any]) -> None:
-        """Commit what the job of a pass came to."""
+        """Commit the result of a pass's job."""
         match one[0]:
             case TrainingRequest() as request:
                 self._keep(request, result)
@@ -330,7 +331,7 @@ class Collector:
             self.listener.stage(name, tasks, len(tasks))
 
     def _collect(self, requests: Sequence[Request]) -> None:
-        """Do what is asked for, one commit for each pass."""
+        """Do the requests, one commit for each pass."""
         passes = self.passes(requests)
         self.announce(passes)
         for one, result in zip(passes, self.executor.do([*map(self.job, passes)]), strict=True):
@@ -339,7 +340,7 @@ class Collector:
     def _keep_plays(
         self, one: Sequence[PlayRequest], result: Result[list[list[ScoredPlay]]]
     ) -> None:
-        """All of a pass in one commit: its batches depend on how many policies took part."""
+        """Commit all plays of a pass at once: its batches depend on the number of its policies."""
         rows, purpose, tokens = [], one[0].purpose, 0
         for plays, outcome in zip(one, result.outcome, strict=True):
             scores = _finite(plays, outcome)
@@ -352,13 +353,13 @@ class Collector:
         first = plays[0]
         if first.scripted:
             scripts = tuple(each.policy_id.removeprefix(SCRIPT_POLICY) for each in plays)
-            return ScriptedEvaluation(self.floored(first.task), scripts, first.seeds)
+            return ScriptedEvaluation(self.task_with_floor(first.task), scripts, first.seeds)
         adapters = tuple(self._adapter(each.policy_id) for each in plays)
         calibrating = first.purpose is Purpose.CALIBRATION  # which is what fixes the floor
-        task = first.task if calibrating else self.floored(first.task)
+        task = first.task if calibrating else self.task_with_floor(first.task)
         return Evaluation(task, adapters, first.seeds)
 
-    def floored(self, task: Task) -> Task:
+    def task_with_floor(self, task: Task) -> Task:
         """The task with its floor. Raises ValueError for a game that is not calibrated."""
         if task.id not in self._floors:
             raise ValueError(
@@ -402,7 +403,7 @@ class Collector:
         ]
         return [PlayRequest(policy_id, target, purpose, seeds) for policy_id in policies]
 
-    def scripted(self, task: Task, purpose: Purpose, seeds: SeedSet) -> list[PlayRequest]:
+    def script_requests(self, task: Task, purpose: Purpose, seeds: SeedSet) -> list[PlayRequest]:
         """Every scripted player on the game."""
         return [PlayRequest(f"{SCRIPT_POLICY}{name}", task, purpose, seeds) for name in SCRIPTS]
 
@@ -413,7 +414,7 @@ class Collector:
     def samples(
         self, source: Task, target: Task, purpose: Purpose, seeds: SeedSet, rank: int = 0
     ) -> list[Plays]:
-        """Of all fine-tunes of one attempt at ``source``, on ``target``."""
+        """Scores of all fine-tunes of one attempt at ``source``, on ``target``."""
         policies = self.policy_ids(source, rank)
         return [self.sample(policy, target, purpose, seeds) for policy in policies]
 

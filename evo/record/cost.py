@@ -1,4 +1,4 @@
-"""What work costs."""
+"""The cost of work."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Cost:
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Cost:
-        """What a row of a table of ``COST_TABLES`` says; only what is paid for has dollars."""
+        """Cost that a row of a table of ``COST_TABLES`` holds; few tables have dollars."""
         return cls(row["tokens"], row["seconds"], row.get("dollars") or 0.0)
 
 
-def amount(spent: Cost) -> str:
-    """Such as: 1,200 tokens, 3.5 seconds spent."""
-    dollars = f", {spent.dollars:.4g} dollars" if spent.dollars else ""
-    return f"{spent.tokens:,} tokens, {spent.seconds:,.1f} seconds{dollars} spent"
+def amount(cost: Cost) -> str:
+    """Text of a cost, such as: 1,200 tokens, 3.5 seconds spent."""
+    dollars = f", {cost.dollars:.4g} dollars" if cost.dollars else ""
+    return f"{cost.tokens:,} tokens, {cost.seconds:,.1f} seconds{dollars} spent"

@@ -1,4 +1,4 @@
-"""What happened in a run, as values: for callbacks and trackers. Each is in the archive already."""
+"""Events of a run, for callbacks and trackers. Each is in the archive already."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class EvaluationEvent:
 
 @dataclass(frozen=True)
 class DecisionEvent:
-    """A verdict; ``captured`` of the parent and ``gamma`` from the scope, None where not known."""
+    """A verdict. ``captured``: C of the candidate on its parent; ``gamma``: largest value of a game
+    of the scope on the candidate; each None where not known."""
 
     game_id: str
     role: str
@@ -59,11 +60,11 @@ class ScopeEvent:
 
 Event = FinetuneEvent | EvaluationEvent | DecisionEvent | ScopeEvent
 Callback = Callable[[Event], None]
-"""Hears of each event in the process that drives the run, none of whose results depend on it."""
+"""Is called with each event, in the process that drives the run; no result depends on it."""
 
 
 def events_of(tables: Mapping[str, Sequence[Row]]) -> Iterator[Event]:
-    """What a commit's rows say, fine-tunes first."""
+    """Events of a commit's rows, fine-tunes first."""
     for row in tables.get("finetunes", ()):
         yield FinetuneEvent(
             finetune_id=row["finetune_id"],

@@ -41,8 +41,8 @@ class Ledger:
     def __init__(self, archive: Archive, run_id: str, budget: BudgetConfig | None = None) -> None:
         self.archive, self.run_id, self.budget = archive, run_id, budget
         self.callbacks: list[Callback] = []
-        """What hears of each event once it is committed."""
-        self.spent = Cost()
+        """Are called with each event once it is committed."""
+        self.total_cost = Cost()
         self.scores: dict[PlaysKey, dict[Seeds, Row]] = defaultdict(dict)
         self.rounds: dict[PlaysKey, list[Row]] = defaultdict(list)
         self.finetunes: dict[str, Row] = {}
@@ -62,23 +62,25 @@ class Ledger:
 
     def commit(self, **tables: Sequence[Row]) -> None:
         """Write rows of any tables as one commit; rows that name a run get this one."""
-        written = {name: [self._signed(name, row) for row in rows] for name, rows in tables.items()}
-        self.archive.commit({name: rows for name, rows in written.items() if rows})
-        for name, rows in written.items():
+        rows_by_table = {
+            name: [self._with_run_id(name, row) for row in rows] for name, rows in tables.items()
+        }
+        self.archive.commit({name: rows for name, rows in rows_by_table.items() if rows})
+        for name, rows in rows_by_table.items():
             for row in rows:
                 self._remember(name, row)
-        for event in events_of(written) if self.callbacks else ():
+        for event in events_of(rows_by_table) if self.callbacks else ():
             for callback in self.callbacks:
                 callback(event)
-        if self.budget and any(written.get(table) for table in COST_TABLES):
-            check(self.budget, self.spent)
+        if self.budget and any(rows_by_table.get(table) for table in COST_TABLES):
+            check(self.budget, self.total_cost)
 
-    def _signed(self, table: str, row: Row) -> Row:
+    def _with_run_id(self, table: str, row: Row) -> Row:
         return row if table in ("games", "maps") else {"run_id": self.run_id} | row
 
     def _remember(self, table: str, row: Row) -> None:
         if table in COST_TABLES:
-            self.spent += Cost.of(row)
+            self.total_cost += Cost.of(row)
         match table:
             case "scores":
                 self.scores[PlaysKey.of(row)][Seeds(row["map_seed"], row["play_seed"])] = row
@@ -118,11 +120,11 @@ class Ledger:
             for game in new.values()
         ]
 
-    def tasks(self, wanted: Iterable[TaskId]) -> dict[TaskId, Task]:
+    def tasks(self, task_ids: Iterable[TaskId]) -> dict[TaskId, Task]:
         """Games of the archive as they are played, without their floors."""
-        wanted = list(wanted)
-        rows = games(self.archive, [each.game_id for each in wanted])
-        return {each: _task(rows[each.game_id], each.role) for each in wanted}
+        task_ids = list(task_ids)
+        rows = games(self.archive, [task_id.game_id for task_id in task_ids])
+        return {task_id: _task(rows[task_id.game_id], task_id.role) for task_id in task_ids}
 
     def map_rows(self, texts: Iterable[MapText], purpose: str, source: str) -> list[Row]:
         """Rows for the map texts that are not in the archive yet."""
@@ -150,8 +152,8 @@ class Ledger:
 
     def has_scores(self, key: PlaysKey, seeds: Sequence[Seeds]) -> bool:
         """Whether all these plays are in the archive."""
-        known = self.scores.get(key, {})
-        return all(each in known for each in seeds)
+        scores = self.scores.get(key, {})
+        return all(each in scores for each in seeds)
 
     def spent_on(self, task: Task, policy_ids: Sequence[str]) -> Row:
         """Plays, tokens and seconds that a candidate has cost so far: its own game's plays, its
@@ -172,7 +174,7 @@ class Ledger:
         return {"plays": plays, "tokens": cost.tokens, "seconds": cost.seconds}
 
     def costs(self) -> dict[str, Cost]:
-        """What each stage cost."""
+        """Cost of each stage."""
         costs: dict[str, Cost] = defaultdict(Cost)
         for key, rows in self.scores.items():
             for row in rows.values():
@@ -188,7 +190,7 @@ class Ledger:
 
 
 def decision_key(row: Row) -> tuple[Any, ...]:
-    """Where a decision stands in the run."""
+    """Key of a decision: its place in the run."""
     return (row["generation"], row["parent_game_id"], row["round"], row["index"], row["game_id"])
 
 
@@ -205,9 +207,9 @@ def score_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[Scored
             "score": each.score,
             "raw_score": each.raw,
             "outcome": each.outcome,
-            "permuted_score": each.permuted,
-            "clipped_score": each.clipped,
-            "permuted_clipped_score": each.permuted_clipped,
+            "permuted_score": each.permuted_score,
+            "clipped_score": each.clipped_score,
+            "permuted_clipped_score": each.permuted_clipped_score,
             "moves": list(each.moves),
             "tokens": each.tokens,
             "seconds": each.seconds,

@@ -32,25 +32,27 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class FewShot:
-    """What repeated play by the base player showed of a game."""
+    """Results of repeated play of a game by the base player."""
 
     rises: Playability
     above: Interval
 
 
 def well_posed(rows: Iterable[Row]) -> WellPosed | None:
-    """From calibration rows of ``scores``: the two moves scored on each map, that made for it and
-    that made for the next map. None where no clipped score was computed."""
-    kept = list(rows)
-    if not kept or any(row["permuted_clipped_score"] is None for row in kept):
+    """Well-posedness from calibration rows of ``scores``: two moves on each map, made for it and
+    for the next map. None if no clipped score was computed."""
+    all_rows = list(rows)
+    if not all_rows or any(row["permuted_clipped_score"] is None for row in all_rows):
         return None
-    plain = np.array([(row["score"], row["permuted_score"]) for row in kept])
-    clipped = np.array([(row["clipped_score"], row["permuted_clipped_score"]) for row in kept])
-    return best_kept(plain, clipped)
+    raw_scores = np.array([(row["score"], row["permuted_score"]) for row in all_rows])
+    clipped_scores = np.array(
+        [(row["clipped_score"], row["permuted_clipped_score"]) for row in all_rows]
+    )
+    return best_kept(raw_scores, clipped_scores)
 
 
 def few_shot(rows: Sequence[Row], config: PlayabilityConfig, confidence: float) -> FewShot | None:
-    """From a game's calibration rows of ``rounds``; None where there are none."""
+    """Few-shot results from a game's calibration rows of ``rounds``; None if there are none."""
     if not rows:
         return None
     rounds = series(rows)
@@ -62,17 +64,17 @@ def few_shot(rows: Sequence[Row], config: PlayabilityConfig, confidence: float) 
 
 
 def ill_posed(
-    posed: WellPosed | None, config: PlayabilityConfig, confidence: float
+    clipping: WellPosed | None, config: PlayabilityConfig, confidence: float
 ) -> Decision | None:
     """The refusal of a game whose best moves clipping changes too often; None where it does not
     surely do."""
-    if posed is None or not posed.maps:
+    if clipping is None or not clipping.maps:
         return None
-    n, kept = posed.maps, posed.kept
-    high = 1.0 if kept == n else float(special.betaincinv(kept + 1, n - kept, confidence))
+    n, n_kept = clipping.maps, clipping.kept
+    high = 1.0 if n_kept == n else float(special.betaincinv(n_kept + 1, n - n_kept, confidence))
     if high >= config.best_kept:
         return None
-    return Decision(Reason.ILL_POSED, True, f"clipping keeps the best move on {kept} of {n} maps")
+    return Decision(Reason.ILL_POSED, True, f"clipping keeps the best move on {n_kept} of {n} maps")
 
 
 def not_few_shot(shot: FewShot | None, config: PlayabilityConfig) -> Decision | None:
@@ -92,10 +94,10 @@ def not_few_shot(shot: FewShot | None, config: PlayabilityConfig) -> Decision | 
     return None
 
 
-def evidence_columns(posed: WellPosed | None, shot: FewShot | None) -> dict[str, float | None]:
-    """The columns of ``decisions`` that hold what the filters saw."""
+def evidence_columns(clipping: WellPosed | None, shot: FewShot | None) -> dict[str, float | None]:
+    """The columns of ``decisions`` that hold the filters' numbers."""
     return {
-        "best_kept": posed.share if posed else None,
+        "best_kept": clipping.share if clipping else None,
         "few_shot_low": shot.rises.low if shot else None,
         "few_shot_high": shot.rises.high if shot else None,
         "few_shot_above_control": shot.above.value if shot else None,

@@ -1,4 +1,4 @@
-"""What a run reports while it works: to a terminal, to a log, or to nobody."""
+"""Progress reports of a run: to a terminal, to a log, or not at all."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Listener(Protocol):
         """A new list of candidates begins."""
 
     def stage(self, name: str, tasks: Sequence[Task], jobs: int) -> None:
-        """So many jobs begin for these games."""
+        """``jobs`` jobs begin for these games."""
 
     def job(self, stage: str, task: Task, tokens: int, scoring: Statistics, note: str = "") -> None:
         """One fine-tune or evaluation is committed; ``tokens`` are the player's, ``scoring`` says
@@ -30,7 +30,7 @@ class Listener(Protocol):
 
 
 class Silence:
-    """A listener that reports to nobody."""
+    """A listener that reports nothing."""
 
     def candidate_list(self, generation: int, parent: Task, number: int) -> None: ...
 
@@ -44,8 +44,8 @@ class Silence:
 
 
 def training_note(curve: Sequence[float]) -> str:
-    """What training plays earned at first and in the end, each the mean of a quarter of the steps:
-    such as ``0.8 → 9.7 bits a play in training``."""
+    """Mean score of training plays over the first and the last quarter of the steps, such as
+    ``0.8 → 9.7 bits a play in training``."""
     if not curve:
         return "no step was made"
     quarter = max(1, len(curve) // 4)
@@ -55,30 +55,30 @@ def training_note(curve: Sequence[float]) -> str:
 
 @dataclass
 class StageProgress:
-    """How far one stage is; times in seconds."""
+    """Progress of one stage; times in seconds."""
 
     name: str
     jobs: int
-    done: int = 0
-    started: float = field(default_factory=time.monotonic)
+    jobs_done: int = 0
+    start: float = field(default_factory=time.monotonic)
 
     @property
     def remaining(self) -> float | None:
         """Expected seconds to go, at the pace of the jobs that are done; None before the first."""
-        if not self.done:
+        if not self.jobs_done:
             return None
-        return (time.monotonic() - self.started) / self.done * (self.jobs - self.done)
+        return (time.monotonic() - self.start) / self.jobs_done * (self.jobs - self.jobs_done)
 
 
 @dataclass
 class RunProgress:
-    """How far a run is; times in seconds, tokens of the player."""
+    """Progress of a run; times in seconds, tokens of the player."""
 
     expected_finetunes: int | None
     """None where no budget of candidates is set."""
     known_finetunes: int = 0
-    """Those that the archive held when this session began."""
-    started: float = field(default_factory=time.monotonic)
+    """Number of fine-tunes in the archive when this session began."""
+    start: float = field(default_factory=time.monotonic)
     tokens: int = 0
     finetunes: int = 0
     budget_share: Callable[[], float] = lambda: 0.0
@@ -87,16 +87,16 @@ class RunProgress:
     """The same when this session began."""
 
     @property
-    def elapsed(self) -> float:
+    def elapsed_seconds(self) -> float:
         """Seconds of this session."""
-        return time.monotonic() - self.started
+        return time.monotonic() - self.start
 
     @property
     def count(self) -> str:
-        """Such as: 3 of at most 12."""
-        done = self.finetunes + self.known_finetunes
+        """Number of fine-tunes done, such as: 3 of at most 12."""
+        finetunes = self.finetunes + self.known_finetunes
         most = self.expected_finetunes
-        return f"{done}" if most is None else f"{done} of at most {max(most, done)}"
+        return f"{finetunes}" if most is None else f"{finetunes} of at most {max(most, finetunes)}"
 
     @property
     def share(self) -> float | None:
@@ -111,9 +111,9 @@ class RunProgress:
         budget is spent, whichever comes first."""
         ends = []
         if self.expected_finetunes is not None and self.finetunes:
-            left = max(0, self.expected_finetunes - self.finetunes - self.known_finetunes)
-            ends.append(self.elapsed / self.finetunes * left)
-        spent = self.budget_share()
-        if spent > self.share_before:
-            ends.append(self.elapsed / (spent - self.share_before) * max(0.0, 1 - spent))
+            missing = max(0, self.expected_finetunes - self.finetunes - self.known_finetunes)
+            ends.append(self.elapsed_seconds / self.finetunes * missing)
+        share = self.budget_share()
+        if share > self.share_before:
+            ends.append(self.elapsed_seconds / (share - self.share_before) * max(0.0, 1 - share))
         return min(ends, default=None)

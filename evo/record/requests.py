@@ -26,7 +26,7 @@ class PlayRequest:
 
     @property
     def key(self) -> PlaysKey:
-        """Under which the ledger holds the plays."""
+        """Key under which the ledger holds the plays."""
         return PlaysKey(self.policy_id, self.task.id, self.purpose)
 
     @property
@@ -36,7 +36,7 @@ class PlayRequest:
 
     @property
     def stage(self) -> str:
-        """What a person is told of these plays."""
+        """Stage of these plays, as the display names it."""
         return "scripts" if self.scripted else self.purpose
 
 
@@ -62,15 +62,15 @@ class RoundsRequest:
 Request = PlayRequest | TrainingRequest | RoundsRequest
 """A fact that the ledger may lack."""
 Pass = tuple[Request, ...]
-"""What one job finds out."""
+"""The requests that one job answers."""
 
 
 def passes_of(missing: Sequence[PlayRequest], most: int) -> list[list[PlayRequest]]:
-    """Plays that one pass can do: the same game and seeds, at most so many policies, or any
+    """The plays grouped into passes: the same game and seeds, at most ``most`` policies, or any
     number of scripts.
 
-    Passes stand in the order of their first plays. A resumed run misses all of a pass or
-    nothing of it, so it makes the same passes in the same order.
+    Passes stand in the order of their first plays. A resumed run lacks all of a pass or nothing of
+    it, so it makes the same passes in the same order.
     """
     passes: list[list[PlayRequest]] = []
     filling: dict[tuple[Any, ...], list[PlayRequest]] = {}

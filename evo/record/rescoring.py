@@ -28,7 +28,7 @@ from evo.record.progress import Listener
 from xgl.runtime.requests import Seeds
 
 SECOND_JUDGE, BEST_PLAYS = "another judge", "best plays"
-"""Stages, as a person is told of them."""
+"""Stages, as the display names them."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,14 @@ def score_again(ledger: Ledger, executor: Executor, listener: Listener, judge: s
 
 def _plays_to_judge(ledger: Ledger, judge: str) -> list[_Rescoring]:
     record = read_record(ledger.archive, ledger.run_id)
-    wanted: dict[PlaysKey, dict[Seeds, None]] = {}
-    for accepted in accepted_cases(record):
-        for key, seeds in plays_behind(accepted, record).items():
-            wanted.setdefault(key, {}).update({Seeds(*each): None for each in seeds})
-    known = _known(ledger, judge)
-    missing = {key: seeds for key, seeds in wanted.items() if known.get(key) != set(seeds)}
+    needed_seeds: dict[PlaysKey, dict[Seeds, None]] = {}
+    for case in accepted_cases(record):
+        for key, seeds in plays_behind(case, record).items():
+            needed_seeds.setdefault(key, {}).update({Seeds(*each): None for each in seeds})
+    judged_seeds = _judged_seeds(ledger, judge)
+    missing = {
+        key: seeds for key, seeds in needed_seeds.items() if judged_seeds.get(key) != set(seeds)
+    }
     tasks = ledger.tasks({key.task_id for key in missing})
     return [
         _rescoring(ledger, key, tasks[key.task_id], list(seeds)) for key, seeds in missing.items()
@@ -69,12 +71,14 @@ def _rescoring(ledger: Ledger, key: PlaysKey, task: Task, seeds: Sequence[Seeds]
     return _Rescoring(key, Rescoring(task, tuple(seeds), moves))
 
 
-def _known(ledger: Ledger, judge: str) -> dict[PlaysKey, set[Seeds]]:
+def _judged_seeds(ledger: Ledger, judge: str) -> dict[PlaysKey, set[Seeds]]:
     mine = [("run_id", "=", ledger.run_id), ("judge", "=", judge)]
-    known: dict[PlaysKey, set[Seeds]] = {}
+    seeds_by_key: dict[PlaysKey, set[Seeds]] = {}
     for row in ledger.archive.rows("second_scores", filters=mine):
-        known.setdefault(PlaysKey.of(row), set()).add(Seeds(row["map_seed"], row["play_seed"]))
-    return known
+        seeds_by_key.setdefault(PlaysKey.of(row), set()).add(
+            Seeds(row["map_seed"], row["play_seed"])
+        )
+    return seeds_by_key
 
 
 def _rows(request: _Rescoring, judge: str, result: Result[list[SecondScore]]) -> list[Row]:
@@ -88,7 +92,7 @@ def _rows(request: _Rescoring, judge: str, result: Result[list[SecondScore]]) ->
             "map_seed": seeds.map_seed,
             "play_seed": seeds.play_seed,
             "score": score.score,
-            "permuted_score": score.permuted,
+            "permuted_score": score.permuted_score,
             "seconds": score.seconds,
         }
         for seeds, score in zip(request.job.seeds, result.outcome, strict=True)
@@ -114,13 +118,15 @@ def _unscored_plays(ledger: Ledger, replicates: int) -> list[TokenScoring]:
     policies = policies_of(ledger.finetunes.values(), replicates)
     rows = games(archive, [each.game_id for each in tasks])
     plays = best_plays(archive, run_id, {each: policies.get(each, ()) for each in tasks}, rows)
-    scored = read_scored_texts(archive, run_id)
-    missing = {each: _unscored(tasks[each], plays[each], scored) for each in plays}
+    scored_texts = read_scored_texts(archive, run_id)
+    missing = {each: _plays_to_score(tasks[each], plays[each], scored_texts) for each in plays}
     return [TokenScoring(tasks[each], lacking) for each, lacking in missing.items() if lacking]
 
 
-def _unscored(task: Task, plays: Sequence[BestPlay], scored: ScoredTexts) -> tuple[BestPlay, ...]:
+def _plays_to_score(
+    task: Task, plays: Sequence[BestPlay], scored_texts: ScoredTexts
+) -> tuple[BestPlay, ...]:
     """The plays that can be repeated and are not scored."""
     if unarchived_moves(task.game, task.role):
         return ()
-    return tuple(play for play in plays if not is_archived(scored, task.id, play))
+    return tuple(play for play in plays if not is_archived(scored_texts, task.id, play))

@@ -22,7 +22,7 @@ BEGUN = (RunEvent.CREATED, RunEvent.RESUMED)
 
 @dataclass(frozen=True)
 class RunIdentity:
-    """What the rows of the table ``runs`` say of a run beside its events."""
+    """Columns of the table ``runs`` that identify a run, without its events."""
 
     run_id: str
     seed: int
@@ -67,14 +67,14 @@ def stored_config(folder: str) -> dict[str, Any]:
             f"resume: {folder} holds no run, expected one that has begun; if it was ended while it "
             "started, give its first command again"
         )
-    if len(known := {row["run_id"] for row in rows}) > 1:
+    if len(run_ids := {row["run_id"] for row in rows}) > 1:
         raise ConfigError(
-            f"resume: {folder} holds {len(known)} runs, expected one: a merged archive is for "
+            f"resume: {folder} holds {len(run_ids)} runs, expected one: a merged archive is for "
             "reading"
         )
-    stored: dict[str, Any] = json.loads(rows[-1]["config_json"])
-    stored["archive"]["root"], stored["name"] = str(path.parent), path.name
-    return stored
+    config: dict[str, Any] = json.loads(rows[-1]["config_json"])
+    config["archive"]["root"], config["name"] = str(path.parent), path.name
+    return config
 
 
 def run_row(identity: RunIdentity, event: RunEvent) -> dict[str, Any]:
@@ -101,15 +101,15 @@ LOG, CONFIG = "run.log", "config.yaml"
 
 
 def write_config(folder: Path, text: str) -> None:
-    """The configuration that is in force into a run's folder; raises
+    """Write the run's current configuration into its folder; raises
     :class:`archive.ArchiveError`."""
     with writing(folder):
         write_whole(folder / CONFIG, text.encode())
 
 
 @contextmanager
-def logged(folder: Path) -> Iterator[None]:
-    """Within, what the run says goes to ``run.log`` too, each line with its time."""
+def log_to_folder(folder: Path) -> Iterator[None]:
+    """Within the context the run's log lines also go to ``run.log``, each with its time."""
     log = logging.getLogger("evo")
     file = _LogFile(folder / LOG, delay=True, encoding="utf-8")
     file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
@@ -148,14 +148,14 @@ def _in_use(folder: Path) -> ConfigError:
 
 def _never_begun(folder: Path) -> bool:
     """Whether a run was killed between making its folder and saying that it began."""
-    known = {"archive", LOG, CONFIG}
-    if not folder.is_dir() or not {path.name for path in folder.iterdir()} <= known:
+    own_names = {"archive", LOG, CONFIG}
+    if not folder.is_dir() or not {path.name for path in folder.iterdir()} <= own_names:
         return False
     archive = folder / "archive"
     if not (archive / MARKER).exists():
         return not archive.exists() or (archive.is_dir() and not strays(archive))
-    with suppress(ArchiveError), Archive.open(archive) as opened:
-        return opened.count("runs") == 0
+    with suppress(ArchiveError), Archive.open(archive) as reader:
+        return reader.count("runs") == 0
     return False
 
 

@@ -37,7 +37,7 @@ class Tracker(Protocol):
 
 @dataclass(frozen=True)
 class TrackedRun:
-    """What a tracker is told of a run. ``folder`` is a tracker's own, below the run's."""
+    """Facts of a run that a tracker gets. ``folder`` is a tracker's own, below the run's."""
 
     project: str
     run_id: str
@@ -93,14 +93,15 @@ class Mlflow:
         run.folder.mkdir(parents=True, exist_ok=True)
         own = f"sqlite:///{(run.folder / 'mlflow.db').absolute()}"
         self.client: Any = MlflowClient(os.environ.get("MLFLOW_TRACKING_URI", own))
-        known = self.client.get_experiment_by_name(run.project)
-        place = known.experiment_id if known else self.client.create_experiment(run.project)
-        runs = self.client.search_runs([place], f"tags.run_id = '{run.run_id}'")
+        experiment = self.client.get_experiment_by_name(run.project)
+        create = self.client.create_experiment
+        experiment_id = experiment.experiment_id if experiment else create(run.project)
+        runs = self.client.search_runs([experiment_id], f"tags.run_id = '{run.run_id}'")
         if runs:
             self.id = runs[0].info.run_id
             return
         tags = {"run_id": run.run_id}
-        self.id = self.client.create_run(place, tags=tags, run_name=run.run_id).info.run_id
+        self.id = self.client.create_run(experiment_id, tags=tags, run_name=run.run_id).info.run_id
         for name, value in _flat(run.settings):
             self.client.log_param(self.id, name, value[:MLFLOW_CHARACTERS])
 
@@ -112,7 +113,7 @@ class Mlflow:
 
 
 MLFLOW_CHARACTERS = 500
-"""Of a setting that every MLflow store takes."""
+"""Longest value of a setting that every MLflow store takes."""
 
 
 def _flat(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
@@ -125,7 +126,7 @@ def _flat(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, st
 
 
 class Trackio:
-    """Where TRACKIO_DIR says, by default in the cache of its own."""
+    """In the folder TRACKIO_DIR, by default in trackio's own cache."""
 
     def __init__(self, run: TrackedRun) -> None:
         import trackio
@@ -148,7 +149,7 @@ TRACKERS: Mapping[str, tuple[str, Callable[[TrackedRun], Tracker]]] = {
     "wandb": ("wandb", WeightsAndBiases),
     "mlflow": ("mlflow", Mlflow),
 }
-"""By name: the package that must be installed, and the adapter."""
+"""Trackers by name: the package that must be installed, and the adapter."""
 
 
 def check_trackers(tracking: TrackingConfig) -> None:
@@ -216,7 +217,7 @@ class Tracking:
 
 
 @contextmanager
-def tracked(
+def open_trackers(
     tracking: TrackingConfig,
     run_id: str,
     folder: Path,
@@ -224,15 +225,15 @@ def tracked(
     counts: tuple[int, int],
 ) -> Iterator[Tracking]:
     """Trackers of a run, open; ``counts``: its evaluations and decisions so far."""
-    opened: dict[str, Tracker] = {}
+    trackers: dict[str, Tracker] = {}
     for name in tracking.to:
         _, make = TRACKERS[name]
         run = TrackedRun(tracking.project, run_id, folder / "tracking" / name, settings)
         try:
-            opened[name] = make(run)
+            trackers[name] = make(run)
         except Exception as error:  # noqa: BLE001
             log.warning("tracking.to: %s did not start and is left out: %s", name, error)
-    reports = Tracking(opened, *counts)
+    reports = Tracking(trackers, *counts)
     with ExitStack() as stack:
         stack.callback(reports.close)
         yield reports

@@ -17,19 +17,19 @@ class LedgerWorkshop:
 
     def __init__(self, collector: Collector) -> None:
         self.collector, self.executor = collector, collector.executor
-        self._begun: dict[Pass, int] = {}
+        self._running: dict[Pass, int] = {}
         self._results: dict[int | None, Result[Any]] = {}
 
     def passes(self, works: Sequence[Request]) -> list[Pass]:
-        """As jobs do them."""
+        """The requests grouped as jobs do them."""
         return self.collector.passes(works)
 
     def length(self, one: Pass) -> float:
-        """In plays of a model."""
+        """Expected duration of a pass, in plays of a model."""
         return sum(map(self.collector.expected_plays, one))
 
     def finish(self, passes: Sequence[Pass]) -> Cost:
-        """Commit the first pass; keep the workers busy with those behind."""
+        """Commit the first pass; give the passes after it to free workers."""
         first = passes[0]
         if not all(map(self.collector.knows, first)):
             result = self._result(first, passes)
@@ -40,19 +40,19 @@ class LedgerWorkshop:
 
     def _result(self, first: Pass, passes: Sequence[Pass]) -> Result[Any]:
         self._begin(passes)
-        while self._begun.get(first) not in self._results:
+        while self._running.get(first) not in self._results:
             if event := self.executor.next_event():
                 self._results[event[0]] = event[1]
             self._begin(passes)
-        return self._results.pop(self._begun.pop(first))
+        return self._results.pop(self._running.pop(first))
 
     def _begin(self, passes: Sequence[Pass]) -> None:
         """Give free workers the most urgent passes that none has begun."""
         for one in passes:
             trains = isinstance(one[0], TrainingRequest)
-            if one in self._begun or not self.executor.has_room(trains):
+            if one in self._running or not self.executor.has_room(trains):
                 continue
             if not all(map(self.collector.knows, one)):
                 if trains:
                     self.collector.announce([one])
-                self._begun[one] = self.executor.begin(self.collector.job(one))
+                self._running[one] = self.executor.begin(self.collector.job(one))

@@ -16,17 +16,19 @@ from archive.statistics.intervals import Interval
 from archive.statistics.looks import Looks
 
 
-def power(evidence: Evidence, thresholds: Thresholds, doubled: Looks) -> float:
+def power(evidence: Evidence, thresholds: Thresholds, doubled_looks: Looks) -> float:
     """The chance that a test accepts when the same plays go on to twice their number: the
     conditional power of each bound that is still open, at its estimate (Spiegelhalter, Freedman
     and Blackburn 1986, Monitoring clinical trials: conditional or predictive power?, Controlled
     Clinical Trials 7), multiplied."""
     if evidence.looks is None:
         return 0.0
-    now, then = _quantile(evidence.looks), _quantile(doubled)
-    ratio = doubled.plays[-1] / evidence.looks.plays[-1]
+    now, then = _quantile(evidence.looks), _quantile(doubled_looks)
+    ratio = doubled_looks.plays[-1] / evidence.looks.plays[-1]
     bounds = _bounds(evidence, thresholds)
-    return math.prod(_continued(seen, bar, now, then, ratio) for seen, bar in bounds)
+    return math.prod(
+        _chance_if_continued(interval, bar, now, then, ratio) for interval, bar in bounds
+    )
 
 
 def first_power(evidence: Evidence, thresholds: Thresholds, test: Looks) -> float:
@@ -38,7 +40,7 @@ def first_power(evidence: Evidence, thresholds: Thresholds, test: Looks) -> floa
     now, then = _quantile(evidence.looks), _quantile(test)
     ratio = test.plays[-1] / evidence.looks.plays[-1]
     bounds = _bounds(evidence, thresholds)
-    return math.prod(_fresh(seen, bar, now, then, ratio) for seen, bar in bounds)
+    return math.prod(_chance_if_fresh(interval, bar, now, then, ratio) for interval, bar in bounds)
 
 
 def _quantile(looks: Looks) -> float:
@@ -53,30 +55,37 @@ def _bounds(evidence: Evidence, thresholds: Thresholds) -> list[tuple[Interval, 
     if thresholds.rule is not Rule.VALUES:
         above += [(evidence.own.total, 0.0), (evidence.help_gain, 0.0)]
         below += evidence.ratios
-    return above + [(_negative(each), thresholds.alpha2 - 1) for each in below]
+    return above + [(_negative(interval), thresholds.alpha2 - 1) for interval in below]
 
 
-def _negative(seen: Interval) -> Interval:
-    return Interval(None if seen.value is None else -seen.value, -seen.high, -seen.low)
+def _negative(interval: Interval) -> Interval:
+    return Interval(
+        None if interval.value is None else -interval.value, -interval.high, -interval.low
+    )
 
 
-def _continued(seen: Interval, bar: float, now: float, then: float, ratio: float) -> float:
-    """That the lower bound is at least ``bar`` after ``ratio`` times the plays, these among them; 1
-    where it is already. The bounds' normal quantiles are ``now`` and ``then``."""
-    if seen.low >= bar:
+def _chance_if_continued(
+    interval: Interval, bar: float, now: float, then: float, ratio: float
+) -> float:
+    """Probability that the lower bound is at least ``bar`` after ``ratio`` times the plays, the
+    present ones included; 1 if it is already. ``now``, ``then``: normal quantiles of the bounds."""
+    if interval.low >= bar:
         return 1.0
-    if seen.value is None or not math.isfinite(seen.low):
+    if interval.value is None or not math.isfinite(interval.low):
         return 0.0
-    spread = (seen.value - seen.low) / now / math.sqrt(ratio)
-    return float(stats.norm.cdf((seen.value - bar) / spread - then))
+    spread = (interval.value - interval.low) / now / math.sqrt(ratio)
+    return float(stats.norm.cdf((interval.value - bar) / spread - then))
 
 
-def _fresh(seen: Interval, bar: float, now: float, then: float, ratio: float) -> float:
-    """That the lower bound is at least ``bar`` on ``ratio`` times as many fresh plays."""
-    if seen.value is None or not math.isfinite(seen.low):
+def _chance_if_fresh(
+    interval: Interval, bar: float, now: float, then: float, ratio: float
+) -> float:
+    """Probability that the lower bound is at least ``bar`` on ``ratio`` times as many fresh
+    plays."""
+    if interval.value is None or not math.isfinite(interval.low):
         return 0.0
-    spread = (seen.value - seen.low) / now
+    spread = (interval.value - interval.low) / now
     if spread <= 0:
-        return float(seen.value >= bar)
+        return float(interval.value >= bar)
     fresh = spread / math.sqrt(ratio)
-    return float(stats.norm.cdf((seen.value - bar - then * fresh) / math.hypot(spread, fresh)))
+    return float(stats.norm.cdf((interval.value - bar - then * fresh) / math.hypot(spread, fresh)))

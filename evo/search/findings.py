@@ -1,4 +1,4 @@
-"""What the open-ended schedule knows of a candidate, and what it asks of its oracle
+"""The open-ended schedule's knowledge of a candidate, and the interface of its oracle
 (docs/specification.md, "The open-ended schedule")."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LEAST_POWER = 0.05
 
 
 class Prospect(Enum):
-    """What selection leaves of a candidate."""
+    """State of a candidate after selection."""
 
     OUT = "refused, or undecided for good; its decision is recorded"
     ORPHAN = "learned, and no help to its parent"
@@ -31,9 +31,9 @@ class Prospect(Enum):
 
 @dataclass(frozen=True)
 class Finding(Generic[GameT]):
-    """What selection saw of a candidate; a subclass may hold the evidence. ``parent`` is the game
+    """Result of selection for a candidate; a subclass may hold the evidence. ``parent`` is the game
     of the scope that it helps. ``power``: the chance that its acceptance test accepts. ``regret``:
-    by how much it separates what was learned better than the scope does; None where that is not
+    by how much it separates the fine-tunes better than the scope does; None where that is not
     known."""
 
     candidate: Candidate[GameT]
@@ -46,8 +46,8 @@ class Finding(Generic[GameT]):
 
 @dataclass(frozen=True)
 class Trial:
-    """How an acceptance test ended. Of an undecided one: the chance that a test of twice the plays
-    accepts, and the tokens that this takes."""
+    """Result of an acceptance test. ``power`` and ``tokens``, of an undecided one: the chance that
+    a test with twice the plays accepts, and the tokens that it takes."""
 
     verdict: Verdict
     gamma: float | None = None
@@ -64,7 +64,7 @@ class OpenOracle(Protocol[GameT, FindingT, WorkT_co]):
     def screen(
         self, candidate: Candidate[GameT], scope: Sequence[GameT]
     ) -> Steps[WorkT_co, Foresight | None]:
-        """What is expected of a candidate, by what costs little; None, and a record, where there is
+        """Cheap forecast of a candidate's outcome; None, and a recorded decision, if there is
         nothing to learn."""
         ...
 
@@ -85,7 +85,7 @@ class OpenOracle(Protocol[GameT, FindingT, WorkT_co]):
         ...
 
     def compare(self, finding: FindingT, newer: Sequence[GameT]) -> Steps[WorkT_co, FindingT]:
-        """The finding measured against games that joined the scope since, and these alone."""
+        """The finding, measured against the games that joined the scope since."""
         ...
 
     def test(

@@ -1,5 +1,5 @@
-"""What is expected of a candidate, by what scripted players and the scope's fine-tunes earn before
-anything is trained on it (docs/specification.md, "The open-ended schedule")."""
+"""Forecast of a candidate's outcome from the scores of scripted players and of the scope's
+fine-tunes, before any fine-tune on it (docs/specification.md, "The open-ended schedule")."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class Foresight:
 
     @property
     def order(self) -> tuple[bool, float]:
-        """The least is examined first: of those that seem to help the least covered."""
+        """Sort key, the smallest is examined first: candidates that seem to help come first, among
+        them the least covered."""
         return self.help < LIKELY_HELP, self.coverage
 
     def __str__(self) -> str:
@@ -41,16 +42,16 @@ class Foresight:
 
 
 def expected_help(leads: Sequence[float], on_scope: Sequence[Sequence[float]]) -> float:
-    """What a candidate's best script earns on a game of the scope as a share of what the best one
-    earns there, on the game where that is most: a player that learns the candidate learns what its
-    best script does. ``leads``: each script's mean gain on the candidate over the base player, bits
-    a play; ``on_scope``: the same scripts' on each of these games."""
+    """Gain of the candidate's best script on a game of the scope over the gain of the game's best
+    script, the maximum over games: a player that learns the candidate learns what its best script
+    does. ``leads``: each script's mean gain over the base player on the candidate, bits a play;
+    ``on_scope``: the same for each game of the scope."""
     best = max(range(len(leads)), key=leads.__getitem__)
     return max(each[best] / max(*each, LEAST_WORTH) for each in on_scope)
 
 
-def expected_coverage(leads: Sequence[float], taught: Sequence[float]) -> float:
-    """Largest gain on the candidate of a fine-tune of the scope (``taught``), over the largest gain
-    known on it: the maximum of ``taught``, of the scripts' ``leads`` and of ``LEAST_WORTH``. All in
-    bits a play."""
-    return max(taught) / max(*leads, *taught, LEAST_WORTH)
+def expected_coverage(leads: Sequence[float], scope_gains: Sequence[float]) -> float:
+    """Largest gain on the candidate of a fine-tune of the scope (``scope_gains``), over the largest
+    known gain on it: the maximum of ``scope_gains``, of the scripts' ``leads`` and of
+    ``LEAST_WORTH``. All in bits a play."""
+    return max(scope_gains) / max(*leads, *scope_gains, LEAST_WORTH)

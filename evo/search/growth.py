@@ -19,7 +19,7 @@ GameT = TypeVar("GameT")
 
 @dataclass(frozen=True)
 class Place(Generic[GameT]):
-    """Where in the run a list of candidates is proposed: the round counts the lists of a parent."""
+    """Place in the run of a list of candidates; ``round`` counts the lists of a parent."""
 
     generation: int
     parent: GameT
@@ -42,7 +42,7 @@ class Candidate(Generic[GameT]):
 
 @dataclass(frozen=True)
 class Assessment(Generic[GameT]):
-    """What an oracle says of one candidate; a subclass may hold the evidence.
+    """An oracle's estimates for one candidate; a subclass may hold the evidence.
 
     ``helps`` is the transfer value to the parent, V_{G*}(G), and ``gamma`` the largest value
     from the scope to the candidate, γ; None where undefined, or where the candidate is out
@@ -75,8 +75,8 @@ class Oracle(Protocol[GameT, AssessmentT]):
         that γ looks at."""
         ...
 
-    def confirm(self, ranked: Sequence[AssessmentT]) -> AssessmentT | None:
-        """The first of ``ranked`` that holds on evidence which did not rank it; else None."""
+    def confirm(self, ranking: Sequence[AssessmentT]) -> AssessmentT | None:
+        """The first of ``ranking`` that holds on evidence which did not rank it; else None."""
         ...
 
 
@@ -96,7 +96,7 @@ class _Progress(Generic[GameT]):
 
     members: list[ScopeMember[GameT]]
     pending: list[ScopeMember[GameT]] = field(default_factory=list)
-    judged: int = 0
+    candidate_count: int = 0
 
     def accept(self, member: ScopeMember[GameT]) -> None:
         """Add to Ω_k; what is in it already stays as it was."""
@@ -124,7 +124,7 @@ def grow(
         progress.members += progress.pending
         progress.pending = []
         yield list(progress.members)
-        if not newest or _spent(progress, algorithm):
+        if not newest or _is_exhausted(progress, algorithm):
             return
 
 
@@ -137,33 +137,35 @@ def _grow_from(
     algorithm: GrowthSettings,
 ) -> None:
     """The inner repeat: lists related to ``parent`` until none of a list is accepted."""
-    accepted = 0
-    while not _spent(progress, algorithm) and accepted != algorithm.max_accepts_per_parent:
-        place = Place(generation, parent, accepted)
+    accept_count = 0
+    while (
+        not _is_exhausted(progress, algorithm) and accept_count != algorithm.max_accepts_per_parent
+    ):
+        place = Place(generation, parent, accept_count)
         everything = [m.game for m in progress.members + progress.pending]
         games = sampler.propose(place, everything, _list_size(progress, algorithm))
-        progress.judged += len(games)
+        progress.candidate_count += len(games)
         scope = everything
         if algorithm.coverage_against == "scope":
             scope = [member.game for member in progress.members]
         candidates = [Candidate(game, place, index) for index, game in enumerate(games)]
-        assessed = oracle.assess(candidates, scope) if candidates else []
-        ranked = rank(assessed, algorithm.alpha1, algorithm.alpha2)
-        accepted_one = oracle.confirm(ranked) if ranked else None
-        if accepted_one is None:
+        assessments = oracle.assess(candidates, scope) if candidates else []
+        ranking = rank(assessments, algorithm.alpha1, algorithm.alpha2)
+        winner = oracle.confirm(ranking) if ranking else None
+        if winner is None:
             return
-        game = accepted_one.candidate.game
-        progress.accept(ScopeMember(game, generation + 1, accepted_one.gamma, parent))
-        accepted += 1
+        game = winner.candidate.game
+        progress.accept(ScopeMember(game, generation + 1, winner.gamma, parent))
+        accept_count += 1
 
 
-def rank(assessed: Sequence[AssessmentT], alpha1: float, alpha2: float) -> list[AssessmentT]:
-    """Those that help the parent by α1 and have γ ≤ 1 − α2, the smallest γ first.
+def rank(assessments: Sequence[AssessmentT], alpha1: float, alpha2: float) -> list[AssessmentT]:
+    """The candidates that help the parent by α1 and have γ ≤ 1 − α2, the smallest γ first.
 
     The paper takes the first. Where values are estimates it may be first by luck and fail on
-    fresh evidence; then the next is asked about.
+    fresh evidence; then the next is tested.
     """
-    helping = [a for a in assessed if a.helps is not None and a.helps >= alpha1]
+    helping = [a for a in assessments if a.helps is not None and a.helps >= alpha1]
     new = [a for a in helping if gamma_or_zero(a) <= 1 - alpha2]
     return sorted(new, key=gamma_or_zero)
 
@@ -176,8 +178,11 @@ def gamma_or_zero(assessment: Assessment[Any]) -> float:
 def _list_size(progress: _Progress[GameT], algorithm: GrowthSettings) -> int:
     if algorithm.max_candidates is None:
         return algorithm.list_size
-    return min(algorithm.list_size, algorithm.max_candidates - progress.judged)
+    return min(algorithm.list_size, algorithm.max_candidates - progress.candidate_count)
 
 
-def _spent(progress: _Progress[GameT], algorithm: GrowthSettings) -> bool:
-    return algorithm.max_candidates is not None and progress.judged >= algorithm.max_candidates
+def _is_exhausted(progress: _Progress[GameT], algorithm: GrowthSettings) -> bool:
+    return (
+        algorithm.max_candidates is not None
+        and progress.candidate_count >= algorithm.max_candidates
+    )

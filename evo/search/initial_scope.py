@@ -78,12 +78,14 @@ def learn_initial_scope(config: RunConfig, selection: Stage, initial: Sequence[T
                 f"growth.initial_scope: game {task.game_id}: {_fault(selection, task)}"
             )
     plays = selection.looks.plays[0]
-    selection.collector.play(each for task in usable for each in selection.scripted(task, plays))
+    selection.collector.play(
+        each for task in usable for each in selection.script_requests(task, plays)
+    )
     return usable
 
 
 def _learn(selection: Stage, tasks: Sequence[Task]) -> None:
-    """Fine-tune on games and see what each gains of its own."""
+    """Fine-tune on games and measure the own gain of each."""
     selection.collector.finetune(tasks)
     question = Question(selection.looks.plays[-1], own=True)
     selection.collector.play(
@@ -100,7 +102,7 @@ def _is_learned(selection: Stage, task: Task) -> bool:
 
 
 def _fault(selection: Stage, task: Task) -> str:
-    """What is said of a game that fine-tuning does not improve."""
+    """Error text for a game that fine-tuning does not improve."""
     own = _own(selection, task)
     name, gain = ("own", own.gain) if own.gain.low <= 0 else ("total", own.total)
     return (
@@ -125,9 +127,9 @@ def _file(entry: str, dialect: str) -> Path:
     path = Path(entry)
     if path.suffix in BY_SUFFIX:
         if path.suffix != suffix:
-            found = f"{path.suffix} is dialect {BY_SUFFIX[path.suffix].name}"
+            mismatch = f"{path.suffix} is dialect {BY_SUFFIX[path.suffix].name}"
             raise ConfigError(
-                f"growth.initial_scope: {entry}: {found}, expected {suffix} for "
+                f"growth.initial_scope: {entry}: {mismatch}, expected {suffix} for "
                 f"game.dialect={dialect}"
             )
         if not isfile(path):

@@ -28,12 +28,12 @@ from evo.search.findings import (
 )
 from evo.search.foresight import Foresight
 from evo.search.growth import Candidate, Place, Sampler, ScopeMember
-from evo.search.parents import Tally, draw_by_mass, draw_parent
+from evo.search.parents import ParentTally, draw_by_mass, draw_parent
 from evo.search.virtual_order import Steps, Urgency, VirtualOrder, Workshop, WorkT
 
 HOUR = 3600.0
 REGRET_LISTS = 2
-"""Lists of new games whose largest regret is looked at."""
+"""Number of latest lists of new games over which the largest regret is taken."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ class OpenEndedSettings:
     least_yield: float
     """Accepted games a core-hour; the run ends when it surely yields less. 0: never."""
     abreast: int = 2
-    """Jobs that the order of results takes to be done at a time."""
-    examined: float = 1.0
+    """Number of virtual workers that the order of results is computed with."""
+    examined_share: float = 1.0
     """Share of each list that is examined, the most promising first."""
     mass_weight: float = 0.0
-    """Chance that a parent is drawn by its mass and not by what it yielded."""
+    """Chance that a parent is drawn by its mass and not by its accepted games."""
     by_regret: bool = False
     """Test the candidate with the largest regret first, not the one likeliest to be accepted."""
     least_regret: float = 0.0
@@ -61,12 +61,12 @@ class OpenEndedSettings:
 
     @property
     def rates(self) -> bool:
-        """Whether any of it needs the scope rated."""
+        """Whether any setting needs the scope rated."""
         return bool(self.mass_weight or self.by_regret or self.least_regret)
 
 
 class End(Enum):
-    """Why the schedule came to its end."""
+    """Why the schedule ended."""
 
     CANDIDATES = "candidates"
     YIELD = "yield"
@@ -77,30 +77,30 @@ class End(Enum):
 @dataclass
 class _List(Generic[GameT]):
     """A list of candidates of one parent, and the acceptance tests that its error still pays;
-    ``screened``: those that may be examined, with what is expected of them."""
+    ``forecasts``: those that may be examined, with what is expected of them."""
 
     number: int
     parent: GameT
     tests: int
     size: int
     screening: int
-    screened: list[tuple[Candidate[GameT], Foresight]] = field(default_factory=list)
+    forecasts: list[tuple[Candidate[GameT], Foresight]] = field(default_factory=list)
 
-    def promising(self, share: float) -> int:
-        """Put the most promising first; returns how many of them are to be examined: those that
-        promise anything, at most this share of the list, and at least one."""
-        self.screened.sort(key=lambda each: (each[1].order, each[0].index))
-        promising = sum(foresight.promising for _, foresight in self.screened)
-        return max(1, min(promising, round(share * self.size)))
+    def rank_forecasts(self, share: float) -> int:
+        """Sort the forecasts, the most promising first; returns the number of candidates to
+        examine: the promising ones, at most ``share`` of the list, at least one."""
+        self.forecasts.sort(key=lambda forecast: (forecast[1].order, forecast[0].index))
+        promising_count = sum(foresight.promising for _, foresight in self.forecasts)
+        return max(1, min(promising_count, round(share * self.size)))
 
 
 @dataclass(eq=False)
 class _Contender(Generic[FindingT]):
-    """A candidate in the pool; ``seen`` games of the scope were looked at for its γ."""
+    """A candidate in the pool; ``compared_count`` games of the scope were looked at for its γ."""
 
     finding: FindingT
     origin: _List[Any]
-    seen: int
+    compared_count: int
     order: Urgency
     comparing: bool = False
     trials: list[Trial] = field(default_factory=list)
@@ -122,10 +122,10 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self.members = [ScopeMember(game, 0) for game in initial]
         self.order = VirtualOrder[WorkT](workshop, settings.abreast)
         self.end: End | None = None
-        self._judged = 0
+        self._judged_count = 0
         self._examining = 0
         self._lists: Counter[GameT] = Counter()
-        self._tallies: dict[GameT, Tally] = {}
+        self._tallies: dict[GameT, ParentTally] = {}
         self._barren: set[GameT] = set()
         """Parents whose last list was empty, since the scope grew."""
         self._pool: list[_Contender[FindingT]] = []
@@ -133,9 +133,9 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self._testing = False
         self._masses: Mapping[GameT, float] = {}
         self._regrets: list[float] = []
-        """Of new games, in the order in which they were examined."""
-        self._weighed = 0
-        """Games of the scope when it was last rated."""
+        """Regrets of new games, in the order in which they were examined."""
+        self._rated_size = 0
+        """Number of games in the scope when it was last rated."""
         self._accepted_at: list[float] = []
         """Seconds of work at each acceptance."""
         self._outputs: list[list[ScopeMember[GameT]]] = [list(self.members)]
@@ -153,10 +153,10 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
     # -- what to do next -----------------------------------------------------------------------
 
     def _manage(self) -> Iterator[list[ScopeMember[GameT]]]:
-        """Begin all that can be begun; yields the scopes that formed since."""
-        if self.settings.rates and self._weighed < len(self.members):
-            self._weighed = len(self.members)
-            self.order.start(self._weighing(), (1, -1, self._weighed))
+        """Start every process that can start; yields the scopes that formed since."""
+        if self.settings.rates and self._rated_size < len(self.members):
+            self._rated_size = len(self.members)
+            self.order.start(self._weighing(), (1, -1, self._rated_size))
         acting = True
         while acting:
             acting = self._test_next() or self._adopt_all() or self._open_next()
@@ -187,15 +187,15 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         if self._testing or any(each.comparing for each in self._pool) or not self._orphans:
             return False
         orphans, self._orphans = self._orphans, []
-        for finding, one, order in orphans:
-            self.order.start(self._adoption(finding, one, order), (3, *order))
+        for finding, origin, order in orphans:
+            self.order.start(self._adoption(finding, origin, order), (3, *order))
         return True
 
     def _has_future(self, contender: _Contender[FindingT]) -> bool:
         """Whether its list has a test left and its chance of acceptance is at least
         ``LEAST_POWER``."""
-        seen = contender.trials[-1] if contender.trials else contender.finding
-        return seen.power >= LEAST_POWER and contender.origin.tests > 0
+        latest = contender.trials[-1] if contender.trials else contender.finding
+        return latest.power >= LEAST_POWER and contender.origin.tests > 0
 
     def _pays(self, contender: _Contender[FindingT]) -> bool:
         """Whether the next test of a candidate is worth its plays. The first always is; a
@@ -203,7 +203,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         token, or if no further list will be opened."""
         if not contender.trials or self._is_closed():
             return True
-        rate = (len(self._accepted_at) + 0.5) / max(1, self.order.spent.tokens)
+        rate = (len(self._accepted_at) + 0.5) / max(1, self.order.total_cost.tokens)
         trial = contender.trials[-1]
         return trial.power / trial.tokens >= rate
 
@@ -214,32 +214,32 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         parents = [game for game in self.games if game not in self._barren]
         number = self._lists.total()
         parent = self._parent(parents, number)
-        depth = next(each.generation for each in self.members if each.game == parent)
+        depth = next(member.generation for member in self.members if member.game == parent)
         place = Place(depth, parent, self._lists[parent])
         games = self.sampler.propose(place, self.games, self._list_size)
         self._lists[parent] += 1
         if not games:
             self._barren.add(parent)
         count = len(games)
-        one = _List(number, parent, self.settings.tests, count, count)
-        self._judged += count
+        origin = _List(number, parent, self.settings.tests, count, count)
+        self._judged_count += count
         self._examining += count
         for index, game in enumerate(games):
-            process = self._screening(Candidate(game, place, index), one)
+            process = self._screening(Candidate(game, place, index), origin)
             self.order.start(process, (2, number, index))
         return True
 
     def _parent(self, parents: Sequence[GameT], number: int) -> GameT:
-        """Of the list of this number."""
+        """Parent of the list of this number."""
         weight, key = self.settings.mass_weight, (self.seed, number)
         heavy = draw_by_mass(parents, self._masses, weight, *key) if weight else None
         return draw_parent(parents, self._tallies, *key) if heavy is None else heavy
 
     @property
     def _list_size(self) -> int:
-        """Of the next list; 0 where the budget of candidates is used up."""
+        """Size of the next list; 0 if the budget of candidates is used up."""
         size, most = self.settings.list_size, self.settings.max_candidates
-        return size if most is None else min(size, most - self._judged)
+        return size if most is None else min(size, most - self._judged_count)
 
     def _is_closed(self) -> bool:
         """Whether no further list will be opened; sets ``end`` where that is for good."""
@@ -255,13 +255,13 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
     @property
     def yield_bound(self) -> float:
         """Upper 95 % bound on accepted games a core-hour (:func:`yield_bound`)."""
-        least, now = self.settings.least_yield, self.order.spent.seconds / HOUR
+        least, now = self.settings.least_yield, self.order.total_cost.seconds / HOUR
         return yield_bound([at / HOUR for at in self._accepted_at], now, least)
 
     @property
     def largest_regret(self) -> float:
-        """Of the new games of as many lists as ``REGRET_LISTS``; infinite before there are so many
-        whose regret is known."""
+        """Largest regret of the new games of the last ``REGRET_LISTS`` lists; infinite before the
+        regrets of that many games are known."""
         window = REGRET_LISTS * self.settings.list_size
         return max(self._regrets[-window:]) if len(self._regrets) >= window else float("inf")
 
@@ -271,7 +271,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         """Rate the scope as it is now."""
         self._masses = yield from self.oracle.weigh(self.games)
 
-    def _screening(self, candidate: Candidate[GameT], one: _List[GameT]) -> Steps[WorkT, None]:
+    def _screening(self, candidate: Candidate[GameT], origin: _List[GameT]) -> Steps[WorkT, None]:
         """Screen one candidate; the last of its list to be screened starts the examinations.
 
         The whole list is screened before any of it is fine-tuned, so that fine-tunes go to its most
@@ -279,62 +279,66 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         """
         foresight = yield from self.oracle.screen(candidate, self.games)
         self._examining -= 1
-        one.screening -= 1
+        origin.screening -= 1
         if foresight is None:
-            self._tally(one.parent, accepted=False)
+            self._tally(origin.parent, accepted=False)
         else:
-            one.screened.append((candidate, foresight))
-        if not one.screening:
-            self._examine(one)
+            origin.forecasts.append((candidate, foresight))
+        if not origin.screening:
+            self._examine(origin)
 
-    def _examine(self, one: _List[GameT]) -> None:
-        most = one.promising(self.settings.examined)
-        for candidate, foresight in one.screened[most:]:
+    def _examine(self, origin: _List[GameT]) -> None:
+        most = origin.rank_forecasts(self.settings.examined_share)
+        for candidate, foresight in origin.forecasts[most:]:
             self.oracle.pass_over(candidate, self.games, foresight)
-            self._tally(one.parent, accepted=False)
-        for rank, (candidate, _) in enumerate(one.screened[:most]):
+            self._tally(origin.parent, accepted=False)
+        for rank, (candidate, _) in enumerate(origin.forecasts[:most]):
             self._examining += 1
-            order = (one.number, rank)
-            self.order.start(self._examination(candidate, one, order), (3, *order))
+            order = (origin.number, rank)
+            self.order.start(self._examination(candidate, origin, order), (3, *order))
 
     def _examination(
-        self, candidate: Candidate[GameT], one: _List[GameT], order: Urgency
+        self, candidate: Candidate[GameT], origin: _List[GameT], order: Urgency
     ) -> Steps[WorkT, None]:
-        """From a screened proposal to the pool."""
+        """Take a screened proposal to the pool, or to its end."""
         scope = self.games
         finding = yield from self.oracle.examine(candidate, scope)
         self._examining -= 1
         if finding.prospect is Prospect.ORPHAN:
-            self._orphans.append((finding, one, order))
+            self._orphans.append((finding, origin, order))
         else:
-            self._conclude(finding, one, order, len(scope))
+            self._conclude(finding, origin, order, len(scope))
 
-    def _adoption(self, orphan: FindingT, one: _List[GameT], order: Urgency) -> Steps[WorkT, None]:
-        """From an orphan to the pool, where another game than its parent is helped."""
+    def _adoption(
+        self, orphan: FindingT, origin: _List[GameT], order: Urgency
+    ) -> Steps[WorkT, None]:
+        """Take an orphan to the pool if it helps another game than its parent."""
         scope = self.games
         finding = yield from self.oracle.adopt(orphan, scope)
-        self._conclude(finding, one, order, len(scope))
+        self._conclude(finding, origin, order, len(scope))
 
-    def _conclude(self, finding: FindingT, one: _List[GameT], order: Urgency, seen: int) -> None:
+    def _conclude(
+        self, finding: FindingT, origin: _List[GameT], order: Urgency, scope_size: int
+    ) -> None:
         if finding.regret is not None:
             self._regrets.append(finding.regret)
         if finding.prospect is not Prospect.NEW:
-            self._tally(one.parent, accepted=False)
+            self._tally(origin.parent, accepted=False)
             return
-        contender = _Contender(finding, one, seen, order)
+        contender = _Contender(finding, origin, scope_size, order)
         self._pool.append(contender)
         self._compare(contender)
 
     def _compare(self, contender: _Contender[FindingT]) -> None:
-        """Measure a contender against what joined the scope since, where anything did."""
-        if contender.seen < len(self.members) and not contender.comparing:
+        """Measure a contender against the games that joined the scope since, if any did."""
+        if contender.compared_count < len(self.members) and not contender.comparing:
             contender.comparing = True
             self.order.start(self._comparison(contender), (1, *contender.order))
 
     def _comparison(self, contender: _Contender[FindingT]) -> Steps[WorkT, None]:
-        while contender.seen < len(self.members):
-            newer = self.games[contender.seen :]
-            contender.seen += len(newer)
+        while contender.compared_count < len(self.members):
+            newer = self.games[contender.compared_count :]
+            contender.compared_count += len(newer)
             contender.finding = yield from self.oracle.compare(contender.finding, newer)
             if contender.finding.prospect is not Prospect.NEW:
                 self._leave(contender, accepted=False)
@@ -354,22 +358,24 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
 
     def _accept(self, contender: _Contender[FindingT], trial: Trial) -> None:
         finding = contender.finding
-        parent = next(each for each in self.members if each.game == finding.parent)
+        parent = next(member for member in self.members if member.game == finding.parent)
         game, depth = finding.candidate.game, parent.generation + 1
         self.members.append(ScopeMember(game, depth, trial.gamma, parent.game))
-        self._accepted_at.append(self.order.spent.seconds)
+        self._accepted_at.append(self.order.total_cost.seconds)
         self._outputs.append(list(self.members))
         self._barren.clear()
         self._leave(contender, accepted=True)
-        for each in list(self._pool):
-            self._compare(each)
+        for other in list(self._pool):
+            self._compare(other)
 
     def _leave(self, contender: _Contender[FindingT], accepted: bool) -> None:
         self._pool.remove(contender)
         self._tally(contender.origin.parent, accepted)
 
     def _tally(self, parent: GameT, accepted: bool) -> None:
-        self._tallies[parent] = self._tallies.get(parent, Tally()) + Tally(int(accepted), 1)
+        self._tallies[parent] = self._tallies.get(parent, ParentTally()) + ParentTally(
+            int(accepted), 1
+        )
 
 
 def acceptance_order(

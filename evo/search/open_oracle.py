@@ -36,7 +36,8 @@ from evo.search.virtual_order import Steps
 
 @dataclass(frozen=True)
 class SelectionFinding(Finding[Task]):
-    """A finding with what selection saw, against which scope; ``decision`` where it has one."""
+    """A finding with its evidence from selection and the scope it was measured against;
+    ``decision`` if selection decided."""
 
     evidence: Evidence = field(default_factory=Evidence)
     scope: tuple[Task, ...] = ()
@@ -45,7 +46,7 @@ class SelectionFinding(Finding[Task]):
 
 @dataclass(frozen=True)
 class AcceptanceTrial(Trial):
-    """A trial with what acceptance saw, against which scope."""
+    """A trial with its evidence from acceptance and the scope it was measured against."""
 
     evidence: Evidence = field(default_factory=Evidence)
     scope: tuple[Task, ...] = ()
@@ -90,7 +91,7 @@ class OpenTransferOracle:
     def _foresight(
         self, candidate: Candidate[Task], scope: Sequence[Task]
     ) -> Steps[Request, Foresight]:
-        """By the games of the scope that are looked at first."""
+        """Foresight from the games of the scope that come first in the scan order."""
         stage, task = self.selection, candidate.game
         sources = stage.scan_order(candidate.parent, scope)[: self.config.transfer.scan]
         at, ids = (stage.purpose, stage.seeds(stage.script_plays)), None
@@ -98,27 +99,29 @@ class OpenTransferOracle:
             ids = self.collector.attempt_ids(sources)
             plays = self.collector.cross_requests(sources, task, *at)
             base = PlayRequest(BASE_POLICY, task, *at)
-            scripted = [p for t in (task, *sources) for p in stage.scripted(t, stage.script_plays)]
-            yield self._blocks([base, *plays, *scripted])
+            script_requests = [
+                p for t in (task, *sources) for p in stage.script_requests(t, stage.script_plays)
+            ]
+            yield self._blocks([base, *plays, *script_requests])
         return stage.foresight(task, sources)
 
     def pass_over(
         self, candidate: Candidate[Task], scope: Sequence[Task], foresight: Foresight
     ) -> None:
-        """A decision without evidence of its own."""
+        """Record that the candidate is passed over, without evidence of its own."""
         decision = Decision(Reason.PASSED_OVER, False, str(foresight))
         self.paper_oracle.record(candidate, candidate.parent, decision, Evidence(), scope)
 
     def examine(
         self, candidate: Candidate[Task], scope: Sequence[Task]
     ) -> Steps[Request, SelectionFinding]:
-        """Fine-tune, and selection with the parent that it was proposed for."""
+        """Fine-tune the candidate, then run selection with the parent that it was proposed for."""
         self.collector.attempts.follow(candidate.game.id, candidate.parent.id)
         finding = SelectionFinding(candidate, Prospect.OUT, candidate.parent, scope=tuple(scope))
         finding = yield from self._learn(finding)
         if finding.prospect is Prospect.OUT and _is_orphan(finding.decision):
             return replace(finding, prospect=Prospect.ORPHAN)
-        return self._recorded(finding, finding.decision)
+        return self._record_decision(finding, finding.decision)
 
     def adopt(
         self, orphan: SelectionFinding, scope: Sequence[Task]
@@ -129,13 +132,13 @@ class OpenTransferOracle:
         decision."""
         others = [task for task in scope if task != orphan.parent]
         for chunk in chunks(others, self.config.transfer.scan):
-            promising = yield from self._helped(orphan.candidate.game, chunk)
-            for parent in promising:
-                tried = replace(orphan, parent=parent, scope=tuple(scope))
-                finding = yield from self._select(tried)
+            helped_parents = yield from self._helped_parents(orphan.candidate.game, chunk)
+            for parent in helped_parents:
+                variant = replace(orphan, parent=parent, scope=tuple(scope))
+                finding = yield from self._select(variant)
                 if not (finding.prospect is Prospect.OUT and _is_orphan(finding.decision)):
-                    return self._recorded(finding, finding.decision)
-        return self._recorded(replace(orphan, prospect=Prospect.OUT), orphan.decision)
+                    return self._record_decision(finding, finding.decision)
+        return self._record_decision(replace(orphan, prospect=Prospect.OUT), orphan.decision)
 
     def compare(
         self, finding: SelectionFinding, newer: Sequence[Task]
@@ -143,7 +146,7 @@ class OpenTransferOracle:
         """Selection again, with the newer games in the scope: what was played stays."""
         wider = replace(finding, scope=(*finding.scope, *newer))
         finding = yield from self._select(wider)
-        return self._recorded(finding, finding.decision)
+        return self._record_decision(finding, finding.decision)
 
     def test(
         self, finding: SelectionFinding, scope: Sequence[Task], repeat: int
@@ -195,8 +198,8 @@ class OpenTransferOracle:
         return dict(zip(scope, map(float, masses), strict=False))
 
     def dismiss(self, finding: SelectionFinding, trial: Trial | None) -> None:
-        """By its last test; or because a test is not worth its plays, or the tests that its list's
-        error pays for went to others."""
+        """Record the decision of its last test; without a test, that a test is not worth its plays
+        or that the tests of its list went to other candidates."""
         if isinstance(trial, AcceptanceTrial) and trial.decision:
             last = (trial.decision, trial.evidence, trial.scope)
         else:
@@ -212,16 +215,16 @@ class OpenTransferOracle:
         decision of :func:`apply_script_gate`, taken at the first look that settles it; otherwise
         the decision unchanged."""
         if not self.config.growth.beyond_scripts:
-            yield self._blocks(stage.scripted(task, stage.script_plays))
+            yield self._blocks(stage.script_requests(task, stage.script_plays))
             return decision
-        held = decision
+        final = decision
         for plays in stage.looks.plays:
             own = self.collector.own_plays(task, stage.purpose, stage.seeds(plays))
-            yield self._blocks([*own, *stage.scripted(task, plays)])
-            held = apply_script_gate(decision, stage.against_scripts(task))
-            if held.decided:
+            yield self._blocks([*own, *stage.script_requests(task, plays)])
+            final = apply_script_gate(decision, stage.against_scripts(task))
+            if final.decided:
                 break
-        return held
+        return final
 
     # -- parts ---------------------------------------------------------------------------------
 
@@ -251,8 +254,8 @@ class OpenTransferOracle:
         return finding
 
     def _retrain_parent(self, parent: Task, evidence: Evidence) -> Steps[Request, bool]:
-        """Another attempt at the parent where it is not clear what it learned, or where the
-        candidate surpasses it."""
+        """Fine-tune the parent once more if its own gain is not clear, or if the candidate's C on
+        it is significantly above 1; returns whether it did."""
         collector, stage = self.collector, self.selection
         if not self.paper_oracle.may_train_again(parent):
             return False
@@ -270,16 +273,16 @@ class OpenTransferOracle:
         return True
 
     def _attempt(self, task: Task) -> Steps[Request, None]:
-        """One more attempt at a game of the scope. The attempts in force change at once, when all
-        that they are judged by is there."""
+        """Make one more attempt at a game of the scope. The attempts in force change in one step,
+        once all plays that they are judged by are made."""
         collector, stage = self.collector, self.selection
-        self.paper_oracle.again[task.id] += 1
+        self.paper_oracle.retrainings[task.id] += 1
         self._training.add(task)
         number = collector.attempts.fresh(task.id)
         requests = collector.attempt_requests(task, number)
         yield requests
         policies = [BASE_POLICY, *collector.policy_ids_in_force(task)]
-        policies += [each.policy_id for each in requests]
+        policies += [request.policy_id for request in requests]
         at = (task, stage.purpose, stage.seeds(stage.looks.plays[-1]))
         yield self._blocks(PlayRequest(policy, *at) for policy in policies)
         collector.attempts.put(task.id, number)
@@ -309,8 +312,8 @@ class OpenTransferOracle:
         )
 
     def _regret(self, task: Task) -> Steps[Request, float | None]:
-        """Of a candidate, on the fewest plays of the policies that the equilibrium rests on; None
-        where the scope is not rated."""
+        """Regret of a candidate, on the plays of selection's first look by the policies of the
+        equilibrium's support; None if the scope is not rated."""
         if (equilibrium := self._equilibrium) is None:
             return None
         at = (task, self.selection.purpose, self.selection.seeds(self.selection.looks.plays[0]))
@@ -318,8 +321,9 @@ class OpenTransferOracle:
         scores = {name: self.collector.sample(name, *at).own for name in equilibrium.support}
         return equilibrium.regret(scores)
 
-    def _helped(self, task: Task, parents: Sequence[Task]) -> Steps[Request, list[Task]]:
-        """Those of ``parents`` that the task seems to help on the fewest plays, the most first."""
+    def _helped_parents(self, task: Task, parents: Sequence[Task]) -> Steps[Request, list[Task]]:
+        """The games of ``parents`` that the task seems to help at the first look, the most helped
+        first."""
         stage, plays = self.selection, self.selection.looks.plays[0]
         question = Question(plays, helps=True, own_gain_plays=plays)
         ids = None
@@ -344,8 +348,8 @@ class OpenTransferOracle:
         scope: Sequence[Task],
         requests: list[PlayRequest],
     ) -> Steps[Request, RaceEnd]:
-        """A race to its end; from its start again where meanwhile a game of the scope got another
-        attempt. ``requests`` gets every play that it asks for."""
+        """Run a race to its end; restart it if a game of the scope got another attempt meanwhile.
+        Every requested play is appended to ``requests``."""
         while True:
             start = stage.no_evidence(parent, scope)
             race = kind(stage.race_settings, [each.id for each in scope], start)
@@ -363,21 +367,23 @@ class OpenTransferOracle:
                     return decision, evidence
 
     def _blocks(self, requests: Iterable[PlayRequest]) -> list[PlayRequest]:
-        """Requests cut at the looks of their purpose and of foresight, so that whoever asks for the
-        same plays asks for the same blocks of them."""
+        """Requests cut at the looks of their purpose and of foresight, so that the same plays are
+        always requested in the same blocks."""
         transfer = self.config.transfer
         looks = {*transfer.selection_plays, *transfer.acceptance_plays, self.selection.script_plays}
         most = transfer.acceptance_plays[-1]
-        cut: list[PlayRequest] = []
-        for each in requests:
-            count = len(each.seeds)
-            doubled = {most * 2**k for k in range(count.bit_length())}
-            edges = sorted({0, count, *(edge for edge in looks | doubled if edge < count)})
-            cut += [replace(each, seeds=each.seeds[a:b]) for a, b in pairwise(edges)]
-        return cut
+        blocks: list[PlayRequest] = []
+        for request in requests:
+            count = len(request.seeds)
+            doublings = {most * 2**k for k in range(count.bit_length())}
+            edges = sorted({0, count, *(edge for edge in looks | doublings if edge < count)})
+            blocks += [replace(request, seeds=request.seeds[a:b]) for a, b in pairwise(edges)]
+        return blocks
 
-    def _recorded(self, finding: SelectionFinding, decision: Decision | None) -> SelectionFinding:
-        """Record the decision of a finding that is out."""
+    def _record_decision(
+        self, finding: SelectionFinding, decision: Decision | None
+    ) -> SelectionFinding:
+        """Record ``decision``, if there is one; returns the finding."""
         if decision is not None:
             self.paper_oracle.record(
                 finding.candidate, finding.parent, decision, finding.evidence, finding.scope

@@ -38,8 +38,8 @@ UNLEARNED = frozenset({Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP})
 
 
 @dataclass(frozen=True)
-class Selected(Assessment[Task]):
-    """A candidate that selection left to be ranked, with what it saw: bounds, and the scope."""
+class SelectedCandidate(Assessment[Task]):
+    """A candidate that selection did not decide, with its bounds and the scope; it is ranked."""
 
     evidence: Evidence
     scope: tuple[Task, ...]
@@ -58,8 +58,8 @@ class TransferOracle:
 
     def __init__(self, config: RunConfig, ledger: Ledger, collector: Collector) -> None:
         self.config, self.ledger, self.collector = config, ledger, collector
-        self.again: Counter[TaskId] = Counter()
-        """How often each game of the scope was trained again."""
+        self.retrainings: Counter[TaskId] = Counter()
+        """Number of further fine-tunes of each game of the scope."""
         self.thresholds = Thresholds(
             config.growth.alpha1,
             config.growth.alpha2,
@@ -68,7 +68,7 @@ class TransferOracle:
             Rule(config.transfer.rule),
         )
         self.decisions: dict[tuple[Any, ...], Row] = {}
-        """Those that this session came to, in order; the archive of a resumed run may hold more."""
+        """Decisions of this session, in order; the archive of a resumed run may hold more."""
         rules = config.transfer
         error = 1 - rules.confidence
         self.selection = self._stage(Purpose.SELECTION, rules.selection_plays, error)
@@ -84,26 +84,28 @@ class TransferOracle:
 
     def assess(
         self, candidates: Sequence[Candidate[Task]], scope: Sequence[Task]
-    ) -> list[Selected]:
+    ) -> list[SelectedCandidate]:
         """Selection: refuses what cannot pass, as early as that shows, and ranks the others."""
         self.collector.calibrate([candidate.game for candidate in candidates])
         playable = self._playable(candidates, scope)
         for candidate in playable:
             self.collector.attempts.follow(candidate.game.id, candidate.parent.id)
-        ends = self._learned(playable, scope)
-        while self._retrain_parent(candidates[0].parent, [seen for _, seen in ends.values()]):
+        ends = self._learn(playable, scope)
+        while self._retrain_parent(
+            candidates[0].parent, [evidence for _, evidence in ends.values()]
+        ):
             ends = self._select(playable, scope)
-        selected = []
+        assessments = []
         for candidate, (decision, evidence) in zip(playable, ends.values(), strict=True):
             if decision is None:
                 values = self._values(evidence)
-                selected.append(Selected(candidate, *values, evidence, tuple(scope)))
+                assessments.append(SelectedCandidate(candidate, *values, evidence, tuple(scope)))
             else:
                 self.record(candidate, candidate.parent, decision, evidence, scope)
-        self._record_unranked(selected)
-        return selected
+        self._record_unranked(assessments)
+        return assessments
 
-    def _learned(
+    def _learn(
         self, candidates: Sequence[Candidate[Task]], scope: Sequence[Task]
     ) -> dict[TaskId, RaceEnd]:
         """Fine-tune and select; what learned nothing although there was something to learn is
@@ -111,10 +113,10 @@ class TransferOracle:
         self.collector.finetune([candidate.game for candidate in candidates])
         ends = self._select(candidates, scope)
         for _ in range(self.config.transfer.attempts - 1):
-            again = [each for each in candidates if self._deserves_another(each, ends)]
-            self.collector.restart([candidate.game for candidate in again])
-            self.collector.finetune([candidate.game for candidate in again])
-            ends |= self._select(again, scope)
+            candidates_again = [each for each in candidates if self._deserves_another(each, ends)]
+            self.collector.restart([candidate.game for candidate in candidates_again])
+            self.collector.finetune([candidate.game for candidate in candidates_again])
+            ends |= self._select(candidates_again, scope)
         return ends
 
     def _deserves_another(self, candidate: Candidate[Task], ends: Mapping[TaskId, RaceEnd]) -> bool:
@@ -125,7 +127,7 @@ class TransferOracle:
     def may_learn(self, task: Task) -> bool:
         """Whether a game that a fine-tune learned nothing of is worth another."""
         if self.config.transfer.headroom is None:
-            return self.collector.headroom(task)
+            return self.collector.shows_headroom(task)
         return self.selection.headroom(task).low > 0
 
     def _select(
@@ -140,33 +142,33 @@ class TransferOracle:
         races = [selection(stage.race_settings, ids, start) for _ in candidates]
         return self._race(stage, candidates, races, order)
 
-    def _retrain_parent(self, parent: Task, seen: Sequence[Evidence]) -> bool:
+    def _retrain_parent(self, parent: Task, evidences: Sequence[Evidence]) -> bool:
         """Fine-tune the parent once more if its own gain is not clear, or if a candidate's C on it
         is significantly above 1; returns whether it did. A fine-tune that learned little teaches
         candidates little, so that even copies of the parent seem new."""
-        if not seen or not self.may_train_again(parent):
+        if not evidences or not self.may_train_again(parent):
             return False
         clarity = self.config.growth.initial_clarity
-        if not any(map(overtakes, seen)) and self.selection.check_clear_gain(parent, clarity):
+        if not any(map(overtakes, evidences)) and self.selection.check_clear_gain(parent, clarity):
             return False
-        self.again[parent.id] += 1
+        self.retrainings[parent.id] += 1
         self.selection.train_again(parent)
         return True
 
     def may_train_again(self, parent: Task) -> bool:
         """Whether there may be another attempt at a game of the scope."""
         most = self.config.transfer.scope_attempts - 1
-        return self.thresholds.rule is not Rule.VALUES and self.again[parent.id] < most
+        return self.thresholds.rule is not Rule.VALUES and self.retrainings[parent.id] < most
 
-    def _record_unranked(self, selected: Sequence[Selected]) -> None:
-        """The decisions on those whose estimates pass no threshold, though no bound decides."""
-        ranked = rank(selected, self.thresholds.alpha1, self.thresholds.alpha2)
-        for each in selected:
-            if each not in ranked:
-                decision = decide(each.evidence, self.thresholds)
-                self.record(
-                    each.candidate, each.candidate.parent, decision, each.evidence, each.scope
-                )
+    def _record_unranked(self, assessments: Sequence[SelectedCandidate]) -> None:
+        """Record the decisions on candidates that no bound decides but whose estimates do not pass
+        the thresholds."""
+        ranking = rank(assessments, self.thresholds.alpha1, self.thresholds.alpha2)
+        for assessment in assessments:
+            if assessment not in ranking:
+                candidate, evidence = assessment.candidate, assessment.evidence
+                decision = decide(evidence, self.thresholds)
+                self.record(candidate, candidate.parent, decision, evidence, assessment.scope)
 
     def _race(
         self,
@@ -193,43 +195,44 @@ class TransferOracle:
         ends = run_together(dict(zip(by_id, races, strict=True)), answer)
         return {task_id: ends[task_id] for task_id in by_id}
 
-    def confirm(self, ranked: Sequence[Selected]) -> Selected | None:
+    def confirm(self, ranking: Sequence[SelectedCandidate]) -> SelectedCandidate | None:
         """Acceptance tests, the smallest γ first, until one passes or the limit is reached."""
-        accepted, rest = None, list(ranked)
-        for each in ranked[: self.config.transfer.confirmations]:
-            rest.remove(each)
-            accepted = self._tested(each)
-            if accepted:
+        winner, rest = None, list(ranking)
+        for assessment in ranking[: self.config.transfer.confirmations]:
+            rest.remove(assessment)
+            winner = self._run_acceptance(assessment)
+            if winner:
                 break
-        reason = Reason.RIVAL_ACCEPTED if accepted else Reason.RIVALS_TESTED
-        for each in rest:
+        reason = Reason.RIVAL_ACCEPTED if winner else Reason.RIVALS_TESTED
+        for assessment in rest:
             decision = Decision(reason, decided=False)
-            self.record(each.candidate, each.candidate.parent, decision, each.evidence, each.scope)
-        return accepted
+            candidate, evidence = assessment.candidate, assessment.evidence
+            self.record(candidate, candidate.parent, decision, evidence, assessment.scope)
+        return winner
 
-    def _tested(self, selected: Selected) -> Selected | None:
+    def _run_acceptance(self, assessment: SelectedCandidate) -> SelectedCandidate | None:
         """Run the acceptance test of one candidate on the list's fresh seeds and record the
         decision; returns the candidate if it is accepted. If the test shows that the parent was
         badly trained, the parent is fine-tuned again and the test repeated."""
-        candidate = selected.candidate
-        decision, evidence = self._test(selected)
+        candidate = assessment.candidate
+        decision, evidence = self._test(assessment)
         while decision.reason is not Reason.COVERED:
             if not self._retrain_parent(candidate.parent, [evidence]):
                 break
-            decision, evidence = self._test(selected)
+            decision, evidence = self._test(assessment)
         if decision.verdict is Verdict.ACCEPTED:
             decision = self._beside_scripts(candidate, decision)
-        self.record(candidate, candidate.parent, decision, evidence, selected.scope)
+        self.record(candidate, candidate.parent, decision, evidence, assessment.scope)
         if decision.verdict is not Verdict.ACCEPTED:
             return None
-        return Selected(candidate, *self._values(evidence), evidence, selected.scope)
+        return SelectedCandidate(candidate, *self._values(evidence), evidence, assessment.scope)
 
-    def _test(self, selected: Selected) -> tuple[Decision, Evidence]:
-        """The games first that seem to teach it most."""
-        candidate, seen = selected.candidate, selected.evidence.scope_values
+    def _test(self, assessment: SelectedCandidate) -> tuple[Decision, Evidence]:
+        """One acceptance test; games of the scope with the largest estimated values come first."""
+        candidate, values = assessment.candidate, assessment.evidence.scope_values
         stage = self.acceptance.of_list(candidate.place)
-        order = sorted(selected.scope, key=lambda task: -(seen[task.id].value or 0.0))
-        start = stage.no_evidence(candidate.parent, selected.scope)
+        order = sorted(assessment.scope, key=lambda task: -(values[task.id].value or 0.0))
+        start = stage.no_evidence(candidate.parent, assessment.scope)
         race = acceptance(stage.race_settings, [task.id for task in order], start)
         [(decision, evidence)] = self._race(stage, [candidate], [race], order).values()
         assert decision is not None
@@ -239,17 +242,17 @@ class TransferOracle:
         """Let scripted players play an accepted candidate on the maps of the test's first look.
         With ``growth.beyond_scripts`` return the decision of :func:`apply_script_gate`, taken at
         the first look that settles it; otherwise the decision unchanged."""
-        task, held = candidate.game, decision
+        task, final = candidate.game, decision
         stage = self.acceptance.of_list(candidate.place)
         for plays in stage.looks.plays:
             own = self.collector.own_plays(task, stage.purpose, stage.seeds(plays))
-            self.collector.play([*own, *stage.scripted(task, plays)])
+            self.collector.play([*own, *stage.script_requests(task, plays)])
             if not self.config.growth.beyond_scripts:
                 break
-            held = apply_script_gate(decision, stage.against_scripts(task))
-            if held.decided:
+            final = apply_script_gate(decision, stage.against_scripts(task))
+            if final.decided:
                 break
-        return held
+        return final
 
     def _values(self, evidence: Evidence) -> tuple[float | None, float | None]:
         """Help to the parent and γ, as estimated."""
@@ -260,23 +263,25 @@ class TransferOracle:
     def _playable(
         self, candidates: Sequence[Candidate[Task]], scope: Sequence[Task]
     ) -> list[Candidate[Task]]:
-        """Those that the base player can play, and that hold something to learn; the others are
-        recorded with the reason."""
-        refusals = {each.game: self.collector.refusal(each.game) for each in candidates}
+        """The candidates that the base player can play and that hold something to learn; the others
+        are recorded with the reason."""
+        refusals = {
+            candidate.game: self.collector.refusal(candidate.game) for candidate in candidates
+        }
         games = [game for game, refusal in refusals.items() if refusal is None]
-        self.collector.play(each for game in games for each in self.headroom_plays(game))
+        self.collector.play(request for game in games for request in self.headroom_plays(game))
         refusals |= {game: self.headroom_refusal(game) for game in games}
         for candidate in candidates:
             if refusal := refusals[candidate.game]:
                 self.record(candidate, candidate.parent, refusal, Evidence(), scope)
-        return [each for each in candidates if refusals[each.game] is None]
+        return [candidate for candidate in candidates if refusals[candidate.game] is None]
 
     def headroom_plays(self, task: Task) -> list[PlayRequest]:
-        """The plays that say whether a game holds something to learn; none where that is not
-        asked."""
+        """The plays that show whether a game holds something to learn; none if
+        ``transfer.headroom`` is null."""
         if self.config.transfer.headroom is None:
             return []
-        return self.selection.scripted(task, self.selection.script_plays)
+        return self.selection.script_requests(task, self.selection.script_plays)
 
     def headroom_refusal(self, task: Task) -> Decision | None:
         """The refusal of a game that holds nothing to learn about the map."""
@@ -284,7 +289,7 @@ class TransferOracle:
         return None if least is None else self.selection.headroom(task).refusal(least)
 
     def _against_scripts(self, task: Task, evidence: Evidence) -> ScriptComparison | None:
-        """The game's fine-tune beside the scripts, on the plays that the decision rests on."""
+        """Comparison of the game's fine-tune with scripts, on the plays that the decision uses."""
         if evidence.purpose is None or evidence.looks is None:
             return None
         stages = {stage.purpose: stage for stage in (self.selection, self.acceptance)}
@@ -302,7 +307,7 @@ class TransferOracle:
         scope: Sequence[Task],
     ) -> None:
         """Commit a decision, unless it is in the archive, and drop what is no longer needed;
-        ``parent`` is the game whose help was asked about."""
+        ``parent`` is the game whose help was tested."""
         task, place = candidate.game, candidate.place
         policy_id = self.collector.policy_id(task)
         row: Row = {

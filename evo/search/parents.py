@@ -23,35 +23,39 @@ FIRST_GUESS = 0.1
 
 
 @dataclass(frozen=True)
-class Tally:
-    """What became of the candidates of a parent's lists so far."""
+class ParentTally:
+    """Numbers of accepted and of decided candidates of a parent's lists so far."""
 
-    accepted: int = 0
-    judged: int = 0
+    accepts: int = 0
+    verdicts: int = 0
 
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(self.accepted + other.accepted, self.judged + other.judged)
+    def __add__(self, other: ParentTally) -> ParentTally:
+        return ParentTally(self.accepts + other.accepts, self.verdicts + other.verdicts)
 
 
-def posterior(own: Tally, common: Tally) -> tuple[float, float]:
+def posterior(own: ParentTally, common: ParentTally) -> tuple[float, float]:
     """Parameters (a, b) of the Beta law of a parent's rate, whose prior mean is the run's rate."""
-    rate = (common.accepted + STRENGTH * FIRST_GUESS) / (common.judged + STRENGTH)
-    return STRENGTH * rate + own.accepted, STRENGTH * (1 - rate) + own.judged - own.accepted
+    rate = (common.accepts + STRENGTH * FIRST_GUESS) / (common.verdicts + STRENGTH)
+    return STRENGTH * rate + own.accepts, STRENGTH * (1 - rate) + own.verdicts - own.accepts
 
 
-def draw_parent(parents: Sequence[GameT], tallies: Mapping[GameT, Tally], *key: int | str) -> GameT:
+def draw_parent(
+    parents: Sequence[GameT], tallies: Mapping[GameT, ParentTally], *key: int | str
+) -> GameT:
     """The parent with the largest draw; ``key`` names the draw. ``parents`` must not be empty."""
-    common = sum((tallies[parent] for parent in parents if parent in tallies), Tally())
+    common = sum((tallies[parent] for parent in parents if parent in tallies), ParentTally())
     chance = stream("parent", *key)
-    draws = [chance.beta(*posterior(tallies.get(parent, Tally()), common)) for parent in parents]
+    draws = [
+        chance.beta(*posterior(tallies.get(parent, ParentTally()), common)) for parent in parents
+    ]
     return parents[max(range(len(parents)), key=draws.__getitem__)]
 
 
 def draw_by_mass(
     parents: Sequence[GameT], masses: Mapping[GameT, float], weight: float, *key: int | str
 ) -> GameT | None:
-    """With probability ``weight`` a parent in proportion to its mass, else None; None too where no
-    parent has any. ``key`` names the draw."""
+    """With probability ``weight`` a parent drawn in proportion to its mass, else None; None too if
+    no parent has mass. ``key`` names the draw."""
     chance = stream("parent by mass", *key)
     shares = [masses.get(parent, 0.0) for parent in parents]
     if chance.random() >= weight or not sum(shares):

@@ -62,7 +62,7 @@ PROGRESS: Mapping[Reason, Progress] = {
     Reason.PASSED_OVER: Progress.COVERED,
     Reason.NEW_AND_USEFUL: Progress.ACCEPTED,
 }
-"""How far a candidate came that was decided on for a reason."""
+"""Progress of a candidate by the reason of its decision."""
 
 Round = tuple[int, str, int]
 """Generation, parent's game id, round."""
@@ -72,9 +72,9 @@ class Proposer:
     """Implements :class:`evo.search.growth.Sampler` on a meta-sampler and the ledger.
 
     ``diversity`` is the weight of the distance to the nearest known game when candidates are chosen
-    from a pool of twice the list's size. With ``diversity`` 0 and ``foresight`` the pool's
+    from a pool of twice the list's size. With ``diversity`` 0 and ``avoid_covered`` the pool's
     candidates with the lowest :func:`coverage_risk` are taken; with neither the first ones are, and
-    no pool is made. Candidates that are not taken may be proposed again. ``foresight`` has no
+    no pool is made. Candidates that are not taken may be proposed again. ``avoid_covered`` has no
     effect on a :class:`Remote` sampler, whose proposals are paid for.
     """
 
@@ -86,23 +86,23 @@ class Proposer:
         seed: int,
         diversity: float = 0.0,
         decisions: Mapping[Any, Row] | None = None,
-        foresight: bool = False,
+        avoid_covered: bool = False,
     ) -> None:
         self.sampler, self.ledger, self.listener = sampler, ledger, listener
         self.decisions = ledger.decisions if decisions is None else decisions
-        """Those that the sampler may know of."""
-        self.foresight = foresight and not isinstance(sampler, Remote)
-        self._judged: list[Judged] = []
+        """Decisions that the sampler may observe."""
+        self.avoid_covered = avoid_covered and not isinstance(sampler, Remote)
+        self._judged_games: list[JudgedGame] = []
         self.seed, self.diversity = seed, diversity
-        self.known: dict[str, Program] = {}
-        """Every game of this run so far, by id."""
+        self.programs: dict[str, Program] = {}
+        """Programs of all games of this run so far, by game id."""
         self.codes: dict[str, str] = {}
         """Their canonical texts."""
-        self.undecided: dict[str, Proposal] = {}
-        """By game id: candidates whose decision the sampler has not observed."""
-        self._archived: dict[Round, list[Row]] = defaultdict(list)
+        self.pending: dict[str, Proposal] = {}
+        """Candidates by game id whose decision the sampler has not observed."""
+        self._archived_rows: dict[Round, list[Row]] = defaultdict(list)
         for row in ledger.proposals.values():
-            self._archived[row["generation"], row["parent_game_id"], row["round"]].append(row)
+            self._archived_rows[row["generation"], row["parent_game_id"], row["round"]].append(row)
         if isinstance(sampler, Remote):
             rows = ledger.proposals.values()
             sampler.charge(sum(r["tokens"] for r in rows), sum(r["dollars"] for r in rows))
@@ -112,22 +112,22 @@ class Proposer:
         self._remember(task.game for task in scope)
         self.listener.candidate_list(place.generation, place.parent, place.round)
         self._observe()
-        archived = self._archived.get((place.generation, place.parent.game_id, place.round))
+        rows = self._archived_rows.get((place.generation, place.parent.game_id, place.round))
         proposals = (
-            self._archived_candidates(archived, place)
-            if archived
+            self._archived_candidates(rows, place)
+            if rows
             else self._new_candidates(place, scope, n)
         )
         for proposal in proposals:
             assert proposal.game is not None
-            self.undecided[proposal.game.game_id] = proposal
+            self.pending[proposal.game.game_id] = proposal
         games = [proposal.game for proposal in proposals if proposal.game is not None]
         self._remember(games)
-        return [Task(each, MAIN_PLAYER) for each in games]
+        return [Task(proposed_game, MAIN_PLAYER) for proposed_game in games]
 
     def _remember(self, games: Iterable[Game]) -> None:
         for each in games:
-            self.known[each.game_id], self.codes[each.game_id] = each.program, each.code
+            self.programs[each.game_id], self.codes[each.game_id] = each.program, each.code
 
     def _archived_candidates(self, rows: Sequence[Row], place: Place[Task]) -> list[Proposal]:
         """The candidates of a round that is in the archive, as the sampler gave them."""
@@ -145,15 +145,18 @@ class Proposer:
 
     def _new_candidates(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Proposal]:
         """Request proposals until there are enough candidates, and commit all of them."""
-        pool, size = dict[int, Proposal](), pool_size(n, self.diversity or float(self.foresight))
+        pool, size = (
+            dict[int, Proposal](),
+            pool_size(n, self.diversity or float(self.avoid_covered)),
+        )
         rows: list[Row] = []
-        met = dict(self.known)
+        known_programs = dict(self.programs)
         for attempt in range(ATTEMPTS):
             for proposal in self._request(place, scope, size - len(pool), attempt):
-                rows.append(self._row(place, proposal, len(rows), met))
+                rows.append(self._row(place, proposal, len(rows), known_programs))
                 if rows[-1]["outcome"] == ProposalOutcome.CANDIDATE and proposal.game is not None:
                     pool[len(rows) - 1] = proposal
-                    met[proposal.game.game_id] = proposal.game.program
+                    known_programs[proposal.game.game_id] = proposal.game.program
             if len(pool) >= size:
                 break
         self._choose(pool, rows, n, place)
@@ -166,21 +169,21 @@ class Proposer:
         """Leave ``n`` candidates in the pool, which has them by the places of their rows."""
         key = (self.seed, place.generation, place.parent.game_id, place.round)
         places = list(pool)
-        if self.foresight and not self.diversity:
+        if self.avoid_covered and not self.diversity:
             risks = {place: self._risk(pool[place]) for place in places}
-            chosen = set(sorted(places, key=risks.__getitem__)[:n])
+            choice = set(sorted(places, key=risks.__getitem__)[:n])
         else:
             distances = [rows[index]["distance"] for index in places]
-            chosen = {places[i] for i in sample_distant(distances, n, self.diversity, *key)}
+            choice = {places[i] for i in sample_distant(distances, n, self.diversity, *key)}
         for index in places:
-            if index not in chosen:
+            if index not in choice:
                 rows[index]["outcome"] = ProposalOutcome.PASSED_OVER
                 del pool[index]
 
     def _risk(self, proposal: Proposal) -> float:
-        """How likely it is that a game of the scope covers the proposal."""
+        """Estimated probability that a game of the scope covers the proposal."""
         assert proposal.game is not None
-        return coverage_risk(proposal.game.program, self._judged)
+        return coverage_risk(proposal.game.program, self._judged_games)
 
     def _request(
         self, place: Place[Task], scope: Sequence[Task], n: int, attempt: int
@@ -190,10 +193,10 @@ class Proposer:
         return self.sampler.propose(place.parent.game, [task.game for task in scope], n, seed)
 
     def _row(
-        self, place: Place[Task], proposal: Proposal, index: int, met: dict[str, Program]
+        self, place: Place[Task], proposal: Proposal, index: int, known_programs: dict[str, Program]
     ) -> Row:
         game, origin = proposal.game, proposal.provenance
-        close = nearest(game.program, met.items()) if game else (None, None)
+        close = nearest(game.program, known_programs.items()) if game else (None, None)
         key = (place.generation, place.parent.game_id, place.round, index)
         return {
             "proposal_id": f"{named_seed('proposal', *key, bits=64):016x}",
@@ -208,7 +211,7 @@ class Proposer:
             "text": proposal.text,
             "game_id": game.game_id if game else None,
             "role": MAIN_PLAYER if game else None,
-            "outcome": _fate(proposal, met),
+            "outcome": _fate(proposal, known_programs),
             "errors": list(proposal.errors),
             "model": origin.model or None,
             "prompt_hash": origin.prompt_hash or None,
@@ -224,15 +227,15 @@ class Proposer:
 
     def _observe(self) -> None:
         """Report new decisions to the sampler, in their order."""
-        decided = [d for d in self.decisions.values() if d["game_id"] in self.undecided]
-        self._judged += [
-            Judged(self.known[row["game_id"]], PROGRESS[reason_of(row)] is Progress.COVERED)
-            for row in decided
+        new_decisions = [d for d in self.decisions.values() if d["game_id"] in self.pending]
+        self._judged_games += [
+            JudgedGame(self.programs[row["game_id"]], PROGRESS[reason_of(row)] is Progress.COVERED)
+            for row in new_decisions
         ]
-        self.sampler.observe([self._outcome(row) for row in decided])
+        self.sampler.observe([self._outcome(row) for row in new_decisions])
 
     def _outcome(self, row: Row) -> Outcome:
-        proposal = self.undecided.pop(row["game_id"])
+        proposal = self.pending.pop(row["game_id"])
         parent_id = proposal.provenance.parents[0]
         return Outcome(
             row["game_id"],
@@ -245,10 +248,10 @@ class Proposer:
         )
 
 
-def _fate(proposal: Proposal, met: dict[str, Program]) -> str:
+def _fate(proposal: Proposal, known_programs: dict[str, Program]) -> str:
     if proposal.game is None:
         return proposal.fate
-    if proposal.game.game_id in met:
+    if proposal.game.game_id in known_programs:
         return ProposalOutcome.SEEN
     report = analyse(proposal.game.program)
     if report.degenerate or report.read_before_set:
@@ -257,7 +260,7 @@ def _fate(proposal: Proposal, met: dict[str, Program]) -> str:
 
 
 def pool_size(n: int, weight: float) -> int:
-    """How many candidates to collect for ``n`` places."""
+    """Number of candidates to collect for ``n`` places."""
     return n if weight == 0 else POOL * n
 
 
@@ -277,21 +280,21 @@ def sample_distant(distances: Sequence[int], n: int, weight: float, *key: str | 
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedGame:
     """A game that was decided on, and whether a game of the scope covered it."""
 
     program: Program
     covered: bool
 
 
-def coverage_risk(program: Program, judged: Sequence[Judged]) -> float:
+def coverage_risk(program: Program, judged_games: Sequence[JudgedGame]) -> float:
     """Probability that a game of the scope covers the program, in [0, 1]: a mean over judged games
     that weighs near ones more (Nadaraya 1964, On estimating regression; Watson 1964, Smooth
     regression analysis), with the kernel exp(−tree edits / ``REACH``); 0 before any was covered."""
-    newest = judged[-MEMORY:]
+    newest = judged_games[-MEMORY:]
     if not any(each.covered for each in newest):
         return 0.0
     rate = sum(each.covered for each in newest) / len(newest)
     weights = [math.exp(-distance(program, each.program) / REACH) for each in newest]
-    covered = sum(w for w, each in zip(weights, newest, strict=True) if each.covered)
-    return (covered + PRIOR * rate) / (sum(weights) + PRIOR)
+    covered_weight = sum(w for w, each in zip(weights, newest, strict=True) if each.covered)
+    return (covered_weight + PRIOR * rate) / (sum(weights) + PRIOR)

@@ -29,26 +29,26 @@ class ScopeEquilibrium:
 
     @property
     def masses(self) -> Array:
-        """Of the games of the scope (games,), summing to 1."""
+        """Masses of the games of the scope (games,), summing to 1."""
         return self.board.task_masses
 
     @property
     def support(self) -> tuple[str, ...]:
         """The policies that are played at the equilibrium, as king or rebel."""
         opponents = self.board.opponents
-        played = np.maximum(opponents.sum(axis=0), opponents.sum(axis=1)) > NEGLIGIBLE
-        return tuple(each for each, there in zip(self.policies, played, strict=True) if there)
+        is_played = np.maximum(opponents.sum(axis=0), opponents.sum(axis=1)) > NEGLIGIBLE
+        return tuple(each for each, there in zip(self.policies, is_played, strict=True) if there)
 
     def regret(self, scores: Mapping[str, Array]) -> float:
-        """By how much a new game separates the policies of the equilibrium better than the scope
-        does, in units of preference; above 0 the game would enter the equilibrium.
+        """Regret of a new game: by how much it separates the policies of the equilibrium better
+        than the scope does, in units of preference; above 0 it would enter the equilibrium.
 
         ``scores`` (plays,) bits on the new game, on equal seeds, of all policies of ``support``.
         """
-        places = [self.policies.index(name) for name in self.support]
+        indices = [self.policies.index(name) for name in self.support]
         preferences = np.zeros((1, len(self.policies), len(self.policies)))
-        played = np.stack([scores[name] for name in self.support])
-        preferences[0][np.ix_(places, places)] = mean_preferences([wins(played)])[0]
+        score_matrix = np.stack([scores[name] for name in self.support])
+        preferences[0][np.ix_(indices, indices)] = mean_preferences([wins(score_matrix)])[0]
         return float(worth(preferences, self.board)[0])
 
 

@@ -42,12 +42,12 @@ class Stage:
     first_play: int = 0
 
     def seeds(self, plays: int) -> SeedSet:
-        """The first so many seeds of this stage."""
+        """The first ``plays`` pairs of seeds of this stage."""
         return self.collector.seeds(self.purpose, plays, self.first_play)
 
     @property
     def race_settings(self) -> RaceSettings:
-        """What its races have in common."""
+        """Settings that its races share."""
         return RaceSettings(self.looks, self.thresholds, self.scan)
 
     def no_evidence(self, parent: Task, scope: Sequence[Task]) -> Evidence:
@@ -81,7 +81,7 @@ class Stage:
             requests += collector.cross_requests([candidate], other, *at)
             requests += collector.cross_requests([other], candidate, *at)
         if question.helps and self.purpose is Purpose.SELECTION:  # its own gain is established
-            requests += self.scripted(candidate, self.script_plays)
+            requests += self.script_requests(candidate, self.script_plays)
         if self.thresholds.definition == Definition.DEF37:
             for task in sources:
                 for rank in range(self.attempts(task)):
@@ -96,64 +96,66 @@ class Stage:
             return transfer.acceptance_plays[0]
         return min(transfer.script_plays, transfer.selection_plays[0])
 
-    def scripted(self, task: Task, plays: int) -> list[PlayRequest]:
+    def script_requests(self, task: Task, plays: int) -> list[PlayRequest]:
         """Scripted players on the first seeds on which the game's own fine-tune plays."""
-        return self.collector.scripted(task, self.purpose, self.seeds(plays))
+        return self.collector.script_requests(task, self.purpose, self.seeds(plays))
 
     def headroom(self, task: Task) -> Headroom:
-        """What looking at the map is worth to scripted players; they must have played."""
-        played = self.scripted(task, self.script_plays)
+        """Gain of scripted players from looking at the map; they must have played."""
+        requests = self.script_requests(task, self.script_plays)
         return headroom(
-            [self.collector.sample(p.policy_id, task, self.purpose, p.seeds) for p in played]
+            [self.collector.sample(p.policy_id, task, self.purpose, p.seeds) for p in requests]
         )
 
     def foresight(self, task: Task, scope: Sequence[Task]) -> Foresight:
-        """What is expected of a game by the first plays of scripts on it and on games of the scope,
-        and of these games' fine-tunes on it; all must have been made."""
+        """Foresight of a game from the first plays of scripts on it and on games of the scope, and
+        of these games' fine-tunes on it; all must have been made."""
         kind, plays = self.thresholds.gain, self.script_plays
-        taught = [float(self.gains(each, task, plays, kind).mean()) for each in scope]
+        scope_gains = [float(self.gains(each, task, plays, kind).mean()) for each in scope]
         targets = [self._script_leads(each, GainKind.TOTAL) for each in scope]
         return Foresight(
             expected_help(self._script_leads(task, GainKind.TOTAL), targets),
-            expected_coverage(self._script_leads(task, kind), taught),
+            expected_coverage(self._script_leads(task, kind), scope_gains),
         )
 
     def _script_leads(self, task: Task, kind: GainKind) -> list[float]:
         """Mean gain of each script over the base player, bits a play."""
         at = (task, self.purpose, self.seeds(self.script_plays))
         base = self.collector.sample(BASE_POLICY, *at)
-        players = [each.policy_id for each in self.scripted(task, self.script_plays)]
+        players = [each.policy_id for each in self.script_requests(task, self.script_plays)]
         samples = [self.collector.sample(player, *at) for player in players]
         return [float(gains(sample, base, kind).mean()) for sample in samples]
 
     def against_scripts(self, task: Task) -> ScriptComparison | None:
-        """The game's fine-tunes beside the scripts, at the last look at which these have played;
-        None where they have not."""
+        """Comparison of the game's fine-tunes with scripts, at the last look at which scripts have
+        played; None if they have not."""
         numbers = sorted({self.script_plays, *self.looks.plays})
-        played = [n for n in numbers if self._scripts_played(task, n)]
-        if not played:
+        play_counts = [n for n in numbers if self._scripts_played(task, n)]
+        if not play_counts:
             return None
         collector = self.collector
-        at = (task, self.purpose, self.seeds(played[-1]))
+        at = (task, self.purpose, self.seeds(play_counts[-1]))
         scripts = {
             each.policy_id: collector.sample(each.policy_id, *at)
-            for each in collector.scripted(*at)
+            for each in collector.script_requests(*at)
         }
         base, own = collector.sample(BASE_POLICY, *at), collector.samples(task, *at)
-        return compare(own, scripts, base, script_confidence(self.looks, played[-1]))
+        return compare(own, scripts, base, script_confidence(self.looks, play_counts[-1]))
 
     def _scripts_played(self, task: Task, plays: int) -> bool:
         ledger = self.collector.ledger
-        return all(ledger.has_scores(each.key, each.seeds) for each in self.scripted(task, plays))
+        return all(
+            ledger.has_scores(each.key, each.seeds) for each in self.script_requests(task, plays)
+        )
 
     def bounds(
         self, candidate: Task, parent: Task, scope: Sequence[Task], question: Question
     ) -> Bounds:
-        """The bounds that a question asks for; its plays must have been made."""
+        """Bounds that answer a question; its plays must have been made."""
         return self._candidate_bounds(candidate, parent, scope).bounds(question)
 
     def own(self, task: Task, plays: int, rank: int = 0) -> OwnGain:
-        """What fine-tuning on the game did for the game itself."""
+        """Gain from fine-tuning on the game, on the game itself."""
         return self._candidate_bounds(task, task, ()).own(plays, rank)
 
     def _candidate_bounds(
@@ -172,7 +174,7 @@ class Stage:
         return clear and is_learned(own, self.thresholds.rule) is Answer.YES
 
     def train_again(self, task: Task) -> None:
-        """One more attempt at a game; those that learned it stay in force, the best first."""
+        """Make one more attempt at a game; those that learned it stay in force, the best first."""
         collector = self.collector
         collector.attempts.add(task.id)
         collector.finetune([task])
@@ -182,7 +184,7 @@ class Stage:
         self.prefer_best(task)
 
     def prefer_best(self, task: Task) -> None:
-        """Of the attempts in force keep those that learned the game, the best first."""
+        """Keep the attempts in force that learned the game, the best first."""
         plays, ranks = self.looks.plays[-1], range(self.attempts(task))
         own = [self.own(task, plays, rank) for rank in ranks]
         usable = [
@@ -202,7 +204,7 @@ class Stage:
         return replicated_gains(self.collector.samples(source, *at, rank), base, kind)
 
     def attempts(self, source: Task) -> int:
-        """How many attempts at a game are in force."""
+        """Number of attempts in force at a game."""
         return len(self.collector.attempts.of(source.id))
 
     # -- the order of a scan -----------------------------------------------------------------------
@@ -214,13 +216,14 @@ class Stage:
         def promise(task: Task) -> tuple[int, float]:
             if task == parent:
                 return (0, 0.0)
-            known = self._known_gain(task, parent)
-            return (2, 0.0) if known is None else (1, -known)
+            gain = self._known_gain(task, parent)
+            return (2, 0.0) if gain is None else (1, -gain)
 
         return sorted(scope, key=promise)
 
     def _known_gain(self, source: Task, target: Task) -> float | None:
-        """Mean gain where the source was played on the target at some look, of the latest."""
+        """Mean gain of the source on the target at the latest look whose plays are archived; None
+        if there is none."""
         collector = self.collector
         policies = (BASE_POLICY, *collector.policy_ids(source))
         for plays in reversed(self.looks.plays):

@@ -36,7 +36,7 @@ class Workshop(Protocol[WorkT]):
         ...
 
     def length(self, one: tuple[WorkT, ...]) -> float:
-        """How long a pass is expected to take, in a unit of its own."""
+        """Expected duration of a pass, in a unit of the workshop's own."""
         ...
 
     def finish(self, passes: Sequence[tuple[WorkT, ...]]) -> Cost:
@@ -56,18 +56,18 @@ class _Waiting(Generic[WorkT]):
 
 @dataclass
 class VirtualOrder(Generic[WorkT]):
-    """Runs processes on one workshop in the order of ``abreast`` imaginary workers; ``spent`` is
-    the cost of all that was finished."""
+    """Runs processes on one workshop in the order of ``abreast`` virtual workers; ``total_cost`` is
+    the cost of all finished passes."""
 
     workshop: Workshop[WorkT]
     abreast: int = 1
-    spent: Cost = field(default_factory=Cost)
-    _done: set[WorkT] = field(default_factory=set)
+    total_cost: Cost = field(default_factory=Cost)
+    _done_works: set[WorkT] = field(default_factory=set)
     _waiting: list[_Waiting[WorkT]] = field(default_factory=list)
     _passes: dict[tuple[WorkT, ...], Urgency] = field(default_factory=dict)
-    """Those that no imaginary worker has begun, in the order in which they were first needed."""
-    _begun: dict[tuple[WorkT, ...], float] = field(default_factory=dict)
-    """Those that one has, in the order in which they were begun, with the time of their end."""
+    """Passes that no virtual worker has begun, in the order in which they were first needed."""
+    _running: dict[tuple[WorkT, ...], float] = field(default_factory=dict)
+    """Passes that a virtual worker has begun, in that order, with the time of their end."""
     _time: float = 0.0
 
     def start(self, process: Steps[WorkT, None], urgency: Urgency) -> None:
@@ -78,20 +78,22 @@ class VirtualOrder(Generic[WorkT]):
         """Finish passes while there are any; ``manage`` is called before each, may start processes,
         and yields what the caller is to see."""
         yield from manage()
-        while self._passes or self._begun:
+        while self._passes or self._running:
             self._finish_next()
             yield from manage()
 
     def _finish_next(self) -> None:
         waiting = sorted(self._passes, key=lambda each: self._passes[each])  # stable
-        for one in waiting[: self.abreast - len(self._begun)]:
-            self._begun[one] = self._time + self.workshop.length(one)
+        for one in waiting[: self.abreast - len(self._running)]:
+            self._running[one] = self._time + self.workshop.length(one)
             del self._passes[one]
-        order = sorted(self._begun, key=lambda each: self._begun[each])
-        self.spent += self.workshop.finish(order + [one for one in waiting if one in self._passes])
+        order = sorted(self._running, key=lambda each: self._running[each])
+        self.total_cost += self.workshop.finish(
+            order + [one for one in waiting if one in self._passes]
+        )
         first = order[0]
-        self._time = self._begun.pop(first)
-        self._done.update(first)
+        self._time = self._running.pop(first)
+        self._done_works.update(first)
         for each in self._waiting:
             each.works.difference_update(first)
         ready = [each for each in self._waiting if not each.works]
@@ -100,21 +102,21 @@ class VirtualOrder(Generic[WorkT]):
             self._advance(each)
 
     def _advance(self, waiting: _Waiting[WorkT]) -> None:
-        """Let a process go on until it needs what is not done, or to its end."""
+        """Advance a process until it needs works that are not done, or to its end."""
         for works in waiting.process:
-            waiting.works = {work for work in works if work not in self._done}
+            waiting.works = {work for work in works if work not in self._done_works}
             if waiting.works:
                 self._request(list(dict.fromkeys(works)), waiting.urgency)
                 self._waiting.append(waiting)
                 return
 
     def _request(self, works: Sequence[WorkT], urgency: Urgency) -> None:
-        """Put what is new among ``works`` into passes; passes that hold others are no less urgent
-        than who waits for them."""
-        pending = {work: each for each in (*self._passes, *self._begun) for work in each}
+        """Put new works into passes; existing passes that hold some of ``works`` become at least as
+        urgent as the process that waits for them."""
+        pending = {work: each for each in (*self._passes, *self._running) for work in each}
         for each in {pending[work]: None for work in works if work in pending}:
             if each in self._passes:
                 self._passes[each] = min(self._passes[each], urgency)
-        new = [work for work in works if work not in self._done and work not in pending]
+        new = [work for work in works if work not in self._done_works and work not in pending]
         if new:
             self._passes |= dict.fromkeys(self.workshop.passes(new), urgency)

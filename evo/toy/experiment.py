@@ -22,7 +22,7 @@ from archive.charts.plot import Plot, canvas, circle, line, polyline, rect, text
 from archive.store.disk import write_whole, writing
 from evo.config.toy import ToyRunConfig
 from evo.runner import RunOutcome
-from evo.toy.growths import Growth, growths_of, measured, middle, places, scopes
+from evo.toy.growths import Growth, growths_of, middle, places, scopes, with_coverage
 from evo.toy.ledger import GROWTHS, MEMBERS, ToyLedger, growth_id, growth_rows, member_rows, parquet
 from evo.toy.world import frontier, reach
 from xgl.diagram.svg import Element, el, points
@@ -37,15 +37,15 @@ class ToyPlan:
 
     @property
     def folder(self) -> Path:
-        """Of the run."""
+        """Folder of the run."""
         return self.config.folder
 
     def announce(self) -> bool:
-        """Nothing is to be said before it begins."""
+        """Nothing is announced; the run always begins."""
         return True
 
     def session(self, archive: Archive) -> ToySession:
-        """With the growths that the archive holds."""
+        """A session with the growths that the archive holds."""
         return ToySession(self, archive)
 
 
@@ -65,7 +65,7 @@ class ToySession:
     def work(self) -> RunOutcome:
         """Raises :class:`archive.ArchiveError` when the disk refuses."""
         config = self.plan.config
-        self.growths = grown(config, self.ledger)
+        self.growths = grow_all(config, self.ledger)
         write(config, self.growths)
         message = f"{len(self.growths)} growths came to their end"
         return RunOutcome(RunEvent.FINISHED, 0, message, None)
@@ -84,26 +84,28 @@ class ToySession:
             console.print(message, highlight=False, soft_wrap=True)
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        """None: tables and figure are all there is."""
+        """No commands: tables and figure are the result."""
         return ()
 
 
-def grown(config: ToyRunConfig, ledger: ToyLedger) -> list[Growth]:
+def grow_all(config: ToyRunConfig, ledger: ToyLedger) -> list[Growth]:
     """Every growth, from the archive where it is there, and committed to it where it is not."""
     each_place, settings = places(config.toy, config.seed), config.toy.settings()
     for title, seed in each_place:
         if growth_id(title, seed) not in ledger.last:
             ledger.commit(title, seed, scopes(settings[title], seed))
-    return measured(config.toy, {place: ledger.last[growth_id(*place)] for place in each_place})
+    return with_coverage(
+        config.toy, {place: ledger.last[growth_id(*place)] for place in each_place}
+    )
 
 
 def write(config: ToyRunConfig, growths: Sequence[Growth]) -> None:
     """The two tables, the figure of each setting's middle growth, and the configuration."""
-    shown = [middle(growths_of(title, growths)) for title in config.toy.settings()]
+    middle_growths = [middle(growths_of(title, growths)) for title in config.toy.settings()]
     content = {
         "growths.parquet": parquet(GROWTHS, growth_rows(growths)),
         "members.parquet": parquet(MEMBERS, member_rows(growths)),
-        "figure.svg": document(figure(shown)).encode(),
+        "figure.svg": document(figure(middle_growths)).encode(),
         "config.json": json.dumps(asdict(config), indent=1).encode(),
     }
     with writing(config.folder):
@@ -112,36 +114,36 @@ def write(config: ToyRunConfig, growths: Sequence[Growth]) -> None:
 
 
 def seed_table(growths: Sequence[Growth]) -> Table:
-    """One row a seed; of the settings beside the claim's, what they covered."""
+    """One row for each seed, with the shares covered under all settings."""
     titles = list(dict.fromkeys(growth.title for growth in growths))
     table = Table(title=f"{titles[0]}, seed by seed", title_justify="left")
     for column in ("seed", "games", "generations", "covered", *titles[1:]):
         table.add_column(column, justify="right")
     for growth in growths_of(titles[0], growths):
-        covered = [other.covered for other in growths if other.seed == growth.seed]
+        shares = [other.covered_share for other in growths if other.seed == growth.seed]
         counts = (growth.seed, len(growth.members), growth.generations)
-        table.add_row(*map(str, counts), *(f"{share:.2%}" for share in covered))
+        table.add_row(*map(str, counts), *(f"{share:.2%}" for share in shares))
     return table
 
 
 def setting_table(growths: Sequence[Growth]) -> Table:
-    """One row a setting: the least, the mean and the greatest share covered."""
+    """One row for each setting: the least, the mean and the greatest share covered."""
     table = Table(title="Share of the grid covered at 1 − α2", title_justify="left")
     for column in ("setting", "growths", "least", "mean", "most", "at least 99 %"):
         table.add_column(column, justify="left" if column == "setting" else "right")
     for title in dict.fromkeys(growth.title for growth in growths):
-        shares = [growth.covered for growth in growths_of(title, growths)]
+        shares = [growth.covered_share for growth in growths_of(title, growths)]
         summary = (min(shares), sum(shares) / len(shares), max(shares))
-        reached = sum(share >= 0.99 for share in shares)
-        table.add_row(title, str(len(shares)), *(f"{s:.2%}" for s in summary), str(reached))
+        full_count = sum(share >= 0.99 for share in shares)
+        table.add_row(title, str(len(shares)), *(f"{s:.2%}" for s in summary), str(full_count))
     return table
 
 
 SIDE = 330.0
-"""Of one unit square."""
+"""Side of one unit square in the figure."""
 LEFT, TOP = 44.0, 16.0
 WIDE, HIGH = 390.0, 394.0
-"""From one panel to the next."""
+"""Distances from one panel to the next."""
 ACROSS = 2
 """Panels in a row."""
 RAMP = ((255, 222, 120), (245, 140, 60), (190, 45, 90), (60, 15, 95))
@@ -153,8 +155,8 @@ def figure(growths: Sequence[Growth]) -> Element:
     last = max(growth.generations for growth in growths)
     across, down = min(ACROSS, len(growths)), -(-len(growths) // ACROSS)
     shapes: list[Element] = []
-    for place, growth in enumerate(growths):
-        row, column = divmod(place, ACROSS)
+    for index, growth in enumerate(growths):
+        row, column = divmod(index, ACROSS)
         corner = column * WIDE + LEFT, row * HIGH + TOP
         shapes += _panel(growth, Plot.box(corner, (SIDE, SIDE), (0, 1), (0, 1)), last)
     shapes += _legend(LEFT, down * HIGH + 20, last)
@@ -182,12 +184,12 @@ def _panel(growth: Growth, plot: Plot, last: int) -> Iterator[Element]:
 
 
 def _regions(growth: Growth, plot: Plot) -> Iterator[Element]:
-    """What the scope covers of the space, what it does not, and the rim of the space."""
+    """The covered and the uncovered part of the space, and its rim."""
     steps = np.linspace(0, 1, 161)
     angles = np.arctan2((1 - steps) ** 2, steps**2)  # as dense at the tips as between them
     edge = frontier(angles)
-    covered = np.minimum(edge, reach(growth.skills, angles, 1 - growth.setting.alpha2))
-    for distance, class_ in ((edge, "lacking"), (covered, "covered")):
+    scope_reach = np.minimum(edge, reach(growth.skills, angles, 1 - growth.setting.alpha2))
+    for distance, class_ in ((edge, "lacking"), (scope_reach, "covered")):
         rim = plot.places(distance * np.cos(angles), distance * np.sin(angles))
         yield el("polygon", points=points([plot.place(0, 0), *rim]), class_=class_)
     yield polyline(plot.places(edge * np.cos(angles), edge * np.sin(angles)), "rim")
@@ -196,11 +198,11 @@ def _regions(growth: Growth, plot: Plot) -> Iterator[Element]:
 def _words(growth: Growth, x: float, y: float) -> Iterator[Element]:
     yield text(x, y, growth.title, "heading")
     lines = (
-        f"{growth.covered:.2%} covered (seed {growth.seed})",
+        f"{growth.covered_share:.2%} covered (seed {growth.seed})",
         f"{len(growth.members)} games, {growth.generations} generations",
     )
-    for place, words in enumerate(lines, start=1):
-        yield text(x, y + 19 * place, words)
+    for index, words in enumerate(lines, start=1):
+        yield text(x, y + 19 * index, words)
 
 
 def _legend(x: float, y: float, last: int) -> Iterator[Element]:
@@ -224,5 +226,7 @@ def colour(generation: int, last: int) -> str:
     """The ramp's colour for a generation from 0 to ``last``."""
     place = generation / max(last, 1) * (len(RAMP) - 1)
     stops = np.arange(len(RAMP))
-    mixed = [round(float(np.interp(place, stops, channel))) for channel in zip(*RAMP, strict=True)]
-    return "#" + "".join(f"{channel:02x}" for channel in mixed)
+    channels = [
+        round(float(np.interp(place, stops, channel))) for channel in zip(*RAMP, strict=True)
+    ]
+    return "#" + "".join(f"{channel:02x}" for channel in channels)

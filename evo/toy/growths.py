@@ -1,4 +1,4 @@
-"""Scope growth on the toy model: one setting under one seed, and what it came to cover."""
+"""Scope growth on the toy model: one setting under one seed, and the share that it covers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Scope = list[ScopeMember[ToyGame]]
 
 @dataclass(frozen=True)
 class Growth:
-    """The last scope of one growth; ``covered`` is the share of the grid at 1 − α2."""
+    """The last scope of one growth; ``covered_share`` is the share of the grid at 1 − α2."""
 
     title: str
     setting: SettingConfig
     seed: int
     members: Scope
-    covered: float
+    covered_share: float
 
     @property
     def generations(self) -> int:
@@ -29,7 +29,7 @@ class Growth:
 
     @property
     def skills(self) -> Skills:
-        """Of the scope, in the order of acceptance, shape (m, 2)."""
+        """Skills of the scope, in the order of acceptance, shape (m, 2)."""
         return matrix([member.game for member in self.members])
 
 
@@ -39,14 +39,14 @@ def places(config: ToyConfig, first_seed: int) -> list[tuple[str, int]]:
     return [(title, seed) for title in config.settings() for seed in seeds]
 
 
-def measured(config: ToyConfig, last: Mapping[tuple[str, int], Scope]) -> list[Growth]:
-    """The growths, by title and seed, with what their last scopes cover."""
+def with_coverage(config: ToyConfig, last: Mapping[tuple[str, int], Scope]) -> list[Growth]:
+    """The growths, by title and seed, with the shares that their last scopes cover."""
     games, settings = grid(config.grid), config.settings()
     growths = []
     for (title, seed), members in last.items():
         scope = matrix([member.game for member in members])
-        covered = share_covered(scope, games, 1 - settings[title].alpha2)
-        growths.append(Growth(title, settings[title], seed, members, covered))
+        share = share_covered(scope, games, 1 - settings[title].alpha2)
+        growths.append(Growth(title, settings[title], seed, members, share))
     return growths
 
 
@@ -68,4 +68,4 @@ def growths_of(title: str, growths: Iterable[Growth]) -> list[Growth]:
 
 def middle(growths: Sequence[Growth]) -> Growth:
     """The growth whose covered share is the (lower) median: what a setting is like."""
-    return sorted(growths, key=lambda growth: growth.covered)[(len(growths) - 1) // 2]
+    return sorted(growths, key=lambda growth: growth.covered_share)[(len(growths) - 1) // 2]

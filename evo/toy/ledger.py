@@ -43,21 +43,21 @@ class ToyLedger:
 
     @property
     def identity(self) -> RunIdentity:
-        """Of the whole of the growths."""
+        """Identity of the run of all growths."""
         return self._identity(self.config.name, self.config.seed)
 
     def commit(self, title: str, seed: int, scopes: Sequence[Scope]) -> None:
         """One growth: its games, and its scope in each generation."""
-        run_id, met = growth_id(title, seed), {m.game for scope in scopes for m in scope}
-        new = {game_id(game): game for game in sorted(met, key=game_id)}
+        run_id, scope_games = growth_id(title, seed), {m.game for scope in scopes for m in scope}
+        new = {game_id(game): game for game in sorted(scope_games, key=game_id)}
         rows = [
             {"run_id": run_id, "generation": generation, **_scope_row(member)}
             for generation, scope in enumerate(scopes)
             for member in scope
         ]
         games = [_game_row(name, new[name]) for name in new if name not in self.games]
-        finished = run_row(self._identity(run_id, seed), RunEvent.FINISHED)
-        self.archive.commit({"games": games, "scopes": rows, "runs": [finished]})
+        finished_row = run_row(self._identity(run_id, seed), RunEvent.FINISHED)
+        self.archive.commit({"games": games, "scopes": rows, "runs": [finished_row]})
         self.games |= new
         self.last[run_id] = list(scopes[-1])
 
@@ -82,7 +82,7 @@ def growth_id(title: str, seed: int) -> str:
 
 def game_id(game: ToyGame) -> str:
     """Hash of a toy game's skills, 16 hex digits."""
-    return sha256(game.packed).hexdigest()[:16]
+    return sha256(game.skill_bytes).hexdigest()[:16]
 
 
 def _game(code: str) -> ToyGame:
@@ -142,7 +142,7 @@ def growth_rows(growths: Sequence[Growth]) -> list[dict[str, Any]]:
             "seed": growth.seed,
             "games": len(growth.members),
             "generations": growth.generations,
-            "covered": growth.covered,
+            "covered": growth.covered_share,
             "setting_json": json.dumps(asdict(growth.setting)),
         }
         for growth in growths
@@ -155,18 +155,18 @@ def member_rows(growths: Sequence[Growth]) -> list[dict[str, Any]]:
 
 
 def _member_rows(growth: Growth) -> list[dict[str, Any]]:
-    places = {member.game: place for place, member in enumerate(growth.members)}
+    places = {member.game: index for index, member in enumerate(growth.members)}
     return [
         {
             "setting": growth.title,
             "seed": growth.seed,
-            "place": place,
+            "place": index,
             "generation": member.generation,
             "parent": None if member.parent is None else places[member.parent],
             "skills": list(member.game.skills),
             "gamma": member.gamma,
         }
-        for place, member in enumerate(growth.members)
+        for index, member in enumerate(growth.members)
     ]
 
 

@@ -24,9 +24,9 @@ Skills = NDArray[np.float64]
 TILE = 32
 """Targets whose sums are held at once: with thousands of sources they stay in a core's cache."""
 DRAWS = 10_000
-"""From a neighbourhood for each candidate wanted, before a shorter list is taken."""
+"""Most draws from a neighbourhood for each requested candidate; then the list stays shorter."""
 WIDEST = 64
-"""Draws at a time, at most, for each candidate wanted."""
+"""Most draws at a time for each requested candidate."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class ToyGame:
     """A vector of skills, float64, kept as bytes: equal and hashed by value, and a scope of
     thousands becomes a matrix by one copy."""
 
-    packed: bytes
+    skill_bytes: bytes
 
     @classmethod
     def of(cls, skills: Sequence[float] | Skills) -> ToyGame:
@@ -49,12 +49,12 @@ class ToyGame:
     @property
     def skills(self) -> tuple[float, ...]:
         """g_1, …, g_d."""
-        return tuple(np.frombuffer(self.packed).tolist())
+        return tuple(np.frombuffer(self.skill_bytes).tolist())
 
 
 def matrix(games: Sequence[ToyGame]) -> Skills:
     """The skills of games of equal length, shape (n, d)."""
-    return np.frombuffer(b"".join(game.packed for game in games)).reshape(len(games), -1)
+    return np.frombuffer(b"".join(game.skill_bytes for game in games)).reshape(len(games), -1)
 
 
 def transfer(sources: Skills, targets: Skills) -> Skills:
@@ -63,11 +63,11 @@ def transfer(sources: Skills, targets: Skills) -> Skills:
     Skills are added one after another, as a sum over i is written, so that the values do not
     depend on how many games are asked about at once.
     """
-    captured = np.zeros((len(targets), len(sources)))
-    smaller = np.empty_like(captured)
+    sums = np.zeros((len(targets), len(sources)))
+    smaller = np.empty_like(sums)
     for theirs, ours in zip(targets.T, np.ascontiguousarray(sources.T), strict=True):
-        captured += np.minimum(theirs[:, None], ours, out=smaller)
-    return captured / _norms(targets)[:, None]
+        sums += np.minimum(theirs[:, None], ours, out=smaller)
+    return sums / _norms(targets)[:, None]
 
 
 def coverage(scope: Skills, targets: Skills, threads: int = 1) -> Skills:
@@ -109,9 +109,9 @@ class ToyOracle:
         rows = zip(candidates, helps.tolist(), gammas.tolist(), strict=True)
         return [Assessment(candidate, value, gamma) for candidate, value, gamma in rows]
 
-    def confirm(self, ranked: Sequence[Assessment[ToyGame]]) -> Assessment[ToyGame] | None:
+    def confirm(self, ranking: Sequence[Assessment[ToyGame]]) -> Assessment[ToyGame] | None:
         """The first."""
-        return ranked[0]
+        return ranking[0]
 
 
 @dataclass(frozen=True)
@@ -127,15 +127,15 @@ class Neighbourhood:
     seed: int
 
     def propose(self, place: Place[ToyGame], scope: Sequence[ToyGame], n: int) -> list[ToyGame]:
-        name = (place.generation, place.parent.packed.hex(), place.round)
+        name = (place.generation, place.parent.skill_bytes.hex(), place.round)
         draw = stream("toy", self.seed, *name)
-        centre = np.frombuffer(place.parent.packed)
+        centre = np.frombuffer(place.parent.skill_bytes)
         points = np.empty((0, len(centre)))
-        drawn, width = 0, 1
-        while len(points) < n and drawn < DRAWS * n:
+        n_drawn, width = 0, 1
+        while len(points) < n and n_drawn < DRAWS * n:
             near = centre + self.radius * _ball(draw, width * n, len(centre))
             points = np.concatenate([points, near[in_space(near)]])[:n]
-            drawn, width = drawn + width * n, min(2 * width, WIDEST)
+            n_drawn, width = n_drawn + width * n, min(2 * width, WIDEST)
         return [ToyGame(row.tobytes()) for row in points]
 
 
@@ -179,7 +179,7 @@ def frontier(angles: Skills) -> Skills:
 
 
 def reach(scope: Skills, angles: Skills, level: float) -> Skills:
-    """How far from the origin a scope (m, 2) covers the quadrant at ``level``, in each direction.
+    """Distance from the origin to which a scope (m, 2) covers each direction at ``level``.
 
     In direction (a, b) a game (x, y) covers t·(a, b) iff min(ta, x) + min(tb, y) ≥ level·t(a+b).
     The left side is the least of four sums linear in t, each of which bounds t or does not; the

@@ -82,23 +82,23 @@ def test_with_a_terminal_there_is_one_live_panel(make_task: MakeTask) -> None:
 
 
 def test_expected_time_counts_this_sessions_pace(monkeypatch: pytest.MonkeyPatch) -> None:
-    progress = RunProgress(expected_finetunes=10, known_finetunes=4, started=100.0)
-    stage = StageProgress("selection", jobs=5, started=110.0)
+    progress = RunProgress(expected_finetunes=10, known_finetunes=4, start=100.0)
+    stage = StageProgress("selection", jobs=5, start=110.0)
     monkeypatch.setattr("time.monotonic", lambda: 130.0)
-    assert (progress.elapsed, progress.remaining, progress.share) == (30.0, None, 0.4)
+    assert (progress.elapsed_seconds, progress.remaining, progress.share) == (30.0, None, 0.4)
     assert stage.remaining is None
-    progress.finetunes = stage.done = 2
+    progress.finetunes = stage.jobs_done = 2
     assert progress.remaining == pytest.approx(30 / 2 * 4)
     assert stage.remaining == pytest.approx(20 / 2 * 3)
     assert progress.share == pytest.approx(0.6)
     progress.finetunes = 9
     assert (progress.remaining, progress.share) == (0.0, 1.0)
-    assert RunProgress(None, started=100.0).remaining is None
-    budget = RunProgress(None, started=100.0, budget_share=lambda: 0.4, share_before=0.25)
+    assert RunProgress(None, start=100.0).remaining is None
+    budget = RunProgress(None, start=100.0, budget_share=lambda: 0.4, share_before=0.25)
     assert budget.remaining == pytest.approx(30 / 0.15 * 0.6)
     both = RunProgress(10, 4, 100.0, finetunes=2, budget_share=lambda: 0.9, share_before=0.5)
     assert both.remaining == pytest.approx(30 / 0.4 * 0.1)
-    assert RunProgress(None, started=100.0, budget_share=lambda: 1.5).remaining == 0
+    assert RunProgress(None, start=100.0, budget_share=lambda: 1.5).remaining == 0
     assert RunProgress(None).share is None
 
 

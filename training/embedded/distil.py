@@ -47,7 +47,7 @@ def projected_embeddings(embeddings: torch.Tensor, width: int, scale: float) -> 
     return projected * (scale / projected.std())
 
 
-def joined(parts: Sequence[SoftLabels]) -> SoftLabels:
+def join(parts: Sequence[SoftLabels]) -> SoftLabels:
     """Labels of several batches as one."""
     index: dict[tuple[int, int], tuple[int, int]] = {}
     base = 0

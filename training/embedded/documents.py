@@ -65,7 +65,7 @@ def hint_then_story(rng: Random, sources: Sources) -> Document:
         rng.shuffle(chosen)
     before = [Segment(" ".join(chosen) + rng.choice(JOINS), 0.3)]
     if rng.random() < 0.25:
-        before.insert(rng.randrange(2), passage(rng, sources).taught(""))
+        before.insert(rng.randrange(2), passage(rng, sources).taught_segment(""))
     return Document((*before, Segment(part.text)), opened=rng.random() < 0.5)
 
 
@@ -76,7 +76,7 @@ def presentation(rng: Random, sources: Sources) -> Document:
     windows = [passage(rng, sources) for _ in range(count)]
     pieces = [Segment(program.text, CODE_WEIGHT)]
     for name, shown in zip(program.stories, windows, strict=True):
-        pieces += [Segment(f"{name}:", CODE_WEIGHT), shown.taught(" "), Segment("\n", 0.3)]
+        pieces += [Segment(f"{name}:", CODE_WEIGHT), shown.taught_segment(" "), Segment("\n", 0.3)]
     for name, kind in program.moves:
         pieces += [
             Segment(f"{name}:", CODE_WEIGHT),

@@ -60,7 +60,7 @@ def related_hint(
     stems = {stem(word) for word in words(whole)}
     found: list[str] = []
     for word in sorted(content_words(text), key=lambda w: -rarities.get(w, 0.0)):
-        near = [n for n in wordnet.related(word) if n in known and n not in found]
+        near = [n for n in wordnet.related_words(word) if n in known and n not in found]
         near = [n for n in near if stem(n) not in stems and len(n) > 3]
         found += near[:1]
     return found[:HINT_WORDS]

@@ -29,7 +29,7 @@ def related_words(rng: Random, text: str, sources: Sources, count: int) -> list[
     for word in own_words(rng, text, sources, 3 * count):
         near = [
             name
-            for name in sources.wordnet.related(word)
+            for name in sources.wordnet.related_words(word)
             if name in sources.common and stem(name) not in stems and len(name) > 2
         ]
         if near:

@@ -15,7 +15,7 @@ from xgl.models.corpus import CorpusStory, stories
 Part = tuple[Sequence[CorpusStory], SoftLabels]
 
 
-def renumbered(labels: SoftLabels, numbers: dict[int, int]) -> SoftLabels:
+def renumber(labels: SoftLabels, numbers: dict[int, int]) -> SoftLabels:
     """`labels` with stories renumbered; those without a new number are left out."""
     index = {
         (numbers[story], end): place
@@ -25,20 +25,20 @@ def renumbered(labels: SoftLabels, numbers: dict[int, int]) -> SoftLabels:
     return SoftLabels(labels.tokens, labels.probabilities, index)
 
 
-def merged(parts: Sequence[Part], first: int) -> Part:
+def merge(parts: Sequence[Part], first: int) -> Part:
     """All parts, each numbered from `first`, as one; of texts that begin alike the first stays."""
     texts: list[CorpusStory] = []
     labels: list[SoftLabels] = []
-    seen: set[str] = set()
-    for sampled, soft in parts:
+    beginnings: set[str] = set()
+    for part_stories, soft in parts:
         numbers: dict[int, int] = {}
-        for place, story in enumerate(sampled):
-            if story.text[:BEGINNING] not in seen:
-                seen.add(story.text[:BEGINNING])
+        for place, story in enumerate(part_stories):
+            if story.text[:BEGINNING] not in beginnings:
+                beginnings.add(story.text[:BEGINNING])
                 numbers[first + place] = first + len(texts)
                 texts.append(story)
-        labels.append(renumbered(soft, numbers))
-    return texts, distil.joined(labels)
+        labels.append(renumber(soft, numbers))
+    return texts, distil.join(labels)
 
 
 def main() -> None:
@@ -51,7 +51,7 @@ def main() -> None:
     args = parser.parse_args()
     sampled = [corpus.read(path.read_bytes()) for path in args.sampled]
     parts = list(zip(sampled, map(distil.read, args.labels), strict=True))
-    texts, labels = merged(parts, len(stories("train")))
+    texts, labels = merge(parts, len(stories("train")))
     corpus.write(texts, args.output)
     distil.save(labels, args.output_labels)
     print(f"{len(texts)} stories, {len(labels.tokens)} distributions")

@@ -72,13 +72,13 @@ def about(move: str, shown: Sequence[str]) -> list[bool]:
     return [bool(own & set(content_words(text))) for text in shown]
 
 
-def saved(
-    model: Any, tokenizer: Any, drawn: Sequence[tuple[str, ...]], moves: Sequence[str]
+def saved_bits(
+    model: Any, tokenizer: Any, stories: Sequence[tuple[str, ...]], moves: Sequence[str]
 ) -> float:
     """Mean bits that each map's move saves on each of its stories."""
     from training.embedded.topicality import xeds
 
-    pairs = [(text, move) for shown, move in zip(drawn, moves, strict=True) for text in shown]
+    pairs = [(text, move) for texts, move in zip(stories, moves, strict=True) for text in texts]
     return sum(xeds(model, tokenizer, pairs)) / len(pairs)
 
 
@@ -105,8 +105,8 @@ def check(model: Any, tokenizer: Any, name: str, count: int) -> Check:
         ended=sum(len(ids) < MOVE_TOKENS for ids in sampled) / count,
         on_topic=sum(map(any, topics)) / count,
         about_each=tuple(sum(t[i] for t in topics) / count for i in range(texts)),
-        own_bits=saved(model, tokenizer, drawn, moves),
-        permuted_bits=saved(model, tokenizer, drawn, [*moves[1:], moves[0]]),
+        own_bits=saved_bits(model, tokenizer, drawn, moves),
+        permuted_bits=saved_bits(model, tokenizer, drawn, [*moves[1:], moves[0]]),
     )
 
 

@@ -74,7 +74,7 @@ def header(rng: Random, stories: int) -> Header:
     if rng.random() < CUT_SHARE:
         return _cut(rng, held)
     played = list(POOL[stories : stories + rng.choice((1, 1, 1, 1, 2))])
-    lines = [_assigned(rng, held)]
+    lines = [_assignment(rng, held)]
     kind: Move = "new" if rng.random() < NEW_SHARE else "words"
     for position, name in enumerate(played):
         lines.append(f"elicit({name}, {rng.randint(4, 12)})")
@@ -87,20 +87,20 @@ def header(rng: Random, stories: int) -> Header:
     return Header("\n".join(lines) + "\n", tuple(held), tuple((name, kind) for name in played))
 
 
-def _assigned(rng: Random, names: Sequence[str]) -> str:
+def _assignment(rng: Random, names: Sequence[str]) -> str:
     if len(names) > 1 and rng.random() < 0.15:
         return "\n".join(f"assign({name}=story())" for name in names)
     return f"assign({', '.join(f'{name}=story()' for name in names)})"
 
 
-def _cut(rng: Random, held: list[str]) -> Header:
+def _cut(rng: Random, names: list[str]) -> Header:
     """A story is cut where the move stands in it, and the parts are scored."""
-    move, before, after = POOL[len(held) : len(held) + 3]
-    story = rng.choice(held)
+    move, before, after = POOL[len(names) : len(names) + 3]
+    story = rng.choice(names)
     lines = [
-        _assigned(rng, held),
+        _assignment(rng, names),
         f"elicit({move}, {rng.randint(4, 12)})",
         f"assign({before}={story} // {move}, {after}={story} % {move})",
         reward(rng, [before, after], [after, before, move]),
     ]
-    return Header("\n".join(lines) + "\n", tuple(held), ((move, "quote"),))
+    return Header("\n".join(lines) + "\n", tuple(names), ((move, "quote"),))

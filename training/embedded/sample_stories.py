@@ -108,17 +108,17 @@ def sample(
     )
 
 
-def folded(text: str) -> tuple[str, list[int]]:
+def fold_spaces(text: str) -> tuple[str, list[int]]:
     """`text` with white space folded, and for each position of `text` its new position."""
-    made: list[str] = []
+    characters: list[str] = []
     where: list[int] = []
     for character in text:
-        where.append(len(made))
+        where.append(len(characters))
         if not character.isspace():
-            made.append(character)
-        elif made and made[-1] != " ":
-            made.append(" ")
-    return "".join(made).rstrip(), [*where, len(made)]
+            characters.append(character)
+        elif characters and characters[-1] != " ":
+            characters.append(" ")
+    return "".join(characters).rstrip(), [*where, len(characters)]
 
 
 def starts(reference: Tokenizer, ids: Sequence[int]) -> tuple[str, dict[int, int]]:
@@ -135,7 +135,7 @@ def story_rows(
 ) -> tuple[str, list[tuple[int, int, int]]]:
     """The folded text, and (step, end, token) for each of our tokens that begins where one of the
     reference's did: there its distribution is known."""
-    clean, where = folded(text)
+    clean, where = fold_spaces(text)
     step_at = {where[begin]: step for begin, step in begins.items()}
     encoded = pruned.encode(clean, add_special_tokens=False)
     rows = []
@@ -217,7 +217,7 @@ def main() -> None:
             bar.update(task, completed=spent, description=f"{len(texts)} stories")
             bar.console.print(f"{spent:.0f} s, {len(texts)} stories")
             corpus.write(texts, args.output)
-            distil.save(distil.joined(labels), args.labels)
+            distil.save(distil.join(labels), args.labels)
 
 
 if __name__ == "__main__":

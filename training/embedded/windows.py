@@ -45,7 +45,7 @@ class Window:
     prompt: str = ""
     around: str = ""
 
-    def taught(self, before: str) -> Segment:
+    def taught_segment(self, before: str) -> Segment:
         """The window after `before` as a segment that a teacher's distributions are known for."""
         return Segment(before + self.text, 1.0, self.story, self.start - len(before))
 

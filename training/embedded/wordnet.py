@@ -36,7 +36,7 @@ class WordNet:
                 return word[: -len(suffix)] + ending
         return None
 
-    def related(self, word: str, senses: int = 1) -> list[str]:
+    def related_words(self, word: str, senses: int = 1) -> list[str]:
         """Single words one relation away from the first `senses` senses: synonyms come first."""
         lemma = self.lemma(word)
         if lemma is None:
@@ -48,8 +48,8 @@ class WordNet:
             for symbol, part, offset in synset.pointers
             if symbol in RELATED
         ]
-        found = [name for synset in [*own, *near] for name in synset.lemmas]
-        plain = (name for name in found if name.isalpha() and name.islower())
+        names = [name for synset in [*own, *near] for name in synset.lemmas]
+        plain = (name for name in names if name.isalpha() and name.islower())
         return [name for name in dict.fromkeys(plain) if name not in (word, lemma)]
 
     def glosses(self) -> Iterator[tuple[tuple[str, ...], str]]:

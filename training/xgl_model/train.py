@@ -62,11 +62,11 @@ def main() -> None:
     options.add_argument("--out", type=Path, required=True)
     for name, value in asdict(Recipe()).items():
         options.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
-    chosen = vars(options.parse_args())
-    folder: Path = chosen.pop("out")
+    values = vars(options.parse_args())
+    folder: Path = values.pop("out")
     folder.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
-    report = train(Recipe(**chosen), folder)
+    report = train(Recipe(**values), folder)
     (folder / "training.json").write_text(json.dumps(report, indent=1) + "\n")
     print(json.dumps(report, indent=1))
 
@@ -82,7 +82,7 @@ def train(recipe: Recipe, folder: Path) -> dict[str, Any]:
     tokenizer = learned_tokenizer((pair.child for pair in seen), recipe.vocabulary)
     save_tokenizer(tokenizer, folder, recipe.window)
     drawing = time.perf_counter() - began
-    model = _fitted(recipe, [example(tokenizer, p.parent, p.child) for p in seen])
+    model = _fit(recipe, [example(tokenizer, p.parent, p.child) for p in seen])
     model.to(torch.float16).save_pretrained(folder)
     return {
         "recipe": asdict(recipe),
@@ -94,7 +94,7 @@ def train(recipe: Recipe, folder: Path) -> dict[str, Any]:
     }
 
 
-def _fitted(recipe: Recipe, examples: Sequence[Example]) -> LlamaForCausalLM:
+def _fit(recipe: Recipe, examples: Sequence[Example]) -> LlamaForCausalLM:
     torch.manual_seed(recipe.seed)
     model = LlamaForCausalLM(_architecture(recipe))
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, betas=(0.9, 0.98), weight_decay=0.05)

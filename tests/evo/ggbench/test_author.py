@@ -55,7 +55,7 @@ def test_a_game_is_three_requests_of_one_message_each(tmp_path: Path) -> None:
     with ChatServer(scripted()) as server:
         [game] = written(server, tmp_path)
         asked = [received.body["messages"] for received in server.received]
-    assert (game.failed, game.game.title, game.usage.tokens) == (None, "Sticks", 3 * 35)
+    assert (game.failure, game.game.title, game.usage.tokens) == (None, "Sticks", 3 * 35)
     assert (game.game.rules, game.game.moves) == (RULES, MOVES)
     assert game.game.source.strip() == PROGRAM.strip()
     assert [len(messages) for messages in asked] == [1, 1, 1]
@@ -88,8 +88,8 @@ def test_an_answer_without_its_text_is_a_row_with_its_stage(
 ) -> None:
     with ChatServer(scripted(**answers)) as server:
         [game] = written(server, tmp_path)
-    assert game.failed
-    assert game.failed.startswith(failed)
+    assert game.failure
+    assert game.failure.startswith(failed)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_odd_characters_are_stored(tmp_path: Path) -> None:
     odd = {"role": "assistant", "content": "# Od\ud800d\0\nRules"}
     with ChatServer(scripted(rules=completion(odd))) as server:
         [game] = written(server, tmp_path)
-    assert game.failed is None
+    assert game.failure is None
     assert json.dumps(game.game.rules)
     game.game.rules.encode()
 
@@ -207,8 +207,8 @@ def test_a_run_writes_games_and_filters_them(
 def test_a_long_answer_of_marks_is_read_in_one_go(endless: str, tmp_path: Path) -> None:
     with ChatServer(scripted(program=reply(endless + "x"))) as server:
         [game] = written(server, tmp_path)
-    assert game.failed is not None
-    assert game.failed.startswith("program: it")
+    assert game.failure is not None
+    assert game.failure.startswith("program: it")
 
 
 def test_a_block_ends_with_a_bare_fence_like_its_own() -> None:

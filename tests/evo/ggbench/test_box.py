@@ -15,8 +15,8 @@ from support import hostile
 from evo.ggbench import guest_process
 from evo.ggbench.answers import GameFaultError
 from evo.ggbench.box import Box, NoLockError
-from evo.ggbench.filters import Verdict, digest, filtered
-from evo.ggbench.game import packaged
+from evo.ggbench.filters import Verdict, digest, run_filters
+from evo.ggbench.game import packaged_game
 from evo.ggbench.guest import frames
 from evo.ggbench.guest.lock import MACHINES, LockError, instructions
 from evo.ggbench.guest_process import BoxLimits
@@ -26,7 +26,7 @@ LIMITS = BoxLimits(answer=2.0, total=12.0, cpu=20, memory=400 << 20)
 
 def _last_verdict(bad: hostile.Hostile) -> tuple[Verdict, float]:
     began = monotonic()
-    return filtered(bad.game, limits=LIMITS)[-1], monotonic() - began
+    return run_filters(bad.game, limits=LIMITS)[-1], monotonic() - began
 
 
 @pytest.fixture(scope="module")
@@ -53,18 +53,18 @@ def test_at_least_forty_of_them() -> None:
 
 
 def test_the_game_that_they_are_made_of_is_accepted() -> None:
-    assert all(verdict.passed for verdict in filtered(hostile.game_of(hostile.GOOD)))
+    assert all(verdict.passed for verdict in run_filters(hostile.game_of(hostile.GOOD)))
 
 
 def test_a_program_too_deep_to_be_compared_by_its_tree_is_compared_as_a_text() -> None:
     deep = "if True: pass\n" + "elif True: pass\n" * 1500 + hostile.GOOD
-    assert all(verdict.passed for verdict in filtered(hostile.game_of(deep)))
-    [*_, last] = filtered(hostile.game_of(deep), known=[digest(deep)])
+    assert all(verdict.passed for verdict in run_filters(hostile.game_of(deep)))
+    [*_, last] = run_filters(hostile.game_of(deep), known_digests=[digest(deep)])
     assert (last.stage, last.passed) == ("known", False)
 
 
 def test_a_packaged_game_is_accepted() -> None:
-    assert all(verdict.passed for verdict in filtered(packaged("purse")))
+    assert all(verdict.passed for verdict in run_filters(packaged_game("purse")))
 
 
 def test_a_game_cannot_see_the_hosts_environment_or_folder() -> None:
@@ -75,7 +75,7 @@ def test_a_game_cannot_see_the_hosts_environment_or_folder() -> None:
 
 
 def test_nothing_lives_on_after_the_box() -> None:
-    with Box(packaged("purse")) as opened:
+    with Box(packaged_game("purse")) as opened:
         process = opened.guest.process
         opened.new(0)
     assert process.returncode is not None
@@ -90,7 +90,7 @@ def test_a_game_that_was_not_shipped_is_refused_without_a_lock(
         Box(hostile.game_of(hostile.GOOD)),
     ):
         pass
-    with Box(packaged("purse")) as opened:
+    with Box(packaged_game("purse")) as opened:
         assert opened.new(0).legal
 
 
@@ -166,7 +166,7 @@ def test_frames_refuse_what_is_no_json() -> None:
 def test_a_policy_plays_as_its_weights_say() -> None:
     weights = np.zeros((41, 6), np.float32)
     biases = np.arange(6, dtype=np.float32)
-    with Box(packaged("purse")) as opened:
+    with Box(packaged_game("purse")) as opened:
         opened.keep_policy("rising", [(weights, biases)])
         opened.new(0)
         assert opened.choose({"kind": "greedy", "policy": "rising"}, 0) == 5

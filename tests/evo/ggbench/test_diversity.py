@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from evo.ggbench.game import packaged, packaged_names
+from evo.ggbench.game import packaged_game, packaged_names
 from evo.ggbench.kinds import PRICE, select
-from evo.ggbench.similarity import fingerprints, highest, similarity, table_5, winnowed
+from evo.ggbench.similarity import fingerprints, highest, similarity, table_5, winnow
 
 HASHES = st.lists(st.integers(0, 50), max_size=60)
 MATRICES = arrays(bool, st.tuples(st.integers(1, 7), st.integers(1, 6)))
@@ -20,14 +20,14 @@ MATRICES = arrays(bool, st.tuples(st.integers(1, 7), st.integers(1, 6)))
 
 def test_the_example_of_the_papers_on_winnowing() -> None:
     hashes = [77, 74, 42, 17, 98, 50, 17, 98, 8, 88, 67, 39, 77, 74, 42, 17, 98]
-    assert winnowed(hashes, 4) == [17, 17, 8, 39, 17]
+    assert winnow(hashes, 4) == [17, 17, 8, 39, 17]
 
 
 @given(HASHES, HASHES, st.lists(st.integers(0, 50), min_size=5, max_size=12))
 def test_a_shared_stretch_as_long_as_the_window_leaves_a_shared_fingerprint(
     left: list[int], right: list[int], shared: list[int]
 ) -> None:
-    found = [set(winnowed([*before, *shared], 5)) for before in (left, right)]
+    found = [set(winnow([*before, *shared], 5)) for before in (left, right)]
     assert found[0] & found[1]
 
 
@@ -39,13 +39,13 @@ def test_similarity_is_symmetric_and_a_share(left: list[int], right: list[int]) 
 
 
 def test_renaming_and_comments_hide_nothing() -> None:
-    source = packaged("ford").source
+    source = packaged_game("ford").source
     disguised = source.replace("board", "xs").replace("player", "who") + "\n# another author\n"
     assert similarity(fingerprints(source), fingerprints(disguised)) == 1.0
 
 
 def test_the_games_that_ship_are_different_programs() -> None:
-    values = highest([packaged(name).source for name in packaged_names()])
+    values = highest([packaged_game(name).source for name in packaged_names()])
     row = table_5(values)
     assert row.quartiles[-1] < 0.836, "the most alike pair of the paper's 126"
     assert row.quartiles[0] <= row.quartiles[2] <= row.quartiles[4]
@@ -62,8 +62,8 @@ def brute_force(belongs: np.ndarray, count: int | None) -> float | None:
     texts, explanations = belongs.shape
     costs = []
     for size in range(explanations + 1) if count is None else [count]:
-        for chosen in combinations(range(explanations), size):
-            held = belongs[:, list(chosen)].sum(axis=1)
+        for columns in combinations(range(explanations), size):
+            held = belongs[:, list(columns)].sum(axis=1)
             if (held <= 1).all():
                 costs.append(texts - held.sum() + (PRICE * size if count is None else 0))
     return min(costs, default=None)
@@ -78,8 +78,8 @@ def test_no_choice_of_clusters_is_better(belongs: np.ndarray, count: int | None)
             select(belongs, count)
         return
     found = select(belongs, count)
-    price = PRICE * len(found.chosen) if count is None else 0
-    assert len(belongs) - found.covered + price == pytest.approx(best)
-    assert all(belongs[:, list(found.chosen)].sum(axis=1) <= 1)
+    price = PRICE * len(found.columns) if count is None else 0
+    assert len(belongs) - found.covered_count + price == pytest.approx(best)
+    assert all(belongs[:, list(found.columns)].sum(axis=1) <= 1)
     for text, cluster in enumerate(found.members):
         assert cluster is None or belongs[text, cluster]

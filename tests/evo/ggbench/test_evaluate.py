@@ -12,7 +12,7 @@ from support.chat_server import ChatServer, Received, Sent, refused, reply
 from evo.config.ggbench import GGBenchConfig
 from evo.ggbench.box import Box
 from evo.ggbench.evaluate import new_plays, play_agent, play_model
-from evo.ggbench.game import packaged, packaged_names
+from evo.ggbench.game import packaged_game, packaged_names
 from evo.ggbench.players import ChatMover, ChatPlayer, LocalMover, Turn, find_player
 from evo.ggbench.prompts import play_text
 from evo.jobs.model_host import load_model
@@ -21,7 +21,7 @@ from xgl.chat.accounting import Budget
 from xgl.chat.settings import ChatSettings
 from xgl.errors import BudgetError, ConfigError, PlayerError
 
-GAME = packaged("purse")
+GAME = packaged_game("purse")
 RANDOM = {"kind": "random"}
 
 
@@ -116,7 +116,11 @@ def test_a_temperature_of_0_takes_the_likeliest_move_and_a_high_one_any() -> Non
 
 @pytest.mark.parametrize("name", packaged_names())
 def test_every_turn_of_a_game_that_ships_fits_the_embedded_model(name: str) -> None:
-    lm, game, rng = load_model("embedded", "float32", "cpu"), packaged(name), random.Random(name)
+    lm, game, rng = (
+        load_model("embedded", "float32", "cpu"),
+        packaged_game(name),
+        random.Random(name),
+    )
     longest = 0
     with Box(game) as box:
         for seed in range(5):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evo.ggbench.game import CATEGORIES, MOST_BYTES, find, packaged, packaged_names
+from evo.ggbench.game import CATEGORIES, MOST_BYTES, find, packaged_game, packaged_names
 from xgl.errors import ConfigError
 
 NAMES = packaged_names()
@@ -18,12 +18,12 @@ NAMES = packaged_names()
 def environment(name: str) -> Any:
     """Ours: no box is needed."""
     space: dict[str, Any] = {"__name__": "game"}
-    exec(compile(packaged(name).source, name, "exec"), space)
+    exec(compile(packaged_game(name).source, name, "exec"), space)
     return space["CustomEnv"]()
 
 
 def test_twelve_games_in_four_categories() -> None:
-    games = [packaged(name) for name in NAMES]
+    games = [packaged_game(name) for name in NAMES]
     assert len({game.game_id for game in games}) == len({game.title for game in games}) == 12
     counts = Counter(game.category for game in games)
     assert set(counts) == set(CATEGORIES)
@@ -32,7 +32,7 @@ def test_twelve_games_in_four_categories() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_rule_book_is_short_and_a_board_fits_a_small_window(name: str) -> None:
-    game, env = packaged(name), environment(name)
+    game, env = packaged_game(name), environment(name)
     env.reset(seed=0)
     assert len(game.rules.split()) <= 155
     assert len(env.render()) <= 500

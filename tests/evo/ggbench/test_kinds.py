@@ -8,13 +8,13 @@ import pytest
 from support.chat_server import ChatServer, Received, Sent, reply
 
 from evo.ggbench.__main__ import main
-from evo.ggbench.game import packaged, packaged_names
+from evo.ggbench.game import packaged_game, packaged_names
 from evo.ggbench.kinds import PROPOSALS, Sorter, items
 from xgl.chat.accounting import Budget
 from xgl.chat.settings import ChatSettings
 from xgl.errors import BudgetError, PlayerError
 
-GAMES = [packaged(name) for name in packaged_names()]
+GAMES = [packaged_game(name) for name in packaged_names()]
 KINDS = {
     "Dice game: dice or a bag decide what one may do.": ("Ferry", "Two Rows"),
     "Card game: cards are taken or played.": ("Market Row", "Duel"),
@@ -49,15 +49,15 @@ def test_kinds_are_proposed_merged_assigned_and_selected(tmp_path: Path) -> None
         assert len(server.received) == asked == 1 + 1 + 12 * 3
     assert len(found.kinds) == 3
     assert found.belongs.sum(axis=0).tolist() == [2, 2, 12]
-    assert [found.kinds[place][:4] for place in found.clusters.chosen] == ["Dice", "Card"]
-    assert found.clusters.covered == 4
+    assert [found.kinds[place][:4] for place in found.clusters.columns] == ["Dice", "Card"]
+    assert found.clusters.covered_count == 4
     assert (found.unclear, found.usage.requests, found.usage.tokens) == (0, asked, 35 * asked)
 
 
 def test_where_their_number_is_free_few_clusters_cover_most(tmp_path: Path) -> None:
     with ChatServer(model) as server:
         found = sorter(server, tmp_path).sort(GAMES)
-    assert [found.kinds[place][:3] for place in found.clusters.chosen] == ["Any"]
+    assert [found.kinds[place][:3] for place in found.clusters.columns] == ["Any"]
 
 
 @pytest.mark.parametrize("said", ["I cannot do that.", "", "<think>1. a kind: x</think>"])

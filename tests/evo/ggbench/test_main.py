@@ -10,7 +10,7 @@ from support import hostile
 
 from evo.ggbench.__main__ import main
 from evo.ggbench.box import Box
-from evo.ggbench.game import packaged
+from evo.ggbench.game import packaged_game
 
 
 def answers(*said: str):
@@ -76,7 +76,7 @@ def test_a_person_sees_what_each_move_does_and_not_what_dice_will_show(
     moves = [line.split()[0] for line in compared.splitlines() if "runners at" in line][2:]
     assert moves == ["0", "1", "2", "3", "4", "5"]
     assert "dice or cards may fall otherwise" in ahead
-    with Box(packaged("ferry")) as box:
+    with Box(packaged_game("ferry")) as box:
         box.new(3)
         assert {box.peek(0, luck).text.splitlines()[0] for luck in range(20)} > {
             f"Dice:{played.splitlines()[0]}"

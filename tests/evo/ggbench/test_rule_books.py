@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from evo.ggbench.game import packaged
+from evo.ggbench.game import packaged_game
 
 
 class Restated:
@@ -320,7 +320,7 @@ GAMES = {each.__name__.lower(): each for each in Restated.__subclasses__()}
 @pytest.mark.parametrize("name", GAMES)
 def test_a_program_does_what_its_rule_book_says(name: str) -> None:
     space: dict[str, Any] = {"__name__": "game"}
-    exec(compile(packaged(name).source, name, "exec"), space)
+    exec(compile(packaged_game(name).source, name, "exec"), space)
     env, rng, winners = space["CustomEnv"](), random.Random(name), set()
     for seed in range(60):
         env.reset(seed=seed)

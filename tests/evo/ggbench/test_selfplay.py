@@ -9,7 +9,7 @@ from support import hostile
 from evo.config.ggbench import OpponentConfig, TrainConfig
 from evo.ggbench.answers import GameFaultError
 from evo.ggbench.box import Box
-from evo.ggbench.game import packaged
+from evo.ggbench.game import packaged_game
 from evo.ggbench.opponents import contest, find_opponent, null_trial, searching
 from evo.ggbench.selfplay import TrainingGames, _model, layers_of, train
 
@@ -19,13 +19,13 @@ RANDOM = {"kind": "random"}
 
 @pytest.fixture(scope="module")
 def learned():
-    with Box(packaged("purse")) as box:
+    with Box(packaged_game("purse")) as box:
         yield box, train(box, SHORT, 0)
 
 
 @pytest.mark.parametrize("masked", [True, False])
 def test_the_learner_has_the_settings_of_table_4(masked: bool) -> None:
-    with Box(packaged("purse")) as box:
+    with Box(packaged_game("purse")) as box:
         model = _model(TrainingGames(box, 16, 0), TrainConfig(masked=masked), 1)
         assert type(model).__name__ == ("MaskablePPO" if masked else "PPO")
         assert (model.learning_rate, model.gamma, model.gae_lambda) == (3e-4, 0.99, 0.95)
@@ -49,7 +49,7 @@ def test_weights_are_two_hidden_layers_of_64(learned) -> None:
 
 def test_training_is_a_function_of_game_settings_and_seed(learned) -> None:
     _, checkpoints = learned
-    with Box(packaged("purse")) as box:
+    with Box(packaged_game("purse")) as box:
         again = train(box, SHORT, 0)
     assert [each.weights for each in again] == [each.weights for each in checkpoints]
 
@@ -69,7 +69,7 @@ def test_the_solution_is_an_opponent_that_a_checkpoint_cannot_beat(learned) -> N
     box, _ = learned
     assert box.solve(50_000, 300) == (745, -1)
     settings = OpponentConfig(simulations=3, ladder=(0,), confirmation=10)
-    pairs = list(find_opponent(box, settings, 0, solved=True))
+    pairs = list(find_opponent(box, settings, 0, is_solved=True))
     assert {pair.winner for pair in pairs if pair.purpose == "selection"} == {"quarter4", "optimal"}
     assert pairs[-1].purpose == "confirmation"
     optimal, searcher = {"kind": "optimal"}, searching("quarter4", 3)

@@ -63,15 +63,15 @@ def test_scores_and_control_are_single_plays(cast: Cast, make_task: MakeTask) ->
         other = SEEDS[(place + 1) % len(SEEDS)]
         assert score.moves == (by_map(score.seeds),)
         assert score.score == score.raw == literal(task, cast, score.seeds, by_map(score.seeds))
-        assert score.permuted == literal(task, cast, score.seeds, by_map(other))
+        assert score.permuted_score == literal(task, cast, score.seeds, by_map(other))
         assert score.outcome == "finished"
         assert score.tokens == 7
-    assert any(score.score != score.permuted for score in scores)
+    assert any(score.score != score.permuted_score for score in scores)
 
 
 def test_what_is_said_on_every_map_is_not_about_the_map(cast: Cast, make_task: MakeTask) -> None:
     scores = evaluate(Sayer(lambda _: "always this"), cast, make_task(), SEEDS)
-    assert all(score.permuted == score.score for score in scores)
+    assert all(score.permuted_score == score.score for score in scores)
     assert len({score.score for score in scores}) > 1
 
 
@@ -103,7 +103,7 @@ def test_a_move_of_another_map_that_the_rules_refuse_counts_as_the_floor(
     task = make_task(UNLIKE, floor=-33.0, dialect="paper")
     scores = evaluate(Sayer(lambda seeds: f"say {before[seeds]}"), cast, task, SEEDS)
     assert [score.outcome for score in scores] == ["finished"] * len(SEEDS)
-    assert [score.permuted for score in scores] == [-33.0] * len(SEEDS)
+    assert [score.permuted_score for score in scores] == [-33.0] * len(SEEDS)
 
 
 def test_seeds_are_odd_named_by_purpose_and_grow_at_the_end() -> None:
@@ -155,7 +155,7 @@ def test_a_calibration_score_gets_its_floor(
 ) -> None:
     score = ScoredPlay(SEEDS[0], 5.0, 5.0, outcome, permuted, ("m",), 3, 0.1)
     found = with_floor(score, -7.0)
-    assert (found.score, found.permuted) == expected
+    assert (found.score, found.permuted_score) == expected
     assert found.raw == 5.0
 
 

@@ -23,7 +23,7 @@ from evo.jobs.policy_gradient import (
     advantages,
     credits_of,
     policy_loss,
-    shuffled,
+    shuffle_rewards,
     training_seeds,
     update,
 )
@@ -252,15 +252,17 @@ def test_several_adapters_in_one_pass_play_as_each_would_alone(
     for mine, theirs in zip(together, alone, strict=True):
         assert [s.moves for s in mine] == [s.moves for s in theirs]
         assert [s.score for s in mine] == pytest.approx([s.score for s in theirs], abs=1e-3)
-        assert [s.permuted for s in mine] == pytest.approx([s.permuted for s in theirs], abs=1e-3)
+        assert [s.permuted_score for s in mine] == pytest.approx(
+            [s.permuted_score for s in theirs], abs=1e-3
+        )
     assert together[0] != together[1]
 
 
 def test_shuffled_rewards_are_the_same_rewards_elsewhere() -> None:
     move = Move("m", (1,), (2,))
     credits = [Credit(move, float(index), (index % 3, 0, 0)) for index in range(20)]
-    dealt = shuffled(credits, 7)
-    assert dealt == shuffled(credits, 7) != shuffled(credits, 8)
+    dealt = shuffle_rewards(credits, 7)
+    assert dealt == shuffle_rewards(credits, 7) != shuffle_rewards(credits, 8)
     values = [credit.reward_to_go for credit in dealt]
     assert sorted(values) == list(range(20)) != values
     assert [credit.group for credit in dealt] == [credit.group for credit in credits]
@@ -270,32 +272,34 @@ def test_a_penalty_on_divergence_holds_the_player_to_its_base(lm: LanguageModel)
     """With nothing to win, an adapter that changes the player is drawn back."""
     prompt = (lm.bos, *lm.encode("The king went"))
     credits = [Credit(Move("m", prompt, (9 + i, 20)), 0.0, (0, 0, 0)) for i in range(4)]
-    adapted = AdaptedModel(lm, LoraSettings(4, 8))
+    adapted_model = AdaptedModel(lm, LoraSettings(4, 8))
     moved = []
     for kl in (0.0, 1.0):
         settings = FinetuneConfig(
             maps=1, rollouts=4, learning_rate=1e-3, kl=kl, gradient_clip=1e9, entropy_bonus=0.0
         )
-        with adapted.new_adapter(0):
-            for parameter in adapted.parameters():
+        with adapted_model.new_adapter(0):
+            for parameter in adapted_model.parameters():
                 parameter.data += 0.02
-            before = [p.detach().clone() for p in adapted.parameters()]
-            divergence = _mean_divergence(lm, adapted, credits)
-            optimizer = torch.optim.SGD(adapted.parameters(), lr=1e-3)
-            update(lm, adapted, optimizer, credits, settings)
-            after = [p.detach().clone() for p in adapted.parameters()]
+            before = [p.detach().clone() for p in adapted_model.parameters()]
+            divergence = _mean_divergence(lm, adapted_model, credits)
+            optimizer = torch.optim.SGD(adapted_model.parameters(), lr=1e-3)
+            update(lm, adapted_model, optimizer, credits, settings)
+            after = [p.detach().clone() for p in adapted_model.parameters()]
             changed = any(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
-            moved.append((changed, _mean_divergence(lm, adapted, credits) - divergence))
+            moved.append((changed, _mean_divergence(lm, adapted_model, credits) - divergence))
     assert moved[0] == (False, 0.0)
     assert moved[1][0]
     assert moved[1][1] < 0
 
 
-def _mean_divergence(lm: LanguageModel, adapted: AdaptedModel, credits: list[Credit]) -> float:
+def _mean_divergence(
+    lm: LanguageModel, adapted_model: AdaptedModel, credits: list[Credit]
+) -> float:
     prompts, moves = ([c.move.prompt_ids for c in credits], [c.move.token_ids for c in credits])
     with torch.no_grad():
         here = continuation_logits(lm, prompts, moves)[0].log_softmax(-1)
-        with adapted.without_adapter():
+        with adapted_model.without_adapter():
             base = continuation_logits(lm, prompts, moves)[0].log_softmax(-1)
     return float((here.exp() * (here - base)).sum(-1).mean())
 
@@ -307,14 +311,14 @@ def test_a_gradient_gathered_in_parts_is_the_same(lm: LanguageModel) -> None:
         Credit(Move("m", prompts[i // 4], tuple(range(9, 10 + i))), float(i * i), (i // 4, 0, 0))
         for i in range(8)
     ]
-    adapted, found = AdaptedModel(lm, LoraSettings(4, 8)), []
+    adapted_model, found = AdaptedModel(lm, LoraSettings(4, 8)), []
     for memory in (1 << 30, 2_000_000, 1):
-        with adapted.new_adapter(0):
-            for parameter in adapted.parameters():
+        with adapted_model.new_adapter(0):
+            for parameter in adapted_model.parameters():
                 parameter.data += 0.01
-            optimizer = torch.optim.SGD(adapted.parameters(), lr=1.0)
-            told = update(lm, adapted, optimizer, credits, settings, memory)
-            found.append((told, [p.detach().clone() for p in adapted.parameters()]))
+            optimizer = torch.optim.SGD(adapted_model.parameters(), lr=1.0)
+            told = update(lm, adapted_model, optimizer, credits, settings, memory)
+            found.append((told, [p.detach().clone() for p in adapted_model.parameters()]))
     for told, adapter in found[1:]:
         assert told == pytest.approx(found[0][0], rel=1e-4)
         for whole, parts in zip(found[0][1], adapter, strict=True):
@@ -368,15 +372,15 @@ def test_out_of_memory_gathers_the_same_gradient_from_halves(
         for i in range(8)
     ]
     adapters, told = [], []
-    adapted = AdaptedModel(lm, LoraSettings(4, 8))
+    adapted_model = AdaptedModel(lm, LoraSettings(4, 8))
     for room in (8, 3):
         small = Small(lm.model, lm.tokenizer, lm.device, room)
-        with adapted.new_adapter(0), caplog.at_level(logging.WARNING):
-            for parameter in adapted.parameters():
+        with adapted_model.new_adapter(0), caplog.at_level(logging.WARNING):
+            for parameter in adapted_model.parameters():
                 parameter.data += 0.01
-            optimizer = torch.optim.SGD(adapted.parameters(), lr=1.0)
-            told.append(update(small, adapted, optimizer, credits, settings))
-            adapters.append([p.detach().clone() for p in adapted.parameters()])
+            optimizer = torch.optim.SGD(adapted_model.parameters(), lr=1.0)
+            told.append(update(small, adapted_model, optimizer, credits, settings))
+            adapters.append([p.detach().clone() for p in adapted_model.parameters()])
     assert told[0] == pytest.approx(told[1], rel=1e-4)
     for whole, halves in zip(*adapters, strict=True):
         torch.testing.assert_close(whole, halves, atol=1e-6, rtol=1e-4)
@@ -395,7 +399,7 @@ def test_training_samples_within_the_players_memory(
         if inputs[0].shape[1] == 1 and torch.is_inference_mode_enabled():
             rows.append(len(inputs[0]))
 
-    tight.adapted.base.model.get_input_embeddings().register_forward_pre_hook(note)
+    tight.adapted_model.base.model.get_input_embeddings().register_forward_pre_hook(note)
     tight.do(Training(make_task(), 0))
     assert 1 < max(rows) < 32
 

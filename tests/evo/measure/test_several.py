@@ -10,7 +10,14 @@ import pytest
 from archive import RunEvent
 from evo.config.measure import MeasureConfig, MeasureRunConfig
 from evo.config.schema import ArchiveRoot, BudgetConfig
-from evo.measure.several import Measurement, Session, Tally, WorkDone, events_of, work_done_in
+from evo.measure.several import (
+    Measurement,
+    Session,
+    SessionTally,
+    WorkDone,
+    events_of,
+    work_done_in,
+)
 from evo.record.cost import Cost
 from meta_sampler import BudgetReached
 
@@ -18,15 +25,15 @@ BEFORE = WorkDone(3, Cost(100, 5.0))
 
 
 def session(place: Path, **budget: float) -> Session:
-    return Session(Tally(place / "tally"), BudgetConfig(**budget), BEFORE, 10, time.time())
+    return Session(SessionTally(place / "tally"), BudgetConfig(**budget), BEFORE, 10, time.time())
 
 
 def test_a_tally_adds_up_what_each_process_did(tmp_path: Path) -> None:
-    one, other = Tally(tmp_path / "tally"), Tally(tmp_path / "tally")
-    assert one.done() == WorkDone()
+    one, other = SessionTally(tmp_path / "tally"), SessionTally(tmp_path / "tally")
+    assert one.total() == WorkDone()
     one.add(Cost(10, 1.5))
     other.add(Cost(20, 0.5, 0.25))
-    assert one.done() == other.done() == WorkDone(2, Cost(30, 2.0, 0.25))
+    assert one.total() == other.total() == WorkDone(2, Cost(30, 2.0, 0.25))
 
 
 def test_progress_counts_earlier_sessions(

@@ -95,7 +95,7 @@ def test_the_page_and_its_figures_show_every_claim(whole: Path) -> None:
     page = (whole / "ratings_paper.html").read_text()
     for claim in claims(results(whole)):
         assert claim.paper.replace("'", "&#x27;") in page
-        assert claim.found.replace("'", "&#x27;") in page
+        assert claim.result.replace("'", "&#x27;") in page
     for name in ("improvement", "sequence", "redundancy"):
         drawn = ElementTree.parse(whole / f"{name}.svg").getroot()
         assert len(list(drawn.iter())) > 20
@@ -105,7 +105,7 @@ def test_the_page_and_its_figures_show_every_claim(whole: Path) -> None:
 def test_the_closed_examples_are_as_the_paper_has_them(whole: Path) -> None:
     found = [claim for claim in claims(results(whole)) if claim.where.startswith("App.")]
     assert len(found) == 3
-    assert all(claim.found.startswith("so, within ") for claim in found)
+    assert all(claim.result.startswith("so, within ") for claim in found)
 
 
 def test_a_resumed_run_adds_trials_and_computes_nothing_twice(

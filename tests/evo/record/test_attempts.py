@@ -38,7 +38,7 @@ def test_of_several_attempts_the_preferred_speak_in_their_order() -> None:
     attempts = Attempts(0, 1)
     attempts.add(PARENT)
     attempts.add(PARENT)
-    assert (attempts.of(PARENT), attempts.made(PARENT)) == ((0, 1, 2), 3)
+    assert (attempts.of(PARENT), attempts.count(PARENT)) == ((0, 1, 2), 3)
     attempts.prefer(PARENT, [2, 0])
     assert attempts.of(PARENT) == (2, 0)
     attempts.add(PARENT)

@@ -20,8 +20,8 @@ from evo.record.events import (
     ScopeEvent,
     events_of,
 )
-from evo.record.run_folder import logged
-from evo.record.trackers import TRACKERS, Tracking, check_trackers, tracked
+from evo.record.run_folder import log_to_folder
+from evo.record.trackers import TRACKERS, Tracking, check_trackers, open_trackers
 from xgl.errors import ConfigError
 
 FINETUNE = {
@@ -126,7 +126,7 @@ def test_tracking_is_no_science() -> None:
 def test_the_log_holds_what_is_said(tmp_path: Path) -> None:
     log = logging.getLogger("evo")
     before = list(log.handlers), log.level
-    with logged(tmp_path):
+    with log_to_folder(tmp_path):
         log.info("calibration: %s", "abc")
     log.info("nobody hears this")
     lines = (tmp_path / "run.log").read_text().splitlines()
@@ -137,7 +137,7 @@ def test_the_log_holds_what_is_said(tmp_path: Path) -> None:
 def test_a_log_that_cannot_be_written_ends_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with logged(tmp_path / "full"):
+    with log_to_folder(tmp_path / "full"):
         (tmp_path / "full").write_text("no folder")
         logging.getLogger("evo").info("lost")
     assert capsys.readouterr().err == ""
@@ -174,7 +174,7 @@ def test_real_trackers_go_on_with_the_same_run(
     for session in range(2):
         counts = session, session
         settings: dict[str, Any] = {"seed": 3, "growth": {"alpha1": 0.3}}
-        with tracked(TrackingConfig(to=to), "run-1", tmp_path, settings, counts) as tracking:  # type: ignore[arg-type]
+        with open_trackers(TrackingConfig(to=to), "run-1", tmp_path, settings, counts) as tracking:  # type: ignore[arg-type]
             for event in EVENTS:
                 tracking(event)
     assert caplog.messages == []

@@ -102,8 +102,8 @@ def test_the_same_weights_give_the_same_scores(
             assert (other.score is None) == (one.outcome != "finished")
             if other.score is not None:
                 assert other.score == pytest.approx(one.score, abs=1e-3)
-            if other.permuted is not None:
-                assert other.permuted == pytest.approx(one.permuted, abs=1e-3)
+            if other.permuted_score is not None:
+                assert other.permuted_score == pytest.approx(one.permuted_score, abs=1e-3)
 
 
 # -- the best plays by token ---------------------------------------------------------------------

@@ -137,7 +137,7 @@ def test_of_a_list_those_are_examined_that_promise_most() -> None:
     expected = {game: Foresight(1.0, coverage) for game, coverage in coverages.items()}
     expected[7] = Foresight(0.1, 0.0)
     world = pair_world(hopeless=frozenset({3}), expected=expected)
-    grown = growth(world, replace(ORDINARY, list_size=8, examined=0.4), bench := Bench())
+    grown = growth(world, replace(ORDINARY, list_size=8, examined_share=0.4), bench := Bench())
     list(finished(grown))
     ran, worthy = world_of(grown), [8, 5, 1]
     assert sorted(ran.proposed) == list(range(1, 9))
@@ -151,7 +151,7 @@ def test_what_promises_nothing_is_not_examined_but_for_one() -> None:
     useless = {7: Foresight(0.1, 0.0), 8: Foresight(0.2, 0.1)}
     grown = growth(
         pair_world(expected=known | useless),
-        replace(ORDINARY, list_size=8, examined=0.8),
+        replace(ORDINARY, list_size=8, examined_share=0.8),
         bench := Bench(),
     )
     list(finished(grown))
@@ -254,9 +254,9 @@ def test_it_ends_when_the_yield_is_surely_small() -> None:
     grown = growth(world, replace(ORDINARY, least_yield=20.0), bench := Bench())
     assert list(finished(grown)) == [[0]]
     assert grown.end is End.YIELD
-    hours = grown.order.spent.seconds / 3600
+    hours = grown.order.total_cost.seconds / 3600
     assert 2.996 / 20 < hours < 2.996 / 20 + 60 / 3600
-    assert len(bench.course) == grown.order.spent.seconds
+    assert len(bench.course) == grown.order.total_cost.seconds
 
 
 @pytest.mark.parametrize(

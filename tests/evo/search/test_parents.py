@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from evo.search.parents import Tally, draw_by_mass, draw_parent, posterior
+from evo.search.parents import ParentTally, draw_by_mass, draw_parent, posterior
 
 
 def test_before_anything_was_judged_every_parent_is_as_likely() -> None:
@@ -15,7 +15,7 @@ def test_before_anything_was_judged_every_parent_is_as_likely() -> None:
 
 
 def test_the_parent_that_yielded_more_is_drawn_more_often_and_no_other_dies_out() -> None:
-    tallies = {"a": Tally(8, 22), "b": Tally(0, 22)}
+    tallies = {"a": ParentTally(8, 22), "b": ParentTally(0, 22)}
     drawn = Counter(draw_parent("abc", tallies, 0, number) for number in range(1000))
     assert drawn["a"] > drawn["c"] > drawn["b"] > 0
 
@@ -27,8 +27,8 @@ def test_a_draw_is_named_by_its_key() -> None:
 
 
 def test_the_prior_mean_is_the_rate_of_the_run() -> None:
-    for common, mean in ((Tally(), 0.1), (Tally(45, 90), 0.46)):
-        a, b = posterior(Tally(), common)
+    for common, mean in ((ParentTally(), 0.1), (ParentTally(45, 90), 0.46)):
+        a, b = posterior(ParentTally(), common)
         assert a / (a + b) == pytest.approx(mean)
 
 

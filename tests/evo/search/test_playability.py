@@ -55,7 +55,7 @@ def test_repetition_gives_rows_of_both_kinds(lab: ModelHost, make_task: MakeTask
     found = series(round_rows("base", make_task(), "calibration", scores))
     assert found.own.shape == (6, 3)
     assert found.control is not None
-    assert found.clipped is not None
+    assert found.clipped_scores is not None
     assert (found.own[:, 0] == found.control[:, 0]).all()
     assert (found.own[:, 1:] != found.control[:, 1:]).any()
     assert all(s.new_tokens < s.tokens for s in scores)
@@ -77,9 +77,9 @@ def test_clipping_bounds_scores_and_never_raises_an_xent(
     task = make_task("assign(s=story())\nelicit(t, 8)\nreward(xent(t))\n")
     outcome: Any = lab.do(Evaluation(task, (None,), SEEDS)).outcome
     for score in outcome[0]:
-        assert score.clipped is not None
-        assert score.clipped <= score.score + 1e-6
-        assert score.clipped <= 12 * 8
+        assert score.clipped_score is not None
+        assert score.clipped_score <= score.score + 1e-6
+        assert score.clipped_score <= 12 * 8
     rows = score_rows("base", task, "calibration", outcome[0])
     assert well_posed(rows) is not None
 
@@ -159,7 +159,7 @@ def test_forfeits_count_as_a_floor_from_the_first_round(make_task: MakeTask) -> 
     lost = RoundScore(
         SEEDS[0], 1, False, 0, -math.inf, -math.inf, -math.inf, "forfeit", (), 1, 1, 0
     )
-    assert with_round_floor(lost, -5.0).score == with_round_floor(lost, -5.0).clipped == -5.0
+    assert with_round_floor(lost, -5.0).score == with_round_floor(lost, -5.0).clipped_score == -5.0
 
 
 def test_rounds_that_cannot_show_the_steps_are_refused() -> None:

@@ -13,7 +13,7 @@ from support.chat_turns import KEY, KEY_VARIABLE
 from support.search import Killed, Listed, Nature, Search, code, of_limits
 
 from archive import Reason, Verdict
-from evo.search.proposals import PROGRESS, Judged, coverage_risk, sample_distant
+from evo.search.proposals import PROGRESS, JudgedGame, coverage_risk, sample_distant
 from meta_sampler import Progress
 from xgl import Program, game, parse
 from xgl.analysis.tree_distance import distance
@@ -216,8 +216,8 @@ def program(limit: int, reward: str = "xed(s | t)") -> Program:
     return parse(f"assign(s=story())\nelicit(t, {limit})\nreward({reward})", "xent")
 
 
-COVERED = [Judged(program(n), covered=True) for n in (5, 6)]
-NEW = [Judged(program(n, "xent(t | s) + xed(t | s) - nex(t)"), covered=False) for n in (5, 6)]
+COVERED = [JudgedGame(program(n), covered=True) for n in (5, 6)]
+NEW = [JudgedGame(program(n, "xent(t | s) + xed(t | s) - nex(t)"), covered=False) for n in (5, 6)]
 
 
 def test_without_a_covered_game_nothing_is_a_risk() -> None:

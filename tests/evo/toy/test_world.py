@@ -11,7 +11,7 @@ from evo.config.schema import GrowthSettings
 from evo.config.toy import CLAIM, ToyConfig, load
 from evo.search.growth import Place, grow
 from evo.toy import world
-from evo.toy.growths import last_scope, measured, places
+from evo.toy.growths import last_scope, places, with_coverage
 from evo.toy.world import (
     Neighbourhood,
     ToyGame,
@@ -161,8 +161,8 @@ def shares(config: ToyConfig, seed: int = 0) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     settings = config.settings()
     last = {place: last_scope(settings[place[0]], place[1]) for place in places(config, seed)}
-    for growth in measured(config, last):
-        found.setdefault(growth.title, []).append(growth.covered)
+    for growth in with_coverage(config, last):
+        found.setdefault(growth.title, []).append(growth.covered_share)
     return found
 
 

@@ -219,7 +219,7 @@ def random_settings(draw: random.Random) -> OpenEndedSettings:
         abreast=draw.randint(1, 4),
         tests=draw.choice([1, 3, 100]),
         least_yield=draw.choice([0.0, 0.0, 20.0]),
-        examined=draw.choice([0.3, 0.6, 1.0]),
+        examined_share=draw.choice([0.3, 0.6, 1.0]),
         mass_weight=draw.choice([0.0, 0.0, 0.5]),
         by_regret=draw.choice([False, False, True]),
     )

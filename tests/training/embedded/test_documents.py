@@ -63,8 +63,8 @@ def test_wordnet_reads_senses_glosses_and_relations(wordnet: WordNet) -> None:
         ("dog", "hound"),
         'a domestic animal; "the dog barked"',
     )
-    assert wordnet.related("dogs") == ["hound", "animal"]
-    assert wordnet.related("teapot") == []
+    assert wordnet.related_words("dogs") == ["hound", "animal"]
+    assert wordnet.related_words("teapot") == []
 
 
 @pytest.mark.parametrize("seed", range(60))

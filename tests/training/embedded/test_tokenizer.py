@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from training.embedded import tokenizer
-from training.embedded.distil import SoftLabels, joined, projected_embeddings, read, save
-from training.embedded.merge_samples import merged
+from training.embedded.distil import SoftLabels, join, projected_embeddings, read, save
+from training.embedded.merge_samples import merge
 from training.embedded.sample_stories import Sampled as SampledRows
 from training.embedded.sample_stories import (
     collect,
-    folded,
+    fold_spaces,
     new_prompts,
     pick,
     slots,
@@ -74,7 +74,7 @@ def test_reference_ids_name_the_same_tokens(tmp_path: Path) -> None:
 
 @given(st.text(alphabet="ab \n", max_size=40))
 def test_folding_says_where_every_character_went(text: str) -> None:
-    clean, where = folded(text)
+    clean, where = fold_spaces(text)
     assert clean == " ".join(text.split())
     assert len(where) == len(text) + 1
     for position, character in enumerate(text):
@@ -109,7 +109,7 @@ def test_collected_labels_belong_to_the_stories_tokens() -> None:
 def test_joined_labels_keep_their_rows(tmp_path: Path) -> None:
     one = SoftLabels(torch.tensor([[1]]), torch.tensor([[0.5]]), {(0, 3): (0, 7)})
     two = SoftLabels(torch.tensor([[2]]), torch.tensor([[0.25]]), {(1, 4): (0, 8)})
-    save(joined([one, two]), tmp_path / "labels")
+    save(join([one, two]), tmp_path / "labels")
     both = read(tmp_path / "labels")
     assert int(both.tokens[both.row(1, 4, 8)]) == 2
     assert both.row(1, 4, 9) == both.row(2, 4, 8) == -1
@@ -121,7 +121,7 @@ def test_merged_runs_keep_their_labels_and_drop_repeated_texts() -> None:
         return SoftLabels(torch.tensor([[token], [token + 1]]), torch.ones(2, 1), index)
 
     one, two, three = (CorpusStory("p", f"{word} " * 30) for word in ("one", "two", "three"))
-    texts, both = merged([([one, two], labels(50)), ([one, three], labels(60))], 10)
+    texts, both = merge([([one, two], labels(50)), ([one, three], labels(60))], 10)
     assert texts == [one, two, three]
     assert [int(both.tokens[both.row(n, 4, t)]) for n, t in ((10, 50), (11, 50), (12, 60))] == [
         50,
