@@ -54,8 +54,8 @@ class VerdictCount:
 
 
 def newest_run(root: Path = Path("runs")) -> Path:
-    """The current folder if it is a run or an archive, else the run folder in ``root`` whose archive
-    was written last. Raises NotAnArchiveError if there is none."""
+    """The current folder if it is a run or an archive, else the run folder in ``root`` whose
+    archive was written last. Raises NotAnArchiveError if there is none."""
     here = Path()
     if (locate(here) / MARKER).is_file():
         return here

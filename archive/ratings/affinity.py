@@ -1,4 +1,4 @@
-"""How alike actions are, and the target: the strategy of maximal affinity entropy."""
+"""Similarity of actions, and the target: the strategy of maximal affinity entropy."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ FLOOR = 1e-9
 
 
 class Opponents(StrEnum):
-    """Over what the squared difference of two actions is averaged."""
+    """Which opponents' strategies the squared difference of two actions is averaged over."""
 
     MIXED = "mixed"
     """Independent mixed strategies of the opponents, uniform on their simplices (App. C)."""
     PURE = "pure"
     """Pure profiles, uniformly."""
     WORST = "worst"
-    """No average: the largest over pure profiles, which copies of opponents do not move."""
+    """No average: the largest over pure profiles, which copies of opponents do not change."""
 
 
 def distances(
@@ -47,17 +47,18 @@ def distances(
 
 
 def _distance(rows: Array, opponents: Opponents) -> Array:
-    """Of actions (axis 0) given the opponents' (the other axes)."""
+    """Squared distances (actions, actions) of the actions on axis 0; the other axes are the
+    opponents' actions."""
     flat = rows.reshape(len(rows), -1)
     if opponents is Opponents.WORST:
         return cdist(flat, flat, "chebyshev") ** 2
     if opponents is Opponents.PURE:
         return cdist(flat, flat, "sqeuclidean") / flat.shape[1]
-    places = mixed_places(rows)
-    return cdist(places, places, "sqeuclidean")
+    points = mixed_points(rows)
+    return cdist(points, points, "sqeuclidean")
 
 
-def mixed_places(rows: Array) -> Array:
+def mixed_points(rows: Array) -> Array:
     """(actions, k): points whose squared distances are those of actions (axis 0) against mixed
     opponents (the other axes).
 
@@ -70,28 +71,28 @@ def mixed_places(rows: Array) -> Array:
     return sums / np.sqrt(np.prod([size * (size + 1.0) for size in rows.shape[1:]]))
 
 
-def kernel(squared: Array, variance: float = VARIANCE) -> Array:
+def kernel(squared_distances: Array, variance: float = VARIANCE) -> Array:
     """K = exp(−D/(2σ²)) (7), entries in [0, 1]."""
-    return np.exp(-squared / (2 * variance))
+    return np.exp(-squared_distances / (2 * variance))
 
 
-def normalised(similarity: Array, p: float = 1.0) -> Array:
+def normalised_columns(similarity: Array, p: float = 1.0) -> Array:
     """U^(p): the kernel with columns of (p + 1)-norm 1 (the ratings paper's first definition)."""
     return similarity / (similarity ** (p + 1)).sum(axis=0) ** (1 / (p + 1))
 
 
 def affinity_entropy(strategy: Array, similarity: Array, p: float = 1.0) -> float:
     """H_a^p (5) of a mixed strategy, p in [0, 1]; p = 0 is the limit (23)."""
-    columns = normalised(similarity, p)
-    mixed = columns @ strategy
+    columns = normalised_columns(similarity, p)
+    mixture = columns @ strategy
     if p:
-        return float((1 - (mixed ** (p + 1)).sum()) / p)
-    return float(_shannon(mixed) - strategy @ np.array([_shannon(each) for each in columns.T]))
+        return float((1 - (mixture ** (p + 1)).sum()) / p)
+    return float(_shannon(mixture) - strategy @ np.array([_shannon(each) for each in columns.T]))
 
 
 def affinity_gradient(strategy: Array, similarity: Array, p: float = 1.0) -> Array:
     """∇H_a^p, p in (0, 1]."""
-    columns = normalised(similarity, p)
+    columns = normalised_columns(similarity, p)
     return -((p + 1) / p) * columns.T @ (columns @ strategy) ** p
 
 
@@ -105,16 +106,16 @@ def target(similarity: Array) -> Array:
 
     Equal columns share equally. Every entry is at least FLOOR/|A_i|.
     """
-    columns = normalised(similarity)
+    columns = normalised_columns(similarity)
     labels = equal_rows(columns.T)
-    once = columns[:, np.unique(labels, return_index=True)[1]]
+    unique_columns = columns[:, np.unique(labels, return_index=True)[1]]
     # min ‖Uz‖² + (1ᵀz − 1)² has the direction of the nearest point.
-    system = np.vstack([once, np.ones(once.shape[1])])
-    wanted = np.append(np.zeros(len(once)), 1.0)
-    solution = nnls(system, wanted)[0]
+    system = np.vstack([unique_columns, np.ones(unique_columns.shape[1])])
+    right_side = np.append(np.zeros(len(unique_columns)), 1.0)
+    solution = nnls(system, right_side)[0]
     solution /= solution.sum()
-    shared = solution[labels] / np.bincount(labels)[labels]
-    return mixed_with_uniform(shared)
+    shares = solution[labels] / np.bincount(labels)[labels]
+    return mixed_with_uniform(shares)
 
 
 def mixed_with_uniform(strategy: Array, share: float = FLOOR) -> Array:
@@ -123,5 +124,5 @@ def mixed_with_uniform(strategy: Array, share: float = FLOOR) -> Array:
 
 
 def uniform(actions: int) -> Array:
-    """The maximiser of Shannon entropy."""
+    """The uniform strategy (actions,), the maximiser of Shannon entropy."""
     return np.full(actions, 1.0 / actions)

@@ -65,7 +65,8 @@ def annealed_exploitability(
 def annealed_equilibrium(
     game: NormalFormGame, targets: Sequence[Array], settings: AnnealingSettings | None = None
 ) -> LogitEquilibrium:
-    """From x = ``targets``. Raises :class:`RatingError` where ``most_updates`` are not enough."""
+    """The equilibrium that annealing from x = ``targets`` reaches. Raises :class:`RatingError` if
+    ``most_updates`` are not enough."""
     settings = settings or AnnealingSettings()
     log_targets = [np.log(each) for each in targets]
     adam = _Adam(np.concatenate(log_targets), settings.rate)
@@ -76,9 +77,9 @@ def annealed_equilibrium(
         loss, slopes = annealed_exploitability(game, logs, log_targets, temperature)
         if since >= settings.updates and loss <= settings.loss:
             strategies = tuple(np.exp(each) for each in logs)
-            left = exploitability(game, product(strategies))
-            if temperature <= settings.last_temperature or left <= settings.exploitability:
-                return LogitEquilibrium(strategies, left, temperature, steps, 0, 0)
+            regret = exploitability(game, product(strategies))
+            if temperature <= settings.last_temperature or regret <= settings.exploitability:
+                return LogitEquilibrium(strategies, regret, temperature, steps, 0, 0)
             temperature, since = max(settings.decay * temperature, settings.last_temperature), 0
         since += 1
         adam.descend(

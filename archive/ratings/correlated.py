@@ -12,7 +12,8 @@ from archive.ratings.nearest import Moments, nearest_distribution
 from archive.ratings.normal_form import Array, NormalFormGame, exploitability, product
 
 TOLERANCE = 1e-6
-"""Largest gain left, as a share of what the player has at stake, and divergence left, nats."""
+"""Largest remaining gain, as a share of the player's span of payoffs, and largest remaining
+divergence, nats."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,9 @@ class CorrelatedEquilibrium:
 
 
 def nearest_cce(game: NormalFormGame, targets: Sequence[Array]) -> CorrelatedEquilibrium:
-    """argmin KL(x ‖ ⊗ t_i) over the CCEs x (8). Raises :class:`RatingError` where it is not
-    reached."""
-    gains = _Gains(game.rescaled_by_player(), np.log(product(targets)))
+    """argmin KL(x ‖ ⊗ t_i) over the CCEs x (8). Raises :class:`RatingError` if the solver does not
+    reach it."""
+    gains = _Gains(game.rescale_by_player(), np.log(product(targets)))
     joint = gains.joint(nearest_distribution(gains.moments, sum(game.shape), TOLERANCE))
     positive = joint > 0
     divergence = float(joint[positive] @ (np.log(joint[positive]) - gains.log_target[positive]))
@@ -36,8 +37,8 @@ def nearest_cce(game: NormalFormGame, targets: Sequence[Array]) -> CorrelatedEqu
 
 
 class _Gains:
-    """gain_{i,a'}(a) = u_i(a', a_-i) − u_i(a), for all players i and actions a', never as one
-    table: its moments are sums over pairs of players."""
+    """gain_{i,a'}(a) = u_i(a', a_-i) − u_i(a), for all players i and actions a'. It is never built
+    as one table: its moments are sums over pairs of players."""
 
     def __init__(self, game: NormalFormGame, log_target: Array) -> None:
         self.game, self.log_target = game, log_target
@@ -60,8 +61,8 @@ class _Gains:
         joint = self.joint(multipliers)
         players = self.game.players
         deviating = [self.rows[i] @ joint.sum(axis=i).ravel() for i in players]
-        played = [float(np.vdot(each, joint)) for each in self.game.payoffs]
-        means = np.concatenate([deviating[i] - played[i] for i in players])
+        expected = [float(np.vdot(each, joint)) for each in self.game.payoffs]
+        means = np.concatenate([deviating[i] - expected[i] for i in players])
         blocks = [[np.empty(0)] * len(players) for _ in players]
         for i in players:
             blocks[i][i] = self._second(joint, i, i)
@@ -75,11 +76,11 @@ class _Gains:
         """E[gain_{i,a'} gain_{j,b'}], (|A_i|, |A_j|)."""
         payoffs = self.game.payoffs
         own, others = joint * payoffs[i], joint * payoffs[j]
-        crossed = self._deviations(joint, i, j)
+        products = self._deviations(joint, i, j)
         left = self.rows[i] @ others.sum(axis=i).ravel()
         right = self.rows[j] @ own.sum(axis=j).ravel()
         both = float(np.vdot(own, payoffs[j]))
-        return crossed - left[:, None] - right[None, :] + both
+        return products - left[:, None] - right[None, :] + both
 
     def _deviations(self, joint: Array, i: int, j: int) -> Array:
         """E[u_i(a', a_-i) u_j(b', a_-j)], (|A_i|, |A_j|). The fewer |A_j|, the less memory."""

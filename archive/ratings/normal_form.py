@@ -18,11 +18,11 @@ Strategies = Sequence[Array]
 """x_i (|A_i|,) of each player, each summing to 1."""
 
 MEMORY = 4 << 30
-"""Bytes that rating a game may take; a larger one is refused before anything is allocated."""
+"""Bytes that rating a game may take; a larger game is refused before anything is allocated."""
 _ROUNDING = 1e-13
-"""Difference, as a share of the largest payoff, that is none."""
+"""Difference of payoffs, as a share of the largest payoff, that counts as 0."""
 _MATRICES = 4
-"""Square matrices over all actions that are held at once."""
+"""Number of square matrices over all actions in memory at once."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,12 @@ class NormalFormGame:
 
     @property
     def players(self) -> range:
-        """0..n−1."""
+        """The players 0, …, n − 1."""
         return range(len(self.payoffs))
 
     @cached_property
     def spans(self) -> tuple[float, ...]:
-        """The largest difference between two payoffs of each player; 0 where there is none but
-        rounding: nothing is at stake."""
+        """The largest difference between two payoffs of each player; 0 if it is only rounding."""
         sizes = [(float(np.ptp(each)), float(np.abs(each).max())) for each in self.payoffs]
         return tuple(span if span > _ROUNDING * size else 0.0 for span, size in sizes)
 
@@ -85,28 +84,28 @@ class NormalFormGame:
             payoffs[i, j] = np.ascontiguousarray(self.payoffs[i].transpose(i, j, *rest))
         return payoffs
 
-    def rescaled(self) -> NormalFormGame:
-        """Each player's payoffs from 0 up, all divided by ``span``: the same equilibria, and the
-        same logit equilibria at as much lower temperatures."""
+    def rescale(self) -> NormalFormGame:
+        """Each player's payoffs shifted to begin at 0, all divided by ``span``: the same
+        equilibria, and the same logit equilibria at temperatures divided by ``span``."""
         scale = self.span or 1.0
         return NormalFormGame(tuple((each - each.min()) / scale for each in self.payoffs))
 
-    def rescaled_by_player(self) -> NormalFormGame:
+    def rescale_by_player(self) -> NormalFormGame:
         """Each player's payoffs from 0 to 1, or all 0: the same equilibria."""
         both = zip(self.payoffs, self.spans, strict=True)
         return NormalFormGame(tuple((each - each.min()) / (span or np.inf) for each, span in both))
 
 
 def check_memory(shape: Sequence[int]) -> None:
-    """Raises :class:`RatingError` where payoffs of so many actions of each player do not fit."""
+    """Raises :class:`RatingError` if payoffs for ``shape`` actions of each player do not fit."""
     players = len(shape)
     tables = players + players + players * (players - 1)  # payoffs, rescaled, by pair
     _refuse(" × ".join(f"{each:,}" for each in shape), prod(shape) * tables)
 
 
 def check_actions(actions: int) -> None:
-    """Raises :class:`RatingError` where matrices over so many actions of all players, clones
-    merged, do not fit."""
+    """Raises :class:`RatingError` if matrices over ``actions``, the number of actions of all
+    players with clones merged, do not fit."""
     _refuse(f"{actions:,} different", _MATRICES * actions**2)
 
 

@@ -21,7 +21,7 @@ from archive.ratings.preferences import Preference, margins, mean_preferences, w
 from archive.ratings.rating import TIE, Solution, ranks
 from archive.ratings.uncertainty import (
     Progress,
-    Resampled,
+    RatingSamples,
     bootstrap,
     cross_fit,
 )
@@ -236,7 +236,7 @@ class _Rated:
             temperature=path.temperature if path else 0.0,
             folds=path.folds if path else 0,
             crossings=path.crossings if path else 0,
-            failed=self.drawn.failed + self.drawn_cce.failed,
+            failed=self.drawn.failures + self.drawn_cce.failures,
             value=self.ne.task_value,
             fitted_value=self.fitted.task_value,
         )
@@ -288,7 +288,7 @@ class _Rated:
             for g, game in enumerate(self.games)
         ]
 
-    def _intervals(self, values: Array, drawn: Resampled, sample: Array) -> list[Estimate]:
+    def _intervals(self, values: Array, drawn: RatingSamples, sample: Array) -> list[Estimate]:
         low, high = drawn.bounds(sample, self.question.confidence)
         return [Estimate(*map(float, each)) for each in zip(values, low, high, strict=True)]
 
