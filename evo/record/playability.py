@@ -68,7 +68,7 @@ def ill_posed(
     surely do."""
     if posed is None or not posed.maps:
         return None
-    n, kept = posed.maps, posed.kept
+    n, kept = posed.maps, posed.stable_maps
     high = 1.0 if kept == n else float(special.betaincinv(kept + 1, n - kept, confidence))
     if high >= config.best_kept:
         return None
