@@ -28,7 +28,7 @@ class MergeError(ArchiveError):
 
 @dataclass(frozen=True)
 class MergeResult:
-    """What a merge wrote: the runs, in order, and the rows of each table."""
+    """Contents of the merged archive: run ids in order, number of rows by table, and adapters."""
 
     folder: str
     runs: Sequence[str]

@@ -59,7 +59,7 @@ def _distance(rows: Array, opponents: Opponents) -> Array:
 
 
 def mixed_points(rows: Array) -> Array:
-    """(actions, k): points whose squared distances are those of actions (axis 0) against mixed
+    """Points (actions, k) whose squared distances are those of actions (axis 0) against mixed
     opponents (the other axes).
 
     Prop. C.2 with d(d + 1) for each simplex of d vertices: as 2^{#matches} is
@@ -119,7 +119,7 @@ def target(similarity: Array) -> Array:
 
 
 def mixed_with_uniform(strategy: Array, share: float = FLOOR) -> Array:
-    """(1 − share) x + share · uniform."""
+    """The strategy (1 − share) x + share · uniform."""
     return (1 - share) * strategy + share / len(strategy)
 
 

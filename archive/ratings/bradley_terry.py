@@ -51,6 +51,6 @@ def _strengths(wins: Array) -> Array:
 
 
 def separability(preferences: Array) -> Array:
-    """(1/M²) Σ |u(g, m, m')| of each task (tasks,): how a task is rated under Elo (section 1.1 of
-    the ratings paper)."""
+    """The rating of each task under Elo (tasks,): (1/M²) Σ |u(g, m, m')| (section 1.1 of the
+    ratings paper)."""
     return np.abs(preferences).mean(axis=(1, 2))

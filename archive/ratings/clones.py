@@ -91,7 +91,7 @@ def no_classes(shape: Sequence[int]) -> CloneClasses:
 
 
 def _rows(game: NormalFormGame, player: int) -> Array:
-    """(|A_i|, n·Π|A_j|): what every player gets, whatever the others do."""
+    """Payoffs of all players for each action of one player, (|A_i|, n·Π|A_j|)."""
     return np.hstack(
         [np.moveaxis(each, player, 0).reshape(game.shape[player], -1) for each in game.payoffs]
     )

@@ -95,7 +95,7 @@ class Leaderboard:
 
     @property
     def opponents(self) -> Array:
-        """(models, models): mass of each pair of king and rebel."""
+        """Probability of each pair of king and rebel (models, models)."""
         return self.joint.sum(axis=TASK)
 
 

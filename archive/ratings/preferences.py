@@ -22,9 +22,9 @@ class Preference(StrEnum):
     """How two models are compared on one map."""
 
     WIN = "win"
-    """Who scored more: free of the game's scale, needs no base player."""
+    """The model that scored more: free of the game's scale, needs no base player."""
     MARGIN = "margin"
-    """By how much, in units of the base player's improvement mθ; not for games without levels."""
+    """The difference in units of the base player's improvement mθ; not for games without levels."""
 
 
 def wins(scores: Array) -> Array:

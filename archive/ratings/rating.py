@@ -29,7 +29,7 @@ TIE = 1e-4
 
 
 class Solution(StrEnum):
-    """Which equilibrium."""
+    """The kind of equilibrium."""
 
     NE = "ne"
     """The limiting logit equilibrium: players choose independently."""
@@ -38,7 +38,7 @@ class Solution(StrEnum):
 
 
 class Selection(StrEnum):
-    """What the target maximises."""
+    """The entropy that the target maximises."""
 
     AFFINITY = "affinity"
     """Affinity entropy: copies of an action share what one of them would have."""

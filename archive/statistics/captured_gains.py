@@ -196,7 +196,7 @@ class CapturedGains:
         return np.full((maps, 1), 1 / maps)
 
     def values(self) -> Scores:
-        """(training seeds, candidates): mean captured value over programs."""
+        """Mean captured value over programs (training seeds, candidates)."""
         own = _least(each.mean(-1) for each in self.gains)
         scale = _least(each.mean((0, -1)) for each in self.references)
         return np.asarray((own / scale).mean(-1))

@@ -45,8 +45,8 @@ class CeilingGap:
 
 
 def best_known(ceilings: Iterable[Row], plays: Iterable[Row] = ()) -> dict[MapSeeds, BestKnown]:
-    """By map: the best of rows of ``ceilings`` and of finished ``plays`` (rows of ``rounds`` or
-    ``scores``) of one game and role. The first of equal ones counts."""
+    """The best known moves by map, from rows of ``ceilings`` and finished ``plays`` (rows of
+    ``rounds`` or ``scores``) of one game and role; the first of equals."""
     best: dict[MapSeeds, BestKnown] = {}
     for row in ceilings:
         _keep(best, row, row["solver"])
@@ -129,7 +129,7 @@ def _game_ceiling(
 def _running_maxima(
     rounds: Sequence[Row], policy: str, at_round: int
 ) -> dict[MapSeeds, list[float]]:
-    """By map: a player's best score of the first 1, …, ``at_round`` rounds."""
+    """A player's best scores of the first 1, …, ``at_round`` rounds, by map."""
     mine = [row for row in rounds if row["policy_id"] == policy and not row["control"]]
     maxima: dict[MapSeeds, list[float]] = {}
     for row in sorted(mine, key=lambda row: (row["play_seed"], row["map_seed"], row["round"])):

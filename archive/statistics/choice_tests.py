@@ -210,7 +210,9 @@ def coverage_test(shares: Scores, choice: Choice, seed: int = 0) -> CoverageTest
     pools = choice.mixed_lists
     if not pools:
         raise ValueError("found no pool with chosen games and others, expected one or more")
-    observed = float(np.mean([coverage(shares[games[choice.is_chosen[games]]]) for games in pools]))
+    observed_coverage = float(
+        np.mean([coverage(shares[games[choice.is_chosen[games]]]) for games in pools])
+    )
     exact = math.prod(math.comb(n, k) for n, k in choice.sizes) <= EXACT
     rng = stream("subsets", seed)
     parts = []
@@ -219,8 +221,8 @@ def coverage_test(shares: Scores, choice: Choice, seed: int = 0) -> CoverageTest
         parts.append(shares[games][subsets].max(1).mean(1) / len(pools))
     random = _sum_parts(parts, exact)
     low, high = np.quantile(random, (0.025, 0.975))
-    test = _test(random, observed, exact)
-    return CoverageTest(observed, float(random.mean()), float(low), float(high), test)
+    test = _test(random, observed_coverage, exact)
+    return CoverageTest(observed_coverage, float(random.mean()), float(low), float(high), test)
 
 
 # -- power -----------------------------------------------------------------------------------------
@@ -268,7 +270,8 @@ def detectable(
 
 
 def detectable_by(choice: Choice) -> float:
-    """The same for a given choice; by the normal approximation if a game is in several lists."""
+    """:func:`detectable` for a given choice; by the normal approximation if a game is in several
+    lists."""
     if not choice.repeats:
         return detectable(choice.sizes)
     reach = float(stats.norm.ppf(1 - LEVEL) + stats.norm.ppf(POWER))

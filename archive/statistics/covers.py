@@ -45,7 +45,7 @@ FEW_CHOICES = 5000
 """Number of choices up to which all are enumerated, which is faster than loading HiGHS."""
 
 Truths = NDArray[np.bool_]
-"""(candidates, targets): whether a candidate's value reaches η; some truth in every column."""
+"""Whether a candidate's value reaches η (candidates, targets); every column has a True."""
 
 
 @dataclass(frozen=True)

@@ -135,14 +135,14 @@ def cases(record: RunRecord) -> Iterator[tuple[Row, Case | None]]:
     pending: dict[int, dict[TaskId, tuple[str, int]]] = {}
     for row in record.decisions:
         generation = row["generation"]
-        accepted = pending.setdefault(generation, {})
+        accepted_lists = pending.setdefault(generation, {})
         scope = [m.task_id for m in record.scopes.get(generation, ())]
-        place = (row["parent_game_id"], row["round"])
+        list_key = (row["parent_game_id"], row["round"])
         if not alone:
-            scope += [task_id for task_id, other in accepted.items() if other != place]
+            scope += [task_id for task_id, other in accepted_lists.items() if other != list_key]
         yield row, _case(row, tuple(scope))
         if row["verdict"] == Verdict.ACCEPTED:
-            accepted.setdefault(TaskId.of(row), place)
+            accepted_lists.setdefault(TaskId.of(row), list_key)
 
 
 def _open_cases(record: RunRecord) -> Iterator[tuple[Row, Case | None]]:

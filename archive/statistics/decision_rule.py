@@ -20,7 +20,7 @@ from archive.statistics.transfer_values import TransferValues
 
 
 class Answer(StrEnum):
-    """Where an interval lies with respect to a threshold."""
+    """The side of a threshold on which an interval lies."""
 
     YES = "yes"
     NO = "no"

@@ -182,14 +182,14 @@ def _without_games(
     archives: Sequence[Archive], run_ids: Sequence[Sequence[str]], games: Mapping[TaskId, _Game]
 ) -> list[str]:
     """Models that are players of a run but that no run has measured."""
-    configured = [
+    configured_players = [
         str(name)
         for archive, archive_runs in zip(archives, run_ids, strict=True)
         for run_id in archive_runs
         for name in run_config(archive, run_id).get("players") or ()
     ]
     players = {name for game in games.values() for name in game.rounds}
-    return sorted({*configured} - players)
+    return sorted({*configured_players} - players)
 
 
 def _add_measure(game: _Game, row: Mapping[str, Any]) -> None:

@@ -77,7 +77,7 @@ def rank_agreement(
 def _redrawn(
     scores: Scores, wins: NDArray[np.int_], plays: NDArray[np.int_]
 ) -> tuple[Scores, Scores]:
-    """Mean scores (draws, models) on either family with resampled games, equal for all models."""
+    """Mean scores (draws, models) on either family; all models have the same resampled games."""
     rng = np.random.default_rng(len(scores))
     score_games, win_games = scores.shape[1], wins.shape[1]
     score_means, rate_means = np.empty((2, DRAWS, len(scores)))

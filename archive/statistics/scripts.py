@@ -106,7 +106,7 @@ def headroom(scripts: Sequence[Plays]) -> Headroom:
 def replay_headroom(
     plays: Mapping[PlaysKey, Plays], task_id: TaskId, purpose: str, count: int
 ) -> Headroom | None:
-    """The same from the archive, on the first ``count`` plays; None if scripts made fewer."""
+    """The headroom from the archive, on the first ``count`` plays; None if scripts made fewer."""
     samples = [
         _of_seeds(sample, np.arange(count))
         for key, sample in plays.items()

@@ -1,4 +1,4 @@
-"""Files and folders that appear complete or not at all: written aside, then renamed."""
+"""Atomic files and folders: written under a temporary name, then renamed."""
 
 from __future__ import annotations
 

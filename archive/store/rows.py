@@ -143,7 +143,7 @@ def _raise_first_fault(table: Table, column: Column, values: Sequence[object]) -
 
 
 def _fault(column: Column, value: object) -> str | None:
-    """What is wrong with the value, as 'found …, expected …', or None."""
+    """The fault of a value, as 'found …, expected …', or None."""
     if value is None:
         return None if column.null is not None else f"found null, expected {_expected_type(column)}"
     if not pa.types.is_list(column.type):
